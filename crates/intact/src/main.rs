@@ -1,0 +1,3 @@
+//! The shell around the libraries.
+
+fn main() {}
