@@ -1,1 +1,40 @@
-//! ledger
+//! The ledger: the one record that ties `intact` together.
+//!
+//! Producers write it (the connections that were opened, with a stopwatch on each step; the exchanges that each carried;
+//! how each ended), consumers read it. Plain versioned data: no sockets, no async, no clock, no printing.
+//! The format and the fields that each rule needs are in `docs/ledger.md`.
+
+pub mod export;
+//ORDER
+pub mod store;
+
+mod certainty;
+mod connection;
+mod event;
+mod exchange;
+mod failure;
+mod fingerprint;
+mod histogram;
+mod lookup;
+mod origin;
+pub mod redact;
+mod run;
+pub mod sample;
+mod tally;
+mod time;
+
+pub use certainty::Certainty;
+pub use connection::{
+    Close, Connection, ConnectionBytes, ConnectionId, DialFailure, EndedBy, Ending, Handshake,
+    Moment, Owner, Probes, Protocol, Setup, Side, Terms, Tls, TlsVersion, Transport,
+};
+pub use event::{Caveat, Closed, Event, Round, Row, Sink, Sockets};
+pub use exchange::{Body, Exchange, ExchangeBytes, Identity, Phase, Spans};
+pub use failure::{Failure, Outcome, SetupPhase};
+pub use fingerprint::{Fingerprint, FingerprintKey};
+pub use histogram::Histogram;
+pub use lookup::Lookup;
+pub use origin::{KeepQuery, Method, Origin, Scheme, Target};
+pub use run::{Host, Rows, Run, SCHEMA, Vantage, Variant};
+pub use tally::{Cell, Connections, Group, GroupKey, Tally};
+pub use time::{Nanos, Span};

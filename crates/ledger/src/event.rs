@@ -1,0 +1,153 @@
+//! The event stream between producers and consumers.
+//!
+//! Producers hand borrowed [`Event`]s to a [`Sink`]; what is stored and read back are owned [`Row`]s.
+//! A live view, a rule and a ledger writer are all sinks of the same stream; a batch is a replay.
+
+use crate::connection::{Close, Connection, ConnectionId};
+use crate::exchange::Exchange;
+use crate::lookup::Lookup;
+use crate::time::{Nanos, Span};
+use serde::{Deserialize, Serialize};
+
+/// The end of a connection, as an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closed {
+    /// The connection that ended.
+    pub connection: ConnectionId,
+    /// Index into the run's variants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<u32>,
+    /// The round that opened it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    /// How.
+    #[serde(flatten)]
+    pub close: Close,
+}
+
+/// The bounds and the cost of one round of one variant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    /// Index into the run's variants.
+    pub variant: u32,
+    /// The round, from 1; 0 is the preflight.
+    pub round: u32,
+    /// From the first start to the last end.
+    pub span: Span,
+    /// CPU time of the client, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_cpu: Option<u64>,
+    /// CPU time of the server, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpu: Option<u64>,
+}
+
+/// The state of the machine's sockets at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sockets {
+    /// When.
+    pub at: Nanos,
+    /// TCP sockets in TIME_WAIT, machine-wide.
+    pub time_wait: u64,
+    /// Ephemeral ports that no socket of this machine uses; absent where that cannot be counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_ports: Option<u64>,
+}
+
+/// Something that limits what the ledger can tell.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Caveat {
+    /// A stable kebab-case id.
+    pub id: String,
+    /// What it means for the reader, in a sentence.
+    pub words: String,
+}
+
+/// One thing that happened, borrowed from the producer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event<'a> {
+    /// A connection was opened, or a dial failed.
+    Opened(&'a Connection),
+    /// More is known of a connection that was reported before; replaces the earlier record, counts nothing.
+    Revised(&'a Connection),
+    /// An exchange is over.
+    Exchange(&'a Exchange),
+    /// A connection ended.
+    Closed(&'a Closed),
+    /// A name was looked up.
+    Lookup(&'a Lookup),
+    /// A round of a variant is over.
+    Round(&'a Round),
+    /// The machine's sockets were counted.
+    Sockets(&'a Sockets),
+    /// Something limits what the ledger can tell.
+    Caveat(&'a Caveat),
+}
+
+/// One thing that happened, as stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Row {
+    /// See [`Event::Opened`].
+    Opened(Box<Connection>),
+    /// See [`Event::Revised`].
+    Revised(Box<Connection>),
+    /// See [`Event::Exchange`].
+    Exchange(Box<Exchange>),
+    /// See [`Event::Closed`].
+    Closed(Closed),
+    /// See [`Event::Lookup`].
+    Lookup(Lookup),
+    /// See [`Event::Round`].
+    Round(Round),
+    /// See [`Event::Sockets`].
+    Sockets(Sockets),
+    /// See [`Event::Caveat`].
+    Caveat(Caveat),
+}
+
+impl Row {
+    /// The row as a sink takes it.
+    pub fn as_event(&self) -> Event<'_> {
+        match self {
+            Row::Opened(connection) => Event::Opened(connection),
+            Row::Revised(connection) => Event::Revised(connection),
+            Row::Exchange(exchange) => Event::Exchange(exchange),
+            Row::Closed(closed) => Event::Closed(closed),
+            Row::Lookup(lookup) => Event::Lookup(lookup),
+            Row::Round(round) => Event::Round(round),
+            Row::Sockets(sockets) => Event::Sockets(sockets),
+            Row::Caveat(caveat) => Event::Caveat(caveat),
+        }
+    }
+}
+
+impl Event<'_> {
+    /// A copy that can be kept.
+    pub fn to_row(self) -> Row {
+        match self {
+            Event::Opened(connection) => Row::Opened(Box::new(connection.clone())),
+            Event::Revised(connection) => Row::Revised(Box::new(connection.clone())),
+            Event::Exchange(exchange) => Row::Exchange(Box::new(exchange.clone())),
+            Event::Closed(closed) => Row::Closed(closed.clone()),
+            Event::Lookup(lookup) => Row::Lookup(lookup.clone()),
+            Event::Round(round) => Row::Round(round.clone()),
+            Event::Sockets(sockets) => Row::Sockets(*sockets),
+            Event::Caveat(caveat) => Row::Caveat(caveat.clone()),
+        }
+    }
+}
+
+/// Takes events as they happen.
+pub trait Sink {
+    /// Takes one event; called from the producer's loop, so it must neither block nor fail.
+    fn record(&mut self, event: Event<'_>);
+}
+
+/// Keeps rows; for tests, small inputs and hand-over between threads.
+impl Sink for Vec<Row> {
+    fn record(&mut self, event: Event<'_>) {
+        self.push(event.to_row());
+    }
+}

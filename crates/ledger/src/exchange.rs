@@ -1,0 +1,335 @@
+//! Exchanges: one request and its response, with a span for each phase.
+
+use crate::certainty::Certainty;
+use crate::connection::{ConnectionId, Setup, Side, Terms};
+use crate::failure::Outcome;
+use crate::fingerprint::Fingerprint;
+use crate::origin::{Method, Target};
+use crate::time::{Nanos, Span};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The disjoint phases of an exchange, in the order in which they happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Waiting for a name look-up.
+    Dns,
+    /// Waiting for the transport handshake.
+    Connect,
+    /// Waiting for the TLS handshake.
+    Ssl,
+    /// Waiting for anything else before the request could be sent.
+    Blocked,
+    /// Sending the request.
+    Send,
+    /// From the last byte sent to the first byte of the answer.
+    Wait,
+    /// From the end of the answer's head to the first byte of its body, where they came apart.
+    HeadersToBody,
+    /// The rest of the answer.
+    Receive,
+}
+
+impl Phase {
+    /// All phases in order.
+    pub const ALL: [Phase; 8] = [
+        Phase::Dns,
+        Phase::Connect,
+        Phase::Ssl,
+        Phase::Blocked,
+        Phase::Send,
+        Phase::Wait,
+        Phase::HeadersToBody,
+        Phase::Receive,
+    ];
+
+    /// The key in `phases_ms`.
+    pub fn id(self) -> &'static str {
+        match self {
+            Phase::Dns => "dns",
+            Phase::Connect => "connect",
+            Phase::Ssl => "ssl",
+            Phase::Blocked => "blocked",
+            Phase::Send => "send",
+            Phase::Wait => "wait",
+            Phase::HeadersToBody => "headers_to_body",
+            Phase::Receive => "receive",
+        }
+    }
+
+    /// Whether it belongs to setting up a connection.
+    pub fn is_setup(self) -> bool {
+        matches!(self, Phase::Dns | Phase::Connect | Phase::Ssl)
+    }
+}
+
+/// The spans of one exchange. The set-up spans are the parts of its connection's set-up that it waited for, so that
+/// all spans are disjoint and those of an exchange that was never idle add up to its latency.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spans {
+    /// See [`Phase::Dns`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dns: Option<Span>,
+    /// See [`Phase::Connect`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect: Option<Span>,
+    /// See [`Phase::Ssl`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ssl: Option<Span>,
+    /// See [`Phase::Blocked`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<Span>,
+    /// See [`Phase::Send`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send: Option<Span>,
+    /// See [`Phase::Wait`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Span>,
+    /// See [`Phase::HeadersToBody`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers_to_body: Option<Span>,
+    /// See [`Phase::Receive`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive: Option<Span>,
+}
+
+impl Spans {
+    /// The span of one phase.
+    #[inline]
+    pub fn of(&self, phase: Phase) -> Option<Span> {
+        match phase {
+            Phase::Dns => self.dns,
+            Phase::Connect => self.connect,
+            Phase::Ssl => self.ssl,
+            Phase::Blocked => self.blocked,
+            Phase::Send => self.send,
+            Phase::Wait => self.wait,
+            Phase::HeadersToBody => self.headers_to_body,
+            Phase::Receive => self.receive,
+        }
+    }
+
+    /// Takes over what an exchange that began `at` waited for of its connection's set-up.
+    /// Returns whether it waited for any of it, that is, whether it is *fresh*.
+    pub fn wait_for_setup(&mut self, setup: &Setup, at: Nanos) -> bool {
+        let clip = |span: Option<Span>| span.and_then(|span| span.clip_from(at));
+        self.dns = clip(setup.dns);
+        self.connect = clip(setup.connect);
+        self.ssl = clip(setup.ssl);
+        self.dns.is_some() || self.connect.is_some() || self.ssl.is_some()
+    }
+
+    /// Nanoseconds spent waiting for set-up.
+    #[inline]
+    pub fn setup_nanos(&self) -> u64 {
+        [self.dns, self.connect, self.ssl]
+            .iter()
+            .flatten()
+            .map(|span| span.nanos())
+            .sum()
+    }
+}
+
+/// Bytes of one exchange.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExchangeBytes {
+    /// Request head as sent (in HTTP/2 the compressed header block with its frame heads).
+    pub request_head: u64,
+    /// Request body as sent.
+    pub request_body: u64,
+    /// Response head as received.
+    pub head: u64,
+    /// Response body as received, framing (chunk sizes, frame heads) included.
+    pub body: u64,
+    /// Response body without framing; absent when not decoded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decoded: Option<u64>,
+}
+
+/// What was said about the length of the response body, and how much of it the client took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Body {
+    /// `Content-Length`, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announced: Option<u64>,
+    /// Bytes read; absent when it cannot be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<u64>,
+}
+
+/// What an exchange carried that ties a connection to somebody. Never written: hashes live in memory, for the rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The scheme of `Authorization` or `Proxy-Authorization` (`Bearer`, `NTLM`, ...).
+    pub scheme: Option<Arc<str>>,
+    /// Salted hash of the credential.
+    pub credential: Option<u64>,
+    /// Salted hash of the `Cookie` field.
+    pub cookie: Option<u64>,
+}
+
+/// One request and its response.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchange {
+    /// Unique within the run.
+    pub id: u64,
+    /// The connection that carried it; absent when none did, or when it cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<ConnectionId>,
+    /// Index into the run's variants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<u32>,
+    /// The round; 0 is the preflight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    /// Whether it is left out of steady-state figures (CONTRACT: the first on each connection opened at a round's start).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub warmup: bool,
+    /// The scenario's name for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<Arc<str>>,
+    /// When it was wanted: before set-up, if it waited for one.
+    pub at: Nanos,
+    /// When it was over: the last byte's arrival by the kernel's stamp where there is one, or the failure.
+    pub end: Nanos,
+    /// Its position on the connection, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ordinal: Option<u32>,
+    /// Whether it waited for any part of this connection's set-up; absent when unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fresh: Option<bool>,
+    /// HTTP/2 or HTTP/3 stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<u64>,
+    /// The method; absent when it cannot be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
+    /// The path; absent when it cannot be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
+    /// For recognising a retry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<Fingerprint>,
+    /// The final status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The phases.
+    #[serde(default)]
+    pub spans: Spans,
+    /// From the kernel's receive stamp of the last byte to our reading it: the client's own queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_queue: Option<Span>,
+    /// Bytes on the wire.
+    #[serde(default)]
+    pub bytes: ExchangeBytes,
+    /// The response body.
+    #[serde(default)]
+    pub body: Body,
+    /// What this answer said about keeping the connection.
+    #[serde(default, skip_serializing_if = "Terms::is_empty")]
+    pub terms: Terms,
+    /// Who announced in this exchange that the connection will close.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub close_sent_by: Option<Side>,
+    /// Complete, or why not.
+    pub outcome: Outcome,
+    /// The failure in the library's or kernel's own words, redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Arc<str>>,
+    /// The exchange that this one repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<u64>,
+    /// For rules in memory only.
+    #[serde(skip)]
+    pub identity: Identity,
+    /// Seen or worked out.
+    #[serde(default, skip_serializing_if = "Certainty::is_exact")]
+    pub certainty: Certainty,
+}
+
+impl Exchange {
+    /// An exchange about which nothing is known but its number and when it was wanted.
+    pub fn new(id: u64, at: Nanos) -> Exchange {
+        Exchange {
+            id,
+            connection: None,
+            variant: None,
+            round: None,
+            warmup: false,
+            tag: None,
+            at,
+            end: at,
+            ordinal: None,
+            fresh: None,
+            stream: None,
+            method: None,
+            target: None,
+            fingerprint: None,
+            status: None,
+            spans: Spans::default(),
+            own_queue: None,
+            bytes: ExchangeBytes::default(),
+            body: Body::default(),
+            terms: Terms::default(),
+            close_sent_by: None,
+            outcome: Outcome::Ok,
+            detail: None,
+            retry_of: None,
+            identity: Identity::default(),
+            certainty: Certainty::Exact,
+        }
+    }
+
+    /// Nanoseconds from when it was wanted to its end, set-up included.
+    #[inline]
+    pub fn latency(&self) -> u64 {
+        self.end.since(self.at)
+    }
+
+    /// Nanoseconds without the set-up that it waited for.
+    #[inline]
+    pub fn latency_without_setup(&self) -> u64 {
+        self.latency().saturating_sub(self.spans.setup_nanos())
+    }
+}
+
+/// For serde: a flag that need not be written.
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exchange_is_fresh_if_it_waited_for_any_part_of_the_setup() {
+        let setup = Setup {
+            dns: None,
+            connect: Some(Span::new(Nanos(0), Nanos(30))),
+            ssl: Some(Span::new(Nanos(30), Nanos(90))),
+        };
+        let mut spans = Spans::default();
+        assert!(spans.wait_for_setup(&setup, Nanos(40)));
+        assert_eq!(spans.connect, None);
+        assert_eq!(spans.setup_nanos(), 50);
+        assert!(!Spans::default().wait_for_setup(&setup, Nanos(90)));
+    }
+
+    #[test]
+    fn latency_is_told_with_and_without_setup() {
+        let mut one = Exchange::new(1, Nanos(10));
+        one.spans.connect = Some(Span::new(Nanos(10), Nanos(40)));
+        one.end = Nanos(70);
+        assert_eq!((one.latency(), one.latency_without_setup()), (60, 30));
+    }
+
+    #[test]
+    fn an_identity_is_never_written() {
+        let mut one = Exchange::new(1, Nanos(0));
+        one.identity.credential = Some(42);
+        let json = serde_json::to_string(&one).unwrap();
+        assert!(!json.contains("42"), "{json}");
+    }
+}

@@ -1,0 +1,125 @@
+//! The outcomes of dials and exchanges: a network failure is data, counted by kind.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How an exchange ended.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// A complete response of any status.
+    #[default]
+    Ok,
+    /// No complete response, for this reason.
+    Failed(Failure),
+}
+
+impl Outcome {
+    /// Whether a complete response came.
+    pub fn is_ok(self) -> bool {
+        self == Outcome::Ok
+    }
+
+    /// The kind of failure, if it failed.
+    pub fn failure(self) -> Option<Failure> {
+        match self {
+            Outcome::Ok => None,
+            Outcome::Failed(kind) => Some(kind),
+        }
+    }
+}
+
+/// A step of setting up a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SetupPhase {
+    /// Name look-up.
+    Dns,
+    /// Transport handshake (TCP; for QUIC all of it), a proxy's CONNECT included.
+    Connect,
+    /// TLS handshake.
+    Ssl,
+}
+
+macro_rules! failures {
+    ($($variant:ident $id:literal $words:literal,)*) => {
+        /// The kinds of failure. Their ids are stable: they are JSON keys and `failed.KIND` metrics.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        #[non_exhaustive]
+        pub enum Failure {
+            $(#[doc = concat!("`", $id, "`: ", $words, ".")] #[serde(rename = $id)] $variant,)*
+        }
+
+        impl Failure {
+            /// Every kind, in the order of the path that a request takes.
+            pub const ALL: &[Failure] = &[$(Failure::$variant,)*];
+
+            /// The stable kebab-case id.
+            pub fn id(self) -> &'static str {
+                match self { $(Failure::$variant => $id,)* }
+            }
+
+            /// What happened, in words for a person.
+            pub fn words(self) -> &'static str {
+                match self { $(Failure::$variant => $words,)* }
+            }
+        }
+    };
+}
+
+failures! {
+    Lookup "lookup" "the name could not be resolved",
+    Refused "refused" "the connection was refused: nothing listens there",
+    Unreachable "unreachable" "no route to the host or network",
+    NoFreePort "no-free-port" "no free local port (EADDRNOTAVAIL): too many connections in TIME_WAIT",
+    NoFreeFd "no-free-fd" "the process ran out of file descriptors",
+    ConnectTimeout "connect-timeout" "the connection was not established in time",
+    ConnectReset "connect-reset" "the connection was reset while it was set up",
+    Proxy "proxy" "the proxy refused the tunnel",
+    NotTls "not-tls" "the peer does not speak TLS on this port",
+    TlsVersion "tls-version" "no TLS version or cipher in common",
+    TlsAlpn "tls-alpn" "the server did not choose the HTTP version that was asked for",
+    CertificateName "certificate-name" "the certificate is for another name",
+    CertificateExpired "certificate-expired" "the certificate has expired or is not valid yet",
+    CertificateUnknown "certificate-unknown" "the certificate's issuer is not trusted",
+    Certificate "certificate" "the certificate is not acceptable",
+    TlsAlert "tls-alert" "the peer ended the TLS handshake with an alert",
+    Tls "tls" "the TLS stream is broken",
+    Stale "stale" "a reused connection was closed before any byte of the answer: it had died in the pool",
+    Closed "closed" "a fresh connection was closed before any byte of the answer",
+    Reset "reset" "the connection was reset during the answer",
+    Truncated "truncated" "the connection was closed in the middle of the answer",
+    Timeout "timeout" "no complete answer in time",
+    Malformed "malformed" "the answer is not HTTP",
+    TooLarge "too-large" "the head of the answer is larger than the limit",
+    Refusal "refused-stream" "the server refused the stream (HTTP/2 REFUSED_STREAM or GOAWAY)",
+    StreamReset "stream-reset" "the server reset the stream",
+    Unexpected "unexpected" "a complete answer, but not one that --expect allows",
+    Aborted "aborted" "cut off by us when the run was stopped",
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_reads_back_from_its_id() {
+        for &kind in Failure::ALL {
+            let json = serde_json::to_string(&Outcome::Failed(kind)).unwrap();
+            assert_eq!(json, format!("{{\"failed\":\"{}\"}}", kind.id()));
+            assert_eq!(
+                serde_json::from_str::<Outcome>(&json).unwrap(),
+                Outcome::Failed(kind)
+            );
+        }
+    }
+}

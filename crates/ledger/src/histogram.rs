@@ -1,0 +1,300 @@
+//! A mergeable log-linear histogram of nanoseconds (an HDR histogram: Tene, HdrHistogram, 2012).
+//!
+//! Values below 256 are exact; above, each power of two is cut into 256 buckets, so that a quantile is off by at most
+//! 0.2 % of its value (buckets answer with their middle, never with their lower edge). Count, sum, minimum and maximum are exact.
+//! Powers of two that were never hit take no memory.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// log2 of the buckets per power of two.
+const SUB_BITS: u32 = 8;
+/// Buckets per power of two.
+const SUB: usize = 1 << SUB_BITS;
+/// Blocks: one for the exact values, one per power of two from 2^8 to 2^63.
+const BLOCKS: usize = 64 - SUB_BITS as usize + 1;
+
+/// A histogram of nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    blocks: Vec<Option<Box<[u64; SUB]>>>,
+    count: u64,
+    sum: u64,
+    min: u64,
+    max: u64,
+}
+
+impl Histogram {
+    /// An empty histogram.
+    pub fn new() -> Histogram {
+        Histogram::default()
+    }
+
+    /// Adds one value.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.record_many(value, 1);
+    }
+
+    /// Adds one value `times` times.
+    #[inline]
+    pub fn record_many(&mut self, value: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        let (block, sub) = place(value);
+        *self.bucket(block, sub) += times;
+        if self.count == 0 || value < self.min {
+            self.min = value;
+        }
+        self.max = self.max.max(value);
+        self.count += times;
+        self.sum = self.sum.saturating_add(value.saturating_mul(times));
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Histogram) {
+        if other.count == 0 {
+            return;
+        }
+        for (at, theirs) in other.blocks.iter().enumerate() {
+            let Some(theirs) = theirs else { continue };
+            self.bucket(at, 0);
+            if let Some(Some(ours)) = self.blocks.get_mut(at) {
+                for (mine, their) in ours.iter_mut().zip(theirs.iter()) {
+                    *mine += their;
+                }
+            }
+        }
+        self.min = if self.count == 0 {
+            other.min
+        } else {
+            self.min.min(other.min)
+        };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+
+    /// How many values it holds.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The exact sum in nanoseconds (saturating at 584 years).
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// The exact mean in nanoseconds.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The exact smallest value.
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// The exact largest value.
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// The value at quantile `q` (0 to 1) by nearest rank: the middle of its bucket, kept within minimum and maximum.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let rank = ((q.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (low, high, count) in self.buckets() {
+            seen += count;
+            if seen >= rank {
+                let middle = low as f64 + (high - low) as f64 / 2.0;
+                return Some(middle.clamp(self.min as f64, self.max as f64));
+            }
+        }
+        Some(self.max as f64)
+    }
+
+    /// As [`Histogram::quantile`], but only where at least ten values lie beyond it.
+    pub fn supported_quantile(&self, q: f64) -> Option<f64> {
+        let beyond = self.count as f64 * (1.0 - q);
+        if beyond + 1e-9 < 10.0 {
+            return None;
+        }
+        self.quantile(q)
+    }
+
+    /// The filled buckets in order, as (lowest value, highest value, count).
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        self.blocks.iter().enumerate().flat_map(|(block, counts)| {
+            counts.iter().flat_map(move |counts| {
+                counts
+                    .iter()
+                    .enumerate()
+                    .filter(|&(_, &count)| count > 0)
+                    .map(move |(sub, &count)| {
+                        let (low, high) = edges(block, sub);
+                        (low, high, count)
+                    })
+            })
+        })
+    }
+
+    /// The counter of one bucket, made if need be.
+    #[inline]
+    fn bucket(&mut self, block: usize, sub: usize) -> &mut u64 {
+        if self.blocks.len() <= block {
+            self.blocks.resize(block + 1, None);
+        }
+        let counts = self.blocks[block].get_or_insert_with(|| Box::new([0; SUB]));
+        &mut counts[sub]
+    }
+}
+
+/// The block and the bucket in it that a value falls into.
+#[inline]
+fn place(value: u64) -> (usize, usize) {
+    if value < SUB as u64 {
+        return (0, value as usize);
+    }
+    let power = 63 - value.leading_zeros();
+    let block = (power - SUB_BITS + 1) as usize;
+    let sub = (value >> (power - SUB_BITS)) as usize & (SUB - 1);
+    (block, sub)
+}
+
+/// The lowest and highest value of a bucket.
+fn edges(block: usize, sub: usize) -> (u64, u64) {
+    if block == 0 {
+        return (sub as u64, sub as u64);
+    }
+    let shift = block as u32 - 1;
+    let low = ((SUB + sub) as u64) << shift;
+    (low, low + ((1u64 << shift) - 1))
+}
+
+/// As stored: exact figures and the filled buckets as (index, count).
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    count: u64,
+    sum: u64,
+    min: u64,
+    max: u64,
+    buckets: Vec<(u32, u64)>,
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut buckets = Vec::new();
+        for (block, counts) in self.blocks.iter().enumerate() {
+            for (sub, &count) in counts.iter().flat_map(|counts| counts.iter().enumerate()) {
+                if count > 0 {
+                    buckets.push(((block * SUB + sub) as u32, count));
+                }
+            }
+        }
+        Stored {
+            count: self.count,
+            sum: self.sum,
+            min: self.min,
+            max: self.max,
+            buckets,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Histogram, D::Error> {
+        let stored = Stored::deserialize(deserializer)?;
+        let mut histogram = Histogram::new();
+        let mut total = 0u64;
+        for (index, count) in stored.buckets {
+            let (block, sub) = (index as usize / SUB, index as usize % SUB);
+            if block >= BLOCKS {
+                return Err(D::Error::custom("histogram bucket out of range"));
+            }
+            *histogram.bucket(block, sub) += count;
+            total = total.saturating_add(count);
+        }
+        if total != stored.count {
+            return Err(D::Error::custom(
+                "histogram buckets do not add up to its count",
+            ));
+        }
+        histogram.count = stored.count;
+        histogram.sum = stored.sum;
+        histogram.min = stored.min;
+        histogram.max = stored.max;
+        Ok(histogram)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_value_lies_in_its_bucket_and_the_bucket_is_narrow(value: u64) {
+            let (block, sub) = place(value);
+            prop_assert!(block < BLOCKS);
+            let (low, high) = edges(block, sub);
+            prop_assert!(low <= value && value <= high);
+            prop_assert!((high - low) as f64 <= low as f64 / 255.0);
+        }
+
+        #[test]
+        fn merging_equals_recording_all(a in prop::collection::vec(any::<u32>(), 0..50), b in prop::collection::vec(any::<u64>(), 0..50)) {
+            let mut all = Histogram::new();
+            let mut left = Histogram::new();
+            let mut right = Histogram::new();
+            for &value in &a { all.record(value.into()); left.record(value.into()); }
+            for &value in &b { all.record(value); right.record(value); }
+            left.merge(&right);
+            prop_assert_eq!(&left, &all);
+            let json = serde_json::to_string(&all).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Histogram>(&json).unwrap(), all);
+        }
+
+        #[test]
+        fn a_quantile_is_within_half_a_bucket_of_the_true_one(mut values in prop::collection::vec(1u64..1 << 50, 1..200), q in 0.0f64..1.0) {
+            let mut histogram = Histogram::new();
+            for &value in &values { histogram.record(value); }
+            values.sort_unstable();
+            let rank = ((q * values.len() as f64).ceil() as usize).max(1);
+            let truth = values[rank - 1] as f64;
+            let told = histogram.quantile(q).unwrap();
+            prop_assert!((told - truth).abs() <= truth * 0.002 + 0.5, "{told} {truth}");
+        }
+    }
+
+    #[test]
+    fn a_quantile_needs_ten_values_beyond_it() {
+        let mut histogram = Histogram::new();
+        histogram.record_many(5, 999);
+        assert_eq!(histogram.supported_quantile(0.99), None);
+        histogram.record(5);
+        assert_eq!(histogram.supported_quantile(0.99), Some(5.0));
+        assert_eq!(Histogram::new().quantile(0.5), None);
+    }
+
+    #[test]
+    fn a_stored_histogram_that_does_not_add_up_is_refused() {
+        for bad in [
+            r#"{"count":2,"sum":1,"min":1,"max":1,"buckets":[[1,1]]}"#,
+            r#"{"count":1,"sum":1,"min":1,"max":1,"buckets":[[999999,1]]}"#,
+        ] {
+            assert!(serde_json::from_str::<Histogram>(bad).is_err());
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Name look-ups.
+
+use crate::connection::Owner;
+use crate::time::Span;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// One look-up of a name, by whoever resolves names at the vantage point.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lookup {
+    /// Index into the run's variants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<u32>,
+    /// The round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    /// The name asked for; absent when only the asking was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Arc<str>>,
+    /// When, and how long it took.
+    pub span: Span,
+    /// The addresses, or the error in the resolver's words (`NXDOMAIN`, `ENOTFOUND`); absent when not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Result<Vec<IpAddr>, Arc<str>>>,
+    /// The smallest TTL of the answer, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_s: Option<u32>,
+    /// Who was asked (`getaddrinfo`, an address).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolver: Option<Arc<str>>,
+    /// The process that asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
+}

@@ -1,0 +1,191 @@
+//! What a connection leads to and what an exchange asks for, redacted by construction.
+
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// The scheme of an origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheme {
+    /// HTTP without TLS.
+    Http,
+    /// HTTP over TLS or QUIC.
+    Https,
+    /// Bytes that are not known to be HTTP.
+    Tcp,
+}
+
+impl Scheme {
+    /// The scheme as it stands in a URL.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+            Scheme::Tcp => "tcp",
+        }
+    }
+
+    /// The port that a URL need not name, if the scheme has one.
+    pub fn default_port(self) -> Option<u16> {
+        match self {
+            Scheme::Http => Some(80),
+            Scheme::Https => Some(443),
+            Scheme::Tcp => None,
+        }
+    }
+}
+
+/// Scheme, host and port (RFC 6454).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Origin {
+    /// The scheme.
+    pub scheme: Scheme,
+    /// A name in lower case, or an address without brackets.
+    pub host: Arc<str>,
+    /// The port.
+    pub port: u16,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (open, close) = if self.host.contains(':') {
+            ("[", "]")
+        } else {
+            ("", "")
+        };
+        write!(f, "{}://{open}{}{close}", self.scheme.as_str(), self.host)?;
+        if self.scheme.default_port() != Some(self.port) {
+            write!(f, ":{}", self.port)?;
+        }
+        Ok(())
+    }
+}
+
+/// A request method.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Method(Cow<'static, str>);
+
+impl Method {
+    /// GET.
+    pub const GET: Method = Method(Cow::Borrowed("GET"));
+    /// HEAD.
+    pub const HEAD: Method = Method(Cow::Borrowed("HEAD"));
+    /// POST.
+    pub const POST: Method = Method(Cow::Borrowed("POST"));
+
+    /// The method of this name; the common ones do not allocate.
+    pub fn new(name: &str) -> Method {
+        for known in [
+            "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT",
+        ] {
+            if known == name {
+                return Method(Cow::Borrowed(known));
+            }
+        }
+        Method(Cow::Owned(name.to_owned()))
+    }
+
+    /// Its name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether repeating it is harmless by definition (RFC 9110 section 9.2.2).
+    pub fn is_idempotent(&self) -> bool {
+        matches!(
+            self.as_str(),
+            "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE"
+        )
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The opt-in that lets a [`Target`] hold a query string (`--record-queries`).
+#[derive(Clone, Copy, Debug)]
+pub struct KeepQuery;
+
+/// The path of a request. It cannot hold a query string, a fragment or userinfo unless built with the opt-in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Target(Arc<str>);
+
+impl Target {
+    /// The path of a request target in any of the four forms of RFC 9112 section 3.2; query and userinfo are left out.
+    pub fn new(raw: &str) -> Target {
+        let path = path_of(raw);
+        Target(path.split(['?', '#']).next().unwrap_or("").into())
+    }
+
+    /// As [`Target::new`], but the query string stays.
+    pub fn with_query(raw: &str, _opt_in: KeepQuery) -> Target {
+        Target(path_of(raw).split('#').next().unwrap_or("").into())
+    }
+
+    /// The path, or the authority of a CONNECT.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Strips scheme and authority of an absolute-form target, and userinfo of an authority-form one.
+fn path_of(raw: &str) -> &str {
+    if raw.starts_with('/') || raw == "*" {
+        return raw;
+    }
+    if let Some((_, rest)) = raw.split_once("://") {
+        return match rest.find(['/', '?', '#']) {
+            Some(at) if rest.as_bytes()[at] == b'/' => &rest[at..],
+            _ => "/",
+        };
+    }
+    let authority = raw.split(['/', '?', '#']).next().unwrap_or("");
+    authority.rsplit('@').next().unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_drops_query_fragment_and_userinfo() {
+        assert_eq!(Target::new("/a/b?token=secret#x").as_str(), "/a/b");
+        assert_eq!(Target::new("http://user:pw@host:1/p?q=1").as_str(), "/p");
+        assert_eq!(Target::new("http://user:pw@host?q=1").as_str(), "/");
+        assert_eq!(Target::new("user:pw@host:443").as_str(), "host:443");
+        assert_eq!(Target::new("*").as_str(), "*");
+    }
+
+    #[test]
+    fn a_query_stays_only_with_the_opt_in() {
+        assert_eq!(Target::with_query("/a?b=1#c", KeepQuery).as_str(), "/a?b=1");
+    }
+
+    #[test]
+    fn an_origin_prints_as_in_a_url() {
+        let origin = |scheme, host: &str, port| {
+            Origin {
+                scheme,
+                host: host.into(),
+                port,
+            }
+            .to_string()
+        };
+        assert_eq!(origin(Scheme::Https, "a.example", 443), "https://a.example");
+        assert_eq!(origin(Scheme::Http, "::1", 8080), "http://[::1]:8080");
+        assert_eq!(origin(Scheme::Tcp, "db", 5432), "tcp://db:5432");
+    }
+}

@@ -1,0 +1,130 @@
+//! The run: who recorded what, where, with which variants.
+
+use crate::redact;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The schema that this crate writes and reads.
+pub const SCHEMA: &str = "intact.ledger/1";
+
+/// Where the producer stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Vantage {
+    /// At the client: it sees what the client waited for.
+    Client,
+    /// At the server.
+    Server,
+    /// Between the two (a capture, a relay, a log of a proxy).
+    Middle,
+}
+
+/// Which exchanges have a row; counts never come from rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rows {
+    /// Every exchange.
+    All,
+    /// The first of each variant, a random share of each kind, and the slowest.
+    Sample,
+}
+
+/// One combination of settings that was measured beside others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variant {
+    /// The name that tables print: the settings in which the variants differ.
+    pub name: String,
+    /// Every setting by its axis (`keepalive` = `on`, `http` = `1.1`, `c` = `10`), varied or not.
+    pub axes: BTreeMap<String, String>,
+}
+
+/// The machine that the producer ran on; what could not be read is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// `linux`, `macos`.
+    pub os: String,
+    /// `x86_64`, `aarch64`.
+    pub arch: String,
+    /// Kernel release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Processors that the producer may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// TCP congestion control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_control: Option<String>,
+    /// First and last ephemeral port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ephemeral_ports: Option<(u16, u16)>,
+}
+
+/// The head of a ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// 128 random bits in hexadecimal; a merged ledger is keyed by (run, id).
+    pub id: String,
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The command that recorded it.
+    pub producer: String,
+    /// Its version.
+    pub version: String,
+    /// Where the producer stood.
+    pub vantage: Vantage,
+    /// Wall time of nanosecond 0 (RFC 3339, UTC).
+    pub started: String,
+    /// The clock of the times.
+    pub clock: String,
+    /// The machine.
+    pub host: Host,
+    /// The seed of everything random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// The emulated link, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// What was measured, without query string.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// The variants; `variant` fields are indices into this list.
+    #[serde(default)]
+    pub variants: Vec<Variant>,
+    /// The axes in which the variants differ, in the order given.
+    #[serde(default)]
+    pub varied: Vec<String>,
+    /// The command line, redacted.
+    pub argv: Vec<String>,
+    /// Which exchanges have rows.
+    pub rows: Rows,
+}
+
+impl Run {
+    /// A run's head. `random` makes the id; `argv` is redacted here.
+    pub fn new(
+        producer: &str,
+        version: &str,
+        vantage: Vantage,
+        started: jiff::Timestamp,
+        random: u128,
+        argv: &[String],
+    ) -> Run {
+        Run {
+            id: format!("{random:032x}"),
+            schema: SCHEMA.to_owned(),
+            producer: producer.to_owned(),
+            version: version.to_owned(),
+            vantage,
+            started: started.to_string(),
+            clock: "monotonic".to_owned(),
+            host: Host::default(),
+            seed: None,
+            link: None,
+            subject: None,
+            variants: Vec::new(),
+            varied: Vec::new(),
+            argv: redact::argv(argv),
+            rows: Rows::All,
+        }
+    }
+}

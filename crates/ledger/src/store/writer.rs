@@ -1,0 +1,94 @@
+//! Writing a ledger folder.
+
+use super::{EVENTS, RUN, StoreError, TALLY};
+use crate::event::Event;
+use crate::run::Run;
+use crate::tally::Tally;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Bytes of JSON lines after which a frame is closed without being asked.
+const FRAME: usize = 1 << 20;
+
+/// Appends to a ledger folder. It has no clock: its owner calls [`Writer::flush`] every second.
+pub struct Writer {
+    folder: PathBuf,
+    events: File,
+    pending: Vec<u8>,
+}
+
+impl Writer {
+    /// Makes the folder and writes the head of the ledger.
+    pub fn create(folder: &Path, run: &Run) -> Result<Writer, StoreError> {
+        fs::create_dir_all(folder).map_err(StoreError::io(folder))?;
+        if folder.join(RUN).exists() {
+            return Err(StoreError::Exists(folder.to_owned()));
+        }
+        let path = folder.join(EVENTS);
+        let events = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(StoreError::io(&path))?;
+        replace(&folder.join(RUN), run)?;
+        Ok(Writer {
+            folder: folder.to_owned(),
+            events,
+            pending: Vec::new(),
+        })
+    }
+
+    /// Adds one event; it reaches the file with the next flush, or when a megabyte has gathered.
+    pub fn append(&mut self, event: Event<'_>) -> Result<(), StoreError> {
+        let path = self.folder.join(EVENTS);
+        serde_json::to_writer(&mut self.pending, &event).map_err(|source| StoreError::Json {
+            path: path.clone(),
+            source,
+        })?;
+        self.pending.push(b'\n');
+        if self.pending.len() >= FRAME {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is pending as a frame of its own.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let path = self.folder.join(EVENTS);
+        let frame = zstd::bulk::compress(&self.pending, 3).map_err(StoreError::io(&path))?;
+        self.events
+            .write_all(&frame)
+            .map_err(StoreError::io(&path))?;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Replaces the tally.
+    pub fn replace_tally(&mut self, tally: &Tally) -> Result<(), StoreError> {
+        replace(&self.folder.join(TALLY), tally)
+    }
+}
+
+impl Drop for Writer {
+    /// What is pending is worth a last try; who needs to know whether it worked calls [`Writer::flush`].
+    fn drop(&mut self) {
+        let _ = self.flush();
+    }
+}
+
+/// Writes beside the file, then renames over it, so that a reader sees the old or the new one.
+fn replace(path: &Path, content: &impl serde::Serialize) -> Result<(), StoreError> {
+    let beside = path.with_extension("new");
+    let json = serde_json::to_vec(content).map_err(|source| StoreError::Json {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut file = File::create(&beside).map_err(StoreError::io(&beside))?;
+    file.write_all(&json).map_err(StoreError::io(&beside))?;
+    drop(file);
+    fs::rename(&beside, path).map_err(StoreError::io(path))
+}

@@ -1,0 +1,109 @@
+//! The run's time base: nanoseconds on the producer's monotonic clock, counted from the start of the run.
+//!
+//! No clock lives here. Producers read their clock and hand the figure in; kernel stamps
+//! (`CLOCK_REALTIME`) are converted by the producer before they reach the ledger.
+
+use serde::{Deserialize, Serialize};
+
+/// A point in time, in nanoseconds since the start of the run.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// Nanoseconds from `earlier` to `self`; zero where the order is the other way round.
+    #[inline]
+    pub fn since(self, earlier: Nanos) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// The point `nanos` later.
+    #[inline]
+    pub fn after(self, nanos: u64) -> Nanos {
+        Nanos(self.0.saturating_add(nanos))
+    }
+
+    /// Milliseconds since the start of the run, for the edges.
+    pub fn as_ms(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+/// A stretch of time with both ends, so that spans can be placed, clipped and checked for overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "(Nanos, Nanos)", into = "(Nanos, Nanos)")]
+pub struct Span {
+    /// Where it begins.
+    pub start: Nanos,
+    /// Where it ends; never before `start`.
+    pub end: Nanos,
+}
+
+impl Span {
+    /// A span from `start` to `end`; an end before the start is taken as an empty span at `start`.
+    #[inline]
+    pub fn new(start: Nanos, end: Nanos) -> Span {
+        Span {
+            start,
+            end: end.max(start),
+        }
+    }
+
+    /// Its length in nanoseconds.
+    #[inline]
+    pub fn nanos(self) -> u64 {
+        self.end.0 - self.start.0
+    }
+
+    /// The part of it at or after `from`; `None` where nothing of it is left.
+    #[inline]
+    pub fn clip_from(self, from: Nanos) -> Option<Span> {
+        if self.end <= from {
+            return None;
+        }
+        Some(Span {
+            start: self.start.max(from),
+            end: self.end,
+        })
+    }
+
+    /// Whether the two share any time.
+    pub fn overlaps(self, other: Span) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+}
+
+impl From<(Nanos, Nanos)> for Span {
+    fn from((start, end): (Nanos, Nanos)) -> Span {
+        Span::new(start, end)
+    }
+}
+
+impl From<Span> for (Nanos, Nanos) {
+    fn from(span: Span) -> (Nanos, Nanos) {
+        (span.start, span.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_never_ends_before_it_starts() {
+        assert_eq!(Span::new(Nanos(5), Nanos(3)).nanos(), 0);
+    }
+
+    #[test]
+    fn clipping_keeps_only_what_comes_later() {
+        let span = Span::new(Nanos(10), Nanos(20));
+        assert_eq!(
+            span.clip_from(Nanos(15)),
+            Some(Span::new(Nanos(15), Nanos(20)))
+        );
+        assert_eq!(span.clip_from(Nanos(5)), Some(span));
+        assert_eq!(span.clip_from(Nanos(20)), None);
+    }
+}

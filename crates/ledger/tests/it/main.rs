@@ -1,0 +1,4 @@
+//! The ledger from outside.
+
+mod store;
+mod tally;

@@ -1,0 +1,105 @@
+//! A ledger on disk survives being cut off anywhere.
+
+use ledger::store::{Reader, StoreError, Writer};
+use ledger::{Event, Exchange, Nanos, Row, Run, Tally, Vantage};
+use std::fs;
+
+fn run() -> Run {
+    let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
+    Run::new("test", "0", Vantage::Client, epoch, 7, &[])
+}
+
+#[test]
+fn what_was_written_reads_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(folder.path(), &run()).unwrap();
+    for id in 0..100 {
+        writer
+            .append(Event::Exchange(&Exchange::new(id, Nanos(id))))
+            .unwrap();
+        if id % 10 == 0 {
+            writer.flush().unwrap();
+        }
+    }
+    writer.replace_tally(&Tally::new()).unwrap();
+    drop(writer);
+    let reader = Reader::open(folder.path()).unwrap();
+    assert_eq!(reader.run(), &run());
+    assert_eq!(reader.tally().unwrap(), Some(Tally::new()));
+    let mut events = reader.events().unwrap();
+    let ids: Vec<u64> = events
+        .by_ref()
+        .map(|row| match row {
+            Row::Exchange(exchange) => exchange.id,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(ids, (0..100).collect::<Vec<_>>());
+    assert!(events.caveats().is_empty());
+}
+
+#[test]
+fn a_tail_cut_at_any_byte_is_a_caveat_and_loses_nothing_before_its_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(folder.path(), &run()).unwrap();
+    let path = folder.path().join("events.jsonl.zst");
+    let mut flushed = vec![(0, 0)];
+    for id in 0..6 {
+        writer
+            .append(Event::Exchange(&Exchange::new(id, Nanos(id))))
+            .unwrap();
+        writer.flush().unwrap();
+        flushed.push((fs::metadata(&path).unwrap().len() as usize, id + 1));
+    }
+    drop(writer);
+    let whole = fs::read(&path).unwrap();
+    for cut in 0..whole.len() {
+        fs::write(&path, &whole[..cut]).unwrap();
+        let safe = flushed.iter().rfind(|(at, _)| *at <= cut).unwrap().1;
+        let mut events = Reader::open(folder.path()).unwrap().events().unwrap();
+        let read = events.by_ref().count() as u64;
+        assert!(read >= safe, "cut at {cut}: {read} of {safe}");
+        let on_a_boundary = flushed.iter().any(|(at, _)| *at == cut);
+        assert_eq!(events.caveats().is_empty(), on_a_boundary, "cut at {cut}");
+    }
+}
+
+#[test]
+fn damaged_and_newer_events_are_counted_not_fatal() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Writer::create(folder.path(), &run()).unwrap());
+    let lines = "{\"event\":\"from-the-future\"}\nnonsense\n{\"event\":\"exchange\",\"id\":1,\"at\":0,\"end\":0,\"outcome\":\"ok\",\"new_field\":1}\n";
+    fs::write(
+        folder.path().join("events.jsonl.zst"),
+        zstd::bulk::compress(lines.as_bytes(), 1).unwrap(),
+    )
+    .unwrap();
+    let mut events = Reader::open(folder.path()).unwrap().events().unwrap();
+    assert_eq!(events.by_ref().count(), 1);
+    assert_eq!(events.caveats()[0].id, "unknown-events");
+}
+
+#[test]
+fn a_folder_with_a_ledger_is_not_overwritten_and_one_without_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(matches!(
+        Reader::open(folder.path()).unwrap_err(),
+        StoreError::NotALedger(_)
+    ));
+    drop(Writer::create(folder.path(), &run()).unwrap());
+    assert!(matches!(
+        Writer::create(folder.path(), &run()),
+        Err(StoreError::Exists(_))
+    ));
+    let mut newer = run();
+    newer.schema = "intact.ledger/9".to_owned();
+    fs::write(
+        folder.path().join("run.json"),
+        serde_json::to_vec(&newer).unwrap(),
+    )
+    .unwrap();
+    assert!(matches!(
+        Reader::open(folder.path()).unwrap_err(),
+        StoreError::Schema { .. }
+    ));
+}
