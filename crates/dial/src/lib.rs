@@ -1,1 +1,20 @@
-//! dial
+//! Opens one connection with a stopwatch on every step: name, transport, proxy, TLS.
+//!
+//! A [`Dial`] is a non-blocking state machine that the caller's event loop drives; it owns no thread but those of the
+//! [`Resolver`], keeps no timers (the caller gives up for it) and decides nothing about pools or retries.
+
+pub mod clock;
+pub mod stamp;
+pub mod tls;
+
+mod dial;
+mod failure;
+mod plan;
+mod resolver;
+mod stream;
+
+pub use clock::Clock;
+pub use dial::{Dial, Established, Progress};
+pub use plan::{Endpoint, Family, Plan, Proxy};
+pub use resolver::{Answer, Resolver};
+pub use stream::Stream;

@@ -1,0 +1,85 @@
+//! The run's clock, and the bridge from the kernel's receive stamps to it.
+
+use ledger::Nanos;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A receive stamp older than this is taken for a step of the wall clock, not for a long queue.
+const OLDEST_STAMP: u64 = 1_000_000_000;
+
+/// The monotonic clock of a run, counted from its start.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    /// Starts the run's clock.
+    pub fn start() -> Clock {
+        Clock {
+            start: Instant::now(),
+        }
+    }
+
+    /// Nanoseconds since the start.
+    #[inline]
+    pub fn now(&self) -> Nanos {
+        Nanos(self.start.elapsed().as_nanos() as u64)
+    }
+
+    /// How long from now until `at`; zero when that is past.
+    pub fn until(&self, at: Nanos) -> Duration {
+        Duration::from_nanos(at.since(self.now()))
+    }
+}
+
+/// Converts CLOCK_REALTIME stamps into the run's time. The offset is read anew in each turn of the loop, and a stamp that
+/// would lie in the future or far back (the wall clock was stepped) is refused.
+#[derive(Clone, Copy, Debug)]
+pub struct StampBridge {
+    now: Nanos,
+    realtime: u64,
+}
+
+impl StampBridge {
+    /// Reads both clocks.
+    #[inline]
+    pub fn read(clock: &Clock) -> StampBridge {
+        let realtime = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_nanos() as u64;
+        StampBridge {
+            now: clock.now(),
+            realtime,
+        }
+    }
+
+    /// The run's time of a stamp that was read at `read_at`; `None` where it cannot be trusted.
+    #[inline]
+    pub fn convert(&self, stamp: u64, read_at: Nanos) -> Option<Nanos> {
+        let ahead = i128::from(stamp) - i128::from(self.realtime);
+        let at = i128::from(self.now.0) + ahead;
+        let at = Nanos(u64::try_from(at).ok()?);
+        (at <= read_at && read_at.since(at) <= OLDEST_STAMP).then_some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_keeps_its_distance_to_now_and_a_stepped_one_is_refused() {
+        let bridge = StampBridge {
+            now: Nanos(5_000_000_000),
+            realtime: 1_700_000_000_000_000_000,
+        };
+        let read_at = Nanos(5_000_001_000);
+        let convert =
+            |ahead: i64| bridge.convert((1_700_000_000_000_000_000 + ahead) as u64, read_at);
+        assert_eq!(convert(-300), Some(Nanos(4_999_999_700)));
+        assert_eq!(convert(2_000), None);
+        assert_eq!(convert(-3_600_000_000_000), None);
+        assert_eq!(convert(3_600_000_000_000), None);
+    }
+}

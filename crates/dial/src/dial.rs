@@ -1,0 +1,470 @@
+//! The state machine of one dial.
+
+use crate::clock::Clock;
+use crate::plan::{Endpoint, Plan, Proxy};
+use crate::resolver::Resolver;
+use crate::stream::Stream;
+use crate::{failure, stamp};
+use ledger::{
+    Connection, ConnectionId, DialFailure, Failure, Lookup, Nanos, SetupPhase, Span, Transport,
+};
+use mio::{Interest, Registry, Token};
+use rustls::ClientConnection;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// The longest head of a proxy's answer to CONNECT.
+const LONGEST_PROXY_HEAD: usize = 16 * 1024;
+
+/// A connection that is ready for its first request.
+#[derive(Debug)]
+pub struct Established {
+    /// The socket, registered with the token that was dialled with, for reading and writing.
+    pub stream: Stream,
+    /// The TLS session, if TLS is spoken. It may hold bytes that have to be sent, and plaintext already.
+    pub session: Option<Box<ClientConnection>>,
+    /// What the ledger records of it.
+    pub connection: Connection,
+    /// Whether reads carry kernel stamps.
+    pub stamped: bool,
+}
+
+/// What came of driving a dial on.
+#[derive(Debug)]
+pub enum Progress {
+    /// Wait for the next event on its token, or for the resolver's answer.
+    Pending,
+    /// Ready.
+    Established(Box<Established>),
+    /// It failed; this is what the ledger records.
+    Failed(Box<Connection>),
+}
+
+#[derive(Debug)]
+enum Stage {
+    Resolving,
+    Connecting {
+        since: Nanos,
+    },
+    Tunnelling {
+        request: Vec<u8>,
+        sent: usize,
+        answer: Vec<u8>,
+    },
+    Handshaking {
+        since: Nanos,
+    },
+    /// Handed over or failed.
+    Over,
+}
+
+/// One dial under way.
+#[derive(Debug)]
+pub struct Dial {
+    plan: Arc<Plan>,
+    token: Token,
+    stage: Stage,
+    stream: Option<Stream>,
+    session: Option<Box<ClientConnection>>,
+    addresses: Vec<SocketAddr>,
+    next_address: usize,
+    connection: Connection,
+    stamped: bool,
+    /// The look-up that was done, until it is collected.
+    lookup: Option<Lookup>,
+}
+
+impl Dial {
+    /// Starts a dial at `now`. `key` names it to the resolver; events on the socket come with `token`.
+    pub fn start(
+        plan: &Arc<Plan>,
+        id: ConnectionId,
+        key: u64,
+        token: Token,
+        resolver: &mut Resolver,
+        registry: &Registry,
+        clock: &Clock,
+    ) -> (Dial, Progress) {
+        let now = clock.now();
+        let mut connection = Connection::new(id, now);
+        connection.origin = Some(plan.origin.clone());
+        connection.protocol = Some(plan.protocol);
+        let mut dial = Dial {
+            plan: plan.clone(),
+            token,
+            stage: Stage::Resolving,
+            stream: None,
+            session: None,
+            addresses: Vec::new(),
+            next_address: 0,
+            connection,
+            stamped: false,
+            lookup: None,
+        };
+        let progress = match &plan.endpoint {
+            Endpoint::Name { host, port, family } => {
+                resolver.ask(key, host, *port, *family);
+                Progress::Pending
+            }
+            Endpoint::Addresses(addresses) => {
+                dial.addresses.extend_from_slice(addresses);
+                dial.connect(registry, clock, now)
+            }
+            Endpoint::Unix(_) => dial.connect(registry, clock, now),
+        };
+        (dial, progress)
+    }
+
+    /// The number of the connection.
+    pub fn id(&self) -> ConnectionId {
+        self.connection.id
+    }
+
+    /// When it began.
+    pub fn at(&self) -> Nanos {
+        self.connection.at
+    }
+
+    /// The look-up that this dial did, once.
+    pub fn take_lookup(&mut self) -> Option<Lookup> {
+        self.lookup.take()
+    }
+
+    /// Takes the resolver's answer.
+    pub fn resolved(
+        &mut self,
+        addresses: Result<Vec<SocketAddr>, String>,
+        registry: &Registry,
+        clock: &Clock,
+    ) -> Progress {
+        if !matches!(self.stage, Stage::Resolving) {
+            return Progress::Pending;
+        }
+        let now = clock.now();
+        let span = Span::new(self.connection.at, now);
+        self.connection.setup.dns = Some(span);
+        let name = match &self.plan.endpoint {
+            Endpoint::Name { host, .. } => Some(host.clone()),
+            _ => None,
+        };
+        self.lookup = Some(Lookup {
+            variant: None,
+            round: None,
+            name,
+            span,
+            answer: Some(match &addresses {
+                Ok(found) => Ok(found.iter().map(SocketAddr::ip).collect()),
+                Err(words) => Err(words.as_str().into()),
+            }),
+            ttl_s: None,
+            resolver: Some("getaddrinfo".into()),
+            owner: None,
+        });
+        match addresses {
+            Ok(addresses) => {
+                self.addresses = addresses;
+                self.connect(registry, clock, now)
+            }
+            Err(words) => self.fail(SetupPhase::Dns, Failure::Lookup, words),
+        }
+    }
+
+    /// Drives the dial on after an event on its token.
+    pub fn ready(&mut self, registry: &Registry, clock: &Clock) -> Progress {
+        match self.stage {
+            Stage::Connecting { since } => self.finish_connect(since, registry, clock),
+            Stage::Tunnelling { .. } => self.tunnel(clock),
+            Stage::Handshaking { .. } => self.handshake(clock),
+            Stage::Resolving | Stage::Over => Progress::Pending,
+        }
+    }
+
+    /// Ends the dial because its time is up; what the ledger records.
+    pub fn give_up(&mut self, clock: &Clock, kind: Failure) -> Box<Connection> {
+        let now = clock.now();
+        let setup = &mut self.connection.setup;
+        let phase = match self.stage {
+            Stage::Resolving | Stage::Over => {
+                setup.dns = Some(Span::new(self.connection.at, now));
+                SetupPhase::Dns
+            }
+            Stage::Connecting { since } => {
+                setup.connect = Some(Span::new(since, now));
+                SetupPhase::Connect
+            }
+            Stage::Tunnelling { .. } => SetupPhase::Connect,
+            Stage::Handshaking { since } => {
+                setup.ssl = Some(Span::new(since, now));
+                SetupPhase::Ssl
+            }
+        };
+        let kind = match (kind, phase) {
+            (Failure::Timeout, SetupPhase::Dns) => Failure::Lookup,
+            (Failure::Timeout, SetupPhase::Connect) => Failure::ConnectTimeout,
+            (kind, _) => kind,
+        };
+        match self.fail(phase, kind, "gave up after --timeout".to_owned()) {
+            Progress::Failed(connection) => connection,
+            _ => unreachable!("fail() fails"),
+        }
+    }
+
+    /// Starts connecting to the next address.
+    fn connect(&mut self, registry: &Registry, clock: &Clock, since: Nanos) -> Progress {
+        let started = match &self.plan.endpoint {
+            #[cfg(unix)]
+            Endpoint::Unix(path) => {
+                self.connection.transport = Transport::Unix;
+                mio::net::UnixStream::connect(path).map(Stream::Unix)
+            }
+            #[cfg(not(unix))]
+            Endpoint::Unix(_) => Err(ErrorKind::Unsupported.into()),
+            _ => {
+                let Some(&address) = self.addresses.get(self.next_address) else {
+                    let words = "no address to connect to".to_owned();
+                    return self.fail(SetupPhase::Connect, Failure::Unreachable, words);
+                };
+                self.connection.peer = Some(address);
+                connect_tcp(address).map(Stream::Tcp)
+            }
+        };
+        self.stage = Stage::Connecting { since };
+        let registered = started.and_then(|mut stream| {
+            registry.register(
+                &mut stream,
+                self.token,
+                Interest::READABLE | Interest::WRITABLE,
+            )?;
+            Ok(stream)
+        });
+        match registered {
+            Ok(stream) => {
+                self.stream = Some(stream);
+                Progress::Pending
+            }
+            Err(error) => self.next_or_fail(&error, since, registry, clock),
+        }
+    }
+
+    fn finish_connect(&mut self, since: Nanos, registry: &Registry, clock: &Clock) -> Progress {
+        let Some(stream) = &self.stream else {
+            return Progress::Pending;
+        };
+        let connected = match stream.take_error() {
+            Ok(Some(error)) | Err(error) => Err(error),
+            Ok(None) => stream.is_connected(),
+        };
+        match connected {
+            Ok(false) => return Progress::Pending,
+            Ok(true) => {}
+            Err(error) => return self.next_or_fail(&error, since, registry, clock),
+        }
+        let now = clock.now();
+        self.connection.setup.connect = Some(Span::new(since, now));
+        self.connection.local = stream.local_addr();
+        if self.plan.stamps {
+            self.stamped = stamp::enable(stream);
+        }
+        match &self.plan.proxy {
+            Proxy::Transparent => self.secure(clock, now),
+            Proxy::Tunnel {
+                authority,
+                authorization,
+            } => {
+                let mut request =
+                    format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n").into_bytes();
+                if let Some(value) = authorization {
+                    request
+                        .extend_from_slice(format!("Proxy-Authorization: {value}\r\n").as_bytes());
+                }
+                request.extend_from_slice(b"\r\n");
+                self.stage = Stage::Tunnelling {
+                    request,
+                    sent: 0,
+                    answer: Vec::new(),
+                };
+                self.tunnel(clock)
+            }
+        }
+    }
+
+    /// An address failed: the next one, or the end. Addresses that are tried in vain are counted apart.
+    fn next_or_fail(
+        &mut self,
+        error: &io::Error,
+        since: Nanos,
+        registry: &Registry,
+        clock: &Clock,
+    ) -> Progress {
+        self.drop_stream();
+        if self.next_address + 1 < self.addresses.len() {
+            self.next_address += 1;
+            self.connection.other_attempts += 1;
+            return self.connect(registry, clock, since);
+        }
+        self.connection.setup.connect = Some(Span::new(since, clock.now()));
+        self.fail(
+            SetupPhase::Connect,
+            failure::of_connect(error),
+            error.to_string(),
+        )
+    }
+
+    /// Asks the proxy for a tunnel and reads its answer byte by byte past the head, so that nothing of the tunnel is lost.
+    fn tunnel(&mut self, clock: &Clock) -> Progress {
+        let (
+            Stage::Tunnelling {
+                request,
+                sent,
+                answer,
+            },
+            Some(stream),
+        ) = (&mut self.stage, &self.stream)
+        else {
+            return Progress::Pending;
+        };
+        let mut socket = stream;
+        let refusal = loop {
+            if *sent < request.len() {
+                match socket.write(&request[*sent..]) {
+                    Ok(written) => *sent += written,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        return Progress::Pending;
+                    }
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) => break error.to_string(),
+                }
+                continue;
+            }
+            let mut byte = [0];
+            match socket.read(&mut byte) {
+                Ok(0) => break "the proxy closed the connection".to_owned(),
+                Ok(_) => answer.push(byte[0]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Pending,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => break error.to_string(),
+            }
+            if answer.ends_with(b"\r\n\r\n") {
+                let line = answer.split(|&byte| byte == b'\r').next().unwrap_or(b"");
+                let line = String::from_utf8_lossy(line).into_owned();
+                if line.starts_with("HTTP/1.")
+                    && line
+                        .split(' ')
+                        .nth(1)
+                        .is_some_and(|status| status.starts_with('2'))
+                {
+                    let now = clock.now();
+                    if let Some(connect) = &mut self.connection.setup.connect {
+                        connect.end = now;
+                    }
+                    return self.secure(clock, now);
+                }
+                break line;
+            }
+            if answer.len() > LONGEST_PROXY_HEAD {
+                break "the proxy's answer to CONNECT has no end".to_owned();
+            }
+        };
+        self.fail(SetupPhase::Connect, Failure::Proxy, refusal)
+    }
+
+    /// The transport stands: TLS next, or done.
+    fn secure(&mut self, clock: &Clock, since: Nanos) -> Progress {
+        let Some(tls) = &self.plan.tls else {
+            return self.establish();
+        };
+        match tls.connect() {
+            Ok(session) => {
+                self.session = Some(Box::new(session));
+                self.stage = Stage::Handshaking { since };
+                self.handshake(clock)
+            }
+            Err(error) => self.fail(SetupPhase::Ssl, failure::of_tls(&error), error.to_string()),
+        }
+    }
+
+    fn handshake(&mut self, clock: &Clock) -> Progress {
+        let plan = self.plan.clone();
+        let (Stage::Handshaking { since }, Some(stream), Some(session), Some(tls)) =
+            (&self.stage, &self.stream, &mut self.session, &plan.tls)
+        else {
+            return Progress::Pending;
+        };
+        let since = *since;
+        let (kind, words) = loop {
+            while session.wants_write() {
+                match session.write_tls(&mut &*stream) {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    // what the peer said before it closed is still to be read, and tells more
+                    Err(_) => break,
+                }
+            }
+            if !session.is_handshaking() {
+                if !tls.accepts(session) {
+                    let words = "the server did not choose the protocol that was offered";
+                    break (Failure::TlsAlpn, words.to_owned());
+                }
+                self.connection.setup.ssl = Some(Span::new(since, clock.now()));
+                self.connection.tls = Some(tls.describe(session));
+                return self.establish();
+            }
+            match session.read_tls(&mut &*stream) {
+                Ok(0) => {
+                    let words = "the peer closed the connection during the TLS handshake";
+                    break (Failure::Closed, words.to_owned());
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Pending,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => break (Failure::ConnectReset, error.to_string()),
+            }
+            if let Err(error) = session.process_new_packets() {
+                // the alert that says why is worth one try
+                let _ = session.write_tls(&mut &*stream);
+                break (failure::of_tls(&error), error.to_string());
+            }
+        };
+        self.connection.setup.ssl = Some(Span::new(since, clock.now()));
+        self.fail(SetupPhase::Ssl, kind, words)
+    }
+
+    fn establish(&mut self) -> Progress {
+        self.stage = Stage::Over;
+        let Some(stream) = self.stream.take() else {
+            return Progress::Pending;
+        };
+        Progress::Established(Box::new(Established {
+            stream,
+            session: self.session.take(),
+            connection: self.connection.clone(),
+            stamped: self.stamped,
+        }))
+    }
+
+    fn fail(&mut self, phase: SetupPhase, kind: Failure, words: String) -> Progress {
+        self.stage = Stage::Over;
+        self.drop_stream();
+        self.connection.failed = Some(DialFailure {
+            phase,
+            kind,
+            detail: Some(words.into()),
+        });
+        Progress::Failed(Box::new(self.connection.clone()))
+    }
+
+    /// Closing the descriptor takes it out of the poll.
+    fn drop_stream(&mut self) {
+        self.stream = None;
+        self.session = None;
+    }
+}
+
+/// A non-blocking connect with TCP_NODELAY.
+fn connect_tcp(address: SocketAddr) -> io::Result<mio::net::TcpStream> {
+    let stream = mio::net::TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}

@@ -1,0 +1,125 @@
+//! Name look-ups by the system's own `getaddrinfo`, as programs do them, in threads beside the loop.
+
+use crate::plan::Family;
+use mio::Waker;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// Look-ups that may be under way at once.
+const MOST_THREADS: usize = 16;
+
+/// A question for the resolver threads.
+struct Question {
+    key: u64,
+    host: Arc<str>,
+    port: u16,
+    family: Family,
+}
+
+/// The answer to one look-up.
+#[derive(Debug)]
+pub struct Answer {
+    /// What the asker called it.
+    pub key: u64,
+    /// The addresses in the resolver's order, or its error in words.
+    pub addresses: Result<Vec<SocketAddr>, String>,
+}
+
+/// Threads that look names up and wake the loop. They are started when needed and end with it.
+pub struct Resolver {
+    waker: Arc<Waker>,
+    questions: Sender<Question>,
+    shared_questions: Arc<Mutex<Receiver<Question>>>,
+    answers: Receiver<Answer>,
+    answer_sender: Sender<Answer>,
+    threads: usize,
+    under_way: usize,
+}
+
+impl Resolver {
+    /// A resolver that wakes its loop by `waker`. No thread is started before the first question.
+    pub fn new(waker: Waker) -> Resolver {
+        let (questions, receiver) = channel();
+        let (answer_sender, answers) = channel();
+        Resolver {
+            waker: Arc::new(waker),
+            questions,
+            shared_questions: Arc::new(Mutex::new(receiver)),
+            answers,
+            answer_sender,
+            threads: 0,
+            under_way: 0,
+        }
+    }
+
+    /// Asks for the addresses of a name.
+    pub(crate) fn ask(&mut self, key: u64, host: &Arc<str>, port: u16, family: Family) {
+        if self.under_way >= self.threads && self.threads < MOST_THREADS {
+            self.start_thread();
+        }
+        self.under_way += 1;
+        let question = Question {
+            key,
+            host: host.clone(),
+            port,
+            family,
+        };
+        // the receiver lives in `self`, so this cannot fail
+        let _ = self.questions.send(question);
+    }
+
+    /// The next answer, if one has come.
+    pub fn answer(&mut self) -> Option<Answer> {
+        let answer = self.answers.try_recv().ok()?;
+        self.under_way -= 1;
+        Some(answer)
+    }
+
+    fn start_thread(&mut self) {
+        let questions = self.shared_questions.clone();
+        let answers = self.answer_sender.clone();
+        let waker = self.waker.clone();
+        let started = thread::Builder::new()
+            .name("resolver".to_owned())
+            .stack_size(256 * 1024)
+            .spawn(move || {
+                loop {
+                    let question = match questions.lock() {
+                        Ok(questions) => questions.recv(),
+                        Err(_) => return,
+                    };
+                    let Ok(question) = question else { return };
+                    let answer = look_up(&question);
+                    if answers.send(answer).is_err() || waker.wake().is_err() {
+                        return;
+                    }
+                }
+            });
+        // with none at all, questions stay unanswered and the dial times out, which is told
+        if started.is_ok() {
+            self.threads += 1;
+        }
+    }
+}
+
+fn look_up(question: &Question) -> Answer {
+    let addresses = (&*question.host, question.port)
+        .to_socket_addrs()
+        .map_err(|error| error.to_string())
+        .and_then(|found| {
+            let found: Vec<SocketAddr> = found
+                .filter(|address| question.family.allows(address))
+                .collect();
+            if found.is_empty() {
+                Err(format!("{} has no address of that family", question.host))
+            } else {
+                Ok(found)
+            }
+        });
+    Answer {
+        key: question.key,
+        addresses,
+    }
+}

@@ -1,0 +1,131 @@
+//! A non-blocking byte stream: TCP or a Unix domain socket.
+
+use mio::event::Source;
+use mio::{Interest, Registry, Token};
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr};
+#[cfg(unix)]
+use std::os::fd::{AsRawFd, RawFd};
+
+/// A connected, or connecting, socket.
+#[derive(Debug)]
+pub enum Stream {
+    /// TCP.
+    Tcp(mio::net::TcpStream),
+    /// A Unix domain socket.
+    #[cfg(unix)]
+    Unix(mio::net::UnixStream),
+}
+
+impl Stream {
+    /// Our end's address, where the transport has one.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        match self {
+            Stream::Tcp(tcp) => tcp.local_addr().ok(),
+            #[cfg(unix)]
+            Stream::Unix(_) => None,
+        }
+    }
+
+    /// The error that the socket holds, if any.
+    pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        match self {
+            Stream::Tcp(tcp) => tcp.take_error(),
+            #[cfg(unix)]
+            Stream::Unix(unix) => unix.take_error(),
+        }
+    }
+
+    /// Whether the transport handshake is over.
+    pub(crate) fn is_connected(&self) -> io::Result<bool> {
+        let peer = match self {
+            Stream::Tcp(tcp) => tcp.peer_addr().map(drop),
+            #[cfg(unix)]
+            Stream::Unix(unix) => unix.peer_addr().map(drop),
+        };
+        match peer {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Says that no more will be sent.
+    pub fn shut_write(&self) -> io::Result<()> {
+        match self {
+            Stream::Tcp(tcp) => tcp.shutdown(Shutdown::Write),
+            #[cfg(unix)]
+            Stream::Unix(unix) => unix.shutdown(Shutdown::Write),
+        }
+    }
+}
+
+#[cfg(unix)]
+impl AsRawFd for Stream {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Stream::Tcp(tcp) => tcp.as_raw_fd(),
+            Stream::Unix(unix) => unix.as_raw_fd(),
+        }
+    }
+}
+
+impl Source for Stream {
+    fn register(
+        &mut self,
+        registry: &Registry,
+        token: Token,
+        interests: Interest,
+    ) -> io::Result<()> {
+        match self {
+            Stream::Tcp(tcp) => tcp.register(registry, token, interests),
+            #[cfg(unix)]
+            Stream::Unix(unix) => unix.register(registry, token, interests),
+        }
+    }
+
+    fn reregister(
+        &mut self,
+        registry: &Registry,
+        token: Token,
+        interests: Interest,
+    ) -> io::Result<()> {
+        match self {
+            Stream::Tcp(tcp) => tcp.reregister(registry, token, interests),
+            #[cfg(unix)]
+            Stream::Unix(unix) => unix.reregister(registry, token, interests),
+        }
+    }
+
+    fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
+        match self {
+            Stream::Tcp(tcp) => tcp.deregister(registry),
+            #[cfg(unix)]
+            Stream::Unix(unix) => unix.deregister(registry),
+        }
+    }
+}
+
+impl Read for &Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(tcp) => (&*tcp).read(buffer),
+            #[cfg(unix)]
+            Stream::Unix(unix) => (&*unix).read(buffer),
+        }
+    }
+}
+
+impl Write for &Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(tcp) => (&*tcp).write(bytes),
+            #[cfg(unix)]
+            Stream::Unix(unix) => (&*unix).write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,301 @@
+//! TLS as a client: the one importer of `rustls` for dialling. Versions, roots, resumption and protocols are settings;
+//! the signature of the handshake is always checked, even where chain and name are not.
+
+use ledger::{Handshake, Protocol, Tls, TlsVersion};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, RootCertStore,
+    SignatureScheme, SupportedProtocolVersion,
+};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Sessions that a client remembers for resumption.
+const SESSIONS: usize = 64;
+
+/// Why a TLS client could not be set up. Each is a mistake in the settings, found before anything is sent.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// A PEM file could not be read.
+    #[error("{path}: {reason}")]
+    Pem {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The host is neither a name nor an address that TLS can verify.
+    #[error("{0} is no name that a certificate can carry")]
+    ServerName(String),
+    /// The system has no trusted certificates.
+    #[error("no trusted certificates were found: name a file with --cacert, or use --insecure")]
+    NoRoots,
+    /// rustls does not take the settings.
+    #[error("TLS settings: {0}")]
+    Tls(#[from] rustls::Error),
+    /// rustls does not take the verifier.
+    #[error("TLS verifier: {0}")]
+    Verifier(#[from] rustls::client::VerifierBuilderError),
+}
+
+/// How far the server's certificate is checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// Chain and name, by the system's roots.
+    #[default]
+    System,
+    /// Chain and name, by the roots in this PEM file only.
+    File(PathBuf),
+    /// Neither chain nor name (`--insecure`).
+    Insecure,
+}
+
+/// A client certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// PEM file with the chain.
+    pub chain: PathBuf,
+    /// PEM file with the key.
+    pub key: PathBuf,
+}
+
+/// What is asked of TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The one version to offer; absent: 1.3 and 1.2.
+    pub version: Option<TlsVersion>,
+    /// What will be spoken: decides what ALPN offers.
+    pub protocol: Protocol,
+    /// Whether sessions may be resumed.
+    pub resume: bool,
+    /// How far the server is checked.
+    pub verify: Verify,
+    /// A certificate of our own.
+    pub certificate: Option<ClientCertificate>,
+}
+
+/// The roots and certificates that settings name, read once and shared by all variants.
+#[derive(Clone, Debug)]
+pub struct Trust {
+    roots: Option<Arc<RootCertStore>>,
+}
+
+impl Trust {
+    /// Reads the roots that `verify` asks for.
+    pub fn load(verify: &Verify) -> Result<Trust, SettingsError> {
+        let mut roots = RootCertStore::empty();
+        match verify {
+            Verify::Insecure => return Ok(Trust { roots: None }),
+            Verify::File(path) => {
+                for certificate in certificates(path)? {
+                    roots.add(certificate)?;
+                }
+            }
+            Verify::System => {
+                let native = rustls_native_certs::load_native_certs();
+                roots.add_parsable_certificates(native.certs);
+                if roots.is_empty() {
+                    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+                }
+            }
+        }
+        if roots.is_empty() {
+            return Err(SettingsError::NoRoots);
+        }
+        Ok(Trust {
+            roots: Some(Arc::new(roots)),
+        })
+    }
+}
+
+/// Makes TLS sessions to one server. Clones share the memory of sessions to resume.
+#[derive(Clone, Debug)]
+pub struct Client {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    server_name: Arc<str>,
+    alpn_offered: Arc<[Arc<str>]>,
+    required_alpn: Option<&'static [u8]>,
+    resume: bool,
+}
+
+impl Client {
+    /// A client for `host` by `settings`.
+    pub fn new(host: &str, settings: &Settings, trust: &Trust) -> Result<Client, SettingsError> {
+        let provider = Arc::new(provider());
+        let versions: &[&SupportedProtocolVersion] = match settings.version {
+            Some(TlsVersion::Tls12) => &[&rustls::version::TLS12],
+            Some(TlsVersion::Tls13) => &[&rustls::version::TLS13],
+            _ => &[&rustls::version::TLS13, &rustls::version::TLS12],
+        };
+        let builder = ClientConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(versions)?
+            .dangerous();
+        let builder = match &trust.roots {
+            Some(roots) => builder.with_custom_certificate_verifier(
+                WebPkiServerVerifier::builder_with_provider(roots.clone(), provider).build()?,
+            ),
+            None => builder.with_custom_certificate_verifier(Arc::new(SignatureOnly { provider })),
+        };
+        let mut config = match &settings.certificate {
+            None => builder.with_no_client_auth(),
+            Some(own) => {
+                let key =
+                    PrivateKeyDer::from_pem_file(&own.key).map_err(|error| SettingsError::Pem {
+                        path: own.key.clone(),
+                        reason: error.to_string(),
+                    })?;
+                builder.with_client_auth_cert(certificates(&own.chain)?, key)?
+            }
+        };
+        let (offered, required_alpn): (&[&str], Option<&'static [u8]>) = match settings.protocol {
+            Protocol::Http2 => (&["h2"], Some(b"h2")),
+            Protocol::Http10 => (&[], None),
+            _ => (&["http/1.1"], None),
+        };
+        config.alpn_protocols = offered.iter().map(|id| id.as_bytes().to_vec()).collect();
+        config.resumption = if settings.resume {
+            Resumption::in_memory_sessions(SESSIONS)
+        } else {
+            Resumption::disabled()
+        };
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| SettingsError::ServerName(host.to_owned()))?;
+        Ok(Client {
+            config: Arc::new(config),
+            name,
+            server_name: host.into(),
+            alpn_offered: offered.iter().map(|&id| id.into()).collect(),
+            required_alpn,
+            resume: settings.resume,
+        })
+    }
+
+    /// A new session, its hello ready to be sent.
+    pub(crate) fn connect(&self) -> Result<ClientConnection, rustls::Error> {
+        ClientConnection::new(self.config.clone(), self.name.clone())
+    }
+
+    /// Whether the protocol that the server chose will do.
+    pub(crate) fn accepts(&self, session: &ClientConnection) -> bool {
+        self.required_alpn
+            .is_none_or(|required| session.alpn_protocol() == Some(required))
+    }
+
+    /// What a session that is set up tells.
+    pub(crate) fn describe(&self, session: &ClientConnection) -> Tls {
+        Tls {
+            version: session
+                .protocol_version()
+                .and_then(|version| match version {
+                    rustls::ProtocolVersion::TLSv1_2 => Some(TlsVersion::Tls12),
+                    rustls::ProtocolVersion::TLSv1_3 => Some(TlsVersion::Tls13),
+                    _ => None,
+                }),
+            cipher: session
+                .negotiated_cipher_suite()
+                .and_then(|suite| suite.suite().as_str())
+                .map(suite_name),
+            server_name: Some(self.server_name.clone()),
+            alpn_offered: Some(self.alpn_offered.clone()),
+            alpn_chosen: session
+                .alpn_protocol()
+                .and_then(|id| std::str::from_utf8(id).ok())
+                .map(Into::into),
+            handshake: session.handshake_kind().map(|kind| match kind {
+                HandshakeKind::Resumed => Handshake::Resumed,
+                _ => Handshake::Full,
+            }),
+            resumption_offered: Some(self.resume),
+            tickets: None,
+            client_hint: None,
+        }
+    }
+}
+
+/// IANA's name of a suite, from rustls' spelling of it.
+fn suite_name(rustls: &str) -> Arc<str> {
+    match rustls.strip_prefix("TLS13_") {
+        Some(rest) => format!("TLS_{rest}").into(),
+        None => rustls.into(),
+    }
+}
+
+/// X25519 first, suites on SHA-256 first: the cheapest that every server has, so that handshakes measure the server.
+fn provider() -> CryptoProvider {
+    let mut provider = aws_lc_rs::default_provider();
+    provider.kx_groups = vec![
+        aws_lc_rs::kx_group::X25519,
+        aws_lc_rs::kx_group::SECP256R1,
+        aws_lc_rs::kx_group::SECP384R1,
+    ];
+    provider
+        .cipher_suites
+        .sort_by_key(|suite| !format!("{:?}", suite.suite()).ends_with("AES_128_GCM_SHA256"));
+    provider
+}
+
+/// The certificates in a PEM file.
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SettingsError> {
+    let unreadable = |reason: String| SettingsError::Pem {
+        path: path.to_owned(),
+        reason,
+    };
+    let found: Vec<_> = CertificateDer::pem_file_iter(path)
+        .map_err(|error| unreadable(error.to_string()))?
+        .collect::<Result<_, _>>()
+        .map_err(|error| unreadable(error.to_string()))?;
+    if found.is_empty() {
+        return Err(unreadable("no certificate in it".to_owned()));
+    }
+    Ok(found)
+}
+
+/// Skips chain and name, never the signature of the handshake.
+#[derive(Debug)]
+struct SignatureOnly {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for SignatureOnly {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
