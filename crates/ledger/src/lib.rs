@@ -1,1 +1,3 @@
 //! ledger
+
+pub mod order;
