@@ -1,0 +1,21 @@
+//! What can be said of measured numbers, and how surely.
+//!
+//! Pure functions over slices: no ledger types, no clock, no randomness but a seed handed in. An input that
+//! allows no statement gives a typed [`Refusal`], never a panic and never a made-up interval.
+
+mod break_even;
+mod holm;
+mod interval;
+mod normal;
+mod paired;
+mod percentile;
+mod special;
+mod student;
+
+pub use break_even::{MAX_REQUESTS, requests_until_alike};
+pub use holm::{Adjusted, HOLM_FROM, adjust, holm_p_values};
+pub use interval::{Confidence, Interval, NotAConfidence, Refusal};
+pub use normal::{normal_cdf, normal_quantile};
+pub use paired::{Comparison, MIN_ROUNDS, Scale, paired_difference, paired_share_saved};
+pub use percentile::{MIN_BEYOND, RoundPercentile, paired_percentile_difference};
+pub use student::{student_cdf, student_quantile};
