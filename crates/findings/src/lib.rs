@@ -1,1 +1,6 @@
-//! findings
+//! Events in, facts out: statistics, and the requirements that a run is held against.
+//!
+//! Sees the ledger and nothing that produces one. Must not open, print, or ask the time; what is random
+//! draws from a seed that the caller hands in.
+
+pub mod stats;

@@ -5,7 +5,7 @@
 //! The format and the fields that each rule needs are in `docs/ledger.md`.
 
 pub mod export;
-//ORDER
+pub mod order;
 pub mod store;
 
 mod certainty;

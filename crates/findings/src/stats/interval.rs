@@ -1,0 +1,133 @@
+//! An estimate with its interval, how sure it is, and why there is none.
+
+use serde::Serialize;
+
+/// An estimate and the interval around it, in the unit of what was compared.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    /// The estimate itself.
+    pub value: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether the interval holds `truth`, ends included.
+    pub fn covers(&self, truth: f64) -> bool {
+        self.low <= truth && truth <= self.high
+    }
+
+    /// Whether zero lies outside: only then has a difference been shown.
+    pub fn excludes_zero(&self) -> bool {
+        !self.covers(0.0)
+    }
+}
+
+/// How often an interval is to cover the truth, strictly between 0 and 1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
+pub struct Confidence(f64);
+
+/// A confidence that is not strictly between 0 and 1.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("a confidence lies strictly between 0 and 1, such as 0.95; {0} does not")]
+pub struct NotAConfidence(pub f64);
+
+impl Confidence {
+    /// Nineteen times in twenty, as everywhere unless asked otherwise.
+    pub const P95: Self = Self(0.95);
+
+    /// Takes a share of 1 (0.95, not 95).
+    pub fn new(share: f64) -> Result<Self, NotAConfidence> {
+        if share > 0.0 && share < 1.0 {
+            Ok(Self(share))
+        } else {
+            Err(NotAConfidence(share))
+        }
+    }
+
+    /// The share of 1 that it stands for.
+    pub fn share(self) -> f64 {
+        self.0
+    }
+
+    /// The level that keeps `comparisons` intervals *together* at this confidence (Bonferroni; Dunn 1961).
+    pub(super) fn shared_by(self, comparisons: usize) -> Self {
+        Self(1.0 - (1.0 - self.0) / comparisons.max(1) as f64)
+    }
+}
+
+/// Why numbers allow no interval; each says what would.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+pub enum Refusal {
+    /// The two variants did not run the same number of rounds, so that they cannot be paired.
+    #[error("{a} rounds against {b} cannot be paired; run both variants in every round")]
+    UnequalRounds {
+        /// Rounds of the first variant.
+        a: usize,
+        /// Rounds of the second variant.
+        b: usize,
+    },
+    /// Fewer rounds than an interval needs.
+    #[error("{rounds} rounds are too few for an interval; run at least {needed}")]
+    TooFewRounds {
+        /// Rounds there were.
+        rounds: usize,
+        /// Rounds there must be.
+        needed: usize,
+    },
+    /// A value is NaN, infinite, or beyond 1e100 in size, which no measurement is.
+    #[error("round {} has no usable value; was anything measured in it?", round + 1)]
+    NotANumber {
+        /// Index of the round, from 0.
+        round: usize,
+    },
+    /// A share was asked for and a value is zero or negative.
+    #[error("round {} has a value of zero or less, of which no share can be taken; ask for the difference", round + 1)]
+    NotPositive {
+        /// Index of the round, from 0.
+        round: usize,
+    },
+    /// Too few exchanges lie beyond the percentile in a round.
+    #[error("round {} has {beyond} exchanges beyond the percentile, fewer than {needed}; run longer rounds or ask for a lower percentile", round + 1)]
+    TooFewBeyond {
+        /// Index of the round, from 0.
+        round: usize,
+        /// Exchanges beyond the percentile in that round.
+        beyond: u64,
+        /// Exchanges there must be.
+        needed: u64,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_confidence_lies_strictly_between_zero_and_one() {
+        for share in [0.0, 1.0, 95.0, -0.5, f64::NAN, f64::INFINITY] {
+            assert!(Confidence::new(share).is_err(), "{share}");
+        }
+        assert_eq!(Confidence::new(0.95), Ok(Confidence::P95));
+    }
+
+    #[test]
+    fn refusals_number_rounds_as_people_do_and_name_the_way_out() {
+        assert_eq!(
+            Refusal::TooFewRounds {
+                rounds: 5,
+                needed: 8
+            }
+            .to_string(),
+            "5 rounds are too few for an interval; run at least 8"
+        );
+        assert!(
+            Refusal::NotANumber { round: 0 }
+                .to_string()
+                .starts_with("round 1 ")
+        );
+    }
+}

@@ -1,0 +1,281 @@
+//! Two variants compared round by round: the paired difference, and the share that one saves of the other.
+//!
+//! The round is the unit. Exchanges of one round share its weather (drift, neighbours, a full queue), so
+//! intervals over exchanges are far too narrow; the coverage test shows by how much.
+
+use serde::Serialize;
+
+use super::student::{student_quantile, two_sided};
+use super::{Confidence, Interval, Refusal};
+
+/// Fewer rounds than this give no interval: the t interval is not to be trusted below it.
+pub const MIN_ROUNDS: usize = 8;
+
+/// No measurement is larger, and sums of squares stay finite below it.
+const LARGEST: f64 = 1e100;
+
+/// What is compared: plain values, or their logarithms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// `a - b`, in the unit of the values.
+    Difference,
+    /// `(a - b) / a`, a share of the baseline `a`: 0.66 when `b` takes a third of the time. Worked out on logarithms.
+    ShareSaved,
+}
+
+/// A baseline `a` held against `b` over the same rounds; positive means that `b` is smaller.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    scale: Scale,
+    mean: f64,
+    standard_error: f64,
+    rounds: usize,
+    confidence: Confidence,
+}
+
+impl Comparison {
+    /// The estimate with the t interval at the confidence that was asked for.
+    pub fn interval(&self) -> Interval {
+        self.interval_at(self.confidence)
+    }
+
+    /// The same at another confidence.
+    pub fn interval_at(&self, confidence: Confidence) -> Interval {
+        let t = student_quantile(0.5 + confidence.share() / 2.0, self.freedom());
+        // no spread at all: infinity times nothing must not become NaN
+        let reach = if self.standard_error == 0.0 {
+            0.0
+        } else {
+            t * self.standard_error
+        };
+        self.scaled(self.mean, self.mean - reach, self.mean + reach)
+    }
+
+    /// Two-sided p-value of "no difference"; when all rounds differ by the same amount, 0 (or 1 if that is none).
+    pub fn p_value(&self) -> f64 {
+        if self.standard_error == 0.0 {
+            return if self.mean == 0.0 { 1.0 } else { 0.0 };
+        }
+        two_sided(self.mean / self.standard_error, self.freedom())
+    }
+
+    /// Rounds that it rests on.
+    pub fn rounds(&self) -> usize {
+        self.rounds
+    }
+
+    /// What is compared.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    /// The confidence that was asked for.
+    pub fn confidence(&self) -> Confidence {
+        self.confidence
+    }
+
+    fn freedom(&self) -> f64 {
+        (self.rounds - 1) as f64
+    }
+
+    fn scaled(&self, value: f64, low: f64, high: f64) -> Interval {
+        match self.scale {
+            Scale::Difference => Interval { value, low, high },
+            // ln(a/b) = r saves 1 - e^-r of a; rising in r, so the ends keep their order
+            Scale::ShareSaved => Interval {
+                value: -(-value).exp_m1(),
+                low: -(-low).exp_m1(),
+                high: -(-high).exp_m1(),
+            },
+        }
+    }
+}
+
+/// Compares one statistic per round: the mean of `a - b`, paired by round.
+///
+/// Refuses unequal or fewer than [`MIN_ROUNDS`] rounds and values that are no numbers.
+pub fn paired_difference(
+    a: &[f64],
+    b: &[f64],
+    confidence: Confidence,
+) -> Result<Comparison, Refusal> {
+    compare(a, b, confidence, Scale::Difference)
+}
+
+/// Compares one statistic per round: the share `(a - b) / a` that `b` saves, from the mean of `ln a - ln b`.
+///
+/// It estimates the ratio of the *geometric* means over rounds. Where the two differ much in shape and a round
+/// holds few exchanges this lies a little off the ratio of the means; see the coverage test for how much.
+/// Refuses what [`paired_difference`] refuses, and values of zero or less.
+pub fn paired_share_saved(
+    a: &[f64],
+    b: &[f64],
+    confidence: Confidence,
+) -> Result<Comparison, Refusal> {
+    compare(a, b, confidence, Scale::ShareSaved)
+}
+
+fn compare(
+    a: &[f64],
+    b: &[f64],
+    confidence: Confidence,
+    scale: Scale,
+) -> Result<Comparison, Refusal> {
+    if a.len() != b.len() {
+        return Err(Refusal::UnequalRounds {
+            a: a.len(),
+            b: b.len(),
+        });
+    }
+    if a.len() < MIN_ROUNDS {
+        return Err(Refusal::TooFewRounds {
+            rounds: a.len(),
+            needed: MIN_ROUNDS,
+        });
+    }
+    let mut differences = Vec::with_capacity(a.len());
+    for (round, (&a, &b)) in a.iter().zip(b).enumerate() {
+        // written so that NaN fails it
+        if !(a.abs() <= LARGEST && b.abs() <= LARGEST) {
+            return Err(Refusal::NotANumber { round });
+        }
+        differences.push(match scale {
+            Scale::Difference => a - b,
+            Scale::ShareSaved if a > 0.0 && b > 0.0 => a.ln() - b.ln(),
+            Scale::ShareSaved => return Err(Refusal::NotPositive { round }),
+        });
+    }
+    let rounds = differences.len();
+    let n = rounds as f64;
+    // around the first value, so that rounds that all differ alike have a spread of exactly zero
+    let origin = differences[0];
+    let mean = origin + differences.iter().map(|d| d - origin).sum::<f64>() / n;
+    let squares: f64 = differences.iter().map(|d| (d - mean) * (d - mean)).sum();
+    let standard_error = (squares / (n - 1.0) / n).sqrt();
+    Ok(Comparison {
+        scale,
+        mean,
+        standard_error,
+        rounds,
+        confidence,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_sleep_data_give_students_own_interval() {
+        // Student (1908), ten patients: mean 1.58, t = 4.0621, p = 0.002833, 95 % interval 0.7001 to 2.4599
+        let dextro = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
+        let laevo = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
+        let compared = paired_difference(&laevo, &dextro, Confidence::P95).unwrap();
+        let interval = compared.interval();
+        assert!((interval.value - 1.58).abs() < 1e-12);
+        assert!(
+            (interval.low - 0.700_114).abs() < 1e-6 && (interval.high - 2.459_886).abs() < 1e-6,
+            "{interval:?}"
+        );
+        assert!((compared.p_value() - 0.002_833).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_third_of_the_time_saves_two_thirds() {
+        let a: Vec<f64> = (0..20).map(|round| 90.0 + f64::from(round)).collect();
+        let b: Vec<f64> = a.iter().map(|a| a / 3.0).collect();
+        let interval = paired_share_saved(&a, &b, Confidence::P95)
+            .unwrap()
+            .interval();
+        for end in [interval.value, interval.low, interval.high] {
+            assert!((end - 2.0 / 3.0).abs() < 1e-12, "{interval:?}");
+        }
+    }
+
+    #[test]
+    fn seven_rounds_give_no_interval_and_eight_do() {
+        assert_eq!(
+            paired_difference(&[1.0; 7], &[2.0; 7], Confidence::P95),
+            Err(Refusal::TooFewRounds {
+                rounds: 7,
+                needed: 8
+            })
+        );
+        assert!(paired_difference(&[1.0; 8], &[2.0; 8], Confidence::P95).is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_refused_by_name() {
+        let fine = [1.0; 9];
+        for (bad, refusal) in [
+            (f64::NAN, Refusal::NotANumber { round: 4 }),
+            (f64::INFINITY, Refusal::NotANumber { round: 4 }),
+            (f64::MAX, Refusal::NotANumber { round: 4 }),
+            (0.0, Refusal::NotPositive { round: 4 }),
+            (-1.0, Refusal::NotPositive { round: 4 }),
+        ] {
+            let mut spoilt = fine;
+            spoilt[4] = bad;
+            assert_eq!(
+                paired_share_saved(&fine, &spoilt, Confidence::P95),
+                Err(refusal)
+            );
+            assert_eq!(
+                paired_share_saved(&spoilt, &fine, Confidence::P95),
+                Err(refusal)
+            );
+        }
+        assert_eq!(
+            paired_difference(&fine, &fine[1..], Confidence::P95),
+            Err(Refusal::UnequalRounds { a: 9, b: 8 })
+        );
+    }
+
+    #[test]
+    fn equal_differences_have_no_width_and_no_doubt() {
+        let same = paired_difference(&[3.0; 8], &[1.0; 8], Confidence::P95).unwrap();
+        assert_eq!(
+            same.interval(),
+            Interval {
+                value: 2.0,
+                low: 2.0,
+                high: 2.0
+            }
+        );
+        assert_eq!(same.p_value(), 0.0);
+        assert_eq!(
+            paired_difference(&[0.1; 11], &[0.1; 11], Confidence::P95)
+                .unwrap()
+                .p_value(),
+            1.0
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_numbers_are_refused_or_give_an_ordered_interval(
+            pairs in prop::collection::vec((any::<f64>(), any::<f64>()), 0..30)
+        ) {
+            let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+            let tried = [paired_difference(&a, &b, Confidence::P95), paired_share_saved(&a, &b, Confidence::P95)];
+            for compared in tried.into_iter().flatten() {
+                let interval = compared.interval();
+                prop_assert!(interval.low <= interval.value && interval.value <= interval.high);
+                prop_assert!((0.0..=1.0).contains(&compared.p_value()));
+            }
+        }
+
+        #[test]
+        fn swapping_the_variants_turns_the_difference_round(
+            pairs in prop::collection::vec((1.0..100.0_f64, 1.0..100.0_f64), 8..30)
+        ) {
+            let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+            let there = paired_difference(&a, &b, Confidence::P95).unwrap().interval();
+            let back = paired_difference(&b, &a, Confidence::P95).unwrap().interval();
+            prop_assert!((there.low + back.high).abs() < 1e-9 && (there.value + back.value).abs() < 1e-9);
+        }
+    }
+}
