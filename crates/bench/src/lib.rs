@@ -1,1 +1,23 @@
-//! bench
+//! The load engine, variants and rounds: what does each way of connecting cost here?
+//!
+//! [`Bench::new`] checks a [`Config`] and makes the variants, [`Bench::run`] measures them in interleaved rounds and hands everything
+//! to an [`Observer`]. A producer: it writes the ledger's events and draws no conclusions.
+
+mod axes;
+mod config;
+mod engine;
+mod pace;
+mod recipe;
+mod recorder;
+mod request;
+mod rounds;
+
+pub mod machine;
+
+pub use axes::{Axes, TlsChoice};
+pub use config::{Config, ConfigError, Credentials, Length, Target};
+pub use engine::readiness::Gauge;
+pub use pace::{ClosedLoop, Pace, Turn, Wish};
+pub use recipe::Expect;
+pub use recorder::Keep;
+pub use rounds::{Bench, BenchError, Observer, Position};

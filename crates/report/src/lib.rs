@@ -1,1 +1,4 @@
-//! report
+//! Facts in, pages out. Never computes, only lays out; knows no producer.
+
+pub mod json;
+pub mod terminal;

@@ -1,0 +1,47 @@
+//! The load engine: a state machine per connection on an event loop, one loop per thread, nothing shared, no allocation per exchange.
+//!
+//! Three layers, so that another back end (io_uring) can take the place of the lowest without touching the others:
+//! a [`Conversation`] speaks HTTP/1 or HTTP/2 without doing I/O, a [`channel`] moves its bytes through TLS or plain,
+//! and an [`Engine`] ([`readiness`]: epoll or kqueue by `mio`) waits, reads, writes and keeps the time.
+
+pub(crate) mod channel;
+pub(crate) mod conversation;
+pub(crate) mod http1;
+pub mod readiness;
+mod slot;
+
+pub(crate) use conversation::Conversation;
+pub(crate) use readiness::Readiness;
+
+use crate::pace::Pace;
+use crate::recipe::Recipe;
+use ledger::{Span, Tally};
+use std::sync::Arc;
+
+/// What one thread is to do in one round.
+pub(crate) struct Assignment {
+    /// The variant.
+    pub(crate) recipe: Arc<Recipe>,
+    /// The round; 0 is the preflight.
+    pub(crate) round: u32,
+    /// Connections of this thread.
+    pub(crate) connections: usize,
+    /// When exchanges start.
+    pub(crate) pace: Box<dyn Pace>,
+}
+
+/// What one thread did in one round.
+pub(crate) struct Done {
+    /// Counts and histograms.
+    pub(crate) tally: Tally,
+    /// From the first measured start to the last end; absent when nothing was measured.
+    pub(crate) span: Option<Span>,
+    /// CPU time of the thread over that span, in nanoseconds.
+    pub(crate) cpu: Option<u64>,
+}
+
+/// Drives the connections of one thread through a round.
+pub(crate) trait Engine {
+    /// Runs until the pace says that the round is over and nothing is in flight.
+    fn run(&mut self, assignment: Assignment) -> std::io::Result<Done>;
+}

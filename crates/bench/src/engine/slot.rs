@@ -1,0 +1,84 @@
+//! One place for a connection: what it is doing, and what it waits for.
+
+use super::Conversation;
+use super::channel::Channel;
+use super::conversation::Ended;
+use dial::Dial;
+use ledger::{Closed, Connection, ConnectionBytes, Ending, Event, Nanos, Side, Sink};
+
+/// The exchange that was granted and waits for its connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Granted {
+    pub(crate) wanted: Nanos,
+    pub(crate) warmup: bool,
+}
+
+/// What a slot is doing.
+pub(crate) enum Phase {
+    /// It has no connection.
+    Vacant,
+    /// It is opening one.
+    Dialing(Box<Dial>, Granted),
+    /// It has one.
+    Open(Box<Open>),
+    /// The round is over for it.
+    Done,
+}
+
+/// A place for one connection after another.
+pub(crate) struct Slot {
+    pub(crate) phase: Phase,
+    /// Tells events of its present socket from those of earlier ones.
+    pub(crate) generation: u32,
+    /// When to ask the pace again.
+    pub(crate) wake: Option<Nanos>,
+    /// Dials in this round.
+    pub(crate) dials: u32,
+    /// Failed dials in a row.
+    pub(crate) failures: u32,
+}
+
+impl Slot {
+    pub(crate) fn new() -> Slot {
+        Slot {
+            phase: Phase::Vacant,
+            generation: 0,
+            wake: None,
+            dials: 0,
+            failures: 0,
+        }
+    }
+}
+
+/// An open connection.
+pub(crate) struct Open {
+    pub(crate) channel: Channel,
+    pub(crate) conversation: Conversation,
+    pub(crate) connection: Connection,
+    /// The server has closed its side.
+    pub(crate) ended: Option<Ended>,
+}
+
+impl Open {
+    /// Closes it and records the end. What the server was seen to do goes before what we do.
+    pub(crate) fn close(mut self, at: Nanos, sink: &mut impl Sink) {
+        let ended = self.ended.unwrap_or(Ended {
+            by: Some(Side::Client),
+            how: Some(Ending::Fin),
+        });
+        if self.ended.is_none() {
+            self.channel.say_goodbye();
+        }
+        let bytes = ConnectionBytes {
+            sent: self.channel.sent,
+            received: self.channel.received,
+        };
+        let closed = Closed {
+            connection: self.connection.id,
+            variant: self.connection.variant,
+            round: self.connection.round,
+            close: self.conversation.close(ended, at, bytes),
+        };
+        sink.record(Event::Closed(&closed));
+    }
+}

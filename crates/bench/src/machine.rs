@@ -1,0 +1,138 @@
+//! What the machine tells of itself: CPU times, sockets, limits. Linux; elsewhere the figures are absent.
+
+use ledger::{Host, Nanos, Sockets};
+use std::collections::HashSet;
+use std::fs;
+
+/// CPU time of the calling thread, in nanoseconds.
+#[cfg(unix)]
+pub(crate) fn thread_cpu() -> Option<u64> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// CPU time of the calling thread is not to be had here.
+#[cfg(not(unix))]
+pub(crate) fn thread_cpu() -> Option<u64> {
+    None
+}
+
+/// CPU time of a process and its descendants that are alive, in nanoseconds, by the scheduler's own count.
+/// `None` when the process is gone or the count is not to be had.
+pub fn process_cpu(pid: u32) -> Option<u64> {
+    let mut total = own_cpu(pid)?;
+    for child in children(pid) {
+        total += process_cpu(child).unwrap_or(0);
+    }
+    Some(total)
+}
+
+fn own_cpu(pid: u32) -> Option<u64> {
+    let mut total = 0;
+    for task in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+        let path = task.ok()?.path().join("schedstat");
+        let text = fs::read_to_string(path).ok()?;
+        total += text.split(' ').next()?.parse::<u64>().ok()?;
+    }
+    Some(total)
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    tasks
+        .flatten()
+        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|text| {
+            text.split_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<u32>>()
+        })
+        .collect()
+}
+
+/// The machine, for the head of a ledger.
+pub fn host() -> Host {
+    let read = |path: &str| {
+        fs::read_to_string(path)
+            .ok()
+            .map(|text| text.trim().to_owned())
+    };
+    Host {
+        os: std::env::consts::OS.to_owned(),
+        arch: std::env::consts::ARCH.to_owned(),
+        kernel: read("/proc/sys/kernel/osrelease"),
+        cpus: std::thread::available_parallelism()
+            .ok()
+            .map(|cpus| cpus.get() as u32),
+        congestion_control: read("/proc/sys/net/ipv4/tcp_congestion_control"),
+        ephemeral_ports: ephemeral_ports(),
+    }
+}
+
+/// First and last ephemeral port.
+pub fn ephemeral_ports() -> Option<(u16, u16)> {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    let mut ports = text.split_whitespace();
+    Some((ports.next()?.parse().ok()?, ports.next()?.parse().ok()?))
+}
+
+/// Counts the machine's sockets; `None` where /proc does not tell.
+pub fn sockets(at: Nanos) -> Option<Sockets> {
+    let summary = fs::read_to_string("/proc/net/sockstat").ok()?;
+    let line = summary.lines().find(|line| line.starts_with("TCP:"))?;
+    let mut words = line.split_whitespace();
+    let time_wait = words
+        .by_ref()
+        .find(|&word| word == "tw")
+        .and(words.next())?;
+    Some(Sockets {
+        at,
+        time_wait: time_wait.parse().ok()?,
+        free_ports: free_ports(),
+    })
+}
+
+/// Ephemeral ports that no TCP socket holds.
+fn free_ports() -> Option<u64> {
+    let (first, last) = ephemeral_ports()?;
+    let mut used = HashSet::new();
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        let Ok(text) = fs::read_to_string(table) else {
+            continue;
+        };
+        for line in text.lines().skip(1) {
+            let port = line
+                .split_whitespace()
+                .nth(1)
+                .and_then(|local| local.rsplit(':').next())
+                .and_then(|port| u16::from_str_radix(port, 16).ok());
+            if let Some(port) = port.filter(|port| (first..=last).contains(port)) {
+                used.insert(port);
+            }
+        }
+    }
+    Some(u64::from(last - first) + 1 - used.len() as u64)
+}
+
+/// Makes room for `needed` file descriptors; the error is the number that is allowed.
+#[cfg(unix)]
+pub(crate) fn allow_descriptors(needed: u64) -> Result<(), u64> {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    if limit.maximum.is_some_and(|maximum| maximum < needed) {
+        return Err(limit.maximum.unwrap_or(0));
+    }
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).map_err(|_| limit.current.unwrap_or(0))
+}
+
+/// No limit is known here.
+#[cfg(not(unix))]
+pub(crate) fn allow_descriptors(_: u64) -> Result<(), u64> {
+    Ok(())
+}

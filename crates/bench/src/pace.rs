@@ -1,0 +1,136 @@
+//! When the next exchange may start. The engine asks; closed loop is one answer, open loop and think time will be others.
+
+use ledger::Nanos;
+
+/// What the engine wants to do next.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish {
+    /// It would be left out of the figures, so it does not use up the round's budget.
+    pub warmup: bool,
+    /// It would open a connection.
+    pub opens: bool,
+}
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Start it.
+    Now,
+    /// Ask again at that time.
+    At(Nanos),
+    /// Nothing starts any more in this round.
+    Over,
+}
+
+/// Decides when exchanges start. One per thread; nothing is shared.
+pub trait Pace: Send {
+    /// Whether an exchange may start at `now`; `Now` counts it as started.
+    fn next(&mut self, now: Nanos, wish: Wish) -> Turn;
+}
+
+/// Closed loop: the next exchange starts when the last is over, until a number or a time is used up.
+#[derive(Clone, Debug)]
+pub struct ClosedLoop {
+    left: Option<u64>,
+    length: Option<u64>,
+    until: Option<Nanos>,
+    opening: Option<Opening>,
+}
+
+/// The limit on new connections.
+#[derive(Clone, Debug)]
+struct Opening {
+    interval: u64,
+    next: Nanos,
+}
+
+impl ClosedLoop {
+    /// `exchanges` to start, or nanoseconds to go on from the first measured start; whichever is used up first.
+    pub fn new(exchanges: Option<u64>, nanos: Option<u64>) -> ClosedLoop {
+        ClosedLoop {
+            left: exchanges,
+            length: nanos,
+            until: None,
+            opening: None,
+        }
+    }
+
+    /// At most `per_second` new connections a second, the next not before `earliest`.
+    pub fn limit_opening(mut self, per_second: f64, earliest: Nanos) -> ClosedLoop {
+        self.opening = Some(Opening {
+            interval: (1e9 / per_second) as u64,
+            next: earliest,
+        });
+        self
+    }
+}
+
+impl Pace for ClosedLoop {
+    #[inline]
+    fn next(&mut self, now: Nanos, wish: Wish) -> Turn {
+        if self.until.is_some_and(|until| now >= until) || (!wish.warmup && self.left == Some(0)) {
+            return Turn::Over;
+        }
+        if let Some(opening) = &mut self.opening
+            && wish.opens
+        {
+            if now < opening.next {
+                return Turn::At(opening.next);
+            }
+            opening.next = now.after(opening.interval);
+        }
+        if !wish.warmup {
+            if let Some(left) = &mut self.left {
+                *left -= 1;
+            }
+            if self.until.is_none() {
+                self.until = self.length.map(|length| now.after(length));
+            }
+        }
+        Turn::Now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEASURED: Wish = Wish {
+        warmup: false,
+        opens: false,
+    };
+
+    #[test]
+    fn a_number_of_exchanges_is_used_up_by_measured_ones_only() {
+        let mut pace = ClosedLoop::new(Some(2), None);
+        let warmup = Wish {
+            warmup: true,
+            ..MEASURED
+        };
+        assert_eq!(pace.next(Nanos(0), warmup), Turn::Now);
+        assert_eq!(pace.next(Nanos(1), MEASURED), Turn::Now);
+        assert_eq!(pace.next(Nanos(2), MEASURED), Turn::Now);
+        assert_eq!(pace.next(Nanos(3), MEASURED), Turn::Over);
+    }
+
+    #[test]
+    fn time_runs_from_the_first_measured_start() {
+        let mut pace = ClosedLoop::new(None, Some(10));
+        assert_eq!(pace.next(Nanos(100), MEASURED), Turn::Now);
+        assert_eq!(pace.next(Nanos(109), MEASURED), Turn::Now);
+        assert_eq!(pace.next(Nanos(110), MEASURED), Turn::Over);
+    }
+
+    #[test]
+    fn new_connections_are_spread_and_reuse_is_not_held_up() {
+        let mut pace = ClosedLoop::new(None, None).limit_opening(10.0, Nanos(0));
+        let opens = Wish {
+            opens: true,
+            ..MEASURED
+        };
+        assert_eq!(pace.next(Nanos(0), opens), Turn::Now);
+        assert_eq!(pace.next(Nanos(1), opens), Turn::At(Nanos(100_000_000)));
+        assert_eq!(pace.next(Nanos(1), MEASURED), Turn::Now);
+        assert_eq!(pace.next(Nanos(100_000_000), opens), Turn::Now);
+    }
+}

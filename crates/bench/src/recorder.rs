@@ -1,0 +1,131 @@
+//! What one engine thread records: a complete tally, and rows of some or all exchanges. Nothing is shared between threads;
+//! rows leave by a channel in batches.
+
+use ledger::sample::Sampler;
+use ledger::{Caveat, Connection, ConnectionId, Event, Row, Rows, Sink, Tally};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::SyncSender;
+
+/// Rows that gather before they are handed over.
+const BATCH: usize = 512;
+/// Exchanges of each variant that always have a row, for the chart of the first calls.
+const FIRST: u64 = 100;
+/// Connections of each variant and round that have a row in a sample, and failed dials of each.
+const CONNECTIONS: u32 = 20;
+
+/// Which exchanges are handed over as rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// The first of each variant: no ledger and no export was asked for.
+    First,
+    /// As a ledger needs them.
+    Ledger(Rows),
+}
+
+/// The sink of one engine thread.
+pub struct Recorder {
+    tally: Tally,
+    keep: Keep,
+    sampler: Sampler,
+    first: BTreeMap<Option<u32>, u64>,
+    connections: BTreeMap<(Option<u32>, Option<u32>, bool), u32>,
+    followed: BTreeSet<ConnectionId>,
+    batch: Vec<Row>,
+    rows: SyncSender<Vec<Row>>,
+}
+
+impl Recorder {
+    /// A recorder that hands rows to `rows`.
+    pub fn new(keep: Keep, seed: u64, rows: SyncSender<Vec<Row>>) -> Recorder {
+        Recorder {
+            tally: Tally::new(),
+            keep,
+            sampler: Sampler::new(seed),
+            first: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            followed: BTreeSet::new(),
+            batch: Vec::new(),
+            rows,
+        }
+    }
+
+    /// Notes something that limits what the run can tell.
+    pub fn caveat(&mut self, id: &str, words: &str) {
+        self.record(Event::Caveat(&Caveat {
+            id: id.to_owned(),
+            words: words.to_owned(),
+        }));
+    }
+
+    /// Ends a round: hands over what is kept, gives the round's tally out and starts anew.
+    pub fn finish_round(&mut self) -> Tally {
+        let sampled: Vec<_> = self.sampler.drain().collect();
+        for exchange in sampled {
+            self.hand_over(Row::Exchange(Box::new(exchange)));
+        }
+        self.flush();
+        self.connections.clear();
+        self.followed.clear();
+        std::mem::take(&mut self.tally)
+    }
+
+    fn wants_connection(&mut self, connection: &Connection) -> bool {
+        match self.keep {
+            Keep::First => false,
+            Keep::Ledger(Rows::All) => true,
+            Keep::Ledger(Rows::Sample) => {
+                let key = (
+                    connection.variant,
+                    connection.round,
+                    connection.failed.is_some(),
+                );
+                let seen = self.connections.entry(key).or_default();
+                *seen += 1;
+                *seen <= CONNECTIONS && self.followed.insert(connection.id)
+            }
+        }
+    }
+
+    fn hand_over(&mut self, row: Row) {
+        self.batch.push(row);
+        if self.batch.len() >= BATCH {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.batch.is_empty() {
+            // the receiver outlives the threads; if it is gone, so is the run
+            let _ = self.rows.send(std::mem::take(&mut self.batch));
+        }
+    }
+}
+
+impl Sink for Recorder {
+    #[inline]
+    fn record(&mut self, event: Event<'_>) {
+        self.tally.record(event);
+        let wanted = match event {
+            Event::Exchange(exchange) => match self.keep {
+                Keep::Ledger(Rows::All) => true,
+                Keep::Ledger(Rows::Sample) => self.sampler.consider(exchange),
+                Keep::First => {
+                    let seen = self.first.entry(exchange.variant).or_default();
+                    *seen += 1;
+                    *seen <= FIRST
+                }
+            },
+            Event::Opened(connection) => self.wants_connection(connection),
+            Event::Closed(closed) => match self.keep {
+                Keep::First => false,
+                Keep::Ledger(Rows::All) => true,
+                Keep::Ledger(Rows::Sample) => self.followed.remove(&closed.connection),
+            },
+            Event::Revised(_) | Event::Lookup(_) => matches!(self.keep, Keep::Ledger(Rows::All)),
+            Event::Round(_) | Event::Sockets(_) | Event::Caveat(_) => true,
+        };
+        if wanted {
+            self.hand_over(event.to_row());
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! Runs the variants in interleaved rounds: a preflight, then every variant in every round in balanced random order.
+
+use crate::axes::{self, Choice};
+use crate::config::{Config, ConfigError, Length};
+use crate::engine::readiness::Gauge;
+use crate::engine::{Assignment, Done, Engine, Readiness};
+use crate::machine;
+use crate::pace::ClosedLoop;
+use crate::recipe::Recipe;
+use crate::recorder::{Keep, Recorder};
+use dial::Clock;
+use dial::tls::Trust;
+use ledger::{Caveat, Event, Failure, Round, Row, Rows, Run, Sink, Span, Tally, Variant};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Rounds when nothing else is said.
+const ROUNDS: u32 = 20;
+/// Batches of rows that may wait before the engine has to.
+const BATCHES: usize = 64;
+/// How often the observer is shown the position.
+const TICK: Duration = Duration::from_millis(100);
+/// Descriptors that are not connections.
+const OTHER_DESCRIPTORS: u64 = 64;
+
+/// Why a bench could not be run: we could not observe.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The configuration cannot be run.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The event loop failed.
+    #[error("event loop: {0}")]
+    Loop(#[from] std::io::Error),
+    /// An engine thread ended by a bug.
+    #[error("an engine thread ended early: this is a bug of ours, please report it")]
+    Thread,
+}
+
+/// Where a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Position {
+    /// The round, from 1; 0 is the preflight.
+    pub round: u32,
+    /// Of so many.
+    pub rounds: u32,
+    /// The variant being measured.
+    pub variant: u32,
+    /// Runs of a variant in a round that are over, and all of them.
+    pub turns: (u32, u32),
+    /// Exchanges so far.
+    pub exchanges: u64,
+    /// Time since the start.
+    pub elapsed: Duration,
+}
+
+/// Takes what a bench records, as it happens.
+pub trait Observer {
+    /// Rows for the ledger and for exports.
+    fn rows(&mut self, rows: &[Row]);
+    /// The tally so far, at the end of each round.
+    fn round_over(&mut self, tally: &Tally);
+    /// Where the run is, about ten times a second.
+    fn tick(&mut self, position: Position);
+}
+
+/// A bench that is ready to run.
+pub struct Bench {
+    config: Config,
+    recipes: Vec<Arc<Recipe>>,
+    variants: Vec<Variant>,
+    rounds: u32,
+    gauge: Arc<Gauge>,
+}
+
+impl Bench {
+    /// Checks the configuration and makes the variants.
+    pub fn new(config: Config) -> Result<Bench, BenchError> {
+        let choices = config.axes.choices();
+        check(&config, &choices)?;
+        let variants = axes::variants(&choices, &config.axes.varied());
+        let trust = Trust::load(&config.verify()).map_err(ConfigError::from)?;
+        let mut recipes = Vec::new();
+        for (variant, choice) in choices.iter().enumerate() {
+            let recipe = config.recipe(variant as u32, choice, &trust, true)?;
+            recipes.push(Arc::new(recipe));
+        }
+        let rounds = rounds_for(&config, &choices);
+        Ok(Bench {
+            config,
+            recipes,
+            variants,
+            rounds,
+            gauge: Arc::new(Gauge::default()),
+        })
+    }
+
+    /// The variants, as the ledger names them.
+    pub fn variants(&self) -> &[Variant] {
+        &self.variants
+    }
+
+    /// Rounds that will be run.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// The most requests and connections that will be made, preflight and warm-up included; absent where time decides.
+    pub fn budget(&self) -> Option<(u64, u64)> {
+        let Length::Exchanges(exchanges) = self.config.length else {
+            return None;
+        };
+        let mut requests = 0;
+        let mut connections = 0;
+        for recipe in &self.recipes {
+            let first = recipe.concurrency as u64 * u64::from(self.rounds);
+            let (warmup, opened) = if recipe.keepalive {
+                (first, first)
+            } else {
+                (0, exchanges)
+            };
+            requests += exchanges + warmup + 1;
+            connections += opened + 1;
+        }
+        Some((requests, connections))
+    }
+
+    /// What the outside may watch and stop.
+    pub fn gauge(&self) -> Arc<Gauge> {
+        self.gauge.clone()
+    }
+
+    /// Fills in what a bench knows of its run.
+    pub fn describe(&self, run: &mut Run) {
+        run.host = machine::host();
+        run.seed = Some(self.config.seed);
+        run.subject = Some(ledger::redact::url(&self.config.target.url));
+        run.variants = self.variants.clone();
+        run.varied = self.config.axes.varied();
+        run.rows = match self.config.keep {
+            Keep::First => Rows::Sample,
+            Keep::Ledger(rows) => rows,
+        };
+    }
+
+    /// Measures. Network failures are in the tally; an error means that we could not observe.
+    pub fn run(self, clock: Clock, observer: &mut dyn Observer) -> Result<Tally, BenchError> {
+        let threads = self
+            .recipes
+            .iter()
+            .map(|recipe| recipe.concurrency)
+            .max()
+            .unwrap_or(1)
+            .min(self.config.threads as usize)
+            .max(1);
+        let (row_sender, rows) = sync_channel(BATCHES);
+        let mut crew = Vec::new();
+        for thread in 0..threads {
+            let recorder = Recorder::new(
+                self.config.keep,
+                self.config.seed.wrapping_add(thread as u64),
+                row_sender.clone(),
+            );
+            let engine = Readiness::new(thread as u32, clock, recorder, self.gauge.clone())?;
+            crew.push(Some(engine));
+        }
+        drop(row_sender);
+        let mut conductor = Conductor {
+            bench: &self,
+            clock,
+            observer,
+            rows,
+            crew,
+            tally: Tally::new(),
+            turns: (0, 0),
+            exchanges: 0,
+        };
+        conductor.run()
+    }
+}
+
+/// Leads the threads through the rounds.
+struct Conductor<'a> {
+    bench: &'a Bench,
+    clock: Clock,
+    observer: &'a mut dyn Observer,
+    rows: Receiver<Vec<Row>>,
+    crew: Vec<Option<Readiness>>,
+    tally: Tally,
+    turns: (u32, u32),
+    exchanges: u64,
+}
+
+impl Conductor<'_> {
+    fn run(&mut self) -> Result<Tally, BenchError> {
+        self.count_sockets();
+        let able = self.preflight()?;
+        if !able.is_empty() {
+            let order = ledger::order::balanced(
+                able.len(),
+                self.bench.rounds as usize,
+                self.bench.config.seed,
+            );
+            self.turns = (0, (able.len() * order.len()) as u32);
+            'rounds: for (round, variants) in order.iter().enumerate() {
+                for &nth in variants {
+                    if self.stopped() {
+                        break 'rounds;
+                    }
+                    self.turn(able[nth], round as u32 + 1)?;
+                    self.turns.0 += 1;
+                }
+                self.observer.round_over(&self.tally);
+            }
+        }
+        self.count_sockets();
+        self.observer.round_over(&self.tally);
+        Ok(std::mem::take(&mut self.tally))
+    }
+
+    fn stopped(&self) -> bool {
+        self.bench.gauge.stop.load(Ordering::Relaxed)
+    }
+
+    /// One exchange of each variant, up to three times, to find out before the load what cannot work.
+    fn preflight(&mut self) -> Result<Vec<usize>, BenchError> {
+        let mut able = Vec::new();
+        for variant in 0..self.bench.recipes.len() {
+            let mut failure = None;
+            for _ in 0..3 {
+                if self.stopped() {
+                    return Ok(Vec::new());
+                }
+                failure = self.first_failure(variant)?;
+                if failure.is_none() {
+                    able.push(variant);
+                    break;
+                }
+            }
+            if let Some(kind) = failure {
+                self.caveat(
+                    "variant-left-out",
+                    format!(
+                        "{}: left out, three first requests failed ({kind}: {})",
+                        self.bench.variants[variant].name,
+                        kind.words()
+                    ),
+                );
+            }
+        }
+        Ok(able)
+    }
+
+    /// Runs the preflight of one variant; what failed, if it did.
+    fn first_failure(&mut self, variant: usize) -> Result<Option<Failure>, BenchError> {
+        let before = self.successes(variant);
+        self.turn(variant, 0)?;
+        if self.successes(variant) > before || self.stopped() {
+            return Ok(None);
+        }
+        let cell = self.tally.cell(Some(variant as u32), Some(0));
+        let failed = cell
+            .groups
+            .iter()
+            .rev()
+            .find_map(|group| group.key.outcome.failure());
+        Ok(Some(failed.unwrap_or(Failure::Aborted)))
+    }
+
+    fn successes(&mut self, variant: usize) -> u64 {
+        let cell = self.tally.cell(Some(variant as u32), Some(0));
+        cell.merged(|key| key.outcome.is_ok())
+            .map_or(0, |group| group.count())
+    }
+
+    /// One variant in one round, on all threads that it needs.
+    fn turn(&mut self, variant: usize, round: u32) -> Result<(), BenchError> {
+        let bench = self.bench;
+        let recipe = &bench.recipes[variant];
+        let connections = if round == 0 { 1 } else { recipe.concurrency };
+        let threads = self.crew.len().min(connections);
+        let server_before = bench.config.server_pid.and_then(machine::process_cpu);
+        let started = self.clock.now();
+        let mut hands: Vec<JoinHandle<(Readiness, std::io::Result<Done>)>> = Vec::new();
+        for thread in 0..threads {
+            let Some(mut engine) = self.crew[thread].take() else {
+                return Err(BenchError::Thread);
+            };
+            let assignment = Assignment {
+                recipe: recipe.clone(),
+                round,
+                connections: share(connections as u64, thread, threads) as usize,
+                pace: Box::new(self.pace(round, thread, threads)),
+            };
+            let hand = thread::Builder::new()
+                .name(format!("engine-{thread}"))
+                .spawn(move || {
+                    let done = engine.run(assignment);
+                    (engine, done)
+                })?;
+            hands.push(hand);
+        }
+        while hands.iter().any(|hand| !hand.is_finished()) {
+            self.look(round, variant as u32);
+        }
+        let mut span: Option<Span> = None;
+        let mut cpu = Some(0);
+        for (thread, hand) in hands.into_iter().enumerate() {
+            let (engine, done) = hand.join().map_err(|_| BenchError::Thread)?;
+            self.crew[thread] = Some(engine);
+            let done = done?;
+            self.tally.merge(&done.tally);
+            if let Some(mine) = done.span {
+                span = Some(span.map_or(mine, |all| {
+                    Span::new(all.start.min(mine.start), all.end.max(mine.end))
+                }));
+                cpu = cpu.zip(done.cpu).map(|(all, mine)| all + mine);
+            }
+        }
+        self.take_rows();
+        let server_after = bench.config.server_pid.and_then(machine::process_cpu);
+        let record = Round {
+            variant: variant as u32,
+            round,
+            span: span.unwrap_or(Span::new(started, self.clock.now())),
+            client_cpu: cpu.filter(|_| span.is_some()),
+            server_cpu: server_before
+                .zip(server_after)
+                .map(|(before, after)| after.saturating_sub(before)),
+        };
+        self.record(Event::Round(&record));
+        Ok(())
+    }
+
+    fn pace(&self, round: u32, thread: usize, threads: usize) -> ClosedLoop {
+        let config = &self.bench.config;
+        let pace = if round == 0 {
+            // the one exchange of the preflight is warm-up, and no measured one follows
+            ClosedLoop::new(Some(0), None)
+        } else {
+            let rounds = u64::from(self.bench.rounds);
+            match config.length {
+                Length::Exchanges(all) => {
+                    let in_round = share(all, round as usize - 1, rounds as usize);
+                    ClosedLoop::new(Some(share(in_round, thread, threads)), None)
+                }
+                Length::Time(all) => {
+                    ClosedLoop::new(None, Some((all.as_nanos() / u128::from(rounds)) as u64))
+                }
+            }
+        };
+        match config.opening_per_s {
+            Some(per_second) => pace.limit_opening(per_second / threads as f64, self.clock.now()),
+            None => pace,
+        }
+    }
+
+    fn look(&mut self, round: u32, variant: u32) {
+        match self.rows.recv_timeout(TICK / 4) {
+            Ok(batch) => self.hand_on(&batch),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        self.observer.tick(Position {
+            round,
+            rounds: self.bench.rounds,
+            variant,
+            turns: self.turns,
+            exchanges: self.bench.gauge.exchanges.load(Ordering::Relaxed),
+            elapsed: Duration::from_nanos(self.clock.now().0),
+        });
+    }
+
+    fn take_rows(&mut self) {
+        while let Ok(batch) = self.rows.try_recv() {
+            self.hand_on(&batch);
+        }
+    }
+
+    fn hand_on(&mut self, batch: &[Row]) {
+        self.exchanges += batch.len() as u64;
+        self.observer.rows(batch);
+    }
+
+    fn record(&mut self, event: Event<'_>) {
+        self.tally.record(event);
+        self.observer.rows(&[event.to_row()]);
+    }
+
+    fn count_sockets(&mut self) {
+        if let Some(sockets) = machine::sockets(self.clock.now()) {
+            self.record(Event::Sockets(&sockets));
+        }
+    }
+
+    fn caveat(&mut self, id: &str, words: String) {
+        let id = id.to_owned();
+        self.record(Event::Caveat(&Caveat { id, words }));
+    }
+}
+
+/// The part of `whole` that falls to one of `parts`.
+fn share(whole: u64, part: usize, parts: usize) -> u64 {
+    let (part, parts) = (part as u64, parts as u64);
+    whole / parts + u64::from(part < whole % parts)
+}
+
+/// Rounds: as asked, or 20, or as many as leave two exchanges for each place in each round.
+fn rounds_for(config: &Config, choices: &[Choice]) -> u32 {
+    if let Some(rounds) = config.rounds {
+        return rounds;
+    }
+    let Length::Exchanges(exchanges) = config.length else {
+        return ROUNDS;
+    };
+    let places = choices
+        .iter()
+        .map(|choice| u64::from(choice.concurrency) * u64::from(choice.streams))
+        .max()
+        .unwrap_or(1);
+    (exchanges / (2 * places)).clamp(1, u64::from(ROUNDS)) as u32
+}
+
+fn check(config: &Config, choices: &[Choice]) -> Result<(), ConfigError> {
+    let positive = |option, value: u64| {
+        if value > 0 {
+            return Ok(());
+        }
+        Err(ConfigError::Value {
+            option,
+            reason: "has to be at least 1".to_owned(),
+        })
+    };
+    for choice in choices {
+        positive("-c", u64::from(choice.concurrency))?;
+        positive("--streams", u64::from(choice.streams))?;
+    }
+    positive("--threads", u64::from(config.threads))?;
+    positive("--rounds", u64::from(config.rounds.unwrap_or(1)))?;
+    match config.length {
+        Length::Exchanges(exchanges) => positive("-n", exchanges)?,
+        Length::Time(time) => positive("-z", time.as_nanos() as u64)?,
+    }
+    positive("--timeout", config.timeout.as_nanos() as u64)?;
+    let connections = choices
+        .iter()
+        .map(|choice| u64::from(choice.concurrency))
+        .max()
+        .unwrap_or(1);
+    let needed = connections + OTHER_DESCRIPTORS;
+    machine::allow_descriptors(needed).map_err(|allowed| ConfigError::Descriptors {
+        connections,
+        needed,
+        allowed,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up() {
+        for (whole, parts) in [(10, 3), (2, 5), (0, 4), (100, 7)] {
+            let sum: u64 = (0..parts).map(|part| share(whole, part, parts)).sum();
+            assert_eq!(sum, whole);
+        }
+    }
+}

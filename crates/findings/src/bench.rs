@@ -1,0 +1,88 @@
+//! What a bench found out: figures of each variant, comparisons with intervals, sentences. From a run's head, its tally and
+//! the first rows of each variant; the same for a live run and for a stored ledger.
+
+mod compare;
+mod notes;
+mod variant;
+
+pub use compare::{Compared, compare};
+pub use notes::{Finding, Severity};
+pub use variant::{
+    Connections, FirstCall, Hump, Latency, OwnQueue, PhaseTime, Requests, RoundFigures,
+    VariantFacts, Warmup,
+};
+
+use ledger::{Caveat, Exchange, Run, Sockets, Tally};
+use serde::Serialize;
+
+/// Everything that a report of a bench lays out. Times are in milliseconds where the name says so.
+#[derive(Clone, Debug, Serialize)]
+pub struct BenchFacts {
+    /// One sentence per comparison of means, the one that matters most first.
+    pub verdicts: Vec<String>,
+    /// The variants, in the run's order.
+    pub variants: Vec<VariantFacts>,
+    /// Variants that differ in one axis.
+    pub comparisons: Vec<Compared>,
+    /// What stands out.
+    pub findings: Vec<Finding>,
+    /// What limits the figures.
+    pub caveats: Vec<Caveat>,
+    /// Requests of the whole run, measured ones.
+    pub requests: Requests,
+    /// Connections of the whole run.
+    pub connections: Connections,
+    /// The machine's sockets before and after.
+    pub sockets: Vec<Sockets>,
+    /// Rounds that every variant has completed.
+    pub rounds: u32,
+}
+
+impl BenchFacts {
+    /// Works the facts out. `first` holds the first exchanges of the variants, in the order in which they ended.
+    pub fn new(run: &Run, tally: &Tally, first: &[Exchange]) -> BenchFacts {
+        let variants: Vec<VariantFacts> = run
+            .variants
+            .iter()
+            .enumerate()
+            .map(|(index, variant)| {
+                let index = index as u32;
+                let calls = first.iter().filter(|one| one.variant == Some(index));
+                VariantFacts::new(index, variant, tally, calls)
+            })
+            .collect();
+        let comparisons = compare(run, &variants);
+        let mut requests = Requests::default();
+        let mut connections = Connections::default();
+        for variant in &variants {
+            requests.add(&variant.requests);
+            connections.add(&variant.connections);
+        }
+        let rounds = variants
+            .iter()
+            .filter(|variant| !variant.rounds.is_empty())
+            .map(|variant| variant.rounds.len() as u32)
+            .min()
+            .unwrap_or(0);
+        let mut caveats = tally.caveats.clone();
+        caveats.extend(notes::caveats(&variants, rounds));
+        BenchFacts {
+            verdicts: compare::verdicts(run, &variants, &comparisons, rounds),
+            findings: notes::findings(&variants, tally, run),
+            variants,
+            comparisons,
+            caveats,
+            requests,
+            connections,
+            sockets: tally.sockets.clone(),
+            rounds,
+        }
+    }
+
+    /// Whether anything at all was answered, the preflight included.
+    pub fn any_success(&self) -> bool {
+        self.variants
+            .iter()
+            .any(|variant| variant.requests.ok > 0 || variant.warmup.ok > 0)
+    }
+}

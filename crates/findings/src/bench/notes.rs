@@ -1,0 +1,235 @@
+//! What stands out in a bench beside the comparison, and what limits its figures.
+
+use super::variant::VariantFacts;
+use ledger::{Caveat, EndedBy, Run, Tally};
+use serde::Serialize;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// Costs something, or may break.
+    Warning,
+    /// Broken.
+    Error,
+}
+
+/// A finding, as in every JSON document.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// The rule's stable id.
+    pub rule: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it is about: a variant's name.
+    pub subject: String,
+    /// What is the case.
+    pub claim: String,
+    /// What it rests on.
+    pub evidence: String,
+    /// What it costs, in milliseconds, where that can be told.
+    pub cost_ms: Option<f64>,
+    /// The same as a share of the time of all exchanges.
+    pub cost_share: Option<f64>,
+    /// What to do about it.
+    pub fix: String,
+}
+
+/// The share of own queue in the latency from which the figures are the client's too.
+const OWN_QUEUE: f64 = 0.05;
+
+pub(super) fn findings(variants: &[VariantFacts], tally: &Tally, run: &Run) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for variant in variants {
+        found.extend(server_closes_early(variant));
+        found.extend(failures(variant));
+        found.extend(statuses(variant));
+        found.extend(ports(variant, run));
+    }
+    let _ = tally;
+    found
+}
+
+/// The server ended connections that we wanted to keep.
+fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
+    if !variant.keepalive {
+        return None;
+    }
+    let ended = |by: EndedBy| {
+        variant
+            .connections
+            .ended_by
+            .get(by.id())
+            .copied()
+            .unwrap_or(0)
+    };
+    let announced = ended(EndedBy::ServerAnnounced);
+    let silent = ended(EndedBy::Server) + ended(EndedBy::ServerReset);
+    let closed = announced + silent;
+    if closed == 0 {
+        return None;
+    }
+    let after = variant.server_closed_after?;
+    let manner = match (announced, silent) {
+        (_, 0) => "announcing it with `Connection: close` or GOAWAY".to_owned(),
+        (0, _) => "without announcing it".to_owned(),
+        _ => format!("{announced} times announced, {silent} times not"),
+    };
+    let cost = variant.setup_ms.map(|setup| {
+        setup
+            * (variant
+                .connections
+                .opened
+                .saturating_sub(variant.connections.needed)) as f64
+    });
+    let total = variant
+        .latency_ms
+        .mean
+        .map(|mean| mean * variant.requests.ok as f64);
+    Some(Finding {
+        rule: "server-closes-early",
+        severity: Severity::Warning,
+        subject: variant.name.clone(),
+        claim: format!("the server closes connections after {after:.0} requests"),
+        evidence: format!(
+            "{closed} of {} connections were ended by the server, {manner}; {} were opened where {} would do",
+            variant.connections.opened, variant.connections.opened, variant.connections.needed
+        ),
+        cost_ms: cost,
+        cost_share: cost.zip(total).filter(|(_, total)| *total > 0.0).map(|(cost, total)| cost / total),
+        fix: "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)".to_owned(),
+    })
+}
+
+fn failures(variant: &VariantFacts) -> Option<Finding> {
+    let failed = variant.requests.failures();
+    if failed == 0 {
+        return None;
+    }
+    let kinds: Vec<String> = variant
+        .requests
+        .failed
+        .iter()
+        .map(|(kind, count)| {
+            let words = ledger::Failure::ALL
+                .iter()
+                .find(|failure| failure.id() == *kind)
+                .map_or("", |failure| failure.words());
+            format!("{count} {kind} ({words})")
+        })
+        .collect();
+    Some(Finding {
+        rule: "failed-requests",
+        severity: Severity::Error,
+        subject: variant.name.clone(),
+        claim: format!("{failed} of {} requests failed", variant.requests.total),
+        evidence: kinds.join("; "),
+        cost_ms: None,
+        cost_share: None,
+        fix: "their time is not in the latency: look at them before the figures".to_owned(),
+    })
+}
+
+fn statuses(variant: &VariantFacts) -> Option<Finding> {
+    let others: Vec<(u16, u64)> = variant
+        .requests
+        .status
+        .iter()
+        .filter(|(status, _)| !(200..300).contains(*status))
+        .map(|(&status, &count)| (status, count))
+        .collect();
+    if others.is_empty() {
+        return None;
+    }
+    let told: Vec<String> = others
+        .iter()
+        .map(|(status, count)| format!("{count} x {status}"))
+        .collect();
+    Some(Finding {
+        rule: "not-2xx",
+        severity: Severity::Warning,
+        subject: variant.name.clone(),
+        claim: "not all answers are 2xx".to_owned(),
+        evidence: told.join(", "),
+        cost_ms: None,
+        cost_share: None,
+        fix: "check URL, method and credentials; --expect 2xx counts them as failed".to_owned(),
+    })
+}
+
+/// At this rate of new connections a real network would run out of ports.
+fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
+    let churn = variant.churn_per_s?;
+    let (first, last) = run.host.ephemeral_ports?;
+    let ports = f64::from(last - first) + 1.0;
+    if churn * 60.0 <= ports {
+        return None;
+    }
+    Some(Finding {
+        rule: "ports-running-out",
+        severity: Severity::Info,
+        subject: variant.name.clone(),
+        claim: format!("{churn:.0} new connections/s are more than one client address can sustain to one server address"),
+        evidence: format!(
+            "{churn:.0}/s x 60 s of TIME_WAIT = {:.0} ports, {ports:.0} are there; loopback reuses them after a second, a network does not",
+            churn * 60.0
+        ),
+        cost_ms: None,
+        cost_share: None,
+        fix: "reuse connections first; more source addresses or a wider ip_local_port_range only after that".to_owned(),
+    })
+}
+
+pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
+    let mut caveats = Vec::new();
+    let mut add = |id: &str, words: String| {
+        caveats.push(Caveat {
+            id: id.to_owned(),
+            words,
+        });
+    };
+    for variant in variants {
+        if let Some(queue) = &variant.own_queue_ms
+            && queue.share > OWN_QUEUE
+        {
+            add(
+                "own-queue",
+                format!(
+                    "{}: answers lay in our own queue for {:.0} % of the latency: the client is the bottleneck (more --threads, or a smaller -c)",
+                    variant.name,
+                    queue.share * 100.0
+                ),
+            );
+        }
+        if variant.client_busy.is_some_and(|busy| busy > 0.9) {
+            add(
+                "client-saturated",
+                format!(
+                    "{}: the client used its processor to the full",
+                    variant.name
+                ),
+            );
+        }
+        if variant.server_busy.is_some_and(|busy| busy > 0.95) {
+            add(
+                "server-saturated",
+                format!(
+                    "{}: the server used a processor to the full: latency is mostly waiting for it",
+                    variant.name
+                ),
+            );
+        }
+        if variant.rounds.len() as u32 > rounds {
+            add(
+                "cut-short",
+                format!(
+                    "{}: the run was cut short, its last round has no counterpart",
+                    variant.name
+                ),
+            );
+        }
+    }
+    caveats
+}

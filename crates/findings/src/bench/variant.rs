@@ -1,0 +1,585 @@
+//! The figures of one variant.
+
+use crate::stats::{Bin, Humps, PhaseSeries, explaining_phase, humps_of_bins, tiers};
+use ledger::{Cell, Exchange, Group, Histogram, Outcome, Phase, Tally, Variant};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+const NANOS_PER_MS: f64 = 1e6;
+
+/// Counts of requests (`requests` in every JSON document).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Requests {
+    /// Measured exchanges, however they ended.
+    pub total: u64,
+    /// Complete answers of any status (or as `--expect` says).
+    pub ok: u64,
+    /// The others by kind.
+    pub failed: BTreeMap<&'static str, u64>,
+    /// Final status codes of complete answers, warm-up included.
+    pub status: BTreeMap<u16, u64>,
+}
+
+impl Requests {
+    /// How many failed.
+    pub fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
+
+    pub(super) fn add(&mut self, other: &Requests) {
+        self.total += other.total;
+        self.ok += other.ok;
+        for (&kind, count) in &other.failed {
+            *self.failed.entry(kind).or_default() += count;
+        }
+        for (&status, count) in &other.status {
+            *self.status.entry(status).or_default() += count;
+        }
+    }
+}
+
+/// Counts of connections (`connections` in every JSON document).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Connections {
+    /// Transport established, in the measured rounds.
+    pub opened: u64,
+    /// Dials that failed, by kind.
+    pub failed: BTreeMap<&'static str, u64>,
+    /// Who ended them.
+    pub ended_by: BTreeMap<&'static str, u64>,
+    /// How many the peak overlap needs: connections open anew each round.
+    pub needed: u64,
+}
+
+impl Connections {
+    pub(super) fn add(&mut self, other: &Connections) {
+        self.opened += other.opened;
+        self.needed += other.needed;
+        for (&kind, count) in &other.failed {
+            *self.failed.entry(kind).or_default() += count;
+        }
+        for (&by, count) in &other.ended_by {
+            *self.ended_by.entry(by).or_default() += count;
+        }
+    }
+}
+
+/// A latency distribution in milliseconds; a percentile with fewer than ten exchanges beyond it is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Latency {
+    /// Exact mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
+    /// Exact maximum.
+    pub max: Option<f64>,
+}
+
+impl Latency {
+    pub(super) fn of(histogram: &Histogram) -> Latency {
+        let ms = |nanos: f64| nanos / NANOS_PER_MS;
+        let at = |q| histogram.supported_quantile(q).map(ms);
+        Latency {
+            mean: histogram.mean().map(ms),
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: histogram.max().map(|max| ms(max as f64)),
+        }
+    }
+}
+
+/// One phase over the exchanges that had it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhaseTime {
+    /// Mean, in milliseconds.
+    pub mean: f64,
+    /// Median, in milliseconds; absent with fewer than ten exchanges on each side of it.
+    pub p50: Option<f64>,
+    /// Exchanges that had it.
+    pub count: u64,
+}
+
+/// How long answers lay in our own queue before we read them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OwnQueue {
+    /// Median, in milliseconds.
+    pub p50: Option<f64>,
+    /// 99th percentile, in milliseconds.
+    pub p99: Option<f64>,
+    /// Sum of it as a share of the sum of latencies.
+    pub share: f64,
+}
+
+/// What was done before measuring.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Warmup {
+    /// Exchanges: the preflight, and the first on each connection opened at a round's start.
+    pub requests: u64,
+    /// Of these, complete ones.
+    pub ok: u64,
+    /// Connections of the preflight.
+    pub connections: u64,
+}
+
+/// One round of one variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RoundFigures {
+    /// The round, from 1.
+    pub round: u32,
+    /// Complete exchanges.
+    pub requests: u64,
+    /// Mean latency with set-up, in milliseconds.
+    pub mean_ms: Option<f64>,
+    /// Median, in milliseconds.
+    pub p50_ms: Option<f64>,
+    /// 99th percentile, in milliseconds, where ten exchanges lie beyond it.
+    pub p99_ms: Option<f64>,
+    /// Requests a second.
+    pub rate_per_s: Option<f64>,
+}
+
+/// One population of latencies.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hump {
+    /// `fresh`, `reused`, `fast` or `slow`.
+    pub name: &'static str,
+    /// Its share of the exchanges.
+    pub share: f64,
+    /// Its mean, in milliseconds.
+    pub mean_ms: f64,
+}
+
+/// One of the first exchanges, for the scatter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FirstCall {
+    /// Latency with set-up, in milliseconds.
+    pub ms: f64,
+    /// Whether it waited for set-up.
+    pub fresh: Option<bool>,
+    /// Whether it is left out of steady-state figures.
+    pub warmup: bool,
+    /// Whether it was complete.
+    pub ok: bool,
+}
+
+/// Everything about one variant.
+#[derive(Clone, Debug, Serialize)]
+pub struct VariantFacts {
+    /// Its name.
+    pub name: String,
+    /// Whether connections are kept.
+    pub keepalive: bool,
+    /// HTTP version.
+    pub http: String,
+    /// TLS version as negotiated (or asked for, when nothing was); absent when plain.
+    pub tls: Option<String>,
+    /// Cipher suites and the like are in the ledger; this is whether resumption was allowed.
+    pub resume: bool,
+    /// Connections at once.
+    pub concurrency: u64,
+    /// Streams per connection.
+    pub streams: u64,
+    /// Measured requests.
+    pub requests: Requests,
+    /// Connections.
+    pub connections: Connections,
+    /// Measured exchanges on a connection that carried one before.
+    pub reused: u64,
+    /// Their share of the measured exchanges; absent without any.
+    pub reuse: Option<f64>,
+    /// Share of TLS handshakes that resumed a session; absent when plain.
+    pub resumed_share: Option<f64>,
+    /// Complete exchanges a second.
+    pub rate_per_s: Option<f64>,
+    /// New connections a second.
+    pub churn_per_s: Option<f64>,
+    /// Mean exchanges per connection that ended.
+    pub requests_per_connection: Option<f64>,
+    /// Median exchanges on connections that the server ended; absent when it ended none.
+    pub server_closed_after: Option<f64>,
+    /// Latency of complete exchanges, set-up included.
+    pub latency_ms: Latency,
+    /// The same without the set-up that was waited for.
+    pub latency_without_setup_ms: Latency,
+    /// Phases.
+    pub phases_ms: BTreeMap<&'static str, Option<PhaseTime>>,
+    /// Set-up per connection, in milliseconds, over those opened.
+    pub setup_ms: Option<f64>,
+    /// Own queue; absent without kernel stamps.
+    pub own_queue_ms: Option<OwnQueue>,
+    /// CPU of the engine's threads per measured request, in microseconds.
+    pub cpu_us_per_request: Option<f64>,
+    /// CPU of the server per request, warm-up included, in microseconds.
+    pub server_cpu_us_per_request: Option<f64>,
+    /// Share of one processor that the busiest side used: the client's threads, the server.
+    pub client_busy: Option<f64>,
+    /// The server's CPU time over the time measured.
+    pub server_busy: Option<f64>,
+    /// Mean bytes of a request, of an answer's head and of its body.
+    pub bytes_per_request: Option<[f64; 3]>,
+    /// Populations: fresh and reused where both occur, else the two humps of the histogram if it has two.
+    pub humps: Vec<Hump>,
+    /// Warm-up.
+    pub warmup: Warmup,
+    /// Rounds.
+    pub rounds: Vec<RoundFigures>,
+    /// The first calls.
+    pub first_calls: Vec<FirstCall>,
+    /// What sets two tiers of the first calls apart, in words, if there are two.
+    pub tiers: Option<String>,
+    /// The latency histogram for pictures: (low, high, count) in milliseconds, fresh and reused apart.
+    #[serde(skip)]
+    pub histogram: [Vec<(f64, f64, u64)>; 2],
+    /// Index into the run's variants.
+    #[serde(skip)]
+    pub index: u32,
+}
+
+impl VariantFacts {
+    pub(super) fn new<'a>(
+        index: u32,
+        variant: &Variant,
+        tally: &Tally,
+        calls: impl Iterator<Item = &'a Exchange>,
+    ) -> VariantFacts {
+        let axis = |name: &str| variant.axes.get(name).cloned().unwrap_or_default();
+        let mut all = Cell::new(Some(index), None);
+        let mut rounds = Vec::new();
+        let (mut nanos, mut client_cpu, mut server_cpu) = (0u64, Some(0u64), Some(0u64));
+        let mut warmup = Warmup::default();
+        for cell in tally.of_variant(index) {
+            if cell.round == Some(0) {
+                warmup.connections += cell.connections.opened;
+            }
+            for group in cell.groups.iter().filter(|group| group.key.warmup) {
+                warmup.requests += group.count();
+                if group.key.outcome.is_ok() {
+                    warmup.ok += group.count();
+                }
+            }
+            let Some(round) = cell.round.filter(|&round| round > 0) else {
+                continue;
+            };
+            all.merge(cell);
+            let span = cell.bounds.as_ref().map(|bounds| bounds.span.nanos());
+            if let Some(bounds) = &cell.bounds {
+                nanos += bounds.span.nanos();
+                client_cpu = client_cpu
+                    .zip(bounds.client_cpu)
+                    .map(|(sum, more)| sum + more);
+                server_cpu = server_cpu
+                    .zip(bounds.server_cpu)
+                    .map(|(sum, more)| sum + more);
+            }
+            rounds.extend(round_figures(round, cell, span));
+        }
+        rounds.sort_by_key(|figures| figures.round);
+        let measured = |group: &&Group| !group.key.warmup;
+        let mut requests = Requests {
+            status: all.status.clone(),
+            ..Requests::default()
+        };
+        let mut reused = 0;
+        for group in all.groups.iter().filter(measured) {
+            requests.total += group.count();
+            match group.key.outcome {
+                Outcome::Ok => requests.ok += group.count(),
+                Outcome::Failed(kind) => {
+                    *requests.failed.entry(kind.id()).or_default() += group.count();
+                }
+            }
+            if group.key.fresh == Some(false) {
+                reused += group.count();
+            }
+        }
+        let ok = all.merged(|key| !key.warmup && key.outcome.is_ok());
+        let latency = ok.as_ref().map(|group| &group.latency);
+        let seconds = (nanos > 0).then_some(nanos as f64 / 1e9);
+        let (resumed, handshakes) = all.connections.resumed_of_handshakes();
+        let negotiated: Vec<&str> = all
+            .connections
+            .handshakes
+            .iter()
+            .filter_map(|(version, _, _)| version.map(|version| version.as_str()))
+            .collect();
+        let tls = match axis("tls").as_str() {
+            "none" => None,
+            asked => Some(match negotiated.as_slice() {
+                [one, rest @ ..] if rest.iter().all(|other| other == one) => (*one).to_owned(),
+                _ => asked.to_owned(),
+            }),
+        };
+        let concurrency: u64 = axis("c").parse().unwrap_or(1);
+        let per_request = |cpu: Option<u64>, count: u64| {
+            cpu.filter(|&cpu| cpu > 0 && count > 0)
+                .map(|cpu| cpu as f64 / count as f64 / 1e3)
+        };
+        let everything = requests.total
+            + all
+                .groups
+                .iter()
+                .filter(|group| group.key.warmup)
+                .map(Group::count)
+                .sum::<u64>();
+        let calls: Vec<&Exchange> = calls.collect();
+        let connections = Connections {
+            opened: all.connections.opened,
+            failed: all
+                .connections
+                .failed
+                .iter()
+                .map(|(kind, &count)| (kind.id(), count))
+                .collect(),
+            ended_by: all
+                .connections
+                .ended_by
+                .iter()
+                .map(|(by, &count)| (by.id(), count))
+                .collect(),
+            needed: concurrency * rounds.len() as u64,
+        };
+        VariantFacts {
+            name: variant.name.clone(),
+            keepalive: axis("keepalive") == "on",
+            http: axis("http"),
+            tls,
+            resume: axis("resume") == "on",
+            concurrency,
+            streams: axis("streams").parse().unwrap_or(1),
+            reuse: (requests.total > 0).then(|| reused as f64 / requests.total as f64),
+            reused,
+            resumed_share: (handshakes > 0).then(|| resumed as f64 / handshakes as f64),
+            rate_per_s: seconds.map(|seconds| requests.ok as f64 / seconds),
+            churn_per_s: seconds.map(|seconds| connections.opened as f64 / seconds),
+            requests_per_connection: all.connections.exchanges.mean(),
+            server_closed_after: all.connections.exchanges_until_server_closed.quantile(0.5),
+            latency_ms: latency.map(Latency::of).unwrap_or_default(),
+            latency_without_setup_ms: ok
+                .as_ref()
+                .map(|group| Latency::of(&group.without_setup))
+                .unwrap_or_default(),
+            phases_ms: Phase::ALL
+                .iter()
+                .map(|&phase| {
+                    (
+                        phase.id(),
+                        ok.as_ref().and_then(|group| phase_time(group.phase(phase))),
+                    )
+                })
+                .collect(),
+            setup_ms: all
+                .connections
+                .setup_total
+                .mean()
+                .map(|mean| mean / NANOS_PER_MS),
+            own_queue_ms: ok.as_ref().and_then(own_queue),
+            cpu_us_per_request: per_request(client_cpu, requests.total),
+            server_cpu_us_per_request: per_request(server_cpu, everything),
+            client_busy: client_cpu
+                .filter(|&cpu| cpu > 0 && nanos > 0)
+                .map(|cpu| cpu as f64 / nanos as f64),
+            server_busy: server_cpu
+                .filter(|&cpu| cpu > 0 && nanos > 0)
+                .map(|cpu| cpu as f64 / nanos as f64),
+            bytes_per_request: ok.as_ref().map(|group| {
+                let count = group.count() as f64;
+                [group.sent_bytes, group.head_bytes, group.body_bytes]
+                    .map(|bytes| bytes as f64 / count)
+            }),
+            humps: humps(&all),
+            histogram: [true, false].map(|fresh| {
+                all.merged(|key| !key.warmup && key.outcome.is_ok() && key.fresh == Some(fresh))
+                    .map(|group| buckets_ms(&group.latency))
+                    .unwrap_or_default()
+            }),
+            tiers: tier_words(&calls),
+            first_calls: calls
+                .iter()
+                .map(|call| FirstCall {
+                    ms: call.latency() as f64 / NANOS_PER_MS,
+                    fresh: call.fresh,
+                    warmup: call.warmup,
+                    ok: call.outcome.is_ok(),
+                })
+                .collect(),
+            requests,
+            connections,
+            warmup,
+            rounds,
+            index,
+        }
+    }
+}
+
+fn round_figures(round: u32, cell: &Cell, nanos: Option<u64>) -> Option<RoundFigures> {
+    // a round that was cut off has no bounds and gives no figure
+    let nanos = nanos?;
+    let ok = cell.merged(|key| !key.warmup && key.outcome.is_ok());
+    let latency = ok.as_ref().map(|group| Latency::of(&group.latency));
+    let requests = ok.as_ref().map_or(0, Group::count);
+    Some(RoundFigures {
+        round,
+        requests,
+        mean_ms: latency.as_ref().and_then(|latency| latency.mean),
+        p50_ms: latency.as_ref().and_then(|latency| latency.p50),
+        p99_ms: latency.and_then(|latency| latency.p99),
+        rate_per_s: (nanos > 0).then(|| requests as f64 / (nanos as f64 / 1e9)),
+    })
+}
+
+fn phase_time(histogram: &Histogram) -> Option<PhaseTime> {
+    Some(PhaseTime {
+        mean: histogram.mean()? / NANOS_PER_MS,
+        p50: histogram
+            .supported_quantile(0.5)
+            .map(|nanos| nanos / NANOS_PER_MS),
+        count: histogram.count(),
+    })
+}
+
+fn own_queue(group: &Group) -> Option<OwnQueue> {
+    let queue = &group.own_queue;
+    if queue.is_empty() || group.latency.sum() == 0 {
+        return None;
+    }
+    let ms = |q| {
+        queue
+            .supported_quantile(q)
+            .map(|nanos| nanos / NANOS_PER_MS)
+    };
+    Some(OwnQueue {
+        p50: ms(0.5),
+        p99: ms(0.99),
+        share: queue.sum() as f64 / group.latency.sum() as f64,
+    })
+}
+
+fn buckets_ms(histogram: &Histogram) -> Vec<(f64, f64, u64)> {
+    histogram
+        .buckets()
+        .map(|(low, high, count)| {
+            (
+                low as f64 / NANOS_PER_MS,
+                (high as f64 + 1.0) / NANOS_PER_MS,
+                count,
+            )
+        })
+        .collect()
+}
+
+/// Fresh and reused where both occur; else the two humps that the histogram shows, if it shows two.
+fn humps(all: &Cell) -> Vec<Hump> {
+    let of = |fresh: bool| {
+        all.merged(|key| !key.warmup && key.outcome.is_ok() && key.fresh == Some(fresh))
+    };
+    match (of(true), of(false)) {
+        (Some(fresh), Some(reused)) => {
+            let total = (fresh.count() + reused.count()) as f64;
+            [("fresh", fresh), ("reused", reused)]
+                .into_iter()
+                .map(|(name, group)| Hump {
+                    name,
+                    share: group.count() as f64 / total,
+                    mean_ms: group.latency.mean().unwrap_or(0.0) / NANOS_PER_MS,
+                })
+                .collect()
+        }
+        (Some(group), None) | (None, Some(group)) => {
+            let bins: Vec<Bin> = buckets_ms(&group.latency)
+                .into_iter()
+                .map(|(low, high, count)| Bin { low, high, count })
+                .collect();
+            match humps_of_bins(&bins, 1) {
+                Humps::Two { parts, .. } => [("fast", parts.fast), ("slow", parts.slow)]
+                    .into_iter()
+                    .map(|(name, hump)| Hump {
+                        name,
+                        share: hump.share,
+                        mean_ms: hump.mean,
+                    })
+                    .collect(),
+                Humps::One(_) => Vec::new(),
+            }
+        }
+        (None, None) => Vec::new(),
+    }
+}
+
+/// Two tiers of the first calls, and the phase that makes the difference.
+fn tier_words(calls: &[&Exchange]) -> Option<String> {
+    let steady: Vec<&&Exchange> = calls
+        .iter()
+        .filter(|call| !call.warmup && call.outcome.is_ok())
+        .collect();
+    let times: Vec<f64> = steady
+        .iter()
+        .map(|call| call.latency() as f64 / NANOS_PER_MS)
+        .collect();
+    let found = tiers(&times)?;
+    let head = format!(
+        "{} of the first {} calls take {:.3} ms, {} take {:.3} ms",
+        found.fast.calls,
+        times.len(),
+        found.fast.mean,
+        found.slow.calls,
+        found.slow.mean
+    );
+    let slow_is_fresh = steady
+        .iter()
+        .zip(&found.is_slow)
+        .all(|(call, &slow)| call.fresh == Some(slow));
+    if slow_is_fresh {
+        return Some(format!("{head}: the slow ones opened a connection"));
+    }
+    let series: Vec<Vec<Option<f64>>> = Phase::ALL
+        .iter()
+        .map(|&phase| {
+            steady
+                .iter()
+                .map(|call| {
+                    call.spans
+                        .of(phase)
+                        .map(|span| span.nanos() as f64 / NANOS_PER_MS)
+                })
+                .collect()
+        })
+        .collect();
+    let named: Vec<PhaseSeries<'_>> = Phase::ALL
+        .iter()
+        .zip(&series)
+        .map(|(phase, times)| PhaseSeries {
+            name: phase.id(),
+            times,
+        })
+        .collect();
+    let Some(cause) = explaining_phase(&found, &named) else {
+        return Some(format!("{head}: no single phase explains it"));
+    };
+    // Linux acknowledges after 40 ms when it delays (TCP_DELACK_MIN)
+    let delayed_ack = cause.phase == "wait" && (38.0..50.0).contains(&cause.by);
+    let meaning = match cause.phase {
+        "wait" if delayed_ack => {
+            "the wait for the answer; about 40 ms is a delayed ACK against Nagle's algorithm"
+        }
+        "wait" => "the wait for the answer",
+        "headers_to_body" => "the gap between head and body of the answer",
+        "connect" => "the TCP handshake (a whole second more is a lost SYN)",
+        "ssl" => "the TLS handshake",
+        "dns" => "the look-up",
+        "send" => "sending the request",
+        "receive" => "receiving the answer",
+        _ => "waiting for a connection",
+    };
+    Some(format!(
+        "{head}: {:.0} % of the difference is {meaning}",
+        cause.share * 100.0
+    ))
+}

@@ -1,0 +1,488 @@
+//! `intact bench`: variants side by side.
+
+use super::recording::Recording;
+use crate::console;
+use crate::exit::{self, Failed};
+use crate::interrupt::Interrupt;
+use anyhow::{Context, anyhow};
+use bench::{
+    Axes, Bench, BenchError, Config, Credentials, Expect, Keep, Length, Target, TlsChoice,
+};
+use clap::ValueEnum;
+use dial::{Clock, Family};
+use findings::bench::BenchFacts;
+use ledger::{Protocol, Rows, Run, TlsVersion, Vantage};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Requests that a target elsewhere gets when neither -n nor -z is given.
+const POLITE_REQUESTS: u64 = 200;
+/// New connections a second that a target elsewhere gets when neither -n nor -z is given.
+const POLITE_OPENING: f64 = 10.0;
+/// Time that all variants share when neither -n nor -z is given.
+const LOCAL_SECONDS: u32 = 16;
+
+/// What does a new connection per request cost, and what does each remedy save?
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// URL to load; without it the built-in server
+    url: Option<String>,
+
+    /// Measured requests per variant, over all rounds
+    #[arg(short = 'n', value_name = "N", conflicts_with = "time")]
+    requests: Option<u64>,
+    /// Time per variant, over all rounds (10s, 2m, 500ms)
+    #[arg(short = 'z', value_name = "TIME", value_parser = time)]
+    time: Option<Duration>,
+    /// Rounds; every variant runs in each [default: 20, fewer where -n is too small for so many]
+    #[arg(long, value_name = "N")]
+    rounds: Option<u32>,
+    /// Engine threads
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: u32,
+    /// Seed of the order of the variants and of the samples [default: random, and told]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Connections at once
+    #[arg(
+        short = 'c',
+        value_name = "N,..",
+        value_delimiter = ',',
+        default_value = "1",
+        help_heading = "Axes (comma lists; their product are the variants)"
+    )]
+    concurrency: Vec<u32>,
+    /// Keep connections, or open one per request (in HTTP/2 too)
+    #[arg(
+        long,
+        value_name = "on,off",
+        value_delimiter = ',',
+        default_value = "on,off",
+        help_heading = "Axes (comma lists; their product are the variants)"
+    )]
+    keepalive: Vec<Switch>,
+    /// HTTP version
+    #[arg(long, value_name = "1.0,1.1,2", value_delimiter = ',', value_parser = http_version, default_value = "1.1", help_heading = "Axes (comma lists; their product are the variants)")]
+    http: Vec<Protocol>,
+    /// TLS: none, 1.2, 1.3, or any (negotiated) [default: as the URL says]
+    #[arg(long, value_name = "none,1.2,1.3", value_delimiter = ',', value_parser = tls_choice, help_heading = "Axes (comma lists; their product are the variants)")]
+    tls: Vec<TlsChoice>,
+    /// Resume TLS sessions, or make a full handshake each time
+    #[arg(
+        long,
+        value_name = "off,on",
+        value_delimiter = ',',
+        default_value = "off",
+        help_heading = "Axes (comma lists; their product are the variants)"
+    )]
+    resume: Vec<Switch>,
+    /// Streams at once on each HTTP/2 connection
+    #[arg(
+        long,
+        value_name = "N,..",
+        value_delimiter = ',',
+        default_value = "1",
+        help_heading = "Axes (comma lists; their product are the variants)"
+    )]
+    streams: Vec<u32>,
+
+    /// Method [default: GET, or POST with a body]
+    #[arg(
+        short = 'X',
+        short_alias = 'm',
+        long,
+        value_name = "METHOD",
+        help_heading = "Request"
+    )]
+    method: Option<String>,
+    /// Header field, may be repeated
+    #[arg(
+        short = 'H',
+        long = "header",
+        value_name = "NAME: VALUE",
+        help_heading = "Request"
+    )]
+    headers: Vec<String>,
+    /// Body
+    #[arg(
+        short = 'd',
+        long = "data",
+        value_name = "TEXT",
+        conflicts_with = "body_file",
+        help_heading = "Request"
+    )]
+    data: Option<String>,
+    /// Body from a file
+    #[arg(short = 'D', long, value_name = "FILE", help_heading = "Request")]
+    body_file: Option<PathBuf>,
+    /// Content-Type of the body
+    #[arg(short = 'T', long, value_name = "TYPE", help_heading = "Request")]
+    content_type: Option<String>,
+    /// The longest a request, or a dial, may take
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Request")]
+    timeout: Duration,
+    /// Which statuses count as ok: any, 2xx, 204, ...
+    #[arg(long, value_name = "STATUS", value_parser = expect, default_value = "any", help_heading = "Request")]
+    expect: Expect,
+
+    /// Check neither the certificate's chain nor its name (the handshake's signature always is)
+    #[arg(long, short = 'k', help_heading = "Connection")]
+    insecure: bool,
+    /// Trust the certificates in this PEM file only
+    #[arg(long, value_name = "FILE", help_heading = "Connection")]
+    cacert: Option<PathBuf>,
+    /// Client certificate (PEM)
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "key",
+        help_heading = "Connection"
+    )]
+    cert: Option<PathBuf>,
+    /// Its key (PEM)
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "cert",
+        help_heading = "Connection"
+    )]
+    key: Option<PathBuf>,
+    /// Use this address for a name, as curl does
+    #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = "Connection")]
+    resolve: Vec<String>,
+    /// Connect elsewhere, as curl does
+    #[arg(
+        long,
+        value_name = "HOST1:PORT1:HOST2:PORT2",
+        help_heading = "Connection"
+    )]
+    connect_to: Vec<String>,
+    /// Look the name up for every connection, or once
+    #[arg(
+        long,
+        value_name = "each|once",
+        default_value = "each",
+        help_heading = "Connection"
+    )]
+    dns: Dns,
+    /// IPv4 only
+    #[arg(short = '4', conflicts_with = "v6", help_heading = "Connection")]
+    v4: bool,
+    /// IPv6 only
+    #[arg(short = '6', help_heading = "Connection")]
+    v6: bool,
+    /// HTTP proxy
+    #[arg(long, short = 'x', value_name = "URL", help_heading = "Connection")]
+    proxy: Option<String>,
+    /// Connect to a Unix domain socket
+    #[arg(long, value_name = "PATH", help_heading = "Connection")]
+    unix_socket: Option<PathBuf>,
+    /// Port for --tls none where the URL is https with a port
+    #[arg(long, value_name = "PORT", help_heading = "Connection")]
+    plain_port: Option<u16>,
+    /// Port for --tls 1.x where the URL is http with a port
+    #[arg(long, value_name = "PORT", help_heading = "Connection")]
+    tls_port: Option<u16>,
+    /// The server's process, to tell its CPU time
+    #[arg(long, value_name = "PID", help_heading = "Connection")]
+    server_pid: Option<u32>,
+
+    /// JSON to standard output, or to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
+    json: Option<String>,
+    /// One row per request, hey's columns first
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    csv: Option<PathBuf>,
+    /// Keep the ledger in a new folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    ledger: Option<PathBuf>,
+    /// Which requests have a row in the ledger [default: sample; all with --csv]
+    #[arg(long, value_name = "all|sample", help_heading = "Output")]
+    rows: Option<RowChoice>,
+}
+
+const EXAMPLES: &str = "Examples:
+  intact bench https://my.server/health          keep-alive on against off, polite: 200 requests at most
+  intact bench https://my.server/ -n 2000 -c 1,10 --http 1.1,2 --tls 1.2,1.3
+  intact bench https://my.server/ --keepalive off --resume off,on
+  intact bench http://localhost:8080/ -z 10s --keepalive on,on    A/A: how far apart are two equal variants?
+  intact bench --json | jq '.comparisons[0].saved_ms'
+
+-n and -z are per variant over all rounds. Under keep-alive the first request on each connection that a round opens is warm-up.";
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Dns {
+    Each,
+    Once,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum RowChoice {
+    All,
+    Sample,
+}
+
+/// Runs a bench and prints its page.
+pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
+    let interrupt = Interrupt::listen()?;
+    let json = args.json.clone();
+    let ledger = args.ledger.clone();
+    let csv = args.csv.clone();
+    let config = config(args)?;
+    let polite = config.opening_per_s.is_some();
+    let bench = Bench::new(config).map_err(usage_or_own)?;
+    announce(&bench, polite);
+    let argv: Vec<String> = std::env::args().collect();
+    let mut head = Run::new(
+        "bench",
+        env!("CARGO_PKG_VERSION"),
+        Vantage::Client,
+        jiff::Timestamp::now(),
+        u128::from(random()) << 64 | u128::from(random()),
+        &argv,
+    );
+    bench.describe(&mut head);
+    let mut recording = Recording::start(
+        head,
+        ledger.as_deref(),
+        csv.as_deref(),
+        interrupt.clone(),
+        bench.gauge(),
+    )?;
+    let clock = Clock::start();
+    let mut tally = bench.run(clock, &mut recording).map_err(usage_or_own)?;
+    let (head, first, caveat) = recording.finish();
+    tally.caveats.extend(caveat);
+    let facts = BenchFacts::new(&head, &tally, &first);
+    write_json(json.as_deref(), &head, &facts)?;
+    if json.as_deref() != Some("-") {
+        console::print(&report::terminal::bench(&head, &facts, console::paper()));
+    }
+    Ok(ExitCode::from(match interrupt.signal() {
+        Some(signal) => exit::by_signal(signal),
+        None if !facts.any_success() => exit::UNREACHABLE,
+        None => exit::FINE,
+    }))
+}
+
+fn usage_or_own(error: BenchError) -> Failed {
+    match error {
+        BenchError::Config(error) => Failed::usage(error),
+        other => Failed::from(anyhow::Error::from(other)),
+    }
+}
+
+/// What will be sent, before it is.
+fn announce(bench: &Bench, polite: bool) {
+    if let Some((requests, connections)) = bench.budget() {
+        let pace = if polite {
+            format!(", {POLITE_OPENING} new connections a second at most")
+        } else {
+            String::new()
+        };
+        console::note(&format!(
+            "sending at most {requests} requests on {connections} connections: {} variants, {} rounds{pace}",
+            bench.variants().len(),
+            bench.rounds()
+        ));
+    }
+}
+
+fn write_json(to: Option<&str>, run: &Run, facts: &BenchFacts) -> anyhow::Result<()> {
+    let Some(to) = to else { return Ok(()) };
+    let document = report::json::bench(run, facts)?;
+    if to == "-" {
+        console::print(&document);
+        return Ok(());
+    }
+    std::fs::write(to, document).with_context(|| format!("--json={to}"))
+}
+
+fn config(args: Args) -> Result<Config, Failed> {
+    let on = |switches: &[Switch]| {
+        switches
+            .iter()
+            .map(|switch| matches!(switch, Switch::On))
+            .collect()
+    };
+    let Some(url) = args.url else {
+        return Err(Failed::usage(anyhow!(
+            "the built-in server is not there yet: name a URL"
+        )));
+    };
+    let secure = url.starts_with("https://");
+    let body = match (&args.data, &args.body_file) {
+        (Some(text), _) => text.clone().into_bytes(),
+        (None, Some(path)) => std::fs::read(path)
+            .with_context(|| format!("--body-file {}", path.display()))
+            .map_err(Failed::usage)?,
+        (None, None) => Vec::new(),
+    };
+    let method = args.method.unwrap_or_else(|| {
+        let has_body = args.data.is_some() || args.body_file.is_some();
+        if has_body { "POST" } else { "GET" }.to_owned()
+    });
+    let mut headers = args.headers;
+    headers.extend(
+        args.content_type
+            .map(|kind| format!("Content-Type: {kind}")),
+    );
+    let axes = Axes {
+        keepalive: on(&args.keepalive),
+        http: args.http,
+        tls: match args.tls {
+            none if none.is_empty() => vec![if secure {
+                TlsChoice::Any
+            } else {
+                TlsChoice::None
+            }],
+            some => some,
+        },
+        resume: on(&args.resume),
+        concurrency: args.concurrency,
+        streams: args.streams,
+    };
+    let rows = match (args.rows, &args.csv) {
+        (Some(RowChoice::All), _) | (None, Some(_)) => Rows::All,
+        (Some(RowChoice::Sample) | None, _) => Rows::Sample,
+    };
+    let mut config = Config {
+        target: Target {
+            url,
+            plain_port: args.plain_port,
+            tls_port: args.tls_port,
+        },
+        axes,
+        length: Length::Exchanges(1),
+        rounds: args.rounds,
+        threads: args.threads,
+        seed: args.seed.unwrap_or_else(|| random() >> 32),
+        opening_per_s: None,
+        timeout: args.timeout,
+        method,
+        headers,
+        body,
+        user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
+        expect: args.expect,
+        credentials: Credentials {
+            insecure: args.insecure,
+            roots: args.cacert,
+            certificate: args.cert.zip(args.key),
+        },
+        resolve: args.resolve,
+        connect_to: args.connect_to,
+        family: match (args.v4, args.v6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        },
+        look_up_once: args.dns == Dns::Once,
+        proxy: args.proxy,
+        unix_socket: args.unix_socket,
+        keep: if args.ledger.is_some() || args.csv.is_some() {
+            Keep::Ledger(rows)
+        } else {
+            Keep::First
+        },
+        server_pid: args.server_pid,
+    };
+    match (args.requests, args.time) {
+        (Some(requests), _) => config.length = Length::Exchanges(requests),
+        (None, Some(time)) => config.length = Length::Time(time),
+        (None, None) => defaults(&mut config)?,
+    }
+    Ok(config)
+}
+
+/// Neither -n nor -z: a few seconds on this machine, a few requests elsewhere.
+fn defaults(config: &mut Config) -> Result<(), Failed> {
+    let variants = config.axes.concurrency.len()
+        * config.axes.keepalive.len()
+        * config.axes.http.len()
+        * config.axes.tls.len()
+        * config.axes.resume.len()
+        * config.axes.streams.len();
+    let variants = variants.max(1) as u64;
+    if config.is_local().map_err(Failed::usage)? {
+        let share = Duration::from_secs(u64::from(LOCAL_SECONDS)) / variants as u32;
+        config.length = Length::Time(share.max(Duration::from_secs(1)));
+        return Ok(());
+    }
+    config.opening_per_s = Some(POLITE_OPENING);
+    let places = u64::from(*config.axes.concurrency.iter().max().unwrap_or(&1));
+    // preflight and warm-up are requests too
+    let for_rounds = |rounds: u64| (POLITE_REQUESTS / variants).checked_sub(1 + places * rounds);
+    let rounds = config.rounds.map_or(20, u64::from);
+    let (rounds, requests) = [rounds, rounds.min(8), 1]
+        .into_iter()
+        .filter_map(|rounds| Some((rounds, for_rounds(rounds)?)))
+        .find(|(rounds, requests)| requests >= rounds)
+        .ok_or_else(|| {
+            Failed::usage(anyhow!(
+                "{variants} variants at -c {places} do not fit into the {POLITE_REQUESTS} requests that another machine gets unasked: say how many with -n or -z"
+            ))
+        })?;
+    config.rounds = Some(rounds as u32);
+    config.length = Length::Exchanges(requests);
+    Ok(())
+}
+
+/// 64 random bits from the seed of the standard library's hash tables.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+fn http_version(word: &str) -> Result<Protocol, String> {
+    match word {
+        "1.0" => Ok(Protocol::Http10),
+        "1.1" | "1" => Ok(Protocol::Http11),
+        "2" | "2.0" => Ok(Protocol::Http2),
+        _ => Err("one of 1.0, 1.1, 2".to_owned()),
+    }
+}
+
+fn tls_choice(word: &str) -> Result<TlsChoice, String> {
+    match word {
+        "none" => Ok(TlsChoice::None),
+        "any" | "auto" => Ok(TlsChoice::Any),
+        "1.2" => Ok(TlsChoice::Version(TlsVersion::Tls12)),
+        "1.3" => Ok(TlsChoice::Version(TlsVersion::Tls13)),
+        _ => Err("one of none, any, 1.2, 1.3".to_owned()),
+    }
+}
+
+fn expect(word: &str) -> Result<Expect, String> {
+    let class = word.strip_suffix("xx").and_then(|digit| digit.parse().ok());
+    match (word, class, word.parse()) {
+        ("any", _, _) => Ok(Expect::Any),
+        (_, Some(class @ 1..=5), _) => Ok(Expect::Class(class)),
+        (_, _, Ok(status @ 100..=999)) => Ok(Expect::Status(status)),
+        _ => Err("any, 2xx, or a status such as 204".to_owned()),
+    }
+}
+
+/// `10s`, `500ms`, `2m`, `1h`; a bare number is seconds, as in hey.
+fn time(word: &str) -> Result<Duration, String> {
+    let digits = word.trim_end_matches(char::is_alphabetic);
+    let unit = match &word[digits.len()..] {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("{other:?} is no unit: ms, s, m, h")),
+    };
+    let number: f64 = digits
+        .parse()
+        .map_err(|_| "a time such as 10s or 500ms".to_owned())?;
+    Duration::try_from_secs_f64(number * unit).map_err(|error| error.to_string())
+}

@@ -1,0 +1,7 @@
+//! The commands, one file each: arguments -> configuration -> run -> exit code.
+
+pub(crate) mod bench;
+pub(crate) mod demo;
+pub(crate) mod report;
+
+mod recording;

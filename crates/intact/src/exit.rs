@@ -1,0 +1,61 @@
+//! What `intact` exits with. Wrappers (`watch`, `compare`, `link`, `lambda`) pass the program's own code on instead.
+
+use std::process::ExitCode;
+
+/// Fine, failures with at least one success included unless a requirement says otherwise.
+pub(crate) const FINE: u8 = 0;
+/// A requirement failed.
+pub(crate) const REQUIREMENT: u8 = 1;
+/// The command line makes no sense.
+pub(crate) const USAGE: u8 = 2;
+/// Nothing succeeded at all: the target could not be reached.
+pub(crate) const UNREACHABLE: u8 = 3;
+/// The input could not be read.
+pub(crate) const UNREADABLE: u8 = 5;
+/// We could not observe: our own error.
+pub(crate) const OWN_ERROR: u8 = 70;
+
+/// An error that knows its exit code.
+#[derive(Debug, thiserror::Error)]
+#[error("{error:#}")]
+pub(crate) struct Failed {
+    code: u8,
+    error: anyhow::Error,
+}
+
+impl Failed {
+    /// The command line makes no sense.
+    pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Failed {
+        Failed {
+            code: USAGE,
+            error: error.into(),
+        }
+    }
+
+    /// The input could not be read.
+    pub(crate) fn unreadable(error: impl Into<anyhow::Error>) -> Failed {
+        Failed {
+            code: UNREADABLE,
+            error: error.into(),
+        }
+    }
+
+    /// The code to exit with.
+    pub(crate) fn code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Failed {
+        Failed {
+            code: OWN_ERROR,
+            error,
+        }
+    }
+}
+
+/// The code after a signal: 128 + its number.
+pub(crate) fn by_signal(signal: usize) -> u8 {
+    128u8.saturating_add(u8::try_from(signal).unwrap_or(0))
+}

@@ -1,0 +1,46 @@
+//! Ctrl-C and its kin: the first asks for an early end that keeps everything, the second ends at once.
+
+use anyhow::Context;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Which signal came, if one did.
+#[derive(Clone, Default)]
+pub(crate) struct Interrupt {
+    signal: Arc<AtomicUsize>,
+}
+
+impl Interrupt {
+    /// Listens for SIGINT, SIGTERM and SIGHUP.
+    pub(crate) fn listen() -> anyhow::Result<Interrupt> {
+        let interrupt = Interrupt::default();
+        let second = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let listen = || -> std::io::Result<()> {
+                signal_hook::flag::register_conditional_shutdown(
+                    signal,
+                    128 + signal,
+                    second.clone(),
+                )?;
+                signal_hook::flag::register(signal, second.clone())?;
+                signal_hook::flag::register_usize(
+                    signal,
+                    interrupt.signal.clone(),
+                    signal as usize,
+                )?;
+                Ok(())
+            };
+            listen().with_context(|| format!("cannot listen for signal {signal}"))?;
+        }
+        Ok(interrupt)
+    }
+
+    /// The number of the signal that came.
+    pub(crate) fn signal(&self) -> Option<usize> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => None,
+            signal => Some(signal),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! JSON documents: `schema`, `run`, then the facts as they are.
+
+use findings::bench::BenchFacts;
+use ledger::{Host, Run};
+use serde::Serialize;
+
+/// The schema of a bench's document.
+pub const BENCH_SCHEMA: &str = "intact.bench/1";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'a str,
+    run: &'a Run,
+    environment: Environment<'a>,
+    #[serde(flatten)]
+    facts: &'a BenchFacts,
+}
+
+#[derive(Serialize)]
+struct Environment<'a> {
+    #[serde(flatten)]
+    host: &'a Host,
+    sockets: &'a [ledger::Sockets],
+}
+
+/// The document of a bench, pretty-printed, with a newline at its end.
+pub fn bench(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
+    let document = Document {
+        schema: BENCH_SCHEMA,
+        run,
+        environment: Environment {
+            host: &run.host,
+            sockets: &facts.sockets,
+        },
+        facts,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}

@@ -1,0 +1,99 @@
+//! Pages for a terminal or a pipe, as text. Width and colour are the caller's to say.
+
+mod bench;
+mod number;
+mod table;
+
+pub use bench::bench;
+
+/// What the page is printed on.
+#[derive(Clone, Copy, Debug)]
+pub struct Paper {
+    /// Columns; at least 40 are used.
+    pub width: usize,
+    /// Whether escape sequences for colour are understood.
+    pub colour: bool,
+}
+
+/// A style of text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ink {
+    /// The one thing to read.
+    Strong,
+    /// Beside the point.
+    Faint,
+    /// Needs attention.
+    Alarm,
+    /// Fresh connections.
+    Fresh,
+    /// Reused connections.
+    Reused,
+}
+
+impl Paper {
+    /// The text in that style, where colour is understood.
+    pub(crate) fn ink(self, ink: Ink, text: &str) -> String {
+        if !self.colour {
+            return text.to_owned();
+        }
+        let code = match ink {
+            Ink::Strong => "1",
+            Ink::Faint => "2",
+            Ink::Alarm => "33",
+            Ink::Fresh => "31",
+            Ink::Reused => "32",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+/// What a server or a file said, fit for a terminal: control characters are escaped.
+pub fn escape(foreign: &str) -> String {
+    let mut safe = String::with_capacity(foreign.len());
+    for letter in foreign.chars() {
+        if letter.is_control() {
+            safe.extend(letter.escape_default());
+        } else {
+            safe.push(letter);
+        }
+    }
+    safe
+}
+
+/// Breaks a sentence into lines of at most `width`, later ones indented.
+pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let extra = word.chars().count() + usize::from(!line.is_empty());
+        if !line.is_empty() && line.chars().count() + extra > width {
+            lines.push(std::mem::take(&mut line));
+            line.push_str(indent);
+        } else if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        assert_eq!(escape("a\x1b[31mb\n"), "a\\u{1b}[31mb\\n");
+    }
+
+    #[test]
+    fn a_sentence_is_broken_at_words() {
+        assert_eq!(
+            wrap("one two three four", 9, "  "),
+            ["one two", "  three", "  four"]
+        );
+    }
+}
