@@ -1,0 +1,3 @@
+//! What `findings` promises, seen from outside.
+
+mod coverage;
