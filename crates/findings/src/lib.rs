@@ -3,4 +3,5 @@
 //! Sees the ledger and nothing that produces one. Must not open, print, or ask the time; what is random
 //! draws from a seed that the caller hands in.
 
+pub mod requirement;
 pub mod stats;
