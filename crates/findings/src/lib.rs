@@ -4,4 +4,5 @@
 //! draws from a seed that the caller hands in.
 
 pub mod bench;
+pub mod requirement;
 pub mod stats;

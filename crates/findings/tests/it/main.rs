@@ -1,3 +1,4 @@
 //! What `findings` promises, seen from outside.
 
 mod coverage;
+mod requirement;

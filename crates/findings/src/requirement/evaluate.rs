@@ -1,0 +1,264 @@
+//! Holds a requirement against what was measured, subject by subject, in words for a terminal line or for JUnit.
+
+use std::fmt;
+
+use super::{Metric, Requirement, Selector};
+
+/// Something that was measured by itself: a variant of `bench`, a destination of `watch`, the run as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// What a person calls it.
+    pub name: String,
+    /// What selectors find it by: (key, value), such as ("keepalive", "on").
+    pub labels: Vec<(&'static str, String)>,
+}
+
+/// Whoever knows what was measured.
+pub trait Facts {
+    /// All subjects, in the order in which they are told.
+    fn subjects(&self) -> Vec<Subject>;
+
+    /// What was measured of a subject (its index in [`Self::subjects`]): nanoseconds, shares of 1, per second, bytes
+    /// or plain numbers, as [`super::Dimension`] says.
+    fn value(&self, subject: usize, metric: &Metric) -> Result<f64, NoData>;
+}
+
+/// Why a metric has no value for a subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoData {
+    /// Nothing happened that it could have been measured on, such as a handshake on a plain connection.
+    #[error("nothing happened that it could be measured on")]
+    NothingHappened,
+    /// Too little happened to say it.
+    #[error("{had} samples are too few, it takes {needed}")]
+    TooFew {
+        /// Samples there were.
+        had: u64,
+        /// Samples there must be.
+        needed: u64,
+    },
+    /// It cannot be seen from where this was measured.
+    #[error("it cannot be seen here: {0}")]
+    CannotSee(
+        /// Why, such as "the stream is encrypted".
+        &'static str,
+    ),
+    /// It was not measured in this run, though it could have been.
+    #[error("it was not measured; {0}")]
+    NotMeasured(
+        /// The way to have it measured, such as "add --server-pid".
+        &'static str,
+    ),
+}
+
+/// What became of a requirement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    requirement: Requirement,
+    held: Vec<Held>,
+    /// What the subjects offer for the first selector that none of them has.
+    unmatched: Option<(Selector, Vec<String>)>,
+}
+
+/// A requirement held against one subject; prints as one line without a break.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    subject: String,
+    outcome: Outcome,
+    sentence: String,
+}
+
+/// What became of a requirement for one subject.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Outcome {
+    /// Measured, in base units, and met.
+    Met(f64),
+    /// Measured, in base units, and not met.
+    Missed(f64),
+    /// Not measured, and so not met.
+    NoData(NoData),
+    /// Left out: the variant fixes the metric by what it is (selector, value), and nobody asked for this one by name.
+    FixedBy(&'static str, &'static str),
+}
+
+impl Requirement {
+    /// Holds it against `facts`: every subject that the selectors find, all of them without selectors.
+    pub fn evaluate(&self, facts: &impl Facts) -> Verdict {
+        let subjects = facts.subjects();
+        let found = |subject: &Subject| self.selectors.iter().all(|selector| subject.has(selector));
+        let held = (0..)
+            .zip(&subjects)
+            .filter(|(_, subject)| found(subject))
+            .map(|(index, subject)| {
+                let outcome = self.outcome(facts, index, subject);
+                Held {
+                    subject: subject.name.clone(),
+                    outcome,
+                    sentence: self.sentence(&subject.name, outcome),
+                }
+            })
+            .collect();
+        let unmatched = self
+            .selectors
+            .iter()
+            .find(|selector| !subjects.iter().any(|subject| subject.has(selector)))
+            .map(|selector| (selector.clone(), offered(&subjects, selector.key())));
+        Verdict {
+            requirement: self.clone(),
+            held,
+            unmatched,
+        }
+    }
+
+    fn outcome(&self, facts: &impl Facts, index: usize, subject: &Subject) -> Outcome {
+        let fixed = self
+            .metric
+            .entry
+            .fixed_by
+            .iter()
+            .find(|(key, value)| subject.is(key, value));
+        if let (Some(&(key, value)), true) = (fixed, self.selectors.is_empty()) {
+            return Outcome::FixedBy(key, value);
+        }
+        match facts.value(index, &self.metric) {
+            Ok(measured) if measured.is_nan() => Outcome::NoData(NoData::NothingHappened),
+            Ok(measured) if self.op.holds(measured, self.value.base()) => Outcome::Met(measured),
+            Ok(measured) => Outcome::Missed(measured),
+            Err(reason) => Outcome::NoData(reason),
+        }
+    }
+
+    fn sentence(&self, subject: &str, outcome: Outcome) -> String {
+        let Self {
+            metric, op, value, ..
+        } = self;
+        let asked = format!("{op} {value}");
+        let said = match outcome {
+            Outcome::Met(measured) | Outcome::Missed(measured) => {
+                let shown = metric.entry.dimension.shown(measured, value.base());
+                let relation = if matches!(outcome, Outcome::Met(_)) {
+                    "as asked"
+                } else {
+                    "asked for"
+                };
+                format!("{metric} is {shown}, {relation}: {asked}")
+            }
+            Outcome::NoData(reason) => {
+                format!("{metric} has no value ({reason}), asked for: {asked}")
+            }
+            Outcome::FixedBy(key, wanted) => format!("{metric} left out, {key}={wanted} fixes it"),
+        };
+        // a name may come from a server or a file; a line stays a line
+        let subject: String = subject.chars().filter(|c| !c.is_control()).collect();
+        format!("{subject}: {said}")
+    }
+}
+
+impl Subject {
+    fn has(&self, selector: &Selector) -> bool {
+        self.is(selector.key(), selector.value())
+    }
+
+    fn is(&self, key: &str, value: &str) -> bool {
+        self.labels
+            .iter()
+            .any(|(own, label)| *own == key && label.eq_ignore_ascii_case(value))
+    }
+}
+
+/// The values that subjects have for a key, each once, at most eight.
+fn offered(subjects: &[Subject], key: &str) -> Vec<String> {
+    let mut values: Vec<String> = Vec::new();
+    for (own, value) in subjects.iter().flat_map(|subject| &subject.labels) {
+        if *own == key && values.len() < 8 && !values.contains(value) {
+            values.push(value.clone());
+        }
+    }
+    values
+}
+
+impl Verdict {
+    /// Whether the requirement is met: measured on one subject at least, and missed or unmeasured on none.
+    pub fn passed(&self) -> bool {
+        let met = |held: &Held| matches!(held.outcome, Outcome::Met(_));
+        let left_out = |held: &Held| matches!(held.outcome, Outcome::FixedBy(..));
+        self.held.iter().any(met) && self.held.iter().all(|held| met(held) || left_out(held))
+    }
+
+    /// The requirement itself.
+    pub fn requirement(&self) -> &Requirement {
+        &self.requirement
+    }
+
+    /// What became of it, subject by subject; empty when no subject was found.
+    pub fn held(&self) -> &[Held] {
+        &self.held
+    }
+
+    /// Why it was held against nothing at all, when it was.
+    pub fn nothing_held(&self) -> Option<String> {
+        if let ([], Some((selector, offered))) = (self.held.as_slice(), &self.unmatched) {
+            return Some(if offered.is_empty() {
+                format!("nothing here has a `{}` to select by", selector.key())
+            } else {
+                format!(
+                    "nothing here has {selector}; there is {}={}",
+                    selector.key(),
+                    offered.join(", ")
+                )
+            });
+        }
+        if self.held.is_empty() {
+            let all_at_once = "nothing here fits all selectors at once; drop one";
+            let nothing = "nothing was measured that it could be held against";
+            return Some(
+                if self.requirement.selectors.is_empty() {
+                    nothing
+                } else {
+                    all_at_once
+                }
+                .to_owned(),
+            );
+        }
+        let left_out = self
+            .held
+            .iter()
+            .all(|held| matches!(held.outcome, Outcome::FixedBy(..)));
+        left_out.then(|| "every variant fixes this metric by what it is; name one with a selector to ask all the same".to_owned())
+    }
+}
+
+impl Held {
+    /// What it was held against.
+    pub fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    /// What became of it.
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+/// One line per subject, or why there is none.
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {}",
+            if self.passed() { "met" } else { "NOT met" },
+            self.requirement
+        )?;
+        for held in &self.held {
+            write!(f, "\n  {held}")?;
+        }
+        self.nothing_held()
+            .map_or(Ok(()), |why| write!(f, "\n  {why}"))
+    }
+}

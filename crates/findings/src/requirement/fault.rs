@@ -1,0 +1,212 @@
+//! Why an expression is no requirement, shown with a caret under the fault.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::catalogue::{METRICS, SELECTORS};
+use super::{Dimension, Document};
+
+/// What is wrong with an expression, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    expression: String,
+    span: Range<usize>,
+    kind: FaultKind,
+}
+
+/// What is wrong with an expression.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum FaultKind {
+    /// There is no metric of this name.
+    #[error("unknown metric `{name}`{}", did_you_mean(nearest.as_deref()))]
+    UnknownMetric {
+        /// What was written.
+        name: String,
+        /// The known name that is nearest to it, if one is near.
+        nearest: Option<String>,
+    },
+    /// There is no selector of this key.
+    #[error("unknown selector `{key}`{}", did_you_mean(nearest.as_deref()))]
+    UnknownSelector {
+        /// What was written.
+        key: String,
+        /// The known key that is nearest to it, if one is near.
+        nearest: Option<String>,
+    },
+    /// A selector is not `key=value`.
+    #[error(
+        "a selector is written key=value, such as keepalive=on; quote a value with a comma or a quote in it"
+    )]
+    NotASelector,
+    /// The metric is missing.
+    #[error("a metric is missing here, such as p99")]
+    NoMetric,
+    /// The operator is missing or is none.
+    #[error("an operator belongs here: <, <=, >, >=, == or !=")]
+    NotAnOperator,
+    /// The number is missing or is none.
+    #[error("a number belongs here: {}", dimension.accepted())]
+    NotANumber {
+        /// What the metric is measured in.
+        dimension: Dimension,
+    },
+    /// The unit is unknown or belongs to another kind of metric.
+    #[error("`{unit}` does not fit {metric}, which takes {}", dimension.accepted())]
+    WrongUnit {
+        /// What was written.
+        unit: String,
+        /// The metric.
+        metric: String,
+        /// What the metric is measured in.
+        dimension: Dimension,
+    },
+    /// A time or an amount of data was given without a unit.
+    #[error("{metric} takes {}", dimension.accepted())]
+    NoUnit {
+        /// The metric.
+        metric: String,
+        /// What the metric is measured in.
+        dimension: Dimension,
+    },
+    /// A share above 1, most likely a percentage without its sign.
+    #[error("a share is at most 1; for a percentage write {0}%")]
+    ShareAboveOne(
+        /// The number that was written.
+        f64,
+    ),
+    /// The metric or selector exists, but not where this is asked.
+    #[error("`{name}` is not known to `intact {}`; it is to {}", document.command(), commands(elsewhere))]
+    NotInDocument {
+        /// The metric or selector.
+        name: String,
+        /// The document that was asked.
+        document: Document,
+        /// The documents that have it.
+        elsewhere: &'static [Document],
+    },
+}
+
+impl Fault {
+    pub(super) fn new(expression: &str, span: Range<usize>, kind: FaultKind) -> Self {
+        Self {
+            expression: expression.to_owned(),
+            span,
+            kind,
+        }
+    }
+
+    /// What is wrong.
+    pub fn kind(&self) -> &FaultKind {
+        &self.kind
+    }
+
+    /// Where: bytes of the expression, empty when something is missing there.
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // a tab or an escape sequence would move the caret, or the terminal
+        let shown: String = self
+            .expression
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        let before = self.expression[..self.span.start].chars().count();
+        let under = self.expression[self.span.clone()].chars().count().max(1);
+        write!(
+            f,
+            "{}\n  {shown}\n  {}{}",
+            self.kind,
+            " ".repeat(before),
+            "^".repeat(under)
+        )
+    }
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+fn commands(documents: &[Document]) -> String {
+    documents
+        .iter()
+        .map(|d| d.command())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+pub(super) fn unknown_metric(name: &str) -> FaultKind {
+    let nearest = nearest(name, METRICS.iter().map(|entry| entry.name));
+    FaultKind::UnknownMetric {
+        name: shortened(name),
+        nearest,
+    }
+}
+
+pub(super) fn unknown_selector(key: &str) -> FaultKind {
+    let nearest = nearest(key, SELECTORS.iter().map(|entry| entry.key));
+    FaultKind::UnknownSelector {
+        key: shortened(key),
+        nearest,
+    }
+}
+
+fn shortened(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(40).collect()
+}
+
+/// The candidate with the fewest edits to it, if no more than a third of it would change.
+fn nearest(name: &str, candidates: impl Iterator<Item = &'static str>) -> Option<String> {
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    // nothing that long is a slip of the finger, and the distance is quadratic
+    if name.len() > 64 {
+        return None;
+    }
+    candidates
+        .map(|candidate| (edits(&name, candidate), candidate))
+        .min_by_key(|(edits, _)| *edits)
+        .filter(|(edits, candidate)| *edits <= (candidate.len() / 3).max(1))
+        .map(|(_, candidate)| candidate.to_owned())
+}
+
+/// Insertions, deletions and replacements from one to the other (Levenshtein 1966).
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_counted_as_in_the_textbook() {
+        assert_eq!(edits("kitten", "sitting"), 3);
+        assert_eq!(edits("", "abc"), 3);
+        assert_eq!(edits("p99", "p99"), 0);
+    }
+
+    #[test]
+    fn a_slip_finds_its_name_and_nonsense_finds_none() {
+        let near = |name| nearest(name, METRICS.iter().map(|entry| entry.name));
+        assert_eq!(near("avoidible").as_deref(), Some("avoidable"));
+        assert_eq!(near("idle_timeout").as_deref(), Some("idle-timeout"));
+        assert_eq!(near("P99").as_deref(), Some("p99"));
+        assert_eq!(near("temperature"), None);
+    }
+}

@@ -1,0 +1,278 @@
+//! Reads an expression from left to right, knowing at each step where it is.
+
+use std::ops::Range;
+
+use super::catalogue::{Document, METRICS, MetricEntry, Parameter, SELECTORS};
+use super::fault::{Fault, FaultKind, unknown_metric, unknown_selector};
+use super::{Dimension, Metric, Op, Quantity, Requirement, Selector, Unit};
+
+type Spanned = Range<usize>;
+
+pub(super) fn parse(expression: &str) -> Result<Requirement, Fault> {
+    let fault = |span: Spanned, kind| Fault::new(expression, span, kind);
+    let (selectors, rest) = match end_of_selectors(expression) {
+        Some(colon) => {
+            let parts = split_unquoted(expression, 0..colon, ',');
+            let read = parts
+                .into_iter()
+                .map(|span| parse_selector(expression, span));
+            (read.collect::<Result<_, _>>()?, colon + 1)
+        }
+        None => (Vec::new(), 0),
+    };
+
+    let rest = trim(expression, rest..expression.len());
+    let is_sign = |c: char| "<>=!".contains(c);
+    let metric_span = leading(expression, rest.clone(), |c| {
+        !is_sign(c) && !c.is_whitespace()
+    });
+    if metric_span.is_empty() {
+        return Err(fault(metric_span, FaultKind::NoMetric));
+    }
+    let name = &expression[metric_span.clone()];
+    let metric =
+        find_metric(name).ok_or_else(|| fault(metric_span.clone(), unknown_metric(name)))?;
+
+    let rest = trim(expression, metric_span.end..rest.end);
+    let op_span = leading(expression, rest.clone(), is_sign);
+    let written = &expression[op_span.clone()];
+    let op = Op::ALL
+        .iter()
+        .find(|(_, sign)| *sign == written)
+        .map(|(op, _)| *op);
+    let op = op.ok_or_else(|| fault(op_span.clone(), FaultKind::NotAnOperator))?;
+
+    let rest = trim(expression, op_span.end..rest.end);
+    let value = parse_quantity(expression, rest, &metric)?;
+    Ok(Requirement {
+        selectors,
+        metric,
+        op,
+        value,
+    })
+}
+
+pub(super) fn check_for(requirement: &Requirement, document: Document) -> Result<(), Fault> {
+    let expression = requirement.to_string();
+    // the printed form is our own, so that a name is found where it is printed
+    let missing = |name: String, from: usize, elsewhere: &'static [Document]| {
+        let start = expression[from..].find(&name).map_or(from, |at| from + at);
+        let span = start..(start + name.len()).min(expression.len());
+        Err(Fault::new(
+            &expression,
+            span,
+            FaultKind::NotInDocument {
+                name,
+                document,
+                elsewhere,
+            },
+        ))
+    };
+    let mut from = 0;
+    for selector in &requirement.selectors {
+        if !selector.entry.documents.contains(&document) {
+            return missing(
+                selector.entry.key.to_owned(),
+                from,
+                selector.entry.documents,
+            );
+        }
+        from += selector.to_string().len() + 1;
+    }
+    if !requirement.metric.entry.documents.contains(&document) {
+        return missing(
+            requirement.metric.to_string(),
+            from,
+            requirement.metric.entry.documents,
+        );
+    }
+    Ok(())
+}
+
+/// Whether a selector's value needs no quotes.
+pub(super) fn is_bare(value: &str) -> bool {
+    // a colon may stay as it is: the last one ends the selectors, and a printed requirement always has that one
+    !value.is_empty() && value.trim() == value && !value.contains([',', '"', '\\'])
+}
+
+fn parse_selector(expression: &str, span: Spanned) -> Result<Selector, Fault> {
+    let span = trim(expression, span);
+    let not_a_selector = || Fault::new(expression, span.clone(), FaultKind::NotASelector);
+    let equals = expression[span.clone()]
+        .find('=')
+        .ok_or_else(not_a_selector)?;
+    let key_span = trim(expression, span.start..span.start + equals);
+    let key = &expression[key_span.clone()];
+    let entry = SELECTORS
+        .iter()
+        .find(|entry| entry.key == key)
+        .ok_or_else(|| Fault::new(expression, key_span, unknown_selector(key)))?;
+    let written = expression[span.start + equals + 1..span.end].trim();
+    let value = match written.strip_prefix('"') {
+        Some(quoted) => unquote(quoted).ok_or_else(not_a_selector)?,
+        None if is_bare(written) => written.to_owned(),
+        None => return Err(not_a_selector()),
+    };
+    Ok(Selector { entry, value })
+}
+
+/// What stands before a closing quote that is the last character.
+fn unquote(quoted: &str) -> Option<String> {
+    let mut value = String::new();
+    let mut chars = quoted.chars();
+    loop {
+        match chars.next()? {
+            '"' => return chars.as_str().is_empty().then_some(value),
+            '\\' => value.push(chars.next().filter(|c| matches!(c, '"' | '\\'))?),
+            other => value.push(other),
+        }
+    }
+}
+
+fn find_metric(name: &str) -> Option<Metric> {
+    let plain = METRICS
+        .iter()
+        .find(|entry| entry.parameter.is_none() && entry.name == name);
+    if let Some(entry) = plain {
+        return Some(Metric {
+            entry,
+            parameter: None,
+        });
+    }
+    METRICS.iter().find_map(|entry| {
+        let parameter = name.strip_prefix(entry.stem())?;
+        is_parameter(entry, parameter).then(|| Metric {
+            entry,
+            parameter: Some(parameter.to_owned()),
+        })
+    })
+}
+
+fn is_parameter(entry: &MetricEntry, text: &str) -> bool {
+    match entry.parameter {
+        None => false,
+        Some(Parameter::Status) => {
+            matches!(
+                text.as_bytes(),
+                [b'1'..=b'5', b'x', b'x'] | [b'1'..=b'9', b'0'..=b'9', b'0'..=b'9']
+            )
+        }
+        Some(Parameter::Kind | Parameter::Rule) => {
+            !text.is_empty()
+                && text
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        }
+    }
+}
+
+fn parse_quantity(expression: &str, span: Spanned, metric: &Metric) -> Result<Quantity, Fault> {
+    let dimension = metric.entry.dimension;
+    let number_span = leading(expression, span.clone(), |c| {
+        c.is_ascii_digit() || c == '.' || c == '-'
+    });
+    let number: f64 = expression[number_span.clone()]
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite())
+        .ok_or_else(|| {
+            Fault::new(
+                expression,
+                number_span.clone(),
+                FaultKind::NotANumber { dimension },
+            )
+        })?;
+    let unit_span = trim(expression, number_span.end..span.end);
+    let written = &expression[unit_span.clone()];
+    let fitting = Unit::named(written).filter(|unit| unit.fits(dimension, number));
+    let Some(unit) = fitting else {
+        let metric = metric.to_string();
+        let (span, kind) = if written.is_empty() {
+            (number_span, FaultKind::NoUnit { metric, dimension })
+        } else {
+            let unit = written
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(20)
+                .collect();
+            (
+                unit_span,
+                FaultKind::WrongUnit {
+                    unit,
+                    metric,
+                    dimension,
+                },
+            )
+        };
+        return Err(Fault::new(expression, span, kind));
+    };
+    if dimension == Dimension::Share && unit == Unit::Plain && number > 1.0 {
+        return Err(Fault::new(
+            expression,
+            number_span,
+            FaultKind::ShareAboveOne(number),
+        ));
+    }
+    let quantity = Quantity { number, unit };
+    if quantity.base().is_finite() {
+        Ok(quantity)
+    } else {
+        Err(Fault::new(
+            expression,
+            number_span,
+            FaultKind::NotANumber { dimension },
+        ))
+    }
+}
+
+/// The last colon outside quotes.
+fn end_of_selectors(expression: &str) -> Option<usize> {
+    unquoted(expression, 0..expression.len())
+        .filter(|(_, c)| *c == ':')
+        .last()
+        .map(|(at, _)| at)
+}
+
+fn split_unquoted(expression: &str, span: Spanned, separator: char) -> Vec<Spanned> {
+    let mut start = span.start;
+    let mut parts = Vec::new();
+    for (at, c) in unquoted(expression, span.clone()) {
+        if c == separator {
+            parts.push(start..at);
+            start = at + separator.len_utf8();
+        }
+    }
+    parts.push(start..span.end);
+    parts
+}
+
+/// The characters outside quotes, with their places in the whole expression.
+fn unquoted(expression: &str, span: Spanned) -> impl Iterator<Item = (usize, char)> + '_ {
+    let mut quoted = false;
+    let mut escaped = false;
+    expression[span.clone()]
+        .char_indices()
+        .filter_map(move |(at, c)| {
+            let outside = !quoted && c != '"';
+            match c {
+                _ if escaped => escaped = false,
+                '\\' if quoted => escaped = true,
+                '"' => quoted = !quoted,
+                _ => {}
+            }
+            outside.then_some((span.start + at, c))
+        })
+}
+
+/// The part of the span up to the first character that is not `wanted`.
+fn leading(expression: &str, span: Spanned, wanted: impl Fn(char) -> bool) -> Spanned {
+    let text = &expression[span.clone()];
+    let length = text.find(|c| !wanted(c)).unwrap_or(text.len());
+    span.start..span.start + length
+}
+
+fn trim(expression: &str, span: Spanned) -> Spanned {
+    let text = &expression[span.clone()];
+    let start = span.end - text.trim_start().len();
+    start..start + expression[start..span.end].trim_end().len()
+}

@@ -1,0 +1,402 @@
+//! Requirements as a person writes them and as a page tells what became of them.
+
+use findings::requirement::{
+    Dimension, Document, Facts, FaultKind, METRICS, Metric, NoData, Op, Outcome, Requirement,
+    SELECTORS, Subject, Unit,
+};
+use proptest::prelude::*;
+
+fn parse(expression: &str) -> Requirement {
+    expression.parse().unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+fn fault(expression: &str) -> String {
+    expression.parse::<Requirement>().unwrap_err().to_string()
+}
+
+#[test]
+fn the_examples_of_the_contract_are_understood() {
+    let requirement = parse("keepalive=on: p99 < 50ms");
+    assert_eq!(
+        (
+            requirement.selectors()[0].key(),
+            requirement.selectors()[0].value()
+        ),
+        ("keepalive", "on")
+    );
+    assert_eq!(requirement.metric().to_string(), "p99");
+    assert_eq!(requirement.op(), Op::Below);
+    assert_eq!(
+        (requirement.value().base(), requirement.value().unit()),
+        (50e6, Unit::Millisecond)
+    );
+
+    assert_eq!(
+        parse("host=api.example.com: connections <= 4")
+            .value()
+            .base(),
+        4.0
+    );
+    assert_eq!(parse("avoidable == 0").selectors(), []);
+    assert_eq!(parse("reuse >= 90%").value().base(), 0.9);
+    assert_eq!(parse("idle-timeout >= 60s").value().base(), 60e9);
+}
+
+#[test]
+fn spaces_are_free_and_zero_needs_no_unit() {
+    assert_eq!(parse("p99<50ms"), parse("  p99  <  50 ms "));
+    assert_eq!(
+        parse("keepalive=on,tls=1.3:p99<50ms"),
+        parse("keepalive = on , tls = 1.3 : p99 < 50ms")
+    );
+    assert_eq!(parse("dns.mean == 0").value().base(), 0.0);
+    assert_eq!(parse("reuse >= 0.9").value().base(), 0.9);
+    assert_eq!(parse("saved > -2ms").value().base(), -2e6);
+}
+
+#[test]
+fn every_unit_is_read_in_base_units() {
+    for (expression, base) in [
+        ("p50 < 7ns", 7.0),
+        ("p50 < 7us", 7e3),
+        ("p50 < 7s", 7e9),
+        ("p50 < 2min", 120e9),
+        ("idle-timeout > 1h", 3_600e9),
+        ("rate > 100/s", 100.0),
+        ("rate > 100", 100.0),
+        ("bytes-per-request < 3B", 3.0),
+        ("bytes-per-request < 3kB", 3_000.0),
+        ("bytes-per-request < 3MB", 3e6),
+        ("bytes-per-request < 3KiB", 3_072.0),
+        ("bytes-per-request < 3MiB", 3_145_728.0),
+    ] {
+        assert_eq!(parse(expression).value().base(), base, "{expression}");
+    }
+}
+
+#[test]
+fn the_last_colon_ends_the_selectors() {
+    assert_eq!(
+        parse("host=[::1]:8443: connections <= 4").selectors()[0].value(),
+        "[::1]:8443"
+    );
+    assert_eq!(
+        parse("origin=https://a.example:443,http=2: p99 < 1s")
+            .selectors()
+            .len(),
+        2
+    );
+    assert_eq!(
+        parse(r#"tag="a, \"b\": c": ok > 0"#).selectors()[0].value(),
+        r#"a, "b": c"#
+    );
+}
+
+#[test]
+fn families_take_their_parameter() {
+    assert_eq!(
+        parse("failed.connection-refused == 0").metric().parameter(),
+        Some("connection-refused")
+    );
+    assert_eq!(parse("status.5xx == 0").metric().parameter(), Some("5xx"));
+    assert_eq!(parse("status.503 == 0").metric().parameter(), Some("503"));
+    assert_eq!(
+        parse("findings.stale-reuse == 0").metric().parameter(),
+        Some("stale-reuse")
+    );
+    for wrong in [
+        "status.99 == 0",
+        "status.6xx == 0",
+        "failed. == 0",
+        "failed.A == 0",
+        "p99.x < 1s",
+    ] {
+        assert!(wrong.parse::<Requirement>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_caret_stands_under_the_fault_and_the_nearest_name_beside_it() {
+    for (expression, shown) in [
+        (
+            "keepalive=on: p98 < 50ms",
+            "unknown metric `p98`; did you mean `p90`?\n  keepalive=on: p98 < 50ms\n                ^^^",
+        ),
+        (
+            "keepalve=on: p99 < 50ms",
+            "unknown selector `keepalve`; did you mean `keepalive`?\n  keepalve=on: p99 < 50ms\n  ^^^^^^^^",
+        ),
+        (
+            "p99 = 50ms",
+            "an operator belongs here: <, <=, >, >=, == or !=\n  p99 = 50ms\n      ^",
+        ),
+        (
+            "p99 < 50",
+            "p99 takes a time with its unit: ns, us, ms, s, min or h\n  p99 < 50\n        ^^",
+        ),
+        (
+            "connections < 50ms",
+            "`ms` does not fit connections, which takes a plain number\n  connections < 50ms\n                  ^^",
+        ),
+        (
+            "reuse >= 90",
+            "a share is at most 1; for a percentage write 90%\n  reuse >= 90\n           ^^",
+        ),
+        (
+            "tag=é,oops: ok > 0",
+            "a selector is written key=value, such as keepalive=on; quote a value with a comma or a quote in it\n  tag=é,oops: ok > 0\n        ^^^^",
+        ),
+        (
+            "host=a:",
+            "a metric is missing here, such as p99\n  host=a:\n         ^",
+        ),
+        (
+            "ok",
+            "an operator belongs here: <, <=, >, >=, == or !=\n  ok\n    ^",
+        ),
+        (
+            "ok >",
+            "a number belongs here: a plain number\n  ok >\n      ^",
+        ),
+    ] {
+        assert_eq!(fault(expression), shown);
+    }
+}
+
+#[test]
+fn a_metric_of_another_command_is_refused_before_the_run() {
+    let requirement = parse("http=2: idle-timeout >= 60s");
+    let refused = requirement.check_for(Document::Bench).unwrap_err();
+    assert!(matches!(
+        refused.kind(),
+        FaultKind::NotInDocument {
+            document: Document::Bench,
+            ..
+        }
+    ));
+    assert_eq!(
+        refused.to_string(),
+        "`idle-timeout` is not known to `intact bench`; it is to check\n  http=2: idle-timeout >= 60s\n          ^^^^^^^^^^^^"
+    );
+    assert!(
+        parse("idle-timeout >= 60s")
+            .check_for(Document::Check)
+            .is_ok()
+    );
+    assert!(
+        parse("keepalive=on: ok > 0")
+            .check_for(Document::Watch)
+            .is_err()
+    );
+}
+
+/// Two variants of `bench`; p99 of the second has too few samples, and nobody measured the server.
+struct Bench;
+
+impl Facts for Bench {
+    fn subjects(&self) -> Vec<Subject> {
+        ["on", "off"]
+            .map(|keepalive| Subject {
+                name: format!("keep-alive {keepalive}"),
+                labels: vec![("keepalive", keepalive.to_owned())],
+            })
+            .into()
+    }
+
+    fn value(&self, subject: usize, metric: &Metric) -> Result<f64, NoData> {
+        match (metric.to_string().as_str(), subject) {
+            ("p50", 0) => Ok(31e6),
+            ("p50", 1) => Ok(92e6),
+            ("p99", 0) => Ok(50_000_300.0),
+            ("p99", 1) => Err(NoData::TooFew {
+                had: 120,
+                needed: 1_000,
+            }),
+            ("reuse", 0) => Ok(0.999),
+            ("reuse", 1) => Ok(0.0),
+            ("mean", _) => Ok(f64::NAN),
+            _ => Err(NoData::NotMeasured("add --server-pid")),
+        }
+    }
+}
+
+#[test]
+fn each_subject_is_told_what_was_measured_against_what_was_asked() {
+    let verdict = parse("p50 < 50ms").evaluate(&Bench);
+    assert!(!verdict.passed());
+    assert_eq!(
+        verdict.to_string(),
+        "NOT met: p50 < 50ms\n  keep-alive on: p50 is 31 ms, as asked: < 50ms\n  keep-alive off: p50 is 92 ms, asked for: < 50ms"
+    );
+    assert!(parse("keepalive=ON: p50 < 50ms").evaluate(&Bench).passed());
+    assert!(parse("p50 < 1s").evaluate(&Bench).passed());
+}
+
+#[test]
+fn a_near_miss_shows_the_digits_that_missed() {
+    let verdict = parse("keepalive=on: p99 <= 50ms").evaluate(&Bench);
+    assert_eq!(
+        verdict.held()[0].to_string(),
+        "keep-alive on: p99 is 50.0003 ms, asked for: <= 50ms"
+    );
+}
+
+#[test]
+fn what_has_no_data_never_passes() {
+    let verdict = parse("p99 < 1h").evaluate(&Bench);
+    assert!(!verdict.passed());
+    assert_eq!(
+        verdict.held()[1].outcome(),
+        Outcome::NoData(NoData::TooFew {
+            had: 120,
+            needed: 1_000
+        })
+    );
+    assert_eq!(
+        verdict.held()[1].to_string(),
+        "keep-alive off: p99 has no value (120 samples are too few, it takes 1000), asked for: < 1h"
+    );
+    for never in [
+        "server-cpu-per-request >= 0",
+        "mean >= 0",
+        "mean != 1s",
+        "mean < 1h",
+    ] {
+        assert!(!parse(never).evaluate(&Bench).passed(), "{never}");
+    }
+}
+
+#[test]
+fn a_variant_that_fixes_the_metric_is_left_out_and_told() {
+    let verdict = parse("reuse >= 99.9%").evaluate(&Bench);
+    assert!(verdict.passed());
+    assert_eq!(
+        verdict.held()[1].to_string(),
+        "keep-alive off: reuse left out, keepalive=off fixes it"
+    );
+    // asked by name it is held like any other
+    assert!(
+        !parse("keepalive=off: reuse >= 90%")
+            .evaluate(&Bench)
+            .passed()
+    );
+}
+
+struct OnlyOff;
+
+impl Facts for OnlyOff {
+    fn subjects(&self) -> Vec<Subject> {
+        Bench.subjects().split_off(1)
+    }
+
+    fn value(&self, _: usize, metric: &Metric) -> Result<f64, NoData> {
+        Bench.value(1, metric)
+    }
+}
+
+#[test]
+fn a_requirement_held_against_nothing_does_not_pass_and_says_why() {
+    let verdict = parse("keepalive=maybe: p50 < 1s").evaluate(&Bench);
+    assert!(!verdict.passed() && verdict.held().is_empty());
+    assert_eq!(
+        verdict.nothing_held().unwrap(),
+        "nothing here has keepalive=maybe; there is keepalive=on, off"
+    );
+    let verdict = parse("tls=1.3: p50 < 1s").evaluate(&Bench);
+    assert_eq!(
+        verdict.nothing_held().unwrap(),
+        "nothing here has a `tls` to select by"
+    );
+    let verdict = parse("reuse >= 0%").evaluate(&OnlyOff);
+    assert!(!verdict.passed());
+    assert!(
+        verdict
+            .nothing_held()
+            .unwrap()
+            .starts_with("every variant fixes this metric")
+    );
+}
+
+#[test]
+fn rounding_decides_no_comparison() {
+    assert!(Op::AtLeast.holds(999.0 / 1000.0, 99.9 / 100.0));
+    assert!(Op::Equal.holds(0.1 + 0.2, 0.3) && !Op::Unequal.holds(0.1 + 0.2, 0.3));
+    assert!(!Op::Below.holds(0.3, 0.1 + 0.2) && !Op::Above.holds(0.1 + 0.2, 0.3));
+    assert!(Op::Equal.holds(0.0, 0.0) && !Op::Equal.holds(1.0, 0.0));
+}
+
+fn written_requirement() -> impl Strategy<Value = String> {
+    let selector = (0..SELECTORS.len(), any::<String>()).prop_map(|(key, value)| {
+        let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
+        format!("{}=\"{escaped}\"", SELECTORS[key].key)
+    });
+    let op = prop::sample::select(vec!["<", "<=", ">", ">=", "==", "!="]);
+    (
+        prop::collection::vec(selector, 0..4),
+        0..METRICS.len(),
+        op,
+        any::<u32>(),
+        0..3_usize,
+    )
+        .prop_map(|(selectors, metric, op, number, unit)| {
+            let entry = &METRICS[metric];
+            let parameter = if entry.name.starts_with("status") {
+                "404"
+            } else {
+                "some-kind"
+            };
+            let name = if entry.parameter.is_some() {
+                [entry.stem(), parameter].concat()
+            } else {
+                entry.name.into()
+            };
+            let unit = match entry.dimension {
+                Dimension::Time => ["ns", "ms", "h"][unit],
+                Dimension::Share => "%",
+                Dimension::Rate => ["", "/s", "/s"][unit],
+                Dimension::Bytes => ["B", "KiB", "MB"][unit],
+                Dimension::Count | Dimension::Ratio => "",
+            };
+            let colon = if selectors.is_empty() { "" } else { ":" };
+            format!(
+                "{}{colon} {name} {op} {}{unit}",
+                selectors.join(","),
+                f64::from(number) / 1_000.0
+            )
+        })
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_reads_back_as_the_same(expression in written_requirement()) {
+        let requirement = parse(&expression);
+        prop_assert_eq!(&parse(&requirement.to_string()), &requirement, "{}", requirement);
+    }
+
+    #[test]
+    fn arbitrary_text_is_refused_without_a_panic(expression in any::<String>()) {
+        if let Err(fault) = expression.parse::<Requirement>() {
+            prop_assert!(expression.get(fault.span()).is_some());
+            prop_assert_eq!(fault.to_string().lines().count(), 3);
+        }
+    }
+
+    #[test]
+    fn text_made_of_the_grammars_own_pieces_never_panics(
+        pieces in prop::collection::vec(
+            prop::sample::select(vec!["keepalive", "=", "on", ",", ":", "\"", "\\", " ", "p99", "<", "<=", "-", ".", "5", "ms", "é"]),
+            0..14,
+        )
+    ) {
+        let expression = pieces.concat();
+        match expression.parse::<Requirement>() {
+            Ok(requirement) => {
+                prop_assert_eq!(&parse(&requirement.to_string()), &requirement);
+                for document in [Document::Check, Document::Bench, Document::Watch] {
+                    drop(requirement.check_for(document).map_err(|fault| fault.to_string()));
+                }
+            }
+            Err(fault) => prop_assert!(fault.to_string().contains('^')),
+        }
+    }
+}
