@@ -1,3 +1,51 @@
-//! Chores of the workspace.
+//! Chores of the workspace. `cargo xtask test [--install]` is the README's test command; `cargo xtask docs DIR` writes man page and completions.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a tool for the terminal"
+)]
 
-fn main() {}
+mod docs;
+mod peers;
+mod test;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(about = "Chores of the workspace")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Runs all tests; what they need and is missing is installed with --install (or in CI), else named
+    Test {
+        /// Install the missing servers and clients by name, with the system's package manager
+        #[arg(long)]
+        install: bool,
+    },
+    /// Writes man page and shell completions
+    Docs {
+        /// Folder to write to
+        folder: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().chore {
+        Chore::Test { install } => test::run(install),
+        Chore::Docs { folder } => docs::write(&folder).map(|()| true),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

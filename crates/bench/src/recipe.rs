@@ -1,7 +1,7 @@
 //! One variant, ready to run: where to dial, what to send, how to judge the answer.
 
 use dial::Plan;
-use ledger::{Exchange, Method, Nanos, Protocol, Target};
+use ledger::{Exchange, Method, Nanos, Target};
 use std::sync::Arc;
 use wire::http1;
 
@@ -28,6 +28,9 @@ impl Expect {
     }
 }
 
+/// Header fields as (name, value).
+pub(crate) type Fields = Vec<(Box<[u8]>, Box<[u8]>)>;
+
 /// A request, formatted once.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
@@ -40,7 +43,7 @@ pub(crate) struct Request {
     /// HTTP/1: how much of `bytes` is the head.
     pub(crate) head: usize,
     /// HTTP/2: the fields in order, pseudo-fields first.
-    pub(crate) fields: Vec<(Box<[u8]>, Box<[u8]>)>,
+    pub(crate) fields: Fields,
     /// The body.
     pub(crate) body: Arc<[u8]>,
     /// What the answer's framing must know of it.
@@ -79,10 +82,5 @@ impl Recipe {
         blank.method = Some(self.request.method.clone());
         blank.target = Some(self.request.target.clone());
         blank
-    }
-
-    /// What is spoken.
-    pub(crate) fn protocol(&self) -> Protocol {
-        self.plan.protocol
     }
 }

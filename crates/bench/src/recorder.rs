@@ -23,7 +23,7 @@ pub enum Keep {
 }
 
 /// The sink of one engine thread.
-pub struct Recorder {
+pub(crate) struct Recorder {
     tally: Tally,
     keep: Keep,
     sampler: Sampler,
@@ -36,7 +36,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// A recorder that hands rows to `rows`.
-    pub fn new(keep: Keep, seed: u64, rows: SyncSender<Vec<Row>>) -> Recorder {
+    pub(crate) fn new(keep: Keep, seed: u64, rows: SyncSender<Vec<Row>>) -> Recorder {
         Recorder {
             tally: Tally::new(),
             keep,
@@ -50,7 +50,7 @@ impl Recorder {
     }
 
     /// Notes something that limits what the run can tell.
-    pub fn caveat(&mut self, id: &str, words: &str) {
+    pub(crate) fn caveat(&mut self, id: &str, words: &str) {
         self.record(Event::Caveat(&Caveat {
             id: id.to_owned(),
             words: words.to_owned(),
@@ -58,7 +58,7 @@ impl Recorder {
     }
 
     /// Ends a round: hands over what is kept, gives the round's tally out and starts anew.
-    pub fn finish_round(&mut self) -> Tally {
+    pub(crate) fn finish_round(&mut self) -> Tally {
         let sampled: Vec<_> = self.sampler.drain().collect();
         for exchange in sampled {
             self.hand_over(Row::Exchange(Box::new(exchange)));

@@ -2,7 +2,7 @@
 
 use crate::axes::Choice;
 use crate::config::{Address, Config, ConfigError};
-use crate::recipe::Request;
+use crate::recipe::{Fields, Request};
 use ledger::{Protocol, Target};
 use wire::http1::Kind;
 
@@ -70,11 +70,7 @@ pub(crate) fn build(
 }
 
 /// Pseudo-fields first, names in lower case, nothing that belongs to a connection.
-fn http2_fields(
-    method: &str,
-    address: &Address,
-    fields: &[(String, String)],
-) -> Vec<(Box<[u8]>, Box<[u8]>)> {
+fn http2_fields(method: &str, address: &Address, fields: &[(String, String)]) -> Fields {
     let authority = fields
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case("host"))

@@ -338,8 +338,7 @@ impl Conductor<'_> {
     fn pace(&self, round: u32, thread: usize, threads: usize) -> ClosedLoop {
         let config = &self.bench.config;
         let pace = if round == 0 {
-            // the one exchange of the preflight is warm-up, and no measured one follows
-            ClosedLoop::new(Some(0), None)
+            ClosedLoop::new(Some(1), None)
         } else {
             let rounds = u64::from(self.bench.rounds);
             match config.length {

@@ -1,6 +1,7 @@
 //! What a bench found out: figures of each variant, comparisons with intervals, sentences. From a run's head, its tally and
 //! the first rows of each variant; the same for a live run and for a stored ledger.
 
+mod asked;
 mod compare;
 mod notes;
 mod variant;
@@ -68,7 +69,7 @@ impl BenchFacts {
         caveats.extend(notes::caveats(&variants, rounds));
         BenchFacts {
             verdicts: compare::verdicts(run, &variants, &comparisons, rounds),
-            findings: notes::findings(&variants, tally, run),
+            findings: notes::findings(&variants, run),
             variants,
             comparisons,
             caveats,

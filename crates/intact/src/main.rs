@@ -1,42 +1,7 @@
-//! `intact`: a shell around the libraries. Arguments, wiring, progress, exit codes; everything else lives in a crate of its own.
+//! `intact`: a shell around the libraries. Everything else lives in a crate of its own.
 
-mod cmd;
-mod console;
-mod exit;
-mod interrupt;
-
-use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Finds, measures and fixes HTTP connections that are not reused.
-#[derive(Parser)]
-#[command(version, about, after_help = AFTER)]
-struct Cli {
-    #[command(subcommand)]
-    command: Option<Command>,
-}
-
-const AFTER: &str = "Without a command: the demonstration, a bench of the built-in server, about 15 s.
-
-Exit codes: 0 fine; 1 a requirement failed; 2 usage; 3 nothing succeeded; 4 not permitted here; 5 input unreadable;
-70 own error; 130, 143, 129 after Ctrl-C, SIGTERM, SIGHUP (what was measured is printed and written first)";
-
-#[derive(Subcommand)]
-enum Command {
-    /// What does a new connection per request cost, and what does each remedy save?
-    Bench(Box<cmd::bench::Args>),
-    /// Prints the report of a stored ledger
-    Report(cmd::report::Args),
-}
-
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
-        None => cmd::demo::run(),
-        Some(Command::Bench(args)) => cmd::bench::run(*args),
-        Some(Command::Report(args)) => cmd::report::run(&args),
-    };
-    done.unwrap_or_else(|failed| {
-        console::note(&format!("intact: {failed}"));
-        failed.code()
-    })
+    intact::main()
 }

@@ -152,13 +152,6 @@ impl Channel {
         Ok(())
     }
 
-    /// Plaintext that came with the handshake.
-    pub(crate) fn early_plaintext(&mut self, mut plaintext: impl FnMut(&[u8])) {
-        if let Some(session) = &mut self.session {
-            drain(session, &mut plaintext);
-        }
-    }
-
     /// Says goodbye as the protocol wants it: close_notify under TLS. Errors do not matter any more.
     pub(crate) fn say_goodbye(&mut self) {
         if let Some(session) = &mut self.session {

@@ -7,7 +7,7 @@
 pub(crate) mod channel;
 pub(crate) mod conversation;
 pub(crate) mod http1;
-pub mod readiness;
+pub(crate) mod readiness;
 mod slot;
 
 pub(crate) use conversation::Conversation;

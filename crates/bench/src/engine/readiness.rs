@@ -246,7 +246,7 @@ impl Round<'_> {
                     }
                 }
                 Phase::Vacant => Wish {
-                    warmup: self.round == 0 || (self.recipe.keepalive && slot.dials == 0),
+                    warmup: self.round > 0 && self.recipe.keepalive && slot.dials == 0,
                     opens: true,
                 },
                 Phase::Dialing(..) | Phase::Done => return,
@@ -273,7 +273,7 @@ impl Round<'_> {
                         self.measured = Some(Span::new(now, now));
                     }
                     if wish.opens {
-                        self.dial(index, wish.warmup);
+                        self.dial(index, self.round == 0 || wish.warmup);
                     } else {
                         self.exchange(index, None);
                     }

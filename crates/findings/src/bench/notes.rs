@@ -1,7 +1,7 @@
 //! What stands out in a bench beside the comparison, and what limits its figures.
 
 use super::variant::VariantFacts;
-use ledger::{Caveat, EndedBy, Run, Tally};
+use ledger::{Caveat, EndedBy, Run};
 use serde::Serialize;
 
 /// How much a finding matters.
@@ -40,7 +40,7 @@ pub struct Finding {
 /// The share of own queue in the latency from which the figures are the client's too.
 const OWN_QUEUE: f64 = 0.05;
 
-pub(super) fn findings(variants: &[VariantFacts], tally: &Tally, run: &Run) -> Vec<Finding> {
+pub(super) fn findings(variants: &[VariantFacts], run: &Run) -> Vec<Finding> {
     let mut found = Vec::new();
     for variant in variants {
         found.extend(server_closes_early(variant));
@@ -48,7 +48,6 @@ pub(super) fn findings(variants: &[VariantFacts], tally: &Tally, run: &Run) -> V
         found.extend(statuses(variant));
         found.extend(ports(variant, run));
     }
-    let _ = tally;
     found
 }
 
@@ -159,9 +158,15 @@ fn statuses(variant: &VariantFacts) -> Option<Finding> {
     })
 }
 
-/// At this rate of new connections a real network would run out of ports.
+/// At this rate of connections that we close first a real network would run out of ports.
 fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
-    let churn = variant.churn_per_s?;
+    let ours = variant
+        .connections
+        .ended_by
+        .get(EndedBy::Client.id())
+        .copied()?;
+    let share = ours as f64 / variant.connections.opened.max(1) as f64;
+    let churn = variant.churn_per_s? * share;
     let (first, last) = run.host.ephemeral_ports?;
     let ports = f64::from(last - first) + 1.0;
     if churn * 60.0 <= ports {
@@ -173,7 +178,7 @@ fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
         subject: variant.name.clone(),
         claim: format!("{churn:.0} new connections/s are more than one client address can sustain to one server address"),
         evidence: format!(
-            "{churn:.0}/s x 60 s of TIME_WAIT = {:.0} ports, {ports:.0} are there; loopback reuses them after a second, a network does not",
+            "{churn:.0}/s that we close first x 60 s of TIME_WAIT = {:.0} ports, {ports:.0} are there; loopback reuses them after a second, a network does not",
             churn * 60.0
         ),
         cost_ms: None,

@@ -223,6 +223,8 @@ pub struct VariantFacts {
     pub client_busy: Option<f64>,
     /// The server's CPU time over the time measured.
     pub server_busy: Option<f64>,
+    /// Name look-ups.
+    pub lookups: u64,
     /// Mean bytes of a request, of an answer's head and of its body.
     pub bytes_per_request: Option<[f64; 3]>,
     /// Populations: fresh and reused where both occur, else the two humps of the histogram if it has two.
@@ -410,6 +412,7 @@ impl VariantFacts {
                     ok: call.outcome.is_ok(),
                 })
                 .collect(),
+            lookups: all.lookups.count() + all.lookups_failed,
             requests,
             connections,
             warmup,

@@ -96,13 +96,10 @@ fn round_means(rounds: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// Share of experiments whose interval covers the truth.
-<<<<<<< HEAD
-=======
 #[expect(
     clippy::print_stdout,
     reason = "the figures are what a reader of this test wants to see"
 )]
->>>>>>> stats
 fn covered(name: &str, experiments: u64, covers: impl Fn(u64) -> bool) -> f64 {
     let share = (0..experiments).filter(|&seed| covers(seed)).count() as f64 / experiments as f64;
     println!("{name}: {:.1} % of {experiments}", 100.0 * share);

@@ -11,6 +11,7 @@ use bench::{
 use clap::ValueEnum;
 use dial::{Clock, Family};
 use findings::bench::BenchFacts;
+use findings::requirement::{Document, Requirement};
 use ledger::{Protocol, Rows, Run, TlsVersion, Vantage};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
@@ -200,6 +201,9 @@ pub(crate) struct Args {
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
+    /// A requirement, may be repeated: 'keepalive=on: p99 < 50ms', 'avoidable == 0'; exit 1 when one fails
+    #[arg(long, value_name = "EXPR", help_heading = "Output")]
+    require: Vec<String>,
     /// Which requests have a row in the ledger [default: sample; all with --csv]
     #[arg(long, value_name = "all|sample", help_heading = "Output")]
     rows: Option<RowChoice>,
@@ -238,6 +242,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let json = args.json.clone();
     let ledger = args.ledger.clone();
     let csv = args.csv.clone();
+    let requirements = requirements(&args.require)?;
     let config = config(args)?;
     let polite = config.opening_per_s.is_some();
     let bench = Bench::new(config).map_err(usage_or_own)?;
@@ -268,11 +273,39 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     if json.as_deref() != Some("-") {
         console::print(&report::terminal::bench(&head, &facts, console::paper()));
     }
+    let kept = hold(&requirements, &facts);
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
         None if !facts.any_success() => exit::UNREACHABLE,
+        None if !kept => exit::REQUIREMENT,
         None => exit::FINE,
     }))
+}
+
+/// Reads the requirements before anything is sent.
+fn requirements(expressions: &[String]) -> Result<Vec<Requirement>, Failed> {
+    let mut requirements = Vec::new();
+    for expression in expressions {
+        let requirement: Requirement = expression
+            .parse()
+            .map_err(|fault| Failed::usage(anyhow!("--require: {fault}")))?;
+        requirement
+            .check_for(Document::Bench)
+            .map_err(|fault| Failed::usage(anyhow!("--require: {fault}")))?;
+        requirements.push(requirement);
+    }
+    Ok(requirements)
+}
+
+/// Holds the facts against the requirements and says what came of each; to standard error, so that JSON stays alone.
+fn hold(requirements: &[Requirement], facts: &BenchFacts) -> bool {
+    let mut kept = true;
+    for requirement in requirements {
+        let verdict = requirement.evaluate(facts);
+        kept &= verdict.passed();
+        console::note(&verdict.to_string());
+    }
+    kept
 }
 
 fn usage_or_own(error: BenchError) -> Failed {

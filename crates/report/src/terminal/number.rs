@@ -46,7 +46,7 @@ pub(crate) fn percent(share: Option<f64>) -> String {
     match share {
         None => "-".to_owned(),
         Some(share) if share > 0.0 && share < 0.000_5 => "<0.1 %".to_owned(),
-        Some(share) if share < 1.0 && share >= 0.999_5 => ">99.9 %".to_owned(),
+        Some(share) if (0.999_5..1.0).contains(&share) => ">99.9 %".to_owned(),
         Some(share) if share == 0.0 || share == 1.0 => format!("{:.0} %", share * 100.0),
         Some(share) => format!("{:.1} %", share * 100.0),
     }

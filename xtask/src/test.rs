@@ -1,0 +1,85 @@
+//! Runs the tests and sums them up, what was skipped included.
+
+use crate::peers;
+use anyhow::Context;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Runs all tests. `Ok(false)`: some failed, or in CI some were skipped.
+pub(crate) fn run(install: bool) -> anyhow::Result<bool> {
+    let ci = std::env::var_os("CI").is_some();
+    if install || ci {
+        peers::install()?;
+    }
+    for peer in peers::PEERS.iter().filter(|peer| !peer.is_there()) {
+        println!(
+            "{} is not installed: its tests will be skipped (cargo xtask test --install)",
+            peer.program
+        );
+    }
+    let skipped_log = std::env::temp_dir().join(format!("intact-skipped-{}", std::process::id()));
+    let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .env("INTACT_SKIPPED", &skipped_log)
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cargo test")?;
+    let (mut passed, mut failed) = (0, 0);
+    if let Some(out) = cargo.stdout.take() {
+        for line in BufReader::new(out).lines() {
+            let line = line.context("reading what cargo test prints")?;
+            if let Some(counts) = line.strip_prefix("test result: ") {
+                passed += count(counts, "passed");
+                failed += count(counts, "failed");
+            }
+            println!("{line}");
+        }
+    }
+    let status = cargo.wait()?;
+    let skipped = skipped(&skipped_log);
+    for line in &skipped {
+        println!("SKIPPED {line}");
+    }
+    println!(
+        "{passed} passed, {failed} failed, {} skipped",
+        skipped.len()
+    );
+    let all_ran = skipped.is_empty() || !ci;
+    Ok(status.success() && failed == 0 && all_ran)
+}
+
+/// The number before a word in cargo's summary.
+fn count(summary: &str, word: &str) -> u64 {
+    let words: Vec<&str> = summary
+        .split([' ', ';', '.'])
+        .filter(|part| !part.is_empty())
+        .collect();
+    words
+        .windows(2)
+        .find(|pair| pair[1] == word)
+        .and_then(|pair| pair[0].parse().ok())
+        .unwrap_or(0)
+}
+
+/// What tests wrote of having been skipped.
+fn skipped(log: &PathBuf) -> Vec<String> {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let _ = std::fs::remove_file(log);
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines.dedup();
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargos_summary_is_read() {
+        let line =
+            "ok. 26 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.04s";
+        assert_eq!((count(line, "passed"), count(line, "failed")), (26, 3));
+    }
+}
