@@ -193,14 +193,12 @@ impl Address {
         if host.is_empty() {
             return Err(wrong("it names no host"));
         }
-        let port = match (authority.port_u16(), scheme.default_port()) {
-            (Some(0), _) => return Err(wrong("port 0 cannot be connected to")),
-            (Some(port), _) | (None, Some(port)) => port,
-            (None, None) => return Err(wrong("it names no port")),
+        let after_host = authority.as_str().rsplit(']').next().unwrap_or("");
+        let port = match (after_host.split_once(':'), authority.port_u16()) {
+            (None, _) => scheme.default_port().unwrap_or(0),
+            (Some(_), Some(port)) if port > 0 => port,
+            (Some(_), _) => return Err(wrong("the port has to be a number from 1 to 65535")),
         };
-        if authority.as_str().ends_with(':') {
-            return Err(wrong("the port is missing after the colon"));
-        }
         Ok(Address {
             scheme,
             host,
@@ -208,7 +206,7 @@ impl Address {
             path: uri
                 .path_and_query()
                 .map_or_else(|| "/".to_owned(), |path| path.as_str().to_owned()),
-            explicit_port: authority.port().is_some(),
+            explicit_port: after_host.contains(':'),
         })
     }
 

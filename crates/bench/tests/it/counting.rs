@@ -1,0 +1,183 @@
+//! Connections and exchanges are counted as the server counts them.
+
+use crate::rig::{HELLO, Record, config, request, run, send, server};
+use bench::Length;
+use ledger::{EndedBy, Protocol, Row};
+use std::sync::atomic::Ordering;
+
+fn keeps_alive() -> (std::net::SocketAddr, std::sync::Arc<crate::rig::Counts>) {
+    server(Box::new(|mut stream, _, counts| {
+        while let Some(head) = request(&mut stream, counts) {
+            send(&mut stream, HELLO);
+            if head.contains("Connection: close") {
+                return;
+            }
+        }
+    }))
+}
+
+fn assert_agrees(record: &Record, counts: &crate::rig::Counts) {
+    let (ok, failed) = record.outcomes();
+    assert_eq!(failed, []);
+    assert_eq!(ok, counts.requests.load(Ordering::SeqCst));
+    assert_eq!(record.opened(), counts.connections.load(Ordering::SeqCst));
+}
+
+#[test]
+fn kept_connections_carry_a_round_each_and_their_first_exchange_is_warmup() {
+    let (address, counts) = keeps_alive();
+    let record = run(config(&format!("http://{address}/")));
+    assert_agrees(&record, &counts);
+    // preflight, then 10 measured and 1 warm-up in each of 2 rounds
+    assert_eq!(counts.requests.load(Ordering::SeqCst), 1 + 2 * 11);
+    assert_eq!(record.opened(), 3);
+    assert_eq!(record.ended_by(EndedBy::Client), 3);
+    for row in &record.rows {
+        if let Row::Exchange(exchange) = row {
+            assert_eq!(exchange.warmup, exchange.fresh == Some(true));
+            assert_eq!(
+                exchange.spans.setup_nanos() > 0,
+                exchange.fresh == Some(true)
+            );
+        }
+    }
+}
+
+#[test]
+fn without_keep_alive_every_exchange_has_its_own_connection_and_the_server_closes_it() {
+    let (address, counts) = keeps_alive();
+    let mut config = config(&format!("http://{address}/"));
+    config.axes.keepalive = vec![false];
+    let record = run(config);
+    assert_agrees(&record, &counts);
+    assert_eq!(record.opened(), 21);
+    assert_eq!(record.ended_by(EndedBy::Server), 21);
+}
+
+#[test]
+fn http_1_0_is_kept_only_when_both_say_so() {
+    for (answer, connections) in [
+        (
+            &b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nhi"[..],
+            3,
+        ),
+        (&b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi"[..], 23),
+    ] {
+        let (address, counts) = server(Box::new(move |mut stream, _, counts| {
+            while let Some(head) = request(&mut stream, counts) {
+                assert!(head.contains("HTTP/1.0") && head.contains("Connection: keep-alive"));
+                send(&mut stream, answer);
+                if !answer.windows(10).any(|part| part == b"keep-alive") {
+                    return;
+                }
+            }
+        }));
+        let mut config = config(&format!("http://{address}/"));
+        config.axes.http = vec![Protocol::Http10];
+        let record = run(config);
+        assert_agrees(&record, &counts);
+        assert_eq!(record.opened(), connections);
+    }
+}
+
+#[test]
+fn all_framings_are_read_to_their_end() {
+    let answers: &[&[u8]] = &[
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: y\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+        b"HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\nuntil the end",
+    ];
+    for (nth, answer) in answers.iter().enumerate() {
+        let closes = nth == answers.len() - 1;
+        let (address, counts) = server(Box::new(move |mut stream, _, counts| {
+            while request(&mut stream, counts).is_some() {
+                // byte by byte, so that no read holds a whole answer
+                for byte in *answer {
+                    send(&mut stream, &[*byte]);
+                }
+                if closes {
+                    return;
+                }
+            }
+        }));
+        let record = run(config(&format!("http://{address}/")));
+        assert_agrees(&record, &counts);
+        assert_eq!(record.opened() == 3, !closes, "answer {nth}");
+    }
+}
+
+#[test]
+fn a_server_that_closes_after_k_requests_is_counted_and_its_cost_measured() {
+    let (address, counts) = server(Box::new(|mut stream, _, counts| {
+        for left in (0..4).rev() {
+            if request(&mut stream, counts).is_none() {
+                return;
+            }
+            let close = if left == 0 {
+                "Connection: close\r\n"
+            } else {
+                ""
+            };
+            let answer = format!("HTTP/1.1 200 OK\r\n{close}Content-Length: 2\r\n\r\nhi");
+            send(&mut stream, answer.as_bytes());
+        }
+    }));
+    let mut config = config(&format!("http://{address}/"));
+    config.length = Length::Exchanges(40);
+    let record = run(config);
+    assert_agrees(&record, &counts);
+    // 21 in each round, 4 on a connection; the last of each round is closed by us
+    assert_eq!(record.ended_by(EndedBy::ServerAnnounced), 2 * 5);
+    let cell = record
+        .tally
+        .cells
+        .iter()
+        .find(|cell| cell.round == Some(1))
+        .unwrap();
+    let fresh = cell
+        .merged(|key| key.fresh == Some(true) && !key.warmup)
+        .unwrap();
+    assert_eq!(fresh.count(), 5);
+}
+
+#[test]
+fn many_connections_on_several_threads_agree_with_the_server() {
+    let (address, counts) = keeps_alive();
+    let mut config = config(&format!("http://{address}/"));
+    config.axes.keepalive = vec![true, false];
+    config.axes.concurrency = vec![1, 7];
+    config.threads = 3;
+    config.length = Length::Exchanges(100);
+    let record = run(config);
+    assert_agrees(&record, &counts);
+    let rows = record
+        .rows
+        .iter()
+        .filter(|row| matches!(row, Row::Exchange(_)))
+        .count() as u64;
+    assert_eq!(rows, counts.requests.load(Ordering::SeqCst));
+}
+
+#[test]
+fn the_spans_of_an_exchange_are_disjoint_and_add_up_to_its_latency() {
+    let (address, _) = keeps_alive();
+    let mut config = config(&format!("http://{address}/"));
+    config.axes.keepalive = vec![true, false];
+    let record = run(config);
+    for row in &record.rows {
+        let Row::Exchange(exchange) = row else {
+            continue;
+        };
+        let spans: Vec<_> = ledger::Phase::ALL
+            .iter()
+            .filter_map(|&phase| exchange.spans.of(phase))
+            .collect();
+        for pair in spans.windows(2) {
+            assert!(!pair[0].overlaps(pair[1]), "{exchange:?}");
+        }
+        let sum: u64 = spans.iter().map(|span| span.nanos()).sum();
+        assert_eq!(sum, exchange.latency(), "{exchange:?}");
+    }
+}

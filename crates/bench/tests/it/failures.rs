@@ -1,0 +1,172 @@
+//! A peer that refuses, stalls, resets, lies or sends garbage is an outcome by kind; nothing hangs, the run goes on.
+
+use crate::rig::{HELLO, Record, Script, config, request, run, send, server};
+use bench::{Expect, Length};
+use std::net::TcpListener;
+use std::time::Duration;
+
+fn against(script: Box<Script>) -> Record {
+    let (address, _) = server(script);
+    let mut config = config(&format!("http://{address}/"));
+    config.length = Length::Exchanges(6);
+    config.timeout = Duration::from_millis(200);
+    run(config)
+}
+
+fn kinds(record: &Record) -> Vec<String> {
+    record
+        .outcomes()
+        .1
+        .into_iter()
+        .map(|(kind, _)| kind)
+        .collect()
+}
+
+/// Every answer fails in this way, from the preflight on.
+fn always(answer: &'static [u8]) -> Vec<String> {
+    kinds(&against(Box::new(move |mut stream, _, counts| {
+        if request(&mut stream, counts).is_some() {
+            send(&mut stream, answer);
+        }
+    })))
+}
+
+#[test]
+fn garbage_is_malformed() {
+    assert_eq!(
+        always(b"\x16\x03\x01 this is not HTTP at all\r\n\r\n"),
+        ["malformed"]
+    );
+}
+
+#[test]
+fn a_bad_chunk_is_malformed() {
+    assert_eq!(
+        always(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"),
+        ["malformed"]
+    );
+}
+
+#[test]
+fn a_body_cut_short_is_truncated() {
+    assert_eq!(
+        always(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello"),
+        ["truncated"]
+    );
+}
+
+#[test]
+fn a_close_before_the_answer_is_closed() {
+    assert_eq!(always(b""), ["closed"]);
+}
+
+#[test]
+fn endless_heads_and_endless_interim_answers_are_cut_off() {
+    for line in [
+        "X-Padding: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\n",
+    ] {
+        let record = against(Box::new(move |mut stream, _, counts| {
+            if request(&mut stream, counts).is_some() {
+                if line.starts_with('X') {
+                    send(&mut stream, b"HTTP/1.1 200 OK\r\n");
+                }
+                let block = line.repeat(100);
+                // ends when the client has had enough and closes
+                while std::io::Write::write_all(&mut stream, block.as_bytes()).is_ok() {}
+            }
+        }));
+        assert_eq!(kinds(&record), ["too-large"]);
+    }
+}
+
+#[test]
+fn a_stall_ends_at_the_timeout() {
+    let record = against(Box::new(|mut stream, _, counts| {
+        if request(&mut stream, counts).is_some() {
+            send(&mut stream, b"HTTP/1.1 200 OK\r\n");
+            // holds the connection until the client gives up
+            request(&mut stream, counts);
+        }
+    }));
+    assert_eq!(kinds(&record), ["timeout"]);
+}
+
+#[test]
+fn a_closed_port_is_refused_and_an_unknown_name_is_a_look_up_failure() {
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    assert_eq!(kinds(&run(config(&format!("http://{free}/")))), ["refused"]);
+    assert_eq!(
+        kinds(&run(config("http://no-such-host.invalid/"))),
+        ["lookup"]
+    );
+}
+
+#[test]
+fn a_kept_connection_that_dies_without_a_word_is_stale_and_the_run_goes_on() {
+    let record = against(Box::new(|mut stream, _, counts| {
+        if request(&mut stream, counts).is_some() {
+            send(&mut stream, HELLO);
+            // reads the next request, then closes as if it had not come
+            request(&mut stream, counts);
+        }
+    }));
+    let (ok, failed) = record.outcomes();
+    assert_eq!(
+        failed
+            .iter()
+            .map(|(kind, _)| kind.as_str())
+            .collect::<Vec<_>>(),
+        ["stale"]
+    );
+    assert!(ok >= 3, "preflight and warm-ups were answered: {ok}");
+}
+
+#[test]
+fn what_follows_a_complete_answer_ends_the_connection_not_the_exchange() {
+    let record = against(Box::new(|mut stream, _, counts| {
+        while request(&mut stream, counts).is_some() {
+            send(&mut stream, &[HELLO, HELLO].concat());
+        }
+    }));
+    let (ok, failed) = record.outcomes();
+    assert_eq!(failed, []);
+    // every exchange needed a connection of its own: preflight, 2 x (1 warm-up + 3 measured)
+    assert_eq!((ok, record.opened()), (9, 9));
+}
+
+#[test]
+fn a_status_that_was_not_expected_is_counted_apart() {
+    let (address, _) = server(Box::new(|mut stream, number, counts| {
+        while request(&mut stream, counts).is_some() {
+            // the preflight is answered well
+            if number == 0 {
+                send(&mut stream, HELLO);
+            } else {
+                send(
+                    &mut stream,
+                    b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
+                );
+            }
+        }
+    }));
+    let mut config = config(&format!("http://{address}/"));
+    config.expect = Expect::Class(2);
+    let (ok, failed) = run(config).outcomes();
+    assert_eq!(ok, 1);
+    assert_eq!(failed, [("unexpected".to_owned(), 22)]);
+}
+
+#[test]
+fn tls_spoken_to_a_plain_port_is_told() {
+    let (address, _) = server(Box::new(|mut stream, _, _| {
+        send(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    }));
+    let mut config = config(&format!("https://{address}/"));
+    config.axes.tls = vec![bench::TlsChoice::Any];
+    config.credentials.insecure = true;
+    assert_eq!(kinds(&run(config)), ["not-tls"]);
+}

@@ -1,0 +1,6 @@
+//! The engine against scripted peers and real servers: what it counts is what they saw.
+
+mod counting;
+mod failures;
+mod peers;
+mod rig;

@@ -1,0 +1,1 @@
+//! Real servers as their packages ship them: our counts equal theirs.

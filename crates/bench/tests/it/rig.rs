@@ -1,0 +1,173 @@
+//! Scripted servers on loopback, and a bench in a few words.
+
+use bench::{
+    Axes, Bench, Config, Credentials, Expect, Keep, Length, Observer, Position, Target, TlsChoice,
+};
+use dial::{Clock, Family};
+use ledger::{Group, Protocol, Row, Rows, Tally};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Collects everything.
+#[derive(Default)]
+pub(crate) struct Everything {
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Observer for Everything {
+    fn rows(&mut self, rows: &[Row]) {
+        self.rows.extend_from_slice(rows);
+    }
+    fn round_over(&mut self, _: &Tally) {}
+    fn tick(&mut self, _: Position) {}
+}
+
+/// A small bench of one URL: keep-alive on, 20 requests in 2 rounds, half a second of patience.
+pub(crate) fn config(url: &str) -> Config {
+    Config {
+        target: Target {
+            url: url.to_owned(),
+            plain_port: None,
+            tls_port: None,
+        },
+        axes: Axes {
+            keepalive: vec![true],
+            http: vec![Protocol::Http11],
+            tls: vec![TlsChoice::None],
+            resume: vec![false],
+            concurrency: vec![1],
+            streams: vec![1],
+        },
+        length: Length::Exchanges(20),
+        rounds: Some(2),
+        threads: 1,
+        seed: 7,
+        opening_per_s: None,
+        timeout: Duration::from_millis(500),
+        method: "GET".to_owned(),
+        headers: Vec::new(),
+        body: Vec::new(),
+        user_agent: "intact/test".to_owned(),
+        expect: Expect::Any,
+        credentials: Credentials::default(),
+        resolve: Vec::new(),
+        connect_to: Vec::new(),
+        family: Family::Any,
+        look_up_once: false,
+        proxy: None,
+        unix_socket: None,
+        keep: Keep::Ledger(Rows::All),
+        server_pid: None,
+    }
+}
+
+/// What a bench recorded.
+pub(crate) struct Record {
+    pub(crate) tally: Tally,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Record {
+    /// Exchanges that went well, and failed ones by kind; warm-up included.
+    pub(crate) fn outcomes(&self) -> (u64, Vec<(String, u64)>) {
+        let mut ok = 0;
+        let mut failed: Vec<(String, u64)> = Vec::new();
+        for group in self.groups() {
+            match group.key.outcome.failure() {
+                None => ok += group.count(),
+                Some(kind) => match failed.iter_mut().find(|(id, _)| id == kind.id()) {
+                    Some((_, count)) => *count += group.count(),
+                    None => failed.push((kind.id().to_owned(), group.count())),
+                },
+            }
+        }
+        (ok, failed)
+    }
+
+    fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.tally.cells.iter().flat_map(|cell| &cell.groups)
+    }
+
+    /// Connections opened.
+    pub(crate) fn opened(&self) -> u64 {
+        self.tally
+            .cells
+            .iter()
+            .map(|cell| cell.connections.opened)
+            .sum()
+    }
+
+    /// Connections that ended, by who ended them.
+    pub(crate) fn ended_by(&self, by: ledger::EndedBy) -> u64 {
+        self.tally
+            .cells
+            .iter()
+            .filter_map(|cell| cell.connections.ended_by.get(&by))
+            .sum()
+    }
+}
+
+/// Runs a bench to its end.
+pub(crate) fn run(config: Config) -> Record {
+    let bench = Bench::new(config).unwrap();
+    let mut everything = Everything::default();
+    let tally = bench.run(Clock::start(), &mut everything).unwrap();
+    Record {
+        tally,
+        rows: everything.rows,
+    }
+}
+
+/// What a scripted server does with a connection; `u64` is its number, from 0.
+pub(crate) type Script = dyn Fn(TcpStream, u64, &Counts) + Send + Sync;
+
+/// What a scripted server saw.
+#[derive(Default)]
+pub(crate) struct Counts {
+    pub(crate) connections: AtomicU64,
+    pub(crate) requests: AtomicU64,
+}
+
+/// A server that runs a script for each connection, in a thread of its own that ends with the test process.
+pub(crate) fn server(script: Box<Script>) -> (SocketAddr, Arc<Counts>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let counts = Arc::new(Counts::default());
+    let seen = counts.clone();
+    let script: Arc<Script> = script.into();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else { return };
+            let number = seen.connections.fetch_add(1, Ordering::SeqCst);
+            let (script, seen) = (script.clone(), seen.clone());
+            thread::spawn(move || script(stream, number, &seen));
+        }
+    });
+    (address, counts)
+}
+
+/// Reads one request head; `None` at the end of the stream.
+pub(crate) fn request(stream: &mut TcpStream, counts: &Counts) -> Option<String> {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read(&mut byte) {
+            Ok(1) => head.push(byte[0]),
+            _ => return None,
+        }
+    }
+    counts.requests.fetch_add(1, Ordering::SeqCst);
+    Some(String::from_utf8(head).unwrap())
+}
+
+/// Sends bytes; a client that has gone does not matter here.
+pub(crate) fn send(stream: &mut TcpStream, bytes: &[u8]) {
+    let _ = stream.write_all(bytes);
+}
+
+/// A plain answer.
+pub(crate) const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
