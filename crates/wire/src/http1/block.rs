@@ -1,0 +1,159 @@
+//! Collects one block of lines (a head, a trailer section) up to its empty line, over any split, and remembers it.
+//!
+//! Knows line ends only, no grammar. Searches every byte once, however small the pieces.
+
+use memchr::memchr;
+
+use super::error::{Error, Part};
+
+/// The block being collected, and the last complete one.
+#[derive(Debug)]
+pub(super) struct Block {
+    complete: Vec<u8>,
+    partial: Vec<u8>,
+    line: Line,
+    part: Part,
+    limit: usize,
+}
+
+/// Where the search for the empty line stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Start,
+    StartCr,
+    Inside,
+}
+
+/// What [`Block::read`] did with the input; each with the number of bytes that it used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Read {
+    /// All of it; the block goes on.
+    More(usize),
+    /// The block is complete and not the same as the one before.
+    New(usize),
+    /// The block is complete and byte for byte the one before.
+    Same(usize),
+}
+
+impl Block {
+    pub(super) fn new(part: Part, limit: usize) -> Self {
+        Self {
+            complete: Vec::new(),
+            partial: Vec::new(),
+            line: Line::Start,
+            part,
+            limit,
+        }
+    }
+
+    /// The last complete block, its empty line included.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.complete
+    }
+
+    /// What has arrived of an incomplete block.
+    pub(super) fn partial(&self) -> &[u8] {
+        &self.partial
+    }
+
+    pub(super) fn read(&mut self, input: &[u8]) -> Result<Read, Error> {
+        if self.partial.is_empty() && !self.complete.is_empty() && input.starts_with(&self.complete)
+        {
+            return Ok(Read::Same(self.complete.len()));
+        }
+        let room = self.limit - self.partial.len();
+        let within = &input[..input.len().min(room)];
+        let Some(end) = self.find_end(within) else {
+            if within.len() == room {
+                return Err(Error::TooLong {
+                    part: self.part,
+                    limit: self.limit,
+                });
+            }
+            self.partial.extend_from_slice(input);
+            return Ok(Read::More(input.len()));
+        };
+        self.line = Line::Start;
+        self.partial.extend_from_slice(&input[..end]);
+        let same = self.partial == self.complete;
+        std::mem::swap(&mut self.partial, &mut self.complete);
+        self.partial.clear();
+        Ok(if same {
+            Read::Same(end)
+        } else {
+            Read::New(end)
+        })
+    }
+
+    /// The position after the empty line, going on from where the last call stopped.
+    fn find_end(&mut self, input: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while at < input.len() {
+            match (self.line, input[at]) {
+                (Line::Start | Line::StartCr, b'\n') => return Some(at + 1),
+                (Line::Start, b'\r') => {
+                    self.line = Line::StartCr;
+                    at += 1;
+                }
+                _ => match memchr(b'\n', &input[at..]) {
+                    Some(newline) => {
+                        self.line = Line::Start;
+                        at += newline + 1;
+                    }
+                    None => {
+                        self.line = Line::Inside;
+                        return None;
+                    }
+                },
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_same_end_at_every_split() {
+        let whole = b"a: b\r\nc: d\r\n\r\nrest";
+        for split in 0..whole.len() {
+            let mut block = Block::new(Part::Head, 1024);
+            let mut used = 0;
+            for piece in [&whole[..split], &whole[split..]] {
+                match block.read(piece).unwrap() {
+                    Read::More(n) => used += n,
+                    Read::New(n) => {
+                        used += n;
+                        break;
+                    }
+                    Read::Same(_) => panic!("nothing came before"),
+                }
+            }
+            assert_eq!(used, whole.len() - 4, "split at {split}");
+            assert_eq!(block.bytes(), &whole[..used]);
+        }
+    }
+
+    #[test]
+    fn takes_a_block_of_exactly_the_limit_and_no_byte_more() {
+        let mut block = Block::new(Part::Head, 6);
+        assert_eq!(block.read(b"ab\r\n\r\n"), Ok(Read::New(6)));
+        let error = Error::TooLong {
+            part: Part::Head,
+            limit: 6,
+        };
+        assert_eq!(block.read(b"abc\r\n\r\n"), Err(error));
+    }
+
+    #[test]
+    fn recognises_a_repeated_block_whole_or_in_pieces() {
+        let mut block = Block::new(Part::Head, 1024);
+        assert_eq!(block.read(b"a\n\nnext"), Ok(Read::New(3)));
+        assert_eq!(block.read(b"a\n\nnext"), Ok(Read::Same(3)));
+        assert_eq!(block.read(b"a"), Ok(Read::More(1)));
+        assert_eq!(block.read(b"\n\nnext"), Ok(Read::Same(2)));
+        assert_eq!(block.read(b"b\n\nnext"), Ok(Read::New(3)));
+    }
+}

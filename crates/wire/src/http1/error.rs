@@ -1,0 +1,117 @@
+//! Why a byte stream is not HTTP/1. Never used for a connection that merely ended: that is [`Eof`](super::Eof).
+
+use std::fmt;
+
+/// What a parser could not accept. It is final: the parser repeats it on every later call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The bytes break the grammar.
+    #[error("{part}: expected {expected}, found {found}")]
+    Syntax {
+        /// Where it happened.
+        part: Part,
+        /// What the grammar wants there.
+        expected: &'static str,
+        /// The first bytes that were there instead.
+        found: Snippet,
+    },
+    /// The peer speaks another major version.
+    #[error(
+        "expected HTTP/1.0 or HTTP/1.1, found {found}: offer the protocol by ALPN or prior knowledge instead"
+    )]
+    Version {
+        /// The version as it was sent.
+        found: Snippet,
+    },
+    /// The end of the message cannot be told safely, so nothing after it can be trusted (RFC 9112 section 6.3).
+    #[error("unsafe message length: {why}, found {found}")]
+    Framing {
+        /// Which rule is broken.
+        why: &'static str,
+        /// The offending field value.
+        found: Snippet,
+    },
+    /// A head, a trailer section or the extensions of a chunk passed the limit.
+    #[error("{part} longer than {limit} bytes: raise `Limits::head` if the peer means it")]
+    TooLong {
+        /// What was too long.
+        part: Part,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// More interim (1xx) responses than allowed before a final one.
+    #[error("more than {limit} interim responses without a final one")]
+    TooManyInterim {
+        /// The limit, from [`Limits::interim`](super::Limits::interim).
+        limit: u32,
+    },
+}
+
+/// The part of a message that an [`Error`] speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The status line (RFC 9112 section 4).
+    StatusLine,
+    /// The request line (RFC 9112 section 3).
+    RequestLine,
+    /// A field line of a head or a trailer section (RFC 9112 section 5).
+    Field,
+    /// A head as a whole.
+    Head,
+    /// A trailer section as a whole.
+    Trailers,
+    /// A chunk's size line, or the line end after its data (RFC 9112 section 7.1).
+    Chunk,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::StatusLine => "status line",
+            Self::RequestLine => "request line",
+            Self::Field => "header field",
+            Self::Head => "head",
+            Self::Trailers => "trailers",
+            Self::Chunk => "chunk",
+        })
+    }
+}
+
+/// The first bytes of something, short enough to copy; displays escaped, so it is safe on a terminal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Snippet {
+    bytes: [u8; Self::CAPACITY],
+    len: u8,
+}
+
+impl Snippet {
+    const CAPACITY: usize = 32;
+
+    /// Keeps the first 32 bytes.
+    pub fn new(bytes: &[u8]) -> Self {
+        let mut kept = [0; Self::CAPACITY];
+        let len = bytes.len().min(Self::CAPACITY);
+        kept[..len].copy_from_slice(&bytes[..len]);
+        Self {
+            bytes: kept,
+            len: len as u8,
+        }
+    }
+
+    /// The bytes that were kept.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl fmt::Display for Snippet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.as_bytes().escape_ascii())
+    }
+}
+
+impl fmt::Debug for Snippet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

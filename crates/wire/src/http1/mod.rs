@@ -1,0 +1,78 @@
+//! HTTP/1.0 and HTTP/1.1 messages (RFC 9112): [`ResponseParser`] for one direction, [`RequestParser`] for the other.
+//!
+//! ```
+//! use wire::http1::{Kind, ResponseEvent, ResponseParser};
+//!
+//! let mut parser = ResponseParser::default();
+//! parser.expect(Kind::Plain);
+//! let mut input: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
+//! let mut body = Vec::new();
+//! loop {
+//!     let step = parser.parse(input)?;
+//!     match step.event {
+//!         Some(ResponseEvent::Head(head)) => assert_eq!(head.status, 200),
+//!         Some(ResponseEvent::Body(bytes)) => body.extend_from_slice(bytes),
+//!         Some(_) => {}
+//!         None => break, // all of the input was used: come back with more
+//!     }
+//!     input = &input[step.consumed..];
+//! }
+//! assert_eq!(body, b"hi");
+//! # Ok::<(), wire::http1::Error>(())
+//! ```
+//!
+//! A parser copies each head into a buffer of its own, so the caller's read buffer is free after every call. The
+//! last head stays there: a response that repeats it byte for byte is recognised by one comparison and not parsed
+//! again. Nothing is decoded (no gzip, no percent-encoding), nothing is decided for the caller (no redirects, no retries).
+
+mod block;
+mod body;
+mod content;
+mod error;
+mod fields;
+mod memo;
+mod message;
+mod request;
+mod response;
+
+pub use error::{Error, Part, Snippet};
+pub use fields::Headers;
+pub use message::{After, Eof, Framing, KeepAlive, Options, Version};
+pub use request::{RequestEvent, RequestHead, RequestParser};
+pub use response::{Kind, ResponseEvent, ResponseHead, ResponseParser};
+
+/// What a peer may make a parser hold or swallow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest head or trailer section, in bytes, its closing empty line included.
+    pub head: usize,
+    /// How many interim (1xx) responses may precede one final response.
+    pub interim: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head: 64 * 1024,
+            interim: 100,
+        }
+    }
+}
+
+/// What one call of a parser did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step<E> {
+    /// How many bytes of the input were used; hand the rest in again.
+    pub consumed: usize,
+    /// What they meant. `None` ends the caller's loop: the whole input was used, or the rest belongs to a tunnel.
+    pub event: Option<E>,
+}
+
+impl<E> Step<E> {
+    fn map_into<F: From<E>>(self) -> Step<F> {
+        Step {
+            consumed: self.consumed,
+            event: self.event.map(F::from),
+        }
+    }
+}

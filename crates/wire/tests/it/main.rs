@@ -1,0 +1,3 @@
+//! Everything that `wire` promises to its callers, through its public interface only.
+
+mod http1;
