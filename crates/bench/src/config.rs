@@ -94,8 +94,8 @@ pub enum Length {
 pub struct Credentials {
     /// Check neither chain nor name.
     pub insecure: bool,
-    /// Trust the roots in this file only.
-    pub roots: Option<PathBuf>,
+    /// Trust the roots in this PEM text only.
+    pub roots: Option<Arc<[u8]>>,
     /// Our certificate and its key.
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
@@ -327,7 +327,7 @@ impl Config {
             Credentials { insecure: true, .. } => Verify::Insecure,
             Credentials {
                 roots: Some(roots), ..
-            } => Verify::File(roots.clone()),
+            } => Verify::Roots(roots.clone()),
             _ => Verify::System,
         }
     }

@@ -6,7 +6,8 @@ use crate::resolver::Resolver;
 use crate::stream::Stream;
 use crate::{failure, stamp};
 use ledger::{
-    Connection, ConnectionId, DialFailure, Failure, Lookup, Nanos, SetupPhase, Span, Transport,
+    Connection, ConnectionId, DialFailure, Failure, Lookup, Nanos, Protocol, SetupPhase, Span,
+    Transport,
 };
 use mio::{Interest, Registry, Token};
 use rustls::ClientConnection;
@@ -226,7 +227,9 @@ impl Dial {
                     return self.fail(SetupPhase::Connect, Failure::Unreachable, words);
                 };
                 self.connection.peer = Some(address);
-                connect_tcp(address).map(Stream::Tcp)
+                // a plain HTTP/1 request is one write, and Nagle's algorithm never holds the only one
+                let one_write = self.plan.tls.is_none() && self.plan.protocol != Protocol::Http2;
+                connect_tcp(address, !one_write).map(Stream::Tcp)
             }
         };
         self.stage = Stage::Connecting { since };
@@ -251,9 +254,12 @@ impl Dial {
         let Some(stream) = &self.stream else {
             return Progress::Pending;
         };
-        let connected = match stream.take_error() {
-            Ok(Some(error)) | Err(error) => Err(error),
-            Ok(None) => stream.is_connected(),
+        // the peer's name is there once the handshake is; only without it is the error worth a call
+        let connected = match stream.is_connected() {
+            Ok(false) => stream
+                .take_error()
+                .and_then(|error| error.map_or(Ok(false), Err)),
+            other => other,
         };
         match connected {
             Ok(false) => return Progress::Pending,
@@ -462,9 +468,11 @@ impl Dial {
     }
 }
 
-/// A non-blocking connect with TCP_NODELAY.
-fn connect_tcp(address: SocketAddr) -> io::Result<mio::net::TcpStream> {
+/// A non-blocking connect.
+fn connect_tcp(address: SocketAddr, nodelay: bool) -> io::Result<mio::net::TcpStream> {
     let stream = mio::net::TcpStream::connect(address)?;
-    stream.set_nodelay(true)?;
+    if nodelay {
+        stream.set_nodelay(true)?;
+    }
     Ok(stream)
 }

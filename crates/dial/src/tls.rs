@@ -28,6 +28,9 @@ pub enum SettingsError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The roots could not be read.
+    #[error("the trusted certificates (--cacert): {0}")]
+    Roots(String),
     /// The host is neither a name nor an address that TLS can verify.
     #[error("{0} is no name that a certificate can carry")]
     ServerName(String),
@@ -48,8 +51,8 @@ pub enum Verify {
     /// Chain and name, by the system's roots.
     #[default]
     System,
-    /// Chain and name, by the roots in this PEM file only.
-    File(PathBuf),
+    /// Chain and name, by the roots in this PEM text only.
+    Roots(Arc<[u8]>),
     /// Neither chain nor name (`--insecure`).
     Insecure,
 }
@@ -90,9 +93,11 @@ impl Trust {
         let mut roots = RootCertStore::empty();
         match verify {
             Verify::Insecure => return Ok(Trust { roots: None }),
-            Verify::File(path) => {
-                for certificate in certificates(path)? {
-                    roots.add(certificate)?;
+            Verify::Roots(pem) => {
+                for certificate in CertificateDer::pem_slice_iter(pem) {
+                    roots.add(
+                        certificate.map_err(|error| SettingsError::Roots(error.to_string()))?,
+                    )?;
                 }
             }
             Verify::System => {

@@ -202,7 +202,7 @@ pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
             add(
                 "own-queue",
                 format!(
-                    "{}: answers lay in our own queue for {:.0} % of the latency: the client is the bottleneck (more --threads, or a smaller -c)",
+                    "{}: we read answers late, by {:.0} % of the latency on average (own queue); the latency told ends at the kernel's stamp and leaves that out, requests/s cannot (more --threads, or a smaller -c)",
                     variant.name,
                     queue.share * 100.0
                 ),

@@ -1,5 +1,6 @@
 //! `intact bench`: variants side by side.
 
+use super::builtin::Builtin;
 use super::recording::Recording;
 use crate::console;
 use crate::exit::{self, Failed};
@@ -243,7 +244,16 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let ledger = args.ledger.clone();
     let csv = args.csv.clone();
     let requirements = requirements(&args.require)?;
-    let config = config(args)?;
+    let builtin = match &args.url {
+        Some(_) => None,
+        None => Some(Builtin::start()?),
+    };
+    let url = match (&args.url, &builtin) {
+        (Some(url), _) => url.clone(),
+        (None, Some(builtin)) => builtin.url(),
+        (None, None) => return Err(Failed::usage(anyhow!("name a URL"))),
+    };
+    let config = config(args, url, builtin.as_ref())?;
     let polite = config.opening_per_s.is_some();
     let bench = Bench::new(config).map_err(usage_or_own)?;
     announce(&bench, polite);
@@ -253,10 +263,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         env!("CARGO_PKG_VERSION"),
         Vantage::Client,
         jiff::Timestamp::now(),
-        u128::from(random()) << 64 | u128::from(random()),
+        run_id(),
         &argv,
     );
     bench.describe(&mut head);
+    if builtin.is_some() {
+        head.subject = None;
+    }
     let mut recording = Recording::start(
         head,
         ledger.as_deref(),
@@ -341,17 +354,12 @@ fn write_json(to: Option<&str>, run: &Run, facts: &BenchFacts) -> anyhow::Result
     std::fs::write(to, document).with_context(|| format!("--json={to}"))
 }
 
-fn config(args: Args) -> Result<Config, Failed> {
+fn config(args: Args, url: String, builtin: Option<&Builtin>) -> Result<Config, Failed> {
     let on = |switches: &[Switch]| {
         switches
             .iter()
             .map(|switch| matches!(switch, Switch::On))
             .collect()
-    };
-    let Some(url) = args.url else {
-        return Err(Failed::usage(anyhow!(
-            "the built-in server is not there yet: name a URL"
-        )));
     };
     let secure = url.starts_with("https://");
     let body = match (&args.data, &args.body_file) {
@@ -393,7 +401,7 @@ fn config(args: Args) -> Result<Config, Failed> {
         target: Target {
             url,
             plain_port: args.plain_port,
-            tls_port: args.tls_port,
+            tls_port: args.tls_port.or(builtin.map(Builtin::tls_port)),
         },
         axes,
         length: Length::Exchanges(1),
@@ -409,7 +417,15 @@ fn config(args: Args) -> Result<Config, Failed> {
         expect: args.expect,
         credentials: Credentials {
             insecure: args.insecure,
-            roots: args.cacert,
+            roots: match (&args.cacert, builtin) {
+                (Some(path), _) => Some(
+                    std::fs::read(path)
+                        .with_context(|| format!("--cacert {}", path.display()))
+                        .map_err(Failed::usage)?
+                        .into(),
+                ),
+                (None, builtin) => builtin.map(Builtin::roots),
+            },
             certificate: args.cert.zip(args.key),
         },
         resolve: args.resolve,
@@ -427,7 +443,7 @@ fn config(args: Args) -> Result<Config, Failed> {
         } else {
             Keep::First
         },
-        server_pid: args.server_pid,
+        server_pid: args.server_pid.or(builtin.map(Builtin::pid)),
     };
     match (args.requests, args.time) {
         (Some(requests), _) => config.length = Length::Exchanges(requests),
@@ -470,6 +486,11 @@ fn defaults(config: &mut Config) -> Result<(), Failed> {
     Ok(())
 }
 
+/// A new run's id.
+pub(crate) fn run_id() -> u128 {
+    (u128::from(random()) << 64) | u128::from(random())
+}
+
 /// 64 random bits from the seed of the standard library's hash tables.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
@@ -505,7 +526,7 @@ fn expect(word: &str) -> Result<Expect, String> {
 }
 
 /// `10s`, `500ms`, `2m`, `1h`; a bare number is seconds, as in hey.
-fn time(word: &str) -> Result<Duration, String> {
+pub(crate) fn time(word: &str) -> Result<Duration, String> {
     let digits = word.trim_end_matches(char::is_alphabetic);
     let unit = match &word[digits.len()..] {
         "ms" => 1e-3,

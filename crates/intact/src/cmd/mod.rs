@@ -3,5 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod demo;
 pub(crate) mod report;
+pub(crate) mod serve;
 
+mod builtin;
 mod recording;
