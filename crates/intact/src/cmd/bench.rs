@@ -206,7 +206,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "EXPR", help_heading = "Output")]
     require: Vec<String>,
     /// Which requests have a row in the ledger [default: sample; all with --csv]
-    #[arg(long, value_name = "all|sample", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "all|sample",
+        conflicts_with = "csv",
+        help_heading = "Output"
+    )]
     rows: Option<RowChoice>,
 }
 

@@ -1,0 +1,173 @@
+//! Exit codes and messages.
+
+use crate::program::{Server, intact};
+use std::process::Output;
+
+fn code(out: &Output) -> i32 {
+    out.status.code().unwrap()
+}
+
+fn said(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+#[test]
+fn bad_usage_exits_2_and_names_the_option() {
+    for (words, name) in [
+        (&["bench", "http://127.0.0.1:9/", "-n", "0"][..], "-n"),
+        (&["bench", "http://127.0.0.1:9/", "-c", "0"], "-c"),
+        (&["bench", "http://127.0.0.1:9/", "--http", "4"], "--http"),
+        (
+            &["bench", "http://127.0.0.1:9/", "--require", "p98 < 1ms"],
+            "--require",
+        ),
+        (&["bench", "http://127.0.0.1:9/", "-H", "no colon"], "-H"),
+        (
+            &["bench", "http://127.0.0.1:9/", "--resolve", "x"],
+            "--resolve",
+        ),
+        (&["bench", "http://127.0.0.1:9/", "-z", "10x"], "-z"),
+        (
+            &["bench", "http://127.0.0.1:9/", "--tls", "1.3"],
+            "--tls-port",
+        ),
+        (
+            &["bench", "https://localhost:9/", "--cacert", "/no/such/file"],
+            "--cacert",
+        ),
+        (&["bench", "ftp://host/"], "http or https"),
+        (
+            &[
+                "bench",
+                "http://127.0.0.1:9/",
+                "--body-file",
+                "/no/such/file",
+            ],
+            "--body-file",
+        ),
+    ] {
+        let out = intact(words);
+        assert_eq!(code(&out), 2, "{words:?}: {}", said(&out));
+        assert!(said(&out).contains(name), "{words:?}: {}", said(&out));
+    }
+}
+
+#[test]
+fn a_target_that_never_answers_exits_3() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let out = intact(&["bench", &format!("http://{free}/"), "-n", "10"]);
+    assert_eq!(code(&out), 3, "{}", said(&out));
+    assert!(String::from_utf8_lossy(&out.stdout).contains("refused"));
+}
+
+#[test]
+fn a_requirement_that_fails_exits_1_and_says_which() {
+    let server = Server::start(&[]);
+    let out = intact(&[
+        "bench",
+        &server.plain(),
+        "-n",
+        "40",
+        "--require",
+        "failed == 0",
+        "--require",
+        "keepalive=on: mean < 1ns",
+    ]);
+    assert_eq!(code(&out), 1, "{}", said(&out));
+    assert!(
+        said(&out).contains("mean < 1ns") || said(&out).contains("1ns"),
+        "{}",
+        said(&out)
+    );
+    let out = intact(&[
+        "bench",
+        &server.plain(),
+        "-n",
+        "40",
+        "--require",
+        "failed == 0",
+    ]);
+    assert_eq!(code(&out), 0, "{}", said(&out));
+}
+
+#[test]
+fn an_unreadable_ledger_exits_5() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = intact(&["report", folder.path().to_str().unwrap()]);
+    assert_eq!(code(&out), 5);
+    assert!(said(&out).contains("no ledger"));
+}
+
+#[test]
+fn json_comes_alone_on_standard_output() {
+    let server = Server::start(&[]);
+    let out = intact(&[
+        "bench",
+        "--json",
+        &server.plain(),
+        "-n",
+        "20",
+        "--require",
+        "failed == 0",
+    ]);
+    let document: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(document["schema"], "intact.bench/1");
+}
+
+#[test]
+fn the_certificate_of_a_server_is_checked_unless_told_otherwise() {
+    let server = Server::start(&[]);
+    let url = format!("https://localhost:{}/", server.tls_port());
+    let out = intact(&["bench", &url, "-n", "10"]);
+    assert_eq!(code(&out), 3);
+    assert!(
+        String::from_utf8_lossy(&out.stdout).contains("certificate-unknown"),
+        "{}",
+        String::from_utf8_lossy(&out.stdout)
+    );
+    assert_eq!(code(&intact(&["bench", &url, "-n", "10", "--insecure"])), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_bench_prints_what_was_measured_and_exits_by_the_signal() {
+    use std::process::{Command, Stdio};
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args([
+            "bench",
+            &server.plain(),
+            "-z",
+            "60s",
+            "--rounds",
+            "1000",
+            "--ledger",
+        ])
+        .arg(&ledger)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    for _ in 0..3000 {
+        if ledger.join("tally.json").exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130));
+    assert!(String::from_utf8_lossy(&out.stdout).contains("keepalive=on"));
+}

@@ -1,0 +1,202 @@
+//! The two-ledger test: the client's and the server's record of the same traffic agree on connections, exchanges and who closed.
+
+use crate::program::{Server, bench, exchanges, intact};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Holds a bench against the server's own tally.
+fn assert_agrees(document: &Value, server: &Value) {
+    let cell = &server["cells"][0];
+    let mut requests = 0;
+    let mut connections = 0;
+    let mut ended: BTreeMap<String, u64> = BTreeMap::new();
+    for variant in document["variants"].as_array().unwrap() {
+        assert_eq!(
+            variant["requests"]["failed"],
+            serde_json::json!({}),
+            "{variant:#}"
+        );
+        requests += variant["requests"]["total"].as_u64().unwrap()
+            + variant["warmup"]["requests"].as_u64().unwrap();
+        connections += variant["connections"]["opened"].as_u64().unwrap()
+            + variant["warmup"]["connections"].as_u64().unwrap();
+        for (by, count) in variant["connections"]["ended_by"].as_object().unwrap() {
+            *ended.entry(by.clone()).or_default() += count.as_u64().unwrap();
+        }
+    }
+    assert!(requests > 0);
+    assert_eq!(exchanges(cell), requests);
+    assert_eq!(cell["connections"]["opened"], connections);
+    // the preflight's connections are in the server's count only
+    for (by, count) in ended {
+        let theirs = cell["connections"]["ended_by"][&by].as_u64().unwrap_or(0);
+        let preflights = document["variants"].as_array().unwrap().len() as u64;
+        assert!(
+            theirs >= count && theirs <= count + preflights,
+            "{by}: {theirs} {count}"
+        );
+    }
+}
+
+#[test]
+fn http_1_plain_and_tls_on_and_off() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    server.write_ca(&ca);
+    let document = bench(&[
+        &server.plain(),
+        "--tls-port",
+        &server.tls_port(),
+        "--cacert",
+        ca.to_str().unwrap(),
+        "--http",
+        "1.0,1.1",
+        "--tls",
+        "none,1.2,1.3",
+        "-c",
+        "1,3",
+        "-n",
+        "48",
+        "--rounds",
+        "8",
+    ]);
+    assert_eq!(
+        document["variants"].as_array().unwrap().len(),
+        2 * 2 * 3 * 2
+    );
+    assert_agrees(&document, &server.end());
+}
+
+#[test]
+fn a_server_that_closes_after_five_requests_is_said_in_words() {
+    let server = Server::start(&["--max-requests", "5"]);
+    let document = bench(&[&server.plain(), "-n", "80", "--rounds", "8"]);
+    let finding = &document["findings"][0];
+    assert_eq!(finding["rule"], "server-closes-early");
+    assert_eq!(
+        finding["claim"],
+        "the server closes connections after 5 requests"
+    );
+    let kept = &document["variants"][0];
+    assert_eq!(kept["keepalive"], true);
+    assert!(kept["reuse"].as_f64().unwrap() < 0.9);
+    assert_agrees(&document, &server.end());
+}
+
+#[test]
+fn resumption_is_chosen_and_its_share_told() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    server.write_ca(&ca);
+    let document = bench(&[
+        &server.plain(),
+        "--tls-port",
+        &server.tls_port(),
+        "--cacert",
+        ca.to_str().unwrap(),
+        "--tls",
+        "1.2,1.3",
+        "--keepalive",
+        "off",
+        "--resume",
+        "off,on",
+        "-n",
+        "40",
+        "--rounds",
+        "8",
+    ]);
+    for variant in document["variants"].as_array().unwrap() {
+        let share = variant["resumed_share"].as_f64().unwrap();
+        if variant["resume"] == true {
+            assert!(share > 0.9, "{variant:#}");
+        } else {
+            assert_eq!(share, 0.0);
+        }
+    }
+    let tally = server.end();
+    assert_agrees(&document, &tally);
+    let resumed: u64 = tally["cells"][0]["connections"]["handshakes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|kind| kind[1] == "resumed")
+        .map(|kind| kind[2].as_u64().unwrap())
+        .sum();
+    assert!(resumed > 72, "the server saw it too: {resumed}");
+}
+
+#[test]
+fn a_bench_killed_in_the_middle_leaves_a_ledger_that_can_be_reported() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args([
+            "bench",
+            &server.plain(),
+            "-z",
+            "60s",
+            "--rounds",
+            "2000",
+            "--ledger",
+        ])
+        .arg(&ledger)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // some rounds have to be over; the tally is written after each
+    let tally = ledger.join("tally.json");
+    let complete = || -> Option<usize> {
+        let tally: Value = serde_json::from_slice(&std::fs::read(&tally).ok()?).ok()?;
+        Some(tally["cells"].as_array()?.len())
+    };
+    for _ in 0..3000 {
+        if complete().is_some_and(|cells| cells > 10) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let out = intact(&["report", ledger.to_str().unwrap()]);
+    let page = String::from_utf8(out.stdout).unwrap();
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    assert!(
+        page.contains("keepalive=on") && page.contains("per request"),
+        "{page}"
+    );
+}
+
+#[test]
+fn csv_has_a_row_for_every_request_and_the_ledger_says_what_it_keeps() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("rows.csv");
+    let ledger = folder.path().join("ledger");
+    let document = bench(&[
+        &server.plain(),
+        "-n",
+        "600",
+        "--csv",
+        csv.to_str().unwrap(),
+        "--ledger",
+        ledger.to_str().unwrap(),
+    ]);
+    let seen = exchanges(&server.end()["cells"][0]);
+    let text = std::fs::read_to_string(&csv).unwrap();
+    assert!(text.starts_with("response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset,"));
+    assert_eq!(text.lines().count() as u64 - 1, seen);
+    assert_eq!(
+        document["run"]["rows"], "all",
+        "a CSV has all rows, so the ledger does too"
+    );
+}

@@ -1,0 +1,6 @@
+//! The binary as a person meets it.
+
+mod cli;
+mod ledgers;
+mod peers;
+mod program;

@@ -1,0 +1,1 @@
+//! Real servers as their packages ship them: our ledger equals their own count.
