@@ -4,4 +4,23 @@
 //! at most one event a call, so any split of the bytes gives the same events. Time enters only where a caller
 //! supplies it. Every byte is foreign: memory is bounded, and no input panics.
 
+pub mod h2;
 pub mod http1;
+
+/// What one call of a parser did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step<E> {
+    /// How many bytes of the input were used; hand the rest in again.
+    pub consumed: usize,
+    /// What they meant. `None` ends the caller's loop: the whole input was used, or the rest belongs to a tunnel.
+    pub event: Option<E>,
+}
+
+impl<E> Step<E> {
+    fn map_into<F: From<E>>(self) -> Step<F> {
+        Step {
+            consumed: self.consumed,
+            event: self.event.map(F::from),
+        }
+    }
+}

@@ -35,6 +35,7 @@ mod message;
 mod request;
 mod response;
 
+pub use crate::Step;
 pub use error::{Error, Part, Snippet};
 pub use fields::Headers;
 pub use message::{After, Eof, Framing, KeepAlive, Options, Version};
@@ -55,24 +56,6 @@ impl Default for Limits {
         Self {
             head: 64 * 1024,
             interim: 100,
-        }
-    }
-}
-
-/// What one call of a parser did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step<E> {
-    /// How many bytes of the input were used; hand the rest in again.
-    pub consumed: usize,
-    /// What they meant. `None` ends the caller's loop: the whole input was used, or the rest belongs to a tunnel.
-    pub event: Option<E>,
-}
-
-impl<E> Step<E> {
-    fn map_into<F: From<E>>(self) -> Step<F> {
-        Step {
-            consumed: self.consumed,
-            event: self.event.map(F::from),
         }
     }
 }

@@ -1,3 +1,5 @@
 //! Everything that `wire` promises to its callers, through its public interface only.
 
+mod h2;
 mod http1;
+mod pieces;

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use wire::http1::Kind;
 
 use super::transcript::{requests, responses};
+use crate::pieces::cut;
 
 fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![4 => Just(Kind::Plain), 1 => Just(Kind::Head), 1 => Just(Kind::Connect)]
@@ -39,21 +40,6 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
         Just("\0"),
     ];
     vec(part, 0..12).prop_map(|parts| parts.concat().into_bytes())
-}
-
-/// The bytes cut at those places, taken modulo their length.
-fn cut<'a>(bytes: &'a [u8], places: &[usize]) -> Vec<&'a [u8]> {
-    let mut places: Vec<usize> = places
-        .iter()
-        .map(|place| place % (bytes.len() + 1))
-        .collect();
-    places.sort_unstable();
-    places.push(bytes.len());
-    let mut from = 0;
-    places
-        .into_iter()
-        .map(|to| &bytes[std::mem::replace(&mut from, to)..to])
-        .collect()
 }
 
 proptest! {

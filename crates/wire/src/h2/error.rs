@@ -1,0 +1,99 @@
+//! Error codes, and why a byte stream is not HTTP/2.
+
+use std::fmt;
+
+/// The code of a RST_STREAM or a GOAWAY (RFC 9113 section 7); unknown codes are kept as sent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ErrorCode(pub u32);
+
+macro_rules! error_codes {
+    ($($name:ident = $value:literal, $doc:literal;)*) => {
+        impl ErrorCode {
+            $(#[doc = $doc] pub const $name: Self = Self($value);)*
+
+            /// The name in the registry, where it has one.
+            pub fn name(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$name => Some(stringify!($name)),)*
+                    Self(_) => None,
+                }
+            }
+        }
+    };
+}
+
+error_codes! {
+    NO_ERROR = 0x0, "Graceful.";
+    PROTOCOL_ERROR = 0x1, "The peer broke a rule that has no code of its own.";
+    INTERNAL_ERROR = 0x2, "The sender failed.";
+    FLOW_CONTROL_ERROR = 0x3, "The peer overran a window.";
+    SETTINGS_TIMEOUT = 0x4, "No SETTINGS acknowledgement came.";
+    STREAM_CLOSED = 0x5, "A frame for a stream that is half closed.";
+    FRAME_SIZE_ERROR = 0x6, "A frame of a forbidden size.";
+    REFUSED_STREAM = 0x7, "The stream was not processed: its request may be sent again.";
+    CANCEL = 0x8, "The stream is no longer wanted.";
+    COMPRESSION_ERROR = 0x9, "The header compression is out of step.";
+    CONNECT_ERROR = 0xa, "The tunnelled connection failed.";
+    ENHANCE_YOUR_CALM = 0xb, "The peer loads the sender too much.";
+    INADEQUATE_SECURITY = 0xc, "The transport is not safe enough.";
+    HTTP_1_1_REQUIRED = 0xd, "The request must be made by HTTP/1.1.";
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "0x{:x}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What a frame reader could not accept; each is fatal for the connection, and the reader repeats it on every later call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The stream does not start as HTTP/2 does.
+    #[error("expected the HTTP/2 connection preface: the peer speaks another protocol")]
+    Preface,
+    /// A frame longer than allowed.
+    #[error("frame of {length} bytes, {limit} allowed")]
+    FrameTooLong {
+        /// The announced payload length, in bytes.
+        length: u32,
+        /// The limit, in bytes: ours from SETTINGS_MAX_FRAME_SIZE.
+        limit: u32,
+    },
+    /// A frame whose length does not fit its type.
+    #[error("{frame} frame of {length} bytes")]
+    FrameSize {
+        /// The frame type.
+        frame: &'static str,
+        /// The announced payload length, in bytes.
+        length: u32,
+    },
+    /// A frame that must not stand there, or says what it must not.
+    #[error("{0}")]
+    Protocol(&'static str),
+    /// A header block in more pieces or bytes than allowed: a server that reads on without limit can be kept busy for nothing.
+    #[error("header block longer than {limit} bytes, or in too many CONTINUATION frames")]
+    BlockTooLong {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+}
+
+impl Error {
+    /// The code that a GOAWAY for it carries.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Preface | Self::Protocol(_) => ErrorCode::PROTOCOL_ERROR,
+            Self::FrameTooLong { .. } | Self::FrameSize { .. } => ErrorCode::FRAME_SIZE_ERROR,
+            Self::BlockTooLong { .. } => ErrorCode::ENHANCE_YOUR_CALM,
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What a frame says (RFC 9113 section 6). Payloads are borrowed from the input or from the reader.
+
+use std::ops::Range;
+
+use super::error::{Error, ErrorCode};
+use super::settings::SettingsPayload;
+use super::{flag, kind};
+
+/// One frame, or a part of a DATA frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// The client's connection preface; not a frame, but the first thing in its direction.
+    Preface,
+    /// DATA, as much of it as was there.
+    Data(Data<'a>),
+    /// HEADERS with all its CONTINUATION frames.
+    Headers(Headers<'a>),
+    /// PRIORITY: deprecated, still sent.
+    Priority {
+        /// The stream that it speaks of.
+        stream: u32,
+        /// What it says.
+        priority: Priority,
+    },
+    /// RST_STREAM.
+    Reset {
+        /// The stream that ends.
+        stream: u32,
+        /// Why.
+        code: ErrorCode,
+    },
+    /// SETTINGS.
+    Settings(SettingsPayload<'a>),
+    /// SETTINGS with ACK.
+    SettingsAck,
+    /// PUSH_PROMISE with all its CONTINUATION frames.
+    PushPromise(PushPromise<'a>),
+    /// PING.
+    Ping {
+        /// It answers one of ours.
+        ack: bool,
+        /// To be sent back as it came.
+        payload: [u8; 8],
+    },
+    /// GOAWAY: no more streams on this connection.
+    GoAway {
+        /// The highest stream that was or will be processed.
+        last_stream: u32,
+        /// Why; `NO_ERROR` is a graceful end.
+        code: ErrorCode,
+        /// Text for people, unvalidated.
+        debug: &'a [u8],
+    },
+    /// WINDOW_UPDATE.
+    WindowUpdate {
+        /// The stream, or 0 for the connection.
+        stream: u32,
+        /// How many more bytes may be sent, at least 1.
+        increment: u32,
+    },
+    /// A frame of a type that RFC 9113 does not know: to be ignored.
+    Unknown {
+        /// Its type.
+        kind: u8,
+        /// Its flags.
+        flags: u8,
+        /// Its stream.
+        stream: u32,
+        /// Its payload.
+        payload: &'a [u8],
+    },
+}
+
+/// A part of a DATA frame; a frame that arrives whole is one part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Data<'a> {
+    /// The stream that it belongs to.
+    pub stream: u32,
+    /// Payload, without padding; empty for a frame that only ends the stream.
+    pub bytes: &'a [u8],
+    /// What this part takes from the flow-control windows, padding included, in bytes.
+    pub flow: u32,
+    /// This part completes the frame.
+    pub complete: bool,
+    /// This part ends the stream.
+    pub end_stream: bool,
+}
+
+/// A header block that opens a stream, answers on one, or ends it as trailers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Headers<'a> {
+    /// The stream that it belongs to.
+    pub stream: u32,
+    /// The whole header block, for [`hpack::Decoder`](super::hpack::Decoder).
+    pub block: &'a [u8],
+    /// Nothing follows on this stream from this side.
+    pub end_stream: bool,
+    /// The deprecated priority fields, where sent.
+    pub priority: Option<Priority>,
+    /// How many frames carried it: 1, and one more for each CONTINUATION.
+    pub frames: u32,
+}
+
+/// The announcement of a stream that the server opens by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PushPromise<'a> {
+    /// The stream whose request made the server push.
+    pub stream: u32,
+    /// The stream that the pushed response will have.
+    pub promised: u32,
+    /// The whole header block of the request that the server imagines.
+    pub block: &'a [u8],
+    /// How many frames carried it: 1, and one more for each CONTINUATION.
+    pub frames: u32,
+}
+
+/// The deprecated priority scheme (RFC 7540 section 5.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Priority {
+    /// The stream that this one depends on.
+    pub dependency: u32,
+    /// It depends on it alone.
+    pub exclusive: bool,
+    /// 1 to 256.
+    pub weight: u16,
+}
+
+/// The nine bytes before each payload (RFC 9113 section 4.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) length: u32,
+    pub(super) kind: u8,
+    pub(super) flags: u8,
+    pub(super) stream: u32,
+}
+
+impl Head {
+    pub(super) fn parse(bytes: [u8; 9]) -> Self {
+        let [a, b, c, kind, flags, s0, s1, s2, s3] = bytes;
+        Self {
+            length: u32::from_be_bytes([0, a, b, c]),
+            kind,
+            flags,
+            stream: u32::from_be_bytes([s0, s1, s2, s3]) & STREAM_MASK,
+        }
+    }
+
+    pub(super) fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Rules that need no payload, so that a bad frame is refused before it is waited for.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let (frame, sizes) = match self.kind {
+            kind::DATA => ("DATA", 0..=u32::MAX),
+            kind::HEADERS => ("HEADERS", 0..=u32::MAX),
+            kind::PRIORITY => ("PRIORITY", 5..=5),
+            kind::RST_STREAM => ("RST_STREAM", 4..=4),
+            kind::SETTINGS if self.has(flag::ACK) => ("SETTINGS", 0..=0),
+            kind::SETTINGS => ("SETTINGS", 0..=u32::MAX),
+            kind::PUSH_PROMISE => ("PUSH_PROMISE", 4..=u32::MAX),
+            kind::PING => ("PING", 8..=8),
+            kind::GOAWAY => ("GOAWAY", 8..=u32::MAX),
+            kind::WINDOW_UPDATE => ("WINDOW_UPDATE", 4..=4),
+            kind::CONTINUATION => ("CONTINUATION", 0..=u32::MAX),
+            _ => return Ok(()),
+        };
+        let odd_settings = self.kind == kind::SETTINGS && !self.length.is_multiple_of(6);
+        if !sizes.contains(&self.length) || odd_settings {
+            return Err(Error::FrameSize {
+                frame,
+                length: self.length,
+            });
+        }
+        match (self.kind, self.stream) {
+            (kind::SETTINGS | kind::PING | kind::GOAWAY, 1..) => {
+                Err(Error::Protocol("SETTINGS, PING or GOAWAY on a stream"))
+            }
+            (kind::WINDOW_UPDATE, _) | (_, 1..) => Ok(()),
+            (kind::SETTINGS | kind::PING | kind::GOAWAY, 0) => Ok(()),
+            (_, 0) => Err(Error::Protocol("a frame of a stream on stream 0")),
+        }
+    }
+
+    /// Where the payload of HEADERS or PUSH_PROMISE lies between pad length and padding.
+    pub(super) fn unpad(&self, payload: &[u8]) -> Result<Range<usize>, Error> {
+        if !self.has(flag::PADDED) {
+            return Ok(0..payload.len());
+        }
+        let (&padding, rest) = payload.split_first().ok_or(PADDING)?;
+        let len = rest
+            .len()
+            .checked_sub(usize::from(padding))
+            .ok_or(PADDING)?;
+        Ok(1..1 + len)
+    }
+}
+
+pub(super) const PADDING: Error = Error::Protocol("padding longer than its frame");
+pub(super) const STREAM_MASK: u32 = 0x7fff_ffff;
+
+impl Priority {
+    pub(super) fn parse(bytes: [u8; 5]) -> Self {
+        let [a, b, c, d, weight] = bytes;
+        let word = u32::from_be_bytes([a, b, c, d]);
+        Self {
+            dependency: word & STREAM_MASK,
+            exclusive: word > STREAM_MASK,
+            weight: u16::from(weight) + 1,
+        }
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// What a payload alone can break.
+    pub(super) fn check(head: Head, payload: &[u8]) -> Result<(), Error> {
+        match (head.kind, payload) {
+            (kind::WINDOW_UPDATE, [0 | 0x80, 0, 0, 0]) => {
+                Err(Error::Protocol("WINDOW_UPDATE by 0"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A checked frame whose payload is there, other than DATA and those with header blocks.
+    pub(super) fn parse(head: Head, payload: &'a [u8]) -> Self {
+        let stream = head.stream;
+        match (head.kind, payload) {
+            (kind::PRIORITY, &[a, b, c, d, e]) => Self::Priority {
+                stream,
+                priority: Priority::parse([a, b, c, d, e]),
+            },
+            (kind::RST_STREAM, &[a, b, c, d]) => Self::Reset {
+                stream,
+                code: ErrorCode(u32::from_be_bytes([a, b, c, d])),
+            },
+            (kind::SETTINGS, _) if head.has(flag::ACK) => Self::SettingsAck,
+            (kind::SETTINGS, _) => Self::Settings(SettingsPayload::new(payload)),
+            (kind::PING, &[a, b, c, d, e, f, g, h]) => Self::Ping {
+                ack: head.has(flag::ACK),
+                payload: [a, b, c, d, e, f, g, h],
+            },
+            (kind::GOAWAY, &[a, b, c, d, e, f, g, h, ref debug @ ..]) => Self::GoAway {
+                last_stream: u32::from_be_bytes([a, b, c, d]) & STREAM_MASK,
+                code: ErrorCode(u32::from_be_bytes([e, f, g, h])),
+                debug,
+            },
+            (kind::WINDOW_UPDATE, &[a, b, c, d]) => Self::WindowUpdate {
+                stream,
+                increment: u32::from_be_bytes([a, b, c, d]) & STREAM_MASK,
+            },
+            (kind, payload) => Self::Unknown {
+                kind,
+                flags: head.flags,
+                stream,
+                payload,
+            },
+        }
+    }
+}

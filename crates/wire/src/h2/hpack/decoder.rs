@@ -1,0 +1,253 @@
+//! Header blocks to fields.
+
+use super::error::Error;
+use super::table::{OVERHEAD, Table};
+use super::{huffman, integer, static_table};
+
+/// One header field, borrowed for the length of a visit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field<'a> {
+    /// The name, pseudo-headers with their colon.
+    pub name: &'a [u8],
+    /// The value.
+    pub value: &'a [u8],
+    /// Sent as never indexed: the sender considers it sensitive (RFC 7541 section 7.1.3).
+    pub sensitive: bool,
+    /// `false` only where a [mid-stream](Decoder::mid_stream) decoder met an entry from before it joined: what is unknown is empty.
+    pub known: bool,
+}
+
+/// What one block amounted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Block {
+    /// How many fields it holds.
+    pub fields: usize,
+    /// Their size as RFC 9113 section 6.5.2 counts it: name + value + 32 each, in bytes.
+    pub list_size: usize,
+    /// It neither read nor changed the dynamic table, so the same bytes mean the same fields at any time.
+    pub stateless: bool,
+}
+
+/// Decodes the header blocks of one direction of one connection, in their order.
+#[derive(Debug)]
+pub struct Decoder {
+    table: Table,
+    /// What our SETTINGS allow the peer to raise the table to.
+    max_table_size: u32,
+    max_list_size: usize,
+    joined_late: bool,
+    scratch: Vec<u8>,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new(64 * 1024)
+    }
+}
+
+/// How large a table of unknown permitted size may get; entries beyond are unknown again.
+const MID_STREAM_TABLE: u32 = 256 * 1024;
+
+/// Where a string of a literal lies.
+#[derive(Clone, Copy)]
+enum Text<'a> {
+    Plain(&'a [u8]),
+    /// Decoded into the scratch buffer, from..to.
+    Scratch(usize, usize),
+}
+
+impl<'a> Text<'a> {
+    fn within(self, scratch: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::Plain(bytes) => bytes,
+            Self::Scratch(from, to) => &scratch[from..to],
+        }
+    }
+}
+
+impl Decoder {
+    /// A decoder for a new connection that refuses longer lists than `max_list_size`, in bytes as [`Block::list_size`] counts.
+    pub fn new(max_list_size: usize) -> Self {
+        Self {
+            table: Table::new(super::DEFAULT_TABLE_SIZE),
+            max_table_size: super::DEFAULT_TABLE_SIZE,
+            max_list_size,
+            joined_late: false,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// A decoder for a connection whose start was not seen. Indices count from the newest entry, so whatever was
+    /// inserted since then decodes; older entries come out as not [known](Field::known).
+    pub fn mid_stream(max_list_size: usize) -> Self {
+        Self {
+            joined_late: true,
+            max_table_size: u32::MAX,
+            ..Self::new(max_list_size)
+        }
+    }
+
+    /// Tells that our SETTINGS_HEADER_TABLE_SIZE was acknowledged. The table itself follows when the peer says so, as it must.
+    pub fn allow_table_size(&mut self, bytes: u32) {
+        self.max_table_size = bytes;
+        if (self.table.max_size() as u64) > u64::from(bytes) {
+            self.table.resize(bytes);
+        }
+    }
+
+    /// Hands every field of a complete block to `visit`, in order. After an error the connection cannot go on.
+    pub fn decode(
+        &mut self,
+        block: &[u8],
+        mut visit: impl FnMut(Field<'_>),
+    ) -> Result<Block, Error> {
+        let mut input = block;
+        let mut seen = Block {
+            stateless: true,
+            ..Block::default()
+        };
+        while let Some(&first) = input.first() {
+            if first & 0xe0 == 0x20 {
+                self.resize(&mut input, seen.fields)?;
+                seen.stateless = false;
+                continue;
+            }
+            let size = match first {
+                0x80.. => self.indexed(&mut input, &mut seen, &mut visit)?,
+                _ => self.literal(first, &mut input, &mut seen, &mut visit)?,
+            };
+            seen.fields += 1;
+            seen.list_size += size + OVERHEAD;
+        }
+        Ok(seen)
+    }
+
+    fn resize(&mut self, input: &mut &[u8], fields_before: usize) -> Result<(), Error> {
+        let size = integer::read(input, 5)?;
+        if fields_before > 0 || size > self.max_table_size {
+            return Err(Error::SizeUpdate {
+                size,
+                max: self.max_table_size,
+            });
+        }
+        self.table.resize(if self.joined_late {
+            size.min(MID_STREAM_TABLE)
+        } else {
+            size
+        });
+        Ok(())
+    }
+
+    /// RFC 7541 section 6.1.
+    fn indexed(
+        &mut self,
+        input: &mut &[u8],
+        seen: &mut Block,
+        visit: &mut impl FnMut(Field<'_>),
+    ) -> Result<usize, Error> {
+        let index = integer::read(input, 7)?;
+        let field = self.lookup(index, seen)?;
+        let size = field.name.len() + field.value.len();
+        self.check(seen, size)?;
+        visit(field);
+        Ok(size)
+    }
+
+    /// RFC 7541 section 6.2: with incremental indexing (01), without (0000), never (0001).
+    fn literal(
+        &mut self,
+        first: u8,
+        input: &mut &[u8],
+        seen: &mut Block,
+        visit: &mut impl FnMut(Field<'_>),
+    ) -> Result<usize, Error> {
+        let indexing = first & 0x40 != 0;
+        let name_index = integer::read(input, if indexing { 6 } else { 4 })?;
+        self.scratch.clear();
+        let mut known = true;
+        let name = if name_index == 0 {
+            self.text(input)?
+        } else {
+            // Through the scratch buffer: the name may lie in the entry that this insertion evicts.
+            let mut scratch = std::mem::take(&mut self.scratch);
+            let found = self.lookup(name_index, seen).map(|field| {
+                scratch.extend_from_slice(field.name);
+                known = field.known;
+            });
+            self.scratch = scratch;
+            found?;
+            Text::Scratch(0, self.scratch.len())
+        };
+        let value = self.text(input)?;
+        let (name, value) = (name.within(&self.scratch), value.within(&self.scratch));
+        let size = name.len() + value.len();
+        self.check(seen, size)?;
+        visit(Field {
+            name,
+            value,
+            sensitive: first & 0xf0 == 0x10,
+            known,
+        });
+        if indexing {
+            seen.stateless = false;
+            self.table.insert(name, value, known);
+        }
+        Ok(size)
+    }
+
+    fn text<'a>(&mut self, input: &mut &'a [u8]) -> Result<Text<'a>, Error> {
+        let coded = input.first().is_some_and(|first| first & 0x80 != 0);
+        let len = integer::read(input, 7)? as usize;
+        let (bytes, rest) = input.split_at_checked(len).ok_or(Error::Truncated)?;
+        *input = rest;
+        if !coded {
+            return Ok(Text::Plain(bytes));
+        }
+        let from = self.scratch.len();
+        huffman::decode(bytes, &mut self.scratch)?;
+        Ok(Text::Scratch(from, self.scratch.len()))
+    }
+
+    fn lookup(&self, index: u32, seen: &mut Block) -> Result<Field<'_>, Error> {
+        if let Some(&(name, value)) = (index as usize)
+            .checked_sub(1)
+            .and_then(|place| static_table::ENTRIES.get(place))
+        {
+            return Ok(Field {
+                name,
+                value,
+                sensitive: false,
+                known: true,
+            });
+        }
+        seen.stateless = false;
+        let age = index.checked_sub(static_table::LEN + 1);
+        match age.and_then(|age| self.table.find(age as usize)) {
+            Some(found) => Ok(Field {
+                name: found.name,
+                value: found.value,
+                sensitive: false,
+                known: found.known,
+            }),
+            None if age.is_some() && self.joined_late => Ok(Field {
+                name: b"",
+                value: b"",
+                sensitive: false,
+                known: false,
+            }),
+            None => Err(Error::Index {
+                index,
+                entries: static_table::LEN + self.table.len() as u32,
+            }),
+        }
+    }
+
+    fn check(&self, seen: &Block, size: usize) -> Result<(), Error> {
+        if seen.list_size + size + OVERHEAD > self.max_list_size {
+            return Err(Error::ListTooLong {
+                limit: self.max_list_size,
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! Fields to header blocks.
+
+use super::table::Table;
+use super::{huffman, integer, static_table};
+
+/// What the encoder does with a field that no table holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Indexing {
+    /// Insert it, so that it costs one or two bytes from the next block on.
+    Incremental,
+    /// Leave the table alone.
+    Without,
+    /// Leave the table alone, and forbid every intermediary to index it: for secrets (RFC 7541 section 7.1.3).
+    Never,
+}
+
+/// Encodes the header blocks of one direction of one connection, in the order in which they are sent.
+#[derive(Debug)]
+pub struct Encoder {
+    table: Table,
+    /// The smallest and the last size set since the last block; both must be told (RFC 7541 section 4.2).
+    resized: Option<(u32, u32)>,
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self {
+            table: Table::new(super::DEFAULT_TABLE_SIZE),
+            resized: None,
+        }
+    }
+}
+
+impl Encoder {
+    /// Follows the peer's SETTINGS_HEADER_TABLE_SIZE, or a smaller size by choice; the next block tells the peer.
+    pub fn resize(&mut self, bytes: u32) {
+        let smallest = self
+            .resized
+            .map_or(bytes, |(smallest, _)| smallest.min(bytes));
+        self.resized = Some((smallest, bytes));
+        self.table.resize(bytes);
+    }
+
+    /// Starts a block: appends the size updates that are due.
+    pub fn begin(&mut self, out: &mut Vec<u8>) {
+        if let Some((smallest, last)) = self.resized.take() {
+            if smallest < last {
+                integer::write(smallest as usize, 5, 0x20, out);
+            }
+            integer::write(last as usize, 5, 0x20, out);
+        }
+    }
+
+    /// Appends one field. A field that a table holds is sent as its index, whatever `indexing` says, except [`Indexing::Never`].
+    pub fn encode(&mut self, name: &[u8], value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
+        let found = self.find(name, value);
+        if let (Some((index, true)), Indexing::Incremental | Indexing::Without) = (found, indexing)
+        {
+            integer::write(index, 7, 0x80, out);
+            return;
+        }
+        let name_index = found.map_or(0, |(index, _)| index);
+        match indexing {
+            Indexing::Incremental => integer::write(name_index, 6, 0x40, out),
+            Indexing::Without => integer::write(name_index, 4, 0x00, out),
+            Indexing::Never => integer::write(name_index, 4, 0x10, out),
+        }
+        if name_index == 0 {
+            write_text(name, out);
+        }
+        write_text(value, out);
+        if indexing == Indexing::Incremental {
+            self.table.insert(name, value, true);
+        }
+    }
+
+    /// The index of that field, and whether its value matches too; the static table first, its indices are shorter.
+    fn find(&self, name: &[u8], value: &[u8]) -> Option<(usize, bool)> {
+        let fixed = static_table::find(name, value).map(|(index, whole)| (index as usize, whole));
+        if let Some((_, true)) = fixed {
+            return fixed;
+        }
+        let mut by_name = fixed;
+        for age in 0..self.table.len() {
+            let entry = self.table.find(age)?;
+            if entry.name == name {
+                let index = static_table::LEN as usize + 1 + age;
+                if entry.value == value {
+                    return Some((index, true));
+                }
+                by_name = by_name.or(Some((index, false)));
+            }
+        }
+        by_name
+    }
+}
+
+/// Huffman unless it is longer, as in the examples of RFC 7541 appendix C; section 5.2 leaves the choice to the sender.
+fn write_text(text: &[u8], out: &mut Vec<u8>) {
+    let coded = huffman::encoded_len(text);
+    if text.is_empty() || coded > text.len() {
+        integer::write(text.len(), 7, 0, out);
+        out.extend_from_slice(text);
+    } else {
+        integer::write(coded, 7, 0x80, out);
+        huffman::encode(text, out);
+    }
+}

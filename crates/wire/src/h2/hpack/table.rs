@@ -1,0 +1,172 @@
+//! The dynamic table (RFC 7541 sections 2.3.2 and 4): newest first, the oldest leave when the size is exceeded.
+//!
+//! All strings lie in one buffer, oldest first, so that an insertion copies bytes and allocates nothing once warm.
+
+use std::collections::VecDeque;
+
+/// What an entry costs beside its strings (RFC 7541 section 4.1).
+pub(super) const OVERHEAD: usize = 32;
+
+/// The entries that both ends of one direction hold.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// Oldest first; the newest is index 0 for callers.
+    entries: VecDeque<Entry>,
+    /// The strings of all entries in order, behind `dead` bytes of entries that left.
+    strings: Vec<u8>,
+    dead: usize,
+    size: usize,
+    max_size: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    name_len: u32,
+    value_len: u32,
+    /// Where its strings start, counted from the first byte that the table ever held.
+    at: u64,
+    known: bool,
+}
+
+/// One entry, borrowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found<'a> {
+    pub(super) name: &'a [u8],
+    pub(super) value: &'a [u8],
+    pub(super) known: bool,
+}
+
+impl Table {
+    pub(super) fn new(max_size: u32) -> Self {
+        Self {
+            entries: VecDeque::new(),
+            strings: Vec::new(),
+            dead: 0,
+            size: 0,
+            max_size: max_size as usize,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn max_size(&self) -> usize {
+        self.max_size
+    }
+
+    pub(super) fn resize(&mut self, max_size: u32) {
+        self.max_size = max_size as usize;
+        self.evict(0);
+    }
+
+    /// The entry inserted as the `age`-th last, 0 being the newest.
+    pub(super) fn find(&self, age: usize) -> Option<Found<'_>> {
+        let newest = self.entries.len().checked_sub(1)?;
+        let entry = self.entries[newest.checked_sub(age)?];
+        let name_at = self.place(entry.at);
+        let value_at = name_at + entry.name_len as usize;
+        Some(Found {
+            name: &self.strings[name_at..value_at],
+            value: &self.strings[value_at..value_at + entry.value_len as usize],
+            known: entry.known,
+        })
+    }
+
+    /// An entry larger than the table empties it and is not kept (RFC 7541 section 4.4).
+    pub(super) fn insert(&mut self, name: &[u8], value: &[u8], known: bool) {
+        let size = name.len() + value.len() + OVERHEAD;
+        self.evict(size);
+        if size > self.max_size {
+            return;
+        }
+        self.compact();
+        let at = self.base() + self.strings.len() as u64;
+        self.strings.extend_from_slice(name);
+        self.strings.extend_from_slice(value);
+        self.entries.push_back(Entry {
+            name_len: name.len() as u32,
+            value_len: value.len() as u32,
+            at,
+            known,
+        });
+        self.size += size;
+    }
+
+    /// Makes room for `incoming` bytes.
+    fn evict(&mut self, incoming: usize) {
+        while self.size + incoming > self.max_size {
+            let Some(oldest) = self.entries.pop_front() else {
+                return;
+            };
+            let strings = oldest.name_len as usize + oldest.value_len as usize;
+            self.dead += strings;
+            self.size -= strings + OVERHEAD;
+        }
+    }
+
+    /// Gives back the space of entries that left, once they are the larger half: each byte moves at most once per byte inserted.
+    fn compact(&mut self) {
+        if self.dead * 2 > self.strings.len() {
+            self.strings.drain(..self.dead);
+            self.dead = 0;
+        }
+    }
+
+    /// What the first byte of `strings` counts as.
+    fn base(&self) -> u64 {
+        // The first live entry starts right behind the dead bytes.
+        self.entries
+            .front()
+            .map_or(0, |oldest| oldest.at - self.dead as u64)
+    }
+
+    fn place(&self, at: u64) -> usize {
+        (at - self.base()) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_entries_leave_when_the_size_is_exceeded() {
+        let mut table = Table::new(100);
+        for n in 0..50u8 {
+            table.insert(b"nm", &[n; 10], true);
+            assert_eq!(table.find(0).unwrap().value, [n; 10]);
+            assert_eq!(table.len(), if n == 0 { 1 } else { 2 }, "44 bytes each");
+            if n > 0 {
+                assert_eq!(table.find(1).unwrap().value, [n - 1; 10]);
+            }
+            assert_eq!(table.find(2), None);
+            assert!(table.strings.len() <= 60, "dead strings are given back");
+        }
+    }
+
+    #[test]
+    fn an_entry_larger_than_the_table_empties_it() {
+        let mut table = Table::new(64);
+        table.insert(b"a", b"b", true);
+        table.insert(b"a", &[0; 64], true);
+        assert_eq!((table.len(), table.size), (0, 0));
+        table.insert(b"c", b"d", true);
+        assert_eq!(table.find(0).unwrap().name, b"c");
+    }
+
+    #[test]
+    fn shrinking_evicts_and_growing_does_not() {
+        let mut table = Table::new(4096);
+        for n in 0..4u8 {
+            table.insert(&[n], &[n], true);
+        }
+        table.resize(68);
+        assert_eq!(
+            (table.len(), table.find(1).unwrap().name),
+            (2, [2].as_slice())
+        );
+        table.resize(4096);
+        assert_eq!(table.len(), 2);
+    }
+}

@@ -1,0 +1,53 @@
+//! HTTP/2 (RFC 9113): [`FrameReader`] and [`hpack`] in, [`writer`] out.
+//!
+//! Frames and header blocks only. Streams, flow control and settings are the caller's to keep: what a client must
+//! keep is not what an observer must. DATA is handed through as it arrives; every other frame is given whole, header
+//! blocks joined with their CONTINUATION frames.
+
+pub mod hpack;
+pub mod writer;
+
+mod error;
+mod frame;
+mod reader;
+mod settings;
+
+pub use error::{Error, ErrorCode};
+pub use frame::{Data, Frame, Headers, Priority, PushPromise};
+pub use reader::{FrameReader, Limits};
+pub use settings::{Setting, Settings, SettingsPayload};
+
+/// What a client sends first (RFC 9113 section 3.4).
+pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The length of a frame's header, in bytes.
+pub const FRAME_HEADER_LEN: usize = 9;
+
+/// The largest frame payload that a peer must accept without saying more, in bytes.
+pub const DEFAULT_MAX_FRAME_SIZE: u32 = 16_384;
+
+/// The flow-control window of a connection, and of a stream before any SETTINGS, in bytes.
+pub const DEFAULT_WINDOW: u32 = 65_535;
+
+/// Frame types (RFC 9113 section 6).
+mod kind {
+    pub(super) const DATA: u8 = 0x0;
+    pub(super) const HEADERS: u8 = 0x1;
+    pub(super) const PRIORITY: u8 = 0x2;
+    pub(super) const RST_STREAM: u8 = 0x3;
+    pub(super) const SETTINGS: u8 = 0x4;
+    pub(super) const PUSH_PROMISE: u8 = 0x5;
+    pub(super) const PING: u8 = 0x6;
+    pub(super) const GOAWAY: u8 = 0x7;
+    pub(super) const WINDOW_UPDATE: u8 = 0x8;
+    pub(super) const CONTINUATION: u8 = 0x9;
+}
+
+/// Frame flags.
+mod flag {
+    pub(super) const END_STREAM: u8 = 0x1;
+    pub(super) const ACK: u8 = 0x1;
+    pub(super) const END_HEADERS: u8 = 0x4;
+    pub(super) const PADDED: u8 = 0x8;
+    pub(super) const PRIORITY: u8 = 0x20;
+}

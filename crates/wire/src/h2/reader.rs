@@ -1,0 +1,503 @@
+//! Bytes of one direction to frames, over any split.
+//!
+//! A frame that lies whole in the input is borrowed from it; only the pieces of one that does not are copied. DATA is
+//! never held back, so its bytes have the times at which they came.
+
+use std::ops::Range;
+
+use super::error::Error;
+use super::frame::{Data, Frame, Head, Headers, PADDING, Priority, PushPromise, STREAM_MASK};
+use super::{DEFAULT_MAX_FRAME_SIZE, FRAME_HEADER_LEN, PREFACE, flag, kind};
+use crate::Step;
+
+/// What a peer may make a reader hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest frame payload, in bytes: what our SETTINGS_MAX_FRAME_SIZE allows.
+    pub frame: u32,
+    /// The largest header block, in compressed bytes, over all its frames.
+    pub block: usize,
+    /// How many CONTINUATION frames one block may take: empty ones cost the sender little and the reader time.
+    pub continuations: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            frame: DEFAULT_MAX_FRAME_SIZE,
+            block: 64 * 1024,
+            continuations: 64,
+        }
+    }
+}
+
+/// Reads the frames that one endpoint sends.
+#[derive(Debug)]
+pub struct FrameReader {
+    limits: Limits,
+    state: State,
+    /// The start of a frame (or of the preface) that has not come whole.
+    held: Vec<u8>,
+    /// The last frame that came in pieces: what its event borrows.
+    whole: Vec<u8>,
+    /// The pieces of a header block that ends in a later CONTINUATION frame.
+    block: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Preface,
+    /// Before the SETTINGS frame that must come first.
+    First,
+    Frame,
+    Data(DataFrame),
+    /// A header block is open: only its CONTINUATION may follow.
+    Block(Open),
+    Failed(Error),
+}
+
+/// A DATA frame whose payload is under way.
+#[derive(Debug, Clone, Copy)]
+struct DataFrame {
+    stream: u32,
+    end_stream: bool,
+    /// The pad length is still to come; until then it counts as payload.
+    pad_length_due: bool,
+    payload: u32,
+    padding: u32,
+}
+
+/// What the frame that opened a header block said.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    stream: u32,
+    opener: Opener,
+    frames: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Opener {
+    Headers {
+        end_stream: bool,
+        priority: Option<Priority>,
+    },
+    Push {
+        promised: u32,
+    },
+}
+
+/// What an input held, by position: nothing is borrowed until the search is over.
+enum Found {
+    /// Nothing complete; the whole input was used.
+    More,
+    Preface,
+    /// A frame that is only a part of a header block.
+    Part,
+    Data {
+        part: DataFrame,
+        from: usize,
+        to: usize,
+        flow: u32,
+        complete: bool,
+    },
+    Frame(Head, Place),
+    Block(Open, Place),
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Input(usize, usize),
+    Whole(usize, usize),
+    Block,
+}
+
+impl FrameReader {
+    /// Reads what a server sends from the start of a connection.
+    pub fn server(limits: Limits) -> Self {
+        Self {
+            limits,
+            state: State::First,
+            held: Vec::new(),
+            whole: Vec::new(),
+            block: Vec::new(),
+        }
+    }
+
+    /// Reads what a client sends from the start of a connection, the preface first.
+    pub fn client(limits: Limits) -> Self {
+        Self {
+            state: State::Preface,
+            ..Self::server(limits)
+        }
+    }
+
+    /// Reads either side from a frame boundary somewhere within a connection.
+    pub fn mid_stream(limits: Limits) -> Self {
+        Self {
+            state: State::Frame,
+            ..Self::server(limits)
+        }
+    }
+
+    /// Follows a change of our SETTINGS_MAX_FRAME_SIZE.
+    pub fn allow_frame_size(&mut self, bytes: u32) {
+        self.limits.frame = bytes;
+    }
+
+    /// Whether the stream may end here: between frames, with no header block open.
+    pub fn is_between_frames(&self) -> bool {
+        matches!(self.state, State::Frame | State::First) && self.held.is_empty()
+    }
+
+    /// Uses some of the input and tells what it meant. Call again with the rest until there is no event.
+    pub fn read<'a>(&'a mut self, input: &'a [u8]) -> Result<Step<Frame<'a>>, Error> {
+        let mut at = 0;
+        let found = loop {
+            match self.advance(input, &mut at) {
+                Ok(Found::Part) => {}
+                Ok(found) => break found,
+                Err(error) => return Err(self.fail(error)),
+            }
+        };
+        let event = match found {
+            Found::More | Found::Part => None,
+            Found::Preface => Some(Frame::Preface),
+            Found::Data {
+                part,
+                from,
+                to,
+                flow,
+                complete,
+            } => {
+                let end_stream = complete && part.end_stream;
+                Some(Frame::Data(Data {
+                    stream: part.stream,
+                    bytes: &input[from..to],
+                    flow,
+                    complete,
+                    end_stream,
+                }))
+            }
+            Found::Frame(head, place) => {
+                match Frame::check(head, place.within(input, &self.whole, &self.block)) {
+                    Ok(()) => Some(Frame::parse(
+                        head,
+                        place.within(input, &self.whole, &self.block),
+                    )),
+                    Err(error) => return Err(self.fail(error)),
+                }
+            }
+            Found::Block(
+                Open {
+                    stream,
+                    opener,
+                    frames,
+                },
+                place,
+            ) => {
+                let block = place.within(input, &self.whole, &self.block);
+                Some(match opener {
+                    Opener::Headers {
+                        end_stream,
+                        priority,
+                    } => Frame::Headers(Headers {
+                        stream,
+                        block,
+                        end_stream,
+                        priority,
+                        frames,
+                    }),
+                    Opener::Push { promised } => Frame::PushPromise(PushPromise {
+                        stream,
+                        promised,
+                        block,
+                        frames,
+                    }),
+                })
+            }
+        };
+        Ok(Step {
+            consumed: at,
+            event,
+        })
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) -> Error {
+        self.state = State::Failed(error);
+        error
+    }
+
+    /// Looks at the input from `at` and moves `at` behind what was used.
+    fn advance(&mut self, input: &[u8], at: &mut usize) -> Result<Found, Error> {
+        match self.state {
+            State::Failed(error) => Err(error),
+            State::Preface => self.advance_preface(&input[*at..], at),
+            State::Data(frame) => self.advance_data(frame, input, at),
+            State::First | State::Frame | State::Block(_) => self.advance_frame(input, at),
+        }
+    }
+
+    fn advance_preface(&mut self, rest: &[u8], at: &mut usize) -> Result<Found, Error> {
+        let due = &PREFACE[self.held.len()..];
+        let here = due.len().min(rest.len());
+        if rest[..here] != due[..here] {
+            return Err(Error::Preface);
+        }
+        if here < due.len() {
+            return Ok(self.hold(rest, at));
+        }
+        *at += here;
+        self.held.clear();
+        self.state = State::First;
+        Ok(Found::Preface)
+    }
+
+    fn advance_frame(&mut self, input: &[u8], at: &mut usize) -> Result<Found, Error> {
+        let rest = &input[*at..];
+        let held = self.held.len();
+        if held + rest.len() < FRAME_HEADER_LEN {
+            return Ok(self.hold(rest, at));
+        }
+        let head = self.head(rest);
+        self.check(&head)?;
+        if head.kind == kind::DATA {
+            self.held.clear();
+            *at += FRAME_HEADER_LEN - held;
+            return self.advance_data(DataFrame::new(&head), input, at);
+        }
+        let total = FRAME_HEADER_LEN + head.length as usize;
+        if held + rest.len() < total {
+            return Ok(self.hold(rest, at));
+        }
+        let place = if held == 0 {
+            Place::Input(*at + FRAME_HEADER_LEN, *at + total)
+        } else {
+            self.held.extend_from_slice(&rest[..total - held]);
+            std::mem::swap(&mut self.held, &mut self.whole);
+            self.held.clear();
+            Place::Whole(FRAME_HEADER_LEN, total)
+        };
+        *at += total - held;
+        if let kind::HEADERS | kind::PUSH_PROMISE | kind::CONTINUATION = head.kind {
+            return self.advance_block(&head, place, input);
+        }
+        self.state = State::Frame;
+        Ok(Found::Frame(head, place))
+    }
+
+    /// The nine bytes that start in `held` and go on in `rest`, which together have them.
+    fn head(&self, rest: &[u8]) -> Head {
+        let mut bytes = [0; FRAME_HEADER_LEN];
+        for (to, from) in bytes.iter_mut().zip(self.held.iter().chain(rest)) {
+            *to = *from;
+        }
+        Head::parse(bytes)
+    }
+
+    fn hold(&mut self, rest: &[u8], at: &mut usize) -> Found {
+        self.held.extend_from_slice(rest);
+        *at += rest.len();
+        Found::More
+    }
+
+    /// Everything that can be refused by a frame's header.
+    fn check(&self, head: &Head) -> Result<(), Error> {
+        match self.state {
+            State::First if head.kind != kind::SETTINGS || head.has(flag::ACK) => {
+                return Err(Error::Preface);
+            }
+            State::Block(open) if head.kind != kind::CONTINUATION || head.stream != open.stream => {
+                return Err(Error::Protocol(
+                    "a header block interrupted by another frame",
+                ));
+            }
+            State::Frame if head.kind == kind::CONTINUATION => {
+                return Err(Error::Protocol("CONTINUATION without a header block"));
+            }
+            _ => {}
+        }
+        if head.length > self.limits.frame {
+            return Err(Error::FrameTooLong {
+                length: head.length,
+                limit: self.limits.frame,
+            });
+        }
+        if let kind::HEADERS | kind::PUSH_PROMISE | kind::CONTINUATION = head.kind {
+            let (frames, before) = match self.state {
+                State::Block(open) => (open.frames, self.block.len()),
+                _ => (0, 0),
+            };
+            if frames > self.limits.continuations
+                || before + head.length as usize > self.limits.block
+            {
+                return Err(Error::BlockTooLong {
+                    limit: self.limits.block,
+                });
+            }
+        }
+        head.check()
+    }
+
+    /// A header block in one frame stays where it is; only one in several frames is put together.
+    fn advance_block(&mut self, head: &Head, place: Place, input: &[u8]) -> Result<Found, Error> {
+        let payload = place.within(input, &self.whole, &[]);
+        let (open, fragment) = match self.state {
+            State::Block(open) => (
+                Open {
+                    frames: open.frames + 1,
+                    ..open
+                },
+                0..payload.len(),
+            ),
+            _ => {
+                self.block.clear();
+                let (opener, fragment) = Opener::parse(head, payload)?;
+                (
+                    Open {
+                        stream: head.stream,
+                        opener,
+                        frames: 1,
+                    },
+                    fragment,
+                )
+            }
+        };
+        let complete = head.has(flag::END_HEADERS);
+        self.state = if complete {
+            State::Frame
+        } else {
+            State::Block(open)
+        };
+        if complete && open.frames == 1 {
+            return Ok(Found::Block(open, place.cut(&fragment)));
+        }
+        self.block.extend_from_slice(&payload[fragment]);
+        Ok(if complete {
+            Found::Block(open, Place::Block)
+        } else {
+            Found::Part
+        })
+    }
+
+    fn advance_data(
+        &mut self,
+        mut frame: DataFrame,
+        input: &[u8],
+        at: &mut usize,
+    ) -> Result<Found, Error> {
+        let start = *at;
+        if frame.pad_length_due {
+            if frame.payload == 0 {
+                return Err(PADDING);
+            }
+            if let Some(&padding) = input.get(*at) {
+                *at += 1;
+                frame.pad_length_due = false;
+                frame.padding = u32::from(padding);
+                frame.payload = (frame.payload - 1)
+                    .checked_sub(frame.padding)
+                    .ok_or(PADDING)?;
+            }
+        }
+        let mut take = |left: &mut u32| {
+            let taken = (input.len() - *at).min(*left as usize);
+            *left -= taken as u32;
+            *at += taken;
+            (*at - taken, *at)
+        };
+        let (from, to) = take(&mut frame.payload);
+        take(&mut frame.padding);
+        let complete = !frame.pad_length_due && frame.payload == 0 && frame.padding == 0;
+        self.state = if complete {
+            State::Frame
+        } else {
+            State::Data(frame)
+        };
+        let flow = (*at - start) as u32;
+        Ok(if flow > 0 || complete {
+            Found::Data {
+                part: frame,
+                from,
+                to,
+                flow,
+                complete,
+            }
+        } else {
+            Found::More
+        })
+    }
+}
+
+impl DataFrame {
+    fn new(head: &Head) -> Self {
+        Self {
+            stream: head.stream,
+            end_stream: head.has(flag::END_STREAM),
+            pad_length_due: head.has(flag::PADDED),
+            payload: head.length,
+            padding: 0,
+        }
+    }
+}
+
+impl Place {
+    fn within<'a>(&self, input: &'a [u8], whole: &'a [u8], block: &'a [u8]) -> &'a [u8] {
+        match *self {
+            Self::Input(from, to) => &input[from..to],
+            Self::Whole(from, to) => &whole[from..to],
+            Self::Block => block,
+        }
+    }
+
+    /// A part of this place.
+    fn cut(self, part: &Range<usize>) -> Self {
+        match self {
+            Self::Input(from, _) => Self::Input(from + part.start, from + part.end),
+            Self::Whole(from, _) => Self::Whole(from + part.start, from + part.end),
+            Self::Block => Self::Block,
+        }
+    }
+}
+
+impl Opener {
+    /// What HEADERS or PUSH_PROMISE says, and where in its payload the first fragment of the block lies.
+    fn parse(head: &Head, payload: &[u8]) -> Result<(Self, Range<usize>), Error> {
+        let unpadded = head.unpad(payload)?;
+        let at = |bytes: usize| unpadded.start + bytes..unpadded.end;
+        let fields = &payload[unpadded.clone()];
+        if head.kind == kind::PUSH_PROMISE {
+            let promised = fields.first_chunk().ok_or(Error::FrameSize {
+                frame: "PUSH_PROMISE",
+                length: head.length,
+            })?;
+            return Ok((
+                Self::Push {
+                    promised: u32::from_be_bytes(*promised) & STREAM_MASK,
+                },
+                at(4),
+            ));
+        }
+        let end_stream = head.has(flag::END_STREAM);
+        if !head.has(flag::PRIORITY) {
+            return Ok((
+                Self::Headers {
+                    end_stream,
+                    priority: None,
+                },
+                at(0),
+            ));
+        }
+        let priority = fields.first_chunk().ok_or(Error::FrameSize {
+            frame: "HEADERS",
+            length: head.length,
+        })?;
+        Ok((
+            Self::Headers {
+                end_stream,
+                priority: Some(Priority::parse(*priority)),
+            },
+            at(5),
+        ))
+    }
+}

@@ -1,0 +1,116 @@
+//! SETTINGS (RFC 9113 section 6.5): entries as sent, and their effect on what a peer accepts.
+
+use super::error::Error;
+
+/// The settings that this crate knows by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u16)]
+pub enum Setting {
+    /// SETTINGS_HEADER_TABLE_SIZE: the dynamic table that the sender keeps for decoding, in bytes.
+    HeaderTableSize = 0x1,
+    /// SETTINGS_ENABLE_PUSH.
+    EnablePush = 0x2,
+    /// SETTINGS_MAX_CONCURRENT_STREAMS.
+    MaxConcurrentStreams = 0x3,
+    /// SETTINGS_INITIAL_WINDOW_SIZE, in bytes.
+    InitialWindowSize = 0x4,
+    /// SETTINGS_MAX_FRAME_SIZE, in bytes.
+    MaxFrameSize = 0x5,
+    /// SETTINGS_MAX_HEADER_LIST_SIZE, in bytes; a wish, not a rule.
+    MaxHeaderListSize = 0x6,
+    /// SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441).
+    EnableConnectProtocol = 0x8,
+    /// SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218).
+    NoRfc7540Priorities = 0x9,
+}
+
+/// The entries of one SETTINGS frame as (identifier, value), in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SettingsPayload<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> SettingsPayload<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+}
+
+impl Iterator for SettingsPayload<'_> {
+    type Item = (u16, u32);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (&[a, b, c, d, e, f], rest) = self.bytes.split_first_chunk()?;
+        self.bytes = rest;
+        Some((u16::from_be_bytes([a, b]), u32::from_be_bytes([c, d, e, f])))
+    }
+}
+
+/// What one endpoint accepts from the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// In bytes.
+    pub header_table_size: u32,
+    /// Whether the server may push.
+    pub enable_push: bool,
+    /// `None`: no limit was said.
+    pub max_concurrent_streams: Option<u32>,
+    /// In bytes, at most 2^31 - 1.
+    pub initial_window_size: u32,
+    /// In bytes, 2^14 to 2^24 - 1.
+    pub max_frame_size: u32,
+    /// In bytes; `None`: no limit was said.
+    pub max_header_list_size: Option<u32>,
+    /// Whether extended CONNECT is understood (RFC 8441).
+    pub enable_connect_protocol: bool,
+}
+
+impl Default for Settings {
+    /// What holds before the first SETTINGS frame.
+    fn default() -> Self {
+        Self {
+            header_table_size: super::hpack::DEFAULT_TABLE_SIZE,
+            enable_push: true,
+            max_concurrent_streams: None,
+            initial_window_size: super::DEFAULT_WINDOW,
+            max_frame_size: super::DEFAULT_MAX_FRAME_SIZE,
+            max_header_list_size: None,
+            enable_connect_protocol: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Takes over one frame's entries; unknown ones are ignored, as they must be. A value out of range is fatal (RFC 9113 section 6.5.2).
+    pub fn apply(&mut self, payload: SettingsPayload<'_>) -> Result<(), Error> {
+        for (id, value) in payload {
+            match (id, value) {
+                (0x1, _) => self.header_table_size = value,
+                (0x2, 0 | 1) => self.enable_push = value == 1,
+                (0x2, _) => return Err(Error::Protocol("SETTINGS_ENABLE_PUSH other than 0 or 1")),
+                (0x3, _) => self.max_concurrent_streams = Some(value),
+                (0x4, ..=0x7fff_ffff) => self.initial_window_size = value,
+                (0x4, _) => {
+                    return Err(Error::Protocol(
+                        "SETTINGS_INITIAL_WINDOW_SIZE above 2^31 - 1",
+                    ));
+                }
+                (0x5, 0x4000..=0xff_ffff) => self.max_frame_size = value,
+                (0x5, _) => {
+                    return Err(Error::Protocol(
+                        "SETTINGS_MAX_FRAME_SIZE outside 2^14 to 2^24 - 1",
+                    ));
+                }
+                (0x6, _) => self.max_header_list_size = Some(value),
+                (0x8, 0 | 1) => self.enable_connect_protocol = value == 1,
+                (0x8, _) => {
+                    return Err(Error::Protocol(
+                        "SETTINGS_ENABLE_CONNECT_PROTOCOL other than 0 or 1",
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
