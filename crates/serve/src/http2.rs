@@ -66,9 +66,9 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         );
         spawn_local(one);
     }
-    let client_went = passed.reset.get() || (passed.ended.get() && !ours);
+    // without a GOAWAY of ours only the client's GOAWAY, FIN or RST ends the loop above
     ledger.close(
-        !client_went,
+        ours && !passed.reset.get(),
         if ours { Ending::Goaway } else { Ending::Fin },
     );
 }

@@ -152,8 +152,11 @@ impl Channel {
         Ok(())
     }
 
-    /// Says goodbye as the protocol wants it: close_notify under TLS. Errors do not matter any more.
-    pub(crate) fn say_goodbye(&mut self) {
+    /// Sends the last words, under TLS with a close_notify behind them. Errors do not matter any more.
+    pub(crate) fn say_goodbye(&mut self, words: &[u8]) {
+        if !words.is_empty() {
+            let _ = self.send(words);
+        }
         if let Some(session) = &mut self.session {
             session.send_close_notify();
             let _ = self.flush();

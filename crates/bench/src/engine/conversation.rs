@@ -1,9 +1,10 @@
 //! What is spoken on one connection, without I/O: bytes and their times in, finished exchanges and bytes to send out.
 
 use super::http1::Http1;
+use super::http2::Http2;
 use crate::recipe::Recipe;
 use ledger::{
-    Close, ConnectionBytes, Ending, Exchange, Failure, Moment, Nanos, Setup, Side, Sink, Span,
+    Close, ConnectionBytes, Ending, Exchange, Failure, Moment, Nanos, Protocol, Setup, Side, Sink,
 };
 
 /// When bytes reached us.
@@ -17,14 +18,25 @@ pub(crate) struct Arrival {
     pub(crate) stamped: bool,
 }
 
+impl Arrival {
+    /// An arrival of which the kernel said nothing.
+    pub(crate) fn unstamped(at: Nanos) -> Arrival {
+        Arrival {
+            at,
+            read: at,
+            stamped: false,
+        }
+    }
+}
+
 /// What a conversation can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Exchanges are in flight, and no more fit.
     Busy,
-    /// So many more exchanges may start.
-    Ready(usize),
-    /// It is over: nothing more may start and nothing is in flight.
+    /// Another exchange may begin.
+    Ready,
+    /// It is over: nothing more may begin and nothing is in flight.
     Over,
 }
 
@@ -37,65 +49,75 @@ pub(crate) struct Ended {
     pub(crate) how: Option<Ending>,
 }
 
+/// What a conversation knows of its life.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Life {
+    /// Who announced the end.
+    pub(crate) announced_by: Option<Side>,
+    /// Where in its life it is.
+    pub(crate) moment: Moment,
+    /// Exchanges begun.
+    pub(crate) exchanges: u64,
+}
+
 /// HTTP/1 or HTTP/2 on one connection.
 pub(crate) enum Conversation {
     /// HTTP/1.0 and 1.1.
     Http1(Box<Http1>),
+    /// HTTP/2.
+    Http2(Box<Http2>),
 }
 
 impl Conversation {
-    /// A conversation by the recipe's protocol; `blank` holds what its exchanges have in common.
-    pub(crate) fn new(recipe: &Recipe, blank: Exchange) -> Conversation {
-        Conversation::Http1(Box::new(Http1::new(recipe, blank)))
+    /// A conversation by the recipe's protocol; `blank` holds what its exchanges have in common. What has to be said first goes to `out`.
+    pub(crate) fn new(recipe: &Recipe, blank: Exchange, out: &mut Vec<u8>) -> Conversation {
+        match recipe.plan.protocol {
+            Protocol::Http2 => Conversation::Http2(Box::new(Http2::new(recipe, blank, out))),
+            _ => Conversation::Http1(Box::new(Http1::new(recipe, blank))),
+        }
     }
 
-    /// Begins an exchange that was wanted `at` and gives the bytes to send. `setup` is what a new connection took.
+    /// Begins an exchange that was wanted `at`; what has to be sent goes to `out`. `setup` is what a new connection took.
     #[inline]
-    pub(crate) fn begin<'a>(
-        &'a mut self,
-        recipe: &'a Recipe,
+    pub(crate) fn begin(
+        &mut self,
+        recipe: &Recipe,
         id: u64,
         at: Nanos,
         warmup: bool,
         setup: Option<&Setup>,
-    ) -> &'a [u8] {
+        out: &mut Vec<u8>,
+    ) {
         match self {
             Conversation::Http1(http1) => {
                 http1.begin(id, at, warmup, setup);
-                &recipe.request.bytes
+                out.extend_from_slice(&recipe.request.bytes);
             }
+            Conversation::Http2(http2) => http2.begin(recipe, id, at, warmup, setup, out),
         }
     }
 
-    /// Notes when the request that was begun last was sent.
+    /// Notes that what was begun so far is with the kernel.
     #[inline]
-    pub(crate) fn sent(&mut self, span: Span) {
+    pub(crate) fn sent(&mut self, at: Nanos) {
         match self {
-            Conversation::Http1(http1) => http1.sent(span),
+            Conversation::Http1(http1) => http1.sent(at),
+            Conversation::Http2(http2) => http2.sent(at),
         }
     }
 
-    /// Bytes that the protocol itself wants sent (acknowledgements).
+    /// Takes bytes; exchanges that they complete are recorded, what the protocol wants answered goes to `out`.
     #[inline]
-    pub(crate) fn take_answer(&mut self) -> Vec<u8> {
-        match self {
-            Conversation::Http1(_) => Vec::new(),
-        }
-    }
-
-    /// Exchanges begun so far.
-    #[inline]
-    pub(crate) fn exchanges(&self) -> u64 {
-        match self {
-            Conversation::Http1(http1) => http1.life().exchanges,
-        }
-    }
-
-    /// Takes bytes; exchanges that they complete are recorded.
-    #[inline]
-    pub(crate) fn receive(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink) {
+    pub(crate) fn receive(
+        &mut self,
+        bytes: &[u8],
+        arrival: Arrival,
+        sink: &mut impl Sink,
+        out: &mut Vec<u8>,
+    ) {
         match self {
             Conversation::Http1(http1) => http1.receive(bytes, arrival, sink),
+            Conversation::Http2(http2) => http2.receive(bytes, arrival, sink, out),
         }
     }
 
@@ -104,6 +126,7 @@ impl Conversation {
     pub(crate) fn state(&self) -> State {
         match self {
             Conversation::Http1(http1) => http1.state(),
+            Conversation::Http2(http2) => http2.state(),
         }
     }
 
@@ -111,6 +134,7 @@ impl Conversation {
     pub(crate) fn end(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
         match self {
             Conversation::Http1(http1) => http1.end(failure, at, sink),
+            Conversation::Http2(http2) => http2.end(failure, at, sink),
         }
     }
 
@@ -119,21 +143,39 @@ impl Conversation {
     pub(crate) fn oldest(&self) -> Option<Nanos> {
         match self {
             Conversation::Http1(http1) => http1.oldest(),
+            Conversation::Http2(http2) => http2.oldest(),
         }
     }
 
-    /// Whether the end was announced and all is well, so that the peer is expected to close.
-    pub(crate) fn awaits_fin(&self) -> bool {
+    /// What it knows of its life.
+    #[inline]
+    pub(crate) fn life(&self) -> Life {
         match self {
-            Conversation::Http1(http1) => http1.awaits_fin(),
+            Conversation::Http1(http1) => http1.life(),
+            Conversation::Http2(http2) => http2.life(),
+        }
+    }
+
+    /// Whether the end was announced in a way that makes the server close, and all is well.
+    pub(crate) fn awaits_fin(&self) -> bool {
+        let life = self.life();
+        let server_closes = match self {
+            Conversation::Http1(_) => life.announced_by.is_some(),
+            Conversation::Http2(_) => life.announced_by == Some(Side::Server),
+        };
+        server_closes && life.moment == Moment::AfterExchange
+    }
+
+    /// What is said before we close.
+    pub(crate) fn goodbye(&self, out: &mut Vec<u8>) {
+        if let Conversation::Http2(http2) = self {
+            http2.goodbye(out);
         }
     }
 
     /// How the connection ended, for the ledger.
     pub(crate) fn close(&self, ended: Ended, at: Nanos, bytes: ConnectionBytes) -> Close {
-        let life = match self {
-            Conversation::Http1(http1) => http1.life(),
-        };
+        let life = self.life();
         Close {
             at,
             by: ended.by,
@@ -145,15 +187,4 @@ impl Conversation {
             probes: ledger::Probes::default(),
         }
     }
-}
-
-/// What a conversation knows of its life.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Life {
-    /// Who announced the end.
-    pub(crate) announced_by: Option<Side>,
-    /// Where in its life it is.
-    pub(crate) moment: Moment,
-    /// Exchanges started.
-    pub(crate) exchanges: u64,
 }

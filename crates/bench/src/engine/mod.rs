@@ -4,9 +4,11 @@
 //! a [`Conversation`] speaks HTTP/1 or HTTP/2 without doing I/O, a [`channel`] moves its bytes through TLS or plain,
 //! and an [`Engine`] ([`readiness`]: epoll or kqueue by `mio`) waits, reads, writes and keeps the time.
 
+mod answer;
 pub(crate) mod channel;
 pub(crate) mod conversation;
 pub(crate) mod http1;
+pub(crate) mod http2;
 pub(crate) mod readiness;
 mod slot;
 

@@ -228,18 +228,18 @@ impl Round<'_> {
             let slot = &mut self.slots[index];
             let wish = match &slot.phase {
                 Phase::Open(open) => {
-                    let used = !self.recipe.keepalive && open.conversation.exchanges() > 0;
+                    let used = !self.recipe.keepalive && open.conversation.life().exchanges > 0;
                     match open.conversation.state() {
-                        State::Busy => return,
+                        State::Busy => return self.send(index),
                         State::Over => {
                             self.put_away(index, now);
                             continue;
                         }
-                        State::Ready(_) if used => {
+                        State::Ready if used => {
                             self.put_away(index, now);
                             continue;
                         }
-                        State::Ready(_) => Wish {
+                        State::Ready => Wish {
                             warmup: false,
                             opens: false,
                         },
@@ -258,14 +258,17 @@ impl Round<'_> {
             };
             match turn {
                 Turn::Over => {
-                    self.put_away(index, now);
-                    self.finish(index);
-                    return;
+                    // with exchanges in flight, their ends come back here
+                    if !self.is_busy(index) {
+                        self.put_away(index, now);
+                        self.finish(index);
+                    }
+                    return self.send(index);
                 }
                 Turn::At(wake) => {
                     slot.wake = Some(wake);
                     self.wakes.push(Reverse((wake, index)));
-                    return;
+                    return self.send(index);
                 }
                 Turn::Now => {
                     if !wish.warmup && self.measured.is_none() {
@@ -275,7 +278,7 @@ impl Round<'_> {
                     if wish.opens {
                         self.dial(index, self.round == 0 || wish.warmup);
                     } else {
-                        self.exchange(index, None);
+                        self.exchange(index, now);
                     }
                 }
             }
@@ -380,16 +383,25 @@ impl Round<'_> {
         self.engine.recorder.record(Event::Opened(&connection));
         let mut blank = self.blank.clone();
         blank.connection = Some(connection.id);
-        let conversation = Conversation::new(&self.recipe, blank);
+        let mut out = Vec::new();
+        let mut conversation = Conversation::new(&self.recipe, blank, &mut out);
+        conversation.begin(
+            &self.recipe,
+            self.engine.id(),
+            granted.wanted,
+            granted.warmup,
+            Some(&connection.setup),
+            &mut out,
+        );
         let slot = &mut self.slots[index];
         slot.failures = 0;
         slot.phase = Phase::Open(Box::new(Open {
             channel,
             conversation,
             connection,
+            out,
             ended: None,
         }));
-        self.exchange(index, Some(granted));
         self.first_dial_over(index);
         self.advance(index);
     }
@@ -438,36 +450,39 @@ impl Round<'_> {
         self.engine.recorder.record(Event::Exchange(exchange));
     }
 
-    /// Starts one exchange on the slot's open connection; `granted` if it is the one that the connection was opened for.
-    fn exchange(&mut self, index: usize, granted: Option<Granted>) {
+    /// Whether exchanges are in flight on the slot's connection.
+    fn is_busy(&self, index: usize) -> bool {
+        match &self.slots[index].phase {
+            Phase::Open(open) => open.conversation.oldest().is_some(),
+            Phase::Dialing(..) | Phase::Vacant | Phase::Done => false,
+        }
+    }
+
+    /// Begins an exchange on the slot's open connection; [`Round::send`] sends it.
+    #[inline]
+    fn exchange(&mut self, index: usize, at: Nanos) {
         let id = self.engine.id();
+        let warmup = self.round == 0;
         let Phase::Open(open) = &mut self.slots[index].phase else {
             return;
         };
-        let begun = self.engine.clock.now();
-        let request = match granted {
-            Some(granted) => {
-                let setup = open.connection.setup;
-                open.conversation.begin(
-                    &self.recipe,
-                    id,
-                    granted.wanted,
-                    granted.warmup,
-                    Some(&setup),
-                )
-            }
-            None => open
-                .conversation
-                .begin(&self.recipe, id, begun, self.round == 0, None),
+        let (conversation, out) = (&mut open.conversation, &mut open.out);
+        conversation.begin(&self.recipe, id, at, warmup, None, out);
+    }
+
+    /// Sends what has gathered on the slot's connection.
+    #[inline]
+    fn send(&mut self, index: usize) {
+        let Phase::Open(open) = &mut self.slots[index].phase else {
+            return;
         };
-        let sent = open.channel.send(request);
+        if open.out.is_empty() {
+            return;
+        }
+        let sent = open.channel.send(&open.out);
+        open.out.clear();
         let now = self.engine.clock.now();
-        // the request leaves in the moment that the set-up ends
-        let from = granted.map_or(begun, |_| {
-            let setup = open.connection.setup;
-            setup.ssl.or(setup.connect).map_or(begun, |span| span.end)
-        });
-        open.conversation.sent(Span::new(from, now));
+        open.conversation.sent(now);
         if let Err(error) = sent {
             // the answer to why may still be there to be read; if not, the next event ends it
             if error.kind() != io::ErrorKind::BrokenPipe {
@@ -513,11 +528,12 @@ impl Round<'_> {
                     };
                     let bytes = &engine.buffer[..count];
                     if open.channel.is_plain() {
-                        open.conversation.receive(bytes, arrival, &mut tap);
+                        open.conversation
+                            .receive(bytes, arrival, &mut tap, &mut open.out);
                     } else {
-                        let conversation = &mut open.conversation;
+                        let (conversation, out) = (&mut open.conversation, &mut open.out);
                         let broken = open.channel.decrypt(bytes, |plaintext| {
-                            conversation.receive(plaintext, arrival, &mut tap);
+                            conversation.receive(plaintext, arrival, &mut tap, out);
                         });
                         if let Err(failure) = broken {
                             open.conversation.end(Some(failure), read, &mut tap);
@@ -548,11 +564,8 @@ impl Round<'_> {
                 }
             }
         }
-        let answer = open.conversation.take_answer();
-        if !answer.is_empty() {
-            // SETTINGS and PING acknowledgements and the like; a failure shows in the next read
-            let _ = open.channel.send(&answer);
-        } else if open.channel.has_unsent() {
+        // TLS may have something to say of its own
+        if open.channel.has_unsent() {
             let _ = open.channel.flush();
         }
         let seen = tap.seen;

@@ -55,6 +55,8 @@ pub(crate) struct Open {
     pub(crate) channel: Channel,
     pub(crate) conversation: Conversation,
     pub(crate) connection: Connection,
+    /// What is to be sent.
+    pub(crate) out: Vec<u8>,
     /// The server has closed its side.
     pub(crate) ended: Option<Ended>,
 }
@@ -67,7 +69,8 @@ impl Open {
             how: Some(Ending::Fin),
         });
         if self.ended.is_none() {
-            self.channel.say_goodbye();
+            self.conversation.goodbye(&mut self.out);
+            self.channel.say_goodbye(&self.out);
         }
         let bytes = ConnectionBytes {
             sent: self.channel.sent,

@@ -20,7 +20,9 @@ fn assert_agrees(document: &Value, server: &Value) {
         );
         assert!(
             variant["requests"]["total"].as_u64() > Some(0),
-            "left out: {} {:#}", variant["name"], document["caveats"]
+            "left out: {} {:#}",
+            variant["name"],
+            document["caveats"]
         );
         requests += variant["requests"]["total"].as_u64().unwrap()
             + variant["warmup"]["requests"].as_u64().unwrap();
@@ -45,7 +47,7 @@ fn assert_agrees(document: &Value, server: &Value) {
 }
 
 #[test]
-fn http_1_plain_and_tls_on_and_off() {
+fn every_version_plain_and_tls_on_and_off() {
     let server = Server::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let ca = folder.path().join("ca.pem");
@@ -57,7 +59,7 @@ fn http_1_plain_and_tls_on_and_off() {
         "--cacert",
         ca.to_str().unwrap(),
         "--http",
-        "1.0,1.1",
+        "1.0,1.1,2",
         "--tls",
         "none,1.2,1.3",
         "-c",
@@ -69,9 +71,58 @@ fn http_1_plain_and_tls_on_and_off() {
     ]);
     assert_eq!(
         document["variants"].as_array().unwrap().len(),
-        2 * 2 * 3 * 2
+        3 * 2 * 3 * 2
     );
     assert_agrees(&document, &server.end());
+}
+
+#[test]
+fn many_streams_on_one_connection_are_counted_as_the_server_counts_them() {
+    let server = Server::start(&[]);
+    let document = bench(&[
+        &server.plain(),
+        "--http",
+        "2",
+        "--streams",
+        "1,20",
+        "-c",
+        "1,3",
+        "-n",
+        "480",
+        "--rounds",
+        "8",
+    ]);
+    assert_agrees(&document, &server.end());
+}
+
+#[test]
+fn a_request_body_arrives_whole_in_every_version() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let body = folder.path().join("body");
+    // larger than HTTP/2's first window, so that it has to wait for the server
+    std::fs::write(&body, vec![b'b'; 200_000]).unwrap();
+    let document = bench(&[
+        &server.plain(),
+        "--http",
+        "1.1,2",
+        "--body-file",
+        body.to_str().unwrap(),
+        "-n",
+        "24",
+        "--rounds",
+        "8",
+    ]);
+    let tally = server.end();
+    assert_agrees(&document, &tally);
+    let cell = &tally["cells"][0];
+    let sent: u64 = cell["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|group| group["sent_bytes"].as_u64().unwrap())
+        .sum();
+    assert!(sent >= exchanges(cell) * 200_000, "{sent}");
 }
 
 #[test]

@@ -76,7 +76,9 @@ fn totals(document: &Value) -> (u64, u64) {
         );
         assert!(
             variant["requests"]["total"].as_u64() > Some(0),
-            "left out: {} {:#}", variant["name"], document["caveats"]
+            "left out: {} {:#}",
+            variant["name"],
+            document["caveats"]
         );
         requests += variant["requests"]["total"].as_u64().unwrap()
             + variant["warmup"]["requests"].as_u64().unwrap();
@@ -139,7 +141,7 @@ impl Nginx {
               client_body_temp_path {at}/b; proxy_temp_path {at}/p; fastcgi_temp_path {at}/f; uwsgi_temp_path {at}/u; scgi_temp_path {at}/s;
               ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {at}/cert.pem; ssl_certificate_key {at}/key.pem;
               server {{ listen 127.0.0.1:{plain}; location / {{ return 200 \"hello\"; }} }}
-              server {{ listen 127.0.0.1:{tls} ssl; location / {{ return 200 \"hello\"; }} }}
+              server {{ listen 127.0.0.1:{tls} ssl http2; location / {{ return 200 \"hello\"; }} }}
               server {{ listen 127.0.0.1:{status}; location / {{ stub_status; }} }}
             }}"
         );
@@ -222,6 +224,27 @@ fn nginx_counts_what_we_count() {
 }
 
 #[test]
+fn nginx_counts_http_2_as_we_do() {
+    let Some(nginx) = Nginx::start("nginx_counts_http_2_as_we_do", "") else {
+        return;
+    };
+    nginx.agrees(&[
+        "--http",
+        "2",
+        "--tls",
+        "1.2,1.3",
+        "-c",
+        "1,4",
+        "--streams",
+        "1,8",
+        "-n",
+        "128",
+        "--rounds",
+        "8",
+    ]);
+}
+
+#[test]
 fn nginx_closing_after_five_requests_is_seen_and_said() {
     let Some(nginx) = Nginx::start(
         "nginx_closing_after_five_requests_is_seen_and_said",
@@ -229,7 +252,9 @@ fn nginx_closing_after_five_requests_is_seen_and_said() {
     ) else {
         return;
     };
-    let document = nginx.agrees(&["-n", "200", "--rounds", "8", "--tls", "none,1.3"]);
+    let document = nginx.agrees(&[
+        "-n", "200", "--rounds", "8", "--tls", "none,1.3", "--http", "1.1",
+    ]);
     let said: Vec<&str> = document["findings"]
         .as_array()
         .unwrap()

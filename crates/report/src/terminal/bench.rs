@@ -6,6 +6,9 @@ use super::{Ink, Paper, escape, wrap};
 use findings::bench::{BenchFacts, Severity, VariantFacts};
 use ledger::{Phase, Run};
 
+/// Verdicts that the page shows.
+const VERDICTS: usize = 8;
+
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The page of a bench.
@@ -82,9 +85,14 @@ impl Page {
 
     fn verdicts(&mut self, facts: &BenchFacts) {
         self.line("");
-        for (nth, verdict) in facts.verdicts.iter().enumerate() {
+        for (nth, verdict) in facts.verdicts.iter().take(VERDICTS).enumerate() {
             let ink = (nth == 0).then_some(Ink::Strong);
             self.wrapped(ink, verdict, "  ");
+        }
+        let more = facts.verdicts.len().saturating_sub(VERDICTS);
+        if more > 0 {
+            let told = format!("{more} more comparisons: see --json");
+            self.wrapped(Some(Ink::Faint), &told, "");
         }
     }
 
