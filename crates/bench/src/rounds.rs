@@ -63,6 +63,8 @@ pub trait Observer {
     fn rows(&mut self, rows: &[Row]);
     /// The tally so far, at the end of each round.
     fn round_over(&mut self, tally: &Tally);
+    /// Something to know before the load begins.
+    fn warn(&mut self, words: &str);
     /// Where the run is, about ten times a second.
     fn tick(&mut self, position: Position);
 }
@@ -198,6 +200,7 @@ impl Conductor<'_> {
     fn run(&mut self) -> Result<Tally, BenchError> {
         self.count_sockets();
         let able = self.preflight()?;
+        self.foresee_ports(&able)?;
         if !able.is_empty() {
             let order = ledger::order::balanced(
                 able.len(),
@@ -252,6 +255,51 @@ impl Conductor<'_> {
             }
         }
         Ok(able)
+    }
+
+    /// Says beforehand when the connections to come will use up the ephemeral ports: TIME_WAIT holds each for 60 s.
+    fn foresee_ports(&mut self, able: &[usize]) -> Result<(), BenchError> {
+        let free = self
+            .tally
+            .sockets
+            .first()
+            .and_then(|sockets| sockets.free_ports);
+        let Some(free) = free else { return Ok(()) };
+        // loopback reuses its ports after a second (tcp_tw_reuse = 2)
+        if self.bench.config.is_local()? {
+            return Ok(());
+        }
+        for &variant in able {
+            let recipe = &self.bench.recipes[variant];
+            if recipe.keepalive {
+                continue;
+            }
+            let cell = self.tally.cell(Some(variant as u32), Some(0));
+            let latency = cell
+                .merged(|key| key.outcome.is_ok())
+                .and_then(|group| group.latency.mean());
+            let Some(latency) = latency.filter(|&latency| latency > 0.0) else {
+                continue;
+            };
+            let fastest = recipe.concurrency as f64 / (latency / 1e9);
+            let rate = self
+                .bench
+                .config
+                .opening_per_s
+                .map_or(fastest, |limit| limit.min(fastest));
+            let all = match self.bench.config.length {
+                Length::Exchanges(exchanges) => exchanges as f64,
+                Length::Time(time) => rate * time.as_secs_f64(),
+            };
+            let held = (rate * 60.0).min(all);
+            if held > free as f64 {
+                self.observer.warn(&format!(
+                    "{}: about {rate:.0} new connections/s; TIME_WAIT holds each for 60 s, that is {held:.0} ports, {free} are free: expect no-free-port (a smaller -c or -n, or keep connections)",
+                    self.bench.variants[variant].name
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Runs the preflight of one variant; what failed, if it did.

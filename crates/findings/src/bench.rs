@@ -2,10 +2,12 @@
 //! the first rows of each variant; the same for a live run and for a stored ledger.
 
 mod asked;
+mod baseline;
 mod compare;
 mod notes;
 mod variant;
 
+pub use baseline::{Baseline, Since};
 pub use compare::{Compared, compare};
 pub use notes::{Finding, Severity};
 pub use variant::{
@@ -37,6 +39,8 @@ pub struct BenchFacts {
     pub sockets: Vec<Sockets>,
     /// Rounds that every variant has completed.
     pub rounds: u32,
+    /// An earlier run, where one was named.
+    pub baseline: Option<Baseline>,
 }
 
 impl BenchFacts {
@@ -77,6 +81,7 @@ impl BenchFacts {
             connections,
             sockets: tally.sockets.clone(),
             rounds,
+            baseline: None,
         }
     }
 

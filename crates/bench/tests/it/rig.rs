@@ -23,6 +23,7 @@ impl Observer for Everything {
         self.rows.extend_from_slice(rows);
     }
     fn round_over(&mut self, _: &Tally) {}
+    fn warn(&mut self, _: &str) {}
     fn tick(&mut self, _: Position) {}
 }
 

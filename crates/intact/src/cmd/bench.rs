@@ -11,7 +11,7 @@ use bench::{
 };
 use clap::ValueEnum;
 use dial::{Clock, Family};
-use findings::bench::BenchFacts;
+use findings::bench::{Baseline, BenchFacts};
 use findings::requirement::{Document, Requirement};
 use ledger::{Protocol, Rows, Run, TlsVersion, Vantage};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -202,6 +202,9 @@ pub(crate) struct Args {
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
+    /// Set the stored ledger of an earlier bench beside this one
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    baseline: Option<PathBuf>,
     /// A requirement, may be repeated: 'keepalive=on: p99 < 50ms', 'avoidable == 0'; exit 1 when one fails
     #[arg(long, value_name = "EXPR", help_heading = "Output")]
     require: Vec<String>,
@@ -249,6 +252,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let ledger = args.ledger.clone();
     let csv = args.csv.clone();
     let requirements = requirements(&args.require)?;
+    // read first: a wrong folder is found out before anything is sent
+    let baseline = args
+        .baseline
+        .as_deref()
+        .map(super::report::load)
+        .transpose()?;
     let builtin = match &args.url {
         Some(_) => None,
         None => Some(Builtin::start()?),
@@ -286,7 +295,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let mut tally = bench.run(clock, &mut recording).map_err(usage_or_own)?;
     let (head, first, caveat) = recording.finish();
     tally.caveats.extend(caveat);
-    let facts = BenchFacts::new(&head, &tally, &first);
+    let mut facts = BenchFacts::new(&head, &tally, &first);
+    facts.baseline = baseline.map(|(run, then)| Baseline::new(&run, &then, &facts));
     write_json(json.as_deref(), &head, &facts)?;
     if json.as_deref() != Some("-") {
         console::print(&report::terminal::bench(&head, &facts, console::paper()));

@@ -165,6 +165,11 @@ impl Observer for Recording {
         }
     }
 
+    fn warn(&mut self, words: &str) {
+        self.bar
+            .suspend(|| console::note(&format!("warning: {words}")));
+    }
+
     fn tick(&mut self, position: Position) {
         if self.interrupt.signal().is_some() {
             self.gauge.stop.store(true, Ordering::Relaxed);

@@ -171,3 +171,39 @@ fn an_interrupted_bench_prints_what_was_measured_and_exits_by_the_signal() {
     assert_eq!(out.status.code(), Some(130));
     assert!(String::from_utf8_lossy(&out.stdout).contains("keepalive=on"));
 }
+
+#[test]
+fn the_document_is_what_its_schema_says() {
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/schema/bench.schema.json"
+    );
+    let schema: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let server = Server::start(&["--max-requests", "7"]);
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    for words in [
+        &[
+            server.plain().as_str(),
+            "--http",
+            "1.0,1.1,2",
+            "-n",
+            "160",
+            "--rounds",
+            "8",
+        ][..],
+        &[server.plain().as_str(), "-n", "6", "--rounds", "2"],
+        &[&format!("http://{free}/"), "-n", "4"],
+    ] {
+        let document = crate::program::bench(words);
+        let faults: Vec<String> = validator
+            .iter_errors(&document)
+            .map(|fault| format!("{}: {fault}", fault.instance_path()))
+            .collect();
+        assert_eq!(faults, Vec::<String>::new(), "{words:?}");
+    }
+}

@@ -255,3 +255,30 @@ fn csv_has_a_row_for_every_request_and_the_ledger_says_what_it_keeps() {
         "a CSV has all rows, so the ledger does too"
     );
 }
+
+#[test]
+fn an_earlier_ledger_is_set_beside_this_run() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let before = folder.path().join("before");
+    bench(&[
+        &server.plain(),
+        "-n",
+        "40",
+        "--ledger",
+        before.to_str().unwrap(),
+    ]);
+    let document = bench(&[
+        &server.plain(),
+        "-n",
+        "40",
+        "--baseline",
+        before.to_str().unwrap(),
+    ]);
+    let variants = document["baseline"]["variants"].as_array().unwrap();
+    assert_eq!(variants.len(), 2);
+    assert!(
+        variants[0]["then_ms"].as_f64().unwrap() > 0.0
+            && variants[0]["now_ms"].as_f64().unwrap() > 0.0
+    );
+}

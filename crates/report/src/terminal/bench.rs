@@ -28,6 +28,7 @@ pub fn bench(run: &Run, facts: &BenchFacts, paper: Paper) -> String {
     page.phases(facts);
     page.first_calls(facts);
     page.findings(facts);
+    page.baseline(facts);
     page.foot(facts);
     page.text
 }
@@ -376,6 +377,37 @@ impl Page {
             self.wrapped(None, &format!("  {}", finding.evidence), "  ");
             self.wrapped(Some(Ink::Faint), &format!("  -> {}", finding.fix), "  ");
         }
+    }
+
+    fn baseline(&mut self, facts: &BenchFacts) {
+        let Some(baseline) = &facts.baseline else {
+            return;
+        };
+        self.title(&format!("Against the run of {}", escape(&baseline.started)));
+        let column = |head, cell: &dyn Fn(&findings::bench::Since) -> String| Column {
+            head,
+            rank: 0,
+            cells: baseline.variants.iter().map(cell).collect(),
+        };
+        self.table(vec![
+            column("variant", &|since| since.name.clone()),
+            column("then", &|since| maybe_time(since.then_ms)),
+            column("now", &|since| maybe_time(since.now_ms)),
+            column("change", &|since| {
+                since.change.map_or_else(
+                    || "-".to_owned(),
+                    |change| format!("{:+.1} %", change * 100.0),
+                )
+            }),
+            column("reused then", &|since| percent(since.then_reuse)),
+            column("now", &|since| percent(since.now_reuse)),
+        ]);
+        if !baseline.unmatched.is_empty() {
+            let told = format!("in one run only: {}", baseline.unmatched.join(", "));
+            self.wrapped(Some(Ink::Faint), &told, "");
+        }
+        let told = "two runs at two times are no experiment: no interval; put both into one bench, or use `compare`, for one";
+        self.wrapped(Some(Ink::Faint), told, "");
     }
 
     fn foot(&mut self, facts: &BenchFacts) {

@@ -1,0 +1,70 @@
+//! A stored bench beside this one. Two runs at two times are no experiment: the change is told without an interval.
+
+use super::BenchFacts;
+use ledger::Run;
+use serde::Serialize;
+
+/// This run beside an earlier one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Baseline {
+    /// The earlier run's id.
+    pub run: String,
+    /// When it was started.
+    pub started: String,
+    /// Variants that both have, by name.
+    pub variants: Vec<Since>,
+    /// Variants that only one of them has.
+    pub unmatched: Vec<String>,
+}
+
+/// One variant then and now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Since {
+    /// Its name.
+    pub name: String,
+    /// Mean latency then, in milliseconds.
+    pub then_ms: Option<f64>,
+    /// Mean latency now, in milliseconds.
+    pub now_ms: Option<f64>,
+    /// (now - then) / then.
+    pub change: Option<f64>,
+    /// Share of reused exchanges then.
+    pub then_reuse: Option<f64>,
+    /// Share of reused exchanges now.
+    pub now_reuse: Option<f64>,
+}
+
+impl Baseline {
+    /// Sets `now` beside `then`.
+    pub fn new(then_run: &Run, then: &BenchFacts, now: &BenchFacts) -> Baseline {
+        let mut variants = Vec::new();
+        let mut unmatched = Vec::new();
+        for ours in &now.variants {
+            let Some(theirs) = then.variants.iter().find(|theirs| theirs.name == ours.name) else {
+                unmatched.push(ours.name.clone());
+                continue;
+            };
+            let (then_ms, now_ms) = (theirs.latency_ms.mean, ours.latency_ms.mean);
+            variants.push(Since {
+                name: ours.name.clone(),
+                then_ms,
+                now_ms,
+                change: then_ms
+                    .zip(now_ms)
+                    .filter(|(then, _)| *then > 0.0)
+                    .map(|(then, now)| (now - then) / then),
+                then_reuse: theirs.reuse,
+                now_reuse: ours.reuse,
+            });
+        }
+        let known = |name: &String| now.variants.iter().any(|ours| ours.name == *name);
+        let gone = then.variants.iter().map(|theirs| theirs.name.clone());
+        unmatched.extend(gone.filter(|name| !known(name)));
+        Baseline {
+            run: then_run.id.clone(),
+            started: then_run.started.clone(),
+            variants,
+            unmatched,
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Pages as a person sees them, on wide and narrow paper.
+
+mod bench;
