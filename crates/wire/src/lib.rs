@@ -6,6 +6,16 @@
 
 pub mod h2;
 pub mod http1;
+pub mod tls;
+
+/// One end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The end that opened it.
+    Client,
+    /// The end that accepted it.
+    Server,
+}
 
 /// What one call of a parser did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,3 +3,4 @@
 mod h2;
 mod http1;
 mod pieces;
+mod tls;

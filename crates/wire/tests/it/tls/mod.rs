@@ -1,0 +1,5 @@
+//! TLS: what passive readers make of real handshakes between rustls ends in memory, and of hostile bytes.
+
+mod hostile;
+mod tape;
+mod watching;
