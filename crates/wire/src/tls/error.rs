@@ -5,9 +5,9 @@
 pub enum Error {
     /// No record starts like that: plain text on a TLS port, or a stream joined within a record.
     #[error(
-        "expected a TLS record, found {0:02x?}: another protocol, or a stream joined within a record"
+        "expected the start of a TLS record, found byte 0x{0:02x}: another protocol, or a stream joined within a record"
     )]
-    NotTls([u8; 5]),
+    NotTls(u8),
     /// A record longer than 2^14 bytes and the expansion that any version allows.
     #[error("TLS record of {0} bytes")]
     RecordTooLong(u16),

@@ -6,13 +6,16 @@ use super::cursor::Cursor;
 use super::error::Error;
 use super::{TLS12, TLS13};
 
+/// The extension that names application protocols; servers of TLS 1.3 encrypt theirs.
+pub(super) const ALPN: u16 = 16;
+
 /// Extension types that are read (IANA registry "TLS ExtensionType Values").
 mod extension {
     pub(super) const SERVER_NAME: u16 = 0;
     pub(super) const SUPPORTED_GROUPS: u16 = 10;
     pub(super) const EC_POINT_FORMATS: u16 = 11;
     pub(super) const SIGNATURE_ALGORITHMS: u16 = 13;
-    pub(super) const ALPN: u16 = 16;
+    pub(super) const ALPN: u16 = super::ALPN;
     pub(super) const ENCRYPT_THEN_MAC: u16 = 22;
     pub(super) const SESSION_TICKET: u16 = 35;
     pub(super) const PRE_SHARED_KEY: u16 = 41;

@@ -7,9 +7,12 @@ pub(super) mod kind {
     pub(crate) const CLIENT_HELLO: u8 = 1;
     pub(crate) const SERVER_HELLO: u8 = 2;
     pub(crate) const NEW_SESSION_TICKET: u8 = 4;
+    pub(crate) const ENCRYPTED_EXTENSIONS: u8 = 8;
     pub(crate) const CERTIFICATE: u8 = 11;
     pub(crate) const SERVER_KEY_EXCHANGE: u8 = 12;
     pub(crate) const SERVER_HELLO_DONE: u8 = 14;
+    pub(crate) const FINISHED: u8 = 20;
+    pub(crate) const KEY_UPDATE: u8 = 24;
 }
 
 /// Certificate chains are the longest messages; real ones stay far below.

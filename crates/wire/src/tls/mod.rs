@@ -1,7 +1,10 @@
 //! TLS as seen from outside: records, hellos, and what can be told of a handshake without keys.
 //!
 //! [`Watcher`] reads both directions of one connection and keeps [`Facts`]. It terminates nothing and verifies
-//! nothing: no certificate is judged here, and a lie in a hello is reported as it was told.
+//! nothing: no certificate is judged here, and a lie in a hello is reported as it was told. Where the program logged
+//! its keys, [`decrypt`] reads on.
+
+pub mod decrypt;
 
 mod cursor;
 mod error;

@@ -118,10 +118,10 @@ fn parse_header(
     if there == 0 {
         return Ok(None);
     }
-    let content = ContentType::parse(header[0]);
-    let (Some(content), true) = (content, there < 2 || header[1] == 3) else {
-        return Err(Error::NotTls(header));
-    };
+    let content = ContentType::parse(header[0]).ok_or(Error::NotTls(header[0]))?;
+    if there > 1 && header[1] != 3 {
+        return Err(Error::NotTls(header[1]));
+    }
     if there < HEADER_LEN {
         return Ok(None);
     }

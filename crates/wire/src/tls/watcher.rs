@@ -131,6 +131,14 @@ impl Watcher {
         &self.facts
     }
 
+    /// Whether that side has sent a ChangeCipherSpec.
+    pub(super) fn has_changed_cipher(&self, side: Side) -> bool {
+        match side {
+            Side::Client => self.client.changed_cipher,
+            Side::Server => self.server.changed_cipher,
+        }
+    }
+
     /// Takes the next bytes of one direction and hands every record that they complete to `visit`, after the facts
     /// have taken it in. After an error that direction is not read any further.
     pub fn read(
