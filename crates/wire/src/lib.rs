@@ -6,6 +6,7 @@
 
 pub mod h2;
 pub mod http1;
+pub mod tcp;
 pub mod tls;
 
 /// One end of a connection.

@@ -3,4 +3,5 @@
 mod h2;
 mod http1;
 mod pieces;
+mod tcp;
 mod tls;
