@@ -31,6 +31,9 @@ impl Default for Limits {
     }
 }
 
+/// The longest frame other than DATA that is read at all, in bytes; nothing sensible comes near.
+const MAX_HELD: u32 = 1 << 17;
+
 /// Reads the frames that one endpoint sends.
 #[derive(Debug)]
 pub struct FrameReader {
@@ -317,10 +320,16 @@ impl FrameReader {
             }
             _ => {}
         }
-        if head.length > self.limits.frame {
+        // Only DATA is handed through without being held, so only DATA may be as long as the peer was allowed.
+        let limit = if head.kind == kind::DATA {
+            self.limits.frame
+        } else {
+            self.limits.frame.min(MAX_HELD)
+        };
+        if head.length > limit {
             return Err(Error::FrameTooLong {
                 length: head.length,
-                limit: self.limits.frame,
+                limit,
             });
         }
         if let kind::HEADERS | kind::PUSH_PROMISE | kind::CONTINUATION = head.kind {
