@@ -7,11 +7,13 @@
 pub mod hpack;
 pub mod writer;
 
+mod data;
 mod error;
 mod frame;
 mod observer;
 mod reader;
 mod settings;
+mod streams;
 
 pub use error::{Error, ErrorCode};
 pub use frame::{Data, Frame, Headers, Priority, PushPromise};
