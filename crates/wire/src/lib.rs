@@ -4,8 +4,20 @@
 //! at most one event a call, so any split of the bytes gives the same events. Time enters only where a caller
 //! supplies it. Every byte is foreign: memory is bounded, and no input panics.
 
+pub mod exchange;
 pub mod h2;
 pub mod http1;
+pub mod tcp;
+pub mod tls;
+
+/// One end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The end that opened it.
+    Client,
+    /// The end that accepted it.
+    Server,
+}
 
 /// What one call of a parser did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,19 +1,23 @@
-//! HTTP/2 (RFC 9113): [`FrameReader`] and [`hpack`] in, [`writer`] out.
+//! HTTP/2 (RFC 9113): [`FrameReader`] and [`hpack`] in, [`writer`] out; [`Observer`] overhears both directions.
 //!
-//! Frames and header blocks only. Streams, flow control and settings are the caller's to keep: what a client must
+//! For the two ends, frames and header blocks only. Streams, flow control and settings are the caller's to keep: what a client must
 //! keep is not what an observer must. DATA is handed through as it arrives; every other frame is given whole, header
 //! blocks joined with their CONTINUATION frames.
 
 pub mod hpack;
 pub mod writer;
 
+mod data;
 mod error;
 mod frame;
+mod observer;
 mod reader;
 mod settings;
+mod streams;
 
 pub use error::{Error, ErrorCode};
 pub use frame::{Data, Frame, Headers, Priority, PushPromise};
+pub use observer::{Facts, GoAway, Lost, Observer};
 pub use reader::{FrameReader, Limits};
 pub use settings::{Setting, Settings, SettingsPayload};
 

@@ -5,8 +5,9 @@
 
 use std::ops::Range;
 
+use super::data::{DataFrame, Part};
 use super::error::Error;
-use super::frame::{Data, Frame, Head, Headers, PADDING, Priority, PushPromise, STREAM_MASK};
+use super::frame::{Data, Frame, Head, Headers, Priority, PushPromise, STREAM_MASK};
 use super::{DEFAULT_MAX_FRAME_SIZE, FRAME_HEADER_LEN, PREFACE, flag, kind};
 use crate::Step;
 
@@ -31,6 +32,9 @@ impl Default for Limits {
     }
 }
 
+/// The longest frame other than DATA that is read at all, in bytes; nothing sensible comes near.
+const MAX_HELD: u32 = 1 << 17;
+
 /// Reads the frames that one endpoint sends.
 #[derive(Debug)]
 pub struct FrameReader {
@@ -54,17 +58,6 @@ enum State {
     /// A header block is open: only its CONTINUATION may follow.
     Block(Open),
     Failed(Error),
-}
-
-/// A DATA frame whose payload is under way.
-#[derive(Debug, Clone, Copy)]
-struct DataFrame {
-    stream: u32,
-    end_stream: bool,
-    /// The pad length is still to come; until then it counts as payload.
-    pad_length_due: bool,
-    payload: u32,
-    padding: u32,
 }
 
 /// What the frame that opened a header block said.
@@ -92,14 +85,8 @@ enum Found {
     More,
     Preface,
     /// A frame that is only a part of a header block.
-    Part,
-    Data {
-        part: DataFrame,
-        from: usize,
-        to: usize,
-        flow: u32,
-        complete: bool,
-    },
+    Fragment,
+    Data(DataFrame, Part),
     Frame(Head, Place),
     Block(Open, Place),
 }
@@ -154,30 +141,21 @@ impl FrameReader {
         let mut at = 0;
         let found = loop {
             match self.advance(input, &mut at) {
-                Ok(Found::Part) => {}
+                Ok(Found::Fragment) => {}
                 Ok(found) => break found,
                 Err(error) => return Err(self.fail(error)),
             }
         };
         let event = match found {
-            Found::More | Found::Part => None,
+            Found::More | Found::Fragment => None,
             Found::Preface => Some(Frame::Preface),
-            Found::Data {
-                part,
-                from,
-                to,
-                flow,
-                complete,
-            } => {
-                let end_stream = complete && part.end_stream;
-                Some(Frame::Data(Data {
-                    stream: part.stream,
-                    bytes: &input[from..to],
-                    flow,
-                    complete,
-                    end_stream,
-                }))
-            }
+            Found::Data(frame, part) => Some(Frame::Data(Data {
+                stream: frame.stream,
+                bytes: &input[part.from..part.to],
+                flow: part.flow,
+                complete: frame.is_complete(),
+                end_stream: frame.is_complete() && frame.end_stream,
+            })),
             Found::Frame(head, place) => {
                 match Frame::check(head, place.within(input, &self.whole, &self.block)) {
                     Ok(()) => Some(Frame::parse(
@@ -317,10 +295,16 @@ impl FrameReader {
             }
             _ => {}
         }
-        if head.length > self.limits.frame {
+        // Only DATA is handed through without being held, so only DATA may be as long as the peer was allowed.
+        let limit = if head.kind == kind::DATA {
+            self.limits.frame
+        } else {
+            self.limits.frame.min(MAX_HELD)
+        };
+        if head.length > limit {
             return Err(Error::FrameTooLong {
                 length: head.length,
-                limit: self.limits.frame,
+                limit,
             });
         }
         if let kind::HEADERS | kind::PUSH_PROMISE | kind::CONTINUATION = head.kind {
@@ -337,6 +321,25 @@ impl FrameReader {
             }
         }
         head.check()
+    }
+
+    fn advance_data(
+        &mut self,
+        mut frame: DataFrame,
+        input: &[u8],
+        at: &mut usize,
+    ) -> Result<Found, Error> {
+        let part = frame.advance(input, at)?;
+        self.state = if frame.is_complete() {
+            State::Frame
+        } else {
+            State::Data(frame)
+        };
+        Ok(if part.flow > 0 || frame.is_complete() {
+            Found::Data(frame, part)
+        } else {
+            Found::More
+        })
     }
 
     /// A header block in one frame stays where it is; only one in several frames is put together.
@@ -376,68 +379,8 @@ impl FrameReader {
         Ok(if complete {
             Found::Block(open, Place::Block)
         } else {
-            Found::Part
+            Found::Fragment
         })
-    }
-
-    fn advance_data(
-        &mut self,
-        mut frame: DataFrame,
-        input: &[u8],
-        at: &mut usize,
-    ) -> Result<Found, Error> {
-        let start = *at;
-        if frame.pad_length_due {
-            if frame.payload == 0 {
-                return Err(PADDING);
-            }
-            if let Some(&padding) = input.get(*at) {
-                *at += 1;
-                frame.pad_length_due = false;
-                frame.padding = u32::from(padding);
-                frame.payload = (frame.payload - 1)
-                    .checked_sub(frame.padding)
-                    .ok_or(PADDING)?;
-            }
-        }
-        let mut take = |left: &mut u32| {
-            let taken = (input.len() - *at).min(*left as usize);
-            *left -= taken as u32;
-            *at += taken;
-            (*at - taken, *at)
-        };
-        let (from, to) = take(&mut frame.payload);
-        take(&mut frame.padding);
-        let complete = !frame.pad_length_due && frame.payload == 0 && frame.padding == 0;
-        self.state = if complete {
-            State::Frame
-        } else {
-            State::Data(frame)
-        };
-        let flow = (*at - start) as u32;
-        Ok(if flow > 0 || complete {
-            Found::Data {
-                part: frame,
-                from,
-                to,
-                flow,
-                complete,
-            }
-        } else {
-            Found::More
-        })
-    }
-}
-
-impl DataFrame {
-    fn new(head: &Head) -> Self {
-        Self {
-            stream: head.stream,
-            end_stream: head.has(flag::END_STREAM),
-            pad_length_due: head.has(flag::PADDED),
-            payload: head.length,
-            padding: 0,
-        }
     }
 }
 

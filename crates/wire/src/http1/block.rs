@@ -2,7 +2,7 @@
 //!
 //! Knows line ends only, no grammar. Searches every byte once, however small the pieces.
 
-use memchr::memchr;
+use memchr::memchr_iter;
 
 use super::error::{Error, Part};
 
@@ -87,24 +87,25 @@ impl Block {
 
     /// The position after the empty line, going on from where the last call stopped.
     fn find_end(&mut self, input: &[u8]) -> Option<usize> {
-        let mut at = 0;
-        while at < input.len() {
-            match (self.line, input[at]) {
-                (Line::Start | Line::StartCr, b'\n') => return Some(at + 1),
-                (Line::Start, b'\r') => {
-                    self.line = Line::StartCr;
-                    at += 1;
-                }
-                _ => match memchr(b'\n', &input[at..]) {
-                    Some(newline) => {
-                        self.line = Line::Start;
-                        at += newline + 1;
-                    }
-                    None => {
-                        self.line = Line::Inside;
-                        return None;
-                    }
-                },
+        match (self.line, input) {
+            (Line::Start | Line::StartCr, [b'\n', ..]) => return Some(1),
+            (Line::Start, [b'\r', b'\n', ..]) => return Some(2),
+            (Line::Start, [b'\r']) => {
+                self.line = Line::StartCr;
+                return None;
+            }
+            (_, []) => return None,
+            _ => {}
+        }
+        self.line = Line::Inside;
+        for newline in memchr_iter(b'\n', input) {
+            let next = newline + 1;
+            match input[next..] {
+                [b'\n', ..] => return Some(next + 1),
+                [b'\r', b'\n', ..] => return Some(next + 2),
+                [b'\r'] => self.line = Line::StartCr,
+                [] => self.line = Line::Start,
+                _ => {}
             }
         }
         None

@@ -65,6 +65,18 @@ impl Content {
         Ok(Step { consumed, event })
     }
 
+    /// Counts bytes that were lost as payload, where they all must have been payload.
+    pub(super) fn skip(&mut self, len: u64) -> bool {
+        match &mut self.stage {
+            Stage::Body(Body::Length(left)) if *left >= len => {
+                *left -= len;
+                true
+            }
+            Stage::Body(Body::UntilClose) => true,
+            _ => false,
+        }
+    }
+
     /// What the end of the stream means here.
     pub(super) fn finish(&self) -> Eof {
         match self.stage {

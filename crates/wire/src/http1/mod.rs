@@ -1,4 +1,5 @@
-//! HTTP/1.0 and HTTP/1.1 messages (RFC 9112): [`ResponseParser`] for one direction, [`RequestParser`] for the other.
+//! HTTP/1.0 and HTTP/1.1 messages (RFC 9112): [`ResponseParser`] for one direction, [`RequestParser`] for the other,
+//! [`Observer`] for both at once.
 //!
 //! ```
 //! use wire::http1::{Kind, ResponseEvent, ResponseParser};
@@ -32,6 +33,7 @@ mod error;
 mod fields;
 mod memo;
 mod message;
+mod observer;
 mod request;
 mod response;
 
@@ -39,6 +41,7 @@ pub use crate::Step;
 pub use error::{Error, Part, Snippet};
 pub use fields::Headers;
 pub use message::{After, Eof, Framing, KeepAlive, Options, Version};
+pub use observer::Observer;
 pub use request::{RequestEvent, RequestHead, RequestParser};
 pub use response::{Kind, ResponseEvent, ResponseHead, ResponseParser};
 

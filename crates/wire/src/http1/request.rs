@@ -169,6 +169,13 @@ impl RequestParser {
         }
     }
 
+    /// Skips bytes of the stream that the caller does not have. `false` where they cannot all be payload: then the
+    /// parser is out of step and of no further use.
+    pub fn skip(&mut self, len: u64) -> bool {
+        matches!(self.state, State::Tunnel)
+            || (matches!(self.state, State::Content) && self.content.skip(len))
+    }
+
     /// Tells what the end of the stream meant.
     pub fn finish(&self) -> Eof {
         match self.state {

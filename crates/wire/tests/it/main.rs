@@ -2,4 +2,7 @@
 
 mod h2;
 mod http1;
+mod observing;
 mod pieces;
+mod tcp;
+mod tls;

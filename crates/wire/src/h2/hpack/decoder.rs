@@ -95,6 +95,11 @@ impl Decoder {
         }
     }
 
+    /// Allows a larger table and never a smaller one: an observer does not know which SETTINGS have taken effect yet.
+    pub fn raise_table_size(&mut self, bytes: u32) {
+        self.max_table_size = self.max_table_size.max(bytes);
+    }
+
     /// Hands every field of a complete block to `visit`, in order. After an error the connection cannot go on.
     pub fn decode(
         &mut self,

@@ -1,0 +1,310 @@
+//! Both directions of an HTTP/2 connection, overheard: streams as exchanges, and what the ends told each other.
+//!
+//! Bytes must come in the order in which things happened, a request before its response. Frames cannot be found again
+//! after a hole, so a direction that lost bytes outside DATA is not read any further.
+
+use std::collections::BTreeMap;
+
+use super::error::{Error, ErrorCode};
+use super::frame::Frame;
+use super::hpack::{self, Decoder};
+use super::reader::{FrameReader, Limits};
+use super::settings::Settings;
+use super::streams::{Head, Streams};
+use crate::Side;
+use crate::exchange::{Event, Exchange, Outcome, Request};
+
+/// What concerns the connection as a whole; times in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// What the client accepts, as of its last SETTINGS, and when the first came.
+    pub client_settings: Option<(Settings, u64)>,
+    /// What the server accepts, as of its last SETTINGS, and when the first came.
+    pub server_settings: Option<(Settings, u64)>,
+    /// The first GOAWAY.
+    pub go_away: Option<GoAway>,
+    /// PINGs, answers not counted.
+    pub pings: u64,
+    /// The time from the last PING to its answer, in nanoseconds.
+    pub ping_took: Option<u64>,
+    /// WINDOW_UPDATE frames of both sides.
+    pub window_updates: u64,
+    /// Streams that carried a request.
+    pub streams: u64,
+    /// The most streams that were open at a time.
+    pub peak_streams: usize,
+    /// Streams beyond the number that is followed.
+    pub untracked: u64,
+}
+
+/// The announcement that a connection takes no more streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct GoAway {
+    /// Who said it.
+    pub by: Side,
+    /// The highest stream that was or will be processed.
+    pub last_stream: u32,
+    /// Why; `NO_ERROR` is a graceful end.
+    pub code: ErrorCode,
+    /// When, in nanoseconds.
+    pub at: u64,
+}
+
+/// Why a direction is not read any further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Lost {
+    /// Its bytes are not HTTP/2.
+    #[error(transparent)]
+    Frame(#[from] Error),
+    /// Its header compression is out of step.
+    #[error(transparent)]
+    Block(#[from] hpack::Error),
+    /// Bytes were missing.
+    #[error("bytes are missing from the capture, and frames cannot be found again without them")]
+    Hole,
+}
+
+/// Reads both directions of one connection.
+#[derive(Debug)]
+pub struct Observer {
+    client: Direction,
+    server: Direction,
+    streams: BTreeMap<u32, Exchange>,
+    joined_late: bool,
+    ping_at: Option<(Side, [u8; 8], u64)>,
+    facts: Facts,
+}
+
+#[derive(Debug)]
+struct Direction {
+    reader: FrameReader,
+    decoder: Decoder,
+    /// When the first byte of the frame under way came.
+    started_at: u64,
+    lost: Option<Lost>,
+}
+
+/// The largest dynamic table that is kept for a connection, in bytes.
+const MAX_TABLE: u32 = 1 << 20;
+const MAX_LIST: usize = 256 * 1024;
+
+impl Default for Observer {
+    fn default() -> Self {
+        Self::new(
+            FrameReader::client,
+            FrameReader::server,
+            Decoder::new,
+            false,
+        )
+    }
+}
+
+impl Observer {
+    /// An observer of a connection whose start was not seen; each direction must begin on the border of a frame.
+    pub fn mid_stream() -> Self {
+        Self::new(
+            FrameReader::mid_stream,
+            FrameReader::mid_stream,
+            Decoder::mid_stream,
+            true,
+        )
+    }
+
+    fn new(
+        client: fn(Limits) -> FrameReader,
+        server: fn(Limits) -> FrameReader,
+        decoder: fn(usize) -> Decoder,
+        joined_late: bool,
+    ) -> Self {
+        // Before the SETTINGS of the other side are known, everything that they might allow is.
+        let limits = Limits {
+            frame: 0xff_ffff,
+            ..Limits::default()
+        };
+        let direction = |reader| Direction {
+            reader,
+            decoder: decoder(MAX_LIST),
+            started_at: 0,
+            lost: None,
+        };
+        Self {
+            client: direction(client(limits)),
+            server: direction(server(limits)),
+            streams: BTreeMap::new(),
+            joined_late,
+            ping_at: None,
+            facts: Facts::default(),
+        }
+    }
+
+    /// What concerns the connection as a whole.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Why that side is not read any further.
+    pub fn lost(&self, side: Side) -> Option<Lost> {
+        match side {
+            Side::Client => self.client.lost,
+            Side::Server => self.server.lost,
+        }
+    }
+
+    /// How many streams are open.
+    pub fn outstanding(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Stream 1 answers a request that HTTP/1.1 made (Upgrade: h2c).
+    pub fn assume_upgraded(&mut self, request: Request) {
+        self.streams.insert(
+            1,
+            Exchange {
+                stream: Some(1),
+                request: Some(request),
+                ..Exchange::default()
+            },
+        );
+        self.facts.streams += 1;
+    }
+
+    /// Takes the next bytes of one direction.
+    pub fn read(&mut self, from: Side, bytes: &[u8], at: u64, mut visit: impl FnMut(Event<'_>)) {
+        let Self {
+            client,
+            server,
+            streams,
+            joined_late,
+            ping_at,
+            facts,
+        } = self;
+        let (this, other) = match from {
+            Side::Client => (client, server),
+            Side::Server => (server, client),
+        };
+        if this.lost.is_some() {
+            return;
+        }
+        let mut streams = Streams {
+            streams,
+            facts,
+            from,
+            at,
+            joined_late: *joined_late,
+        };
+        let mut input = bytes;
+        loop {
+            if this.reader.is_between_frames() {
+                this.started_at = at;
+            }
+            let step = match this.reader.read(input) {
+                Ok(step) => step,
+                Err(error) => {
+                    this.lost = Some(error.into());
+                    return;
+                }
+            };
+            input = &input[step.consumed..];
+            let Some(frame) = step.event else { return };
+            let taken = match frame {
+                Frame::Headers(headers) => Head::decode(&mut this.decoder, headers.block)
+                    .map(|head| streams.take_headers(&headers, head, this.started_at, &mut visit)),
+                Frame::PushPromise(promise) => {
+                    Head::decode(&mut this.decoder, promise.block).map(|head| {
+                        streams.take_promise(
+                            promise.promised,
+                            head,
+                            promise.block.len(),
+                            this.started_at,
+                            &mut visit,
+                        );
+                    })
+                }
+                Frame::Data(data) => {
+                    streams.take_data(&data, &mut visit);
+                    Ok(())
+                }
+                Frame::Reset { stream, code } => {
+                    streams.finish(stream, Outcome::Reset { by: from, code }, &mut visit);
+                    Ok(())
+                }
+                Frame::GoAway {
+                    last_stream, code, ..
+                } => {
+                    streams.take_go_away(
+                        GoAway {
+                            by: from,
+                            last_stream,
+                            code,
+                            at,
+                        },
+                        &mut visit,
+                    );
+                    Ok(())
+                }
+                Frame::Settings(payload) => {
+                    if let Some(settings) = streams.take_settings(payload) {
+                        // The bound on what the other side sends; it takes effect with the acknowledgement, but a larger table does no harm before.
+                        other
+                            .decoder
+                            .raise_table_size(settings.header_table_size.min(MAX_TABLE));
+                    }
+                    Ok(())
+                }
+                Frame::Ping {
+                    ack: false,
+                    payload,
+                } => {
+                    streams.facts.pings += 1;
+                    *ping_at = Some((from, payload, at));
+                    Ok(())
+                }
+                Frame::Ping { ack: true, payload } => {
+                    if let Some((by, sent, since)) = *ping_at
+                        && (by != from && sent == payload)
+                    {
+                        streams.facts.ping_took = Some(at.saturating_sub(since));
+                    }
+                    Ok(())
+                }
+                Frame::WindowUpdate { .. } => {
+                    streams.facts.window_updates += 1;
+                    Ok(())
+                }
+                Frame::Preface
+                | Frame::Priority { .. }
+                | Frame::SettingsAck
+                | Frame::Unknown { .. } => Ok(()),
+            };
+            if let Err(error) = taken {
+                this.lost = Some(error.into());
+                return;
+            }
+        }
+    }
+
+    /// Takes note of bytes that were not captured: that direction cannot be read any further.
+    pub fn lose(&mut self, from: Side) {
+        let this = match from {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        };
+        this.lost = this.lost.or(Some(Lost::Hole));
+    }
+
+    /// Takes note that a direction ended. With the server's, every exchange is over.
+    pub fn end(&mut self, from: Side, mut visit: impl FnMut(Event<'_>)) {
+        if from == Side::Client {
+            return;
+        }
+        for (_, exchange) in std::mem::take(&mut self.streams) {
+            let outcome = match &exchange.response {
+                Some(response) if response.ended_at.is_some() => Outcome::Complete,
+                _ if self.server.lost.is_some() => Outcome::Unseen,
+                Some(_) => Outcome::Cut,
+                None => Outcome::Unanswered,
+            };
+            visit(Event::Done(&exchange, outcome));
+        }
+    }
+}

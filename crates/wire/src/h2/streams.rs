@@ -1,0 +1,280 @@
+//! The streams of an overheard connection, as exchanges under way.
+//!
+//! Told by [`observer`](super::observer) what one side's frames said; knows nothing of bytes.
+
+use std::collections::BTreeMap;
+
+use super::error::ErrorCode;
+use super::frame::{Data, Headers};
+use super::hpack::{self, Decoder};
+use super::observer::{Facts, GoAway};
+use super::settings::{Settings, SettingsPayload};
+use crate::Side;
+use crate::exchange::{Event, Exchange, Outcome, Request, Response};
+
+/// More streams at a time are counted, not followed.
+const MAX_STREAMS: usize = 4096;
+
+/// The pseudo-headers and lengths of a header block.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    method: Vec<u8>,
+    path: Vec<u8>,
+    authority: Option<Vec<u8>>,
+    status: u16,
+    content_length: Option<u64>,
+}
+
+/// The streams of a connection while one side's frames are taken.
+pub(super) struct Streams<'a> {
+    pub(super) streams: &'a mut BTreeMap<u32, Exchange>,
+    pub(super) facts: &'a mut Facts,
+    pub(super) from: Side,
+    pub(super) at: u64,
+    pub(super) joined_late: bool,
+}
+
+impl Streams<'_> {
+    pub(super) fn take_headers(
+        &mut self,
+        headers: &Headers<'_>,
+        head: Head,
+        started_at: u64,
+        visit: &mut impl FnMut(Event<'_>),
+    ) {
+        let stream = headers.stream;
+        let at = self.at;
+        let head_len = headers.block.len() as u64;
+        if self.from == Side::Client && !self.streams.contains_key(&stream) {
+            let request = head.request(started_at, at, head_len);
+            self.open(
+                stream,
+                Exchange {
+                    stream: Some(stream),
+                    request: Some(request),
+                    ..Exchange::default()
+                },
+                visit,
+            );
+        } else if self.from == Side::Server {
+            if self.joined_late
+                && !self.streams.contains_key(&stream)
+                && self.streams.len() < MAX_STREAMS
+            {
+                self.streams.insert(
+                    stream,
+                    Exchange {
+                        stream: Some(stream),
+                        ..Exchange::default()
+                    },
+                );
+            }
+            let Some(exchange) = self.streams.get_mut(&stream) else {
+                return;
+            };
+            // A second block after the final one holds trailers.
+            if exchange.response.is_none() && (100..200).contains(&head.status) {
+                exchange.interims += 1;
+                exchange.first_interim_at = exchange.first_interim_at.or(Some(started_at));
+            } else if exchange.response.is_none() {
+                exchange.response = Some(head.response(started_at, at, head_len));
+            }
+        }
+        self.end_if(headers.end_stream, stream, visit);
+    }
+
+    /// A pushed request costs the client nothing and ends with its promise.
+    pub(super) fn take_promise(
+        &mut self,
+        promised: u32,
+        head: Head,
+        head_len: usize,
+        started_at: u64,
+        visit: &mut impl FnMut(Event<'_>),
+    ) {
+        let mut request = head.request(started_at, self.at, head_len as u64);
+        request.ended_at = Some(self.at);
+        self.open(
+            promised,
+            Exchange {
+                stream: Some(promised),
+                request: Some(request),
+                pushed: true,
+                ..Exchange::default()
+            },
+            visit,
+        );
+    }
+
+    fn open(&mut self, stream: u32, exchange: Exchange, visit: &mut impl FnMut(Event<'_>)) {
+        self.facts.streams += 1;
+        if self.streams.len() >= MAX_STREAMS {
+            self.facts.untracked += 1;
+            return;
+        }
+        visit(Event::Opened(&exchange));
+        self.streams.insert(stream, exchange);
+        self.facts.peak_streams = self.facts.peak_streams.max(self.streams.len());
+    }
+
+    pub(super) fn take_data(&mut self, data: &Data<'_>, visit: &mut impl FnMut(Event<'_>)) {
+        if let Some(exchange) = self.streams.get_mut(&data.stream) {
+            let len = data.bytes.len() as u64;
+            match self.from {
+                Side::Client => exchange
+                    .request
+                    .iter_mut()
+                    .for_each(|request| request.body_len += len),
+                Side::Server => exchange.response.iter_mut().for_each(|response| {
+                    response.body_len += len;
+                    if len > 0 {
+                        response.first_body_at = response.first_body_at.or(Some(self.at));
+                    }
+                }),
+            }
+            if len > 0 {
+                visit(Event::Body {
+                    from: self.from,
+                    stream: Some(data.stream),
+                    bytes: data.bytes,
+                });
+            }
+        }
+        self.end_if(data.end_stream, data.stream, visit);
+    }
+
+    fn end_if(&mut self, end_stream: bool, stream: u32, visit: &mut impl FnMut(Event<'_>)) {
+        let (true, Some(exchange)) = (end_stream, self.streams.get_mut(&stream)) else {
+            return;
+        };
+        match self.from {
+            Side::Client => exchange
+                .request
+                .iter_mut()
+                .for_each(|request| request.ended_at = Some(self.at)),
+            Side::Server => exchange
+                .response
+                .iter_mut()
+                .for_each(|response| response.ended_at = Some(self.at)),
+        }
+        let request_over = exchange
+            .request
+            .as_ref()
+            .is_none_or(|request| request.ended_at.is_some());
+        let response_over = exchange
+            .response
+            .as_ref()
+            .is_some_and(|response| response.ended_at.is_some());
+        if request_over && response_over {
+            self.finish(stream, Outcome::Complete, visit);
+        }
+    }
+
+    /// A server that has answered in full resets the rest of the request with NO_ERROR (RFC 9113 section 8.1): the exchange is complete.
+    pub(super) fn finish(
+        &mut self,
+        stream: u32,
+        outcome: Outcome,
+        visit: &mut impl FnMut(Event<'_>),
+    ) {
+        let Some(exchange) = self.streams.remove(&stream) else {
+            return;
+        };
+        let answered = exchange
+            .response
+            .as_ref()
+            .is_some_and(|response| response.ended_at.is_some());
+        let graceful = matches!(
+            outcome,
+            Outcome::Reset {
+                code: ErrorCode::NO_ERROR,
+                ..
+            }
+        );
+        let refused = matches!(
+            outcome,
+            Outcome::Reset {
+                by: Side::Server,
+                code: ErrorCode::REFUSED_STREAM
+            }
+        );
+        let outcome = match outcome {
+            _ if answered && graceful => Outcome::Complete,
+            _ if refused => Outcome::Refused,
+            other => other,
+        };
+        visit(Event::Done(&exchange, outcome));
+    }
+
+    pub(super) fn take_go_away(&mut self, go_away: GoAway, visit: &mut impl FnMut(Event<'_>)) {
+        self.facts.go_away = self.facts.go_away.or(Some(go_away));
+        if go_away.by == Side::Server {
+            let is_refused =
+                |stream: &u32| *stream > go_away.last_stream && !stream.is_multiple_of(2);
+            let refused: Vec<u32> = self.streams.keys().copied().filter(is_refused).collect();
+            for stream in refused {
+                self.finish(stream, Outcome::Refused, visit);
+            }
+        }
+    }
+
+    pub(super) fn take_settings(&mut self, payload: SettingsPayload<'_>) -> Option<Settings> {
+        let place = match self.from {
+            Side::Client => &mut self.facts.client_settings,
+            Side::Server => &mut self.facts.server_settings,
+        };
+        let (mut settings, since) = place.unwrap_or((Settings::default(), self.at));
+        // An illegal value makes the receiver close the connection, which shows by itself.
+        settings.apply(payload).ok()?;
+        *place = Some((settings, since));
+        Some(settings)
+    }
+}
+
+impl Head {
+    pub(super) fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Self, hpack::Error> {
+        let mut head = Self::default();
+        decoder.decode(block, |field| match field.name {
+            b":method" => head.method = field.value.to_vec(),
+            b":path" => head.path = field.value.to_vec(),
+            b":authority" => head.authority = Some(field.value.to_vec()),
+            b"host" if head.authority.is_none() => head.authority = Some(field.value.to_vec()),
+            b":status" => {
+                head.status = decimal(field.value)
+                    .and_then(|status| u16::try_from(status).ok())
+                    .unwrap_or(0);
+            }
+            b"content-length" => head.content_length = decimal(field.value),
+            _ => {}
+        })?;
+        Ok(head)
+    }
+
+    fn request(self, started_at: u64, head_at: u64, head_len: u64) -> Request {
+        Request {
+            method: self.method,
+            target: self.path,
+            authority: self.authority,
+            started_at,
+            head_at,
+            head_len,
+            ..Request::default()
+        }
+    }
+
+    fn response(self, started_at: u64, head_at: u64, head_len: u64) -> Response {
+        Response {
+            status: self.status,
+            announced_len: self.content_length,
+            started_at,
+            head_at,
+            head_len,
+            solicited: true,
+            ..Response::default()
+        }
+    }
+}
+
+fn decimal(digits: &[u8]) -> Option<u64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}

@@ -1,0 +1,420 @@
+//! Both directions of an HTTP/1 connection, overheard: requests paired with their responses.
+//!
+//! Bytes must come in the order in which things happened, a request before its response. After a hole or an error a
+//! direction is out of step until a read starts with a head again; what was under way is told as not seen.
+
+use std::collections::VecDeque;
+
+use super::error::Error;
+use super::message::{After, Eof, Framing};
+use super::request::{RequestEvent, RequestHead, RequestParser};
+use super::response::{Kind, ResponseEvent, ResponseHead, ResponseParser};
+use crate::Side;
+use crate::exchange::{Event, Exchange, Outcome, Request, Response};
+
+/// Reads both directions of one connection.
+#[derive(Debug, Default)]
+pub struct Observer {
+    requests: RequestParser,
+    responses: ResponseParser,
+    request_side: Direction,
+    response_side: Direction,
+    /// Oldest first. The response under way belongs to the first; the request under way is the last.
+    open: VecDeque<Open>,
+    switched_at: Option<u64>,
+}
+
+/// What is kept of a direction beside its parser.
+#[derive(Debug, Default)]
+struct Direction {
+    /// Nothing is parsed until a read starts with a head.
+    out_of_step: bool,
+    /// When the first byte of the head under way came.
+    started_at: Option<u64>,
+    error: Option<Error>,
+}
+
+#[derive(Debug)]
+struct Open {
+    exchange: Exchange,
+    kind: Kind,
+}
+
+/// Requests sent ahead of their responses; a client that goes on is not followed.
+const MAX_OPEN: usize = 1024;
+
+impl Observer {
+    /// An observer of a connection whose start was not seen.
+    pub fn mid_stream() -> Self {
+        let lost = || Direction {
+            out_of_step: true,
+            ..Direction::default()
+        };
+        Self {
+            request_side: lost(),
+            response_side: lost(),
+            ..Self::default()
+        }
+    }
+
+    /// When the connection stopped being HTTP/1 (101, or CONNECT), in nanoseconds; later bytes are ignored.
+    pub fn switched_at(&self) -> Option<u64> {
+        self.switched_at
+    }
+
+    /// The last thing of that side that was not HTTP/1.
+    pub fn error(&self, side: Side) -> Option<Error> {
+        match side {
+            Side::Client => self.request_side.error,
+            Side::Server => self.response_side.error,
+        }
+    }
+
+    /// How many requests have been seen whose exchange is not over.
+    pub fn outstanding(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Takes the next bytes of one direction.
+    pub fn read(&mut self, from: Side, bytes: &[u8], at: u64, mut visit: impl FnMut(Event<'_>)) {
+        match from {
+            _ if self.switched_at.is_some() => {}
+            Side::Client => self.read_requests(bytes, at, &mut visit),
+            Side::Server => self.read_responses(bytes, at, &mut visit),
+        }
+    }
+
+    /// Takes note of bytes that were not captured. Within a body of known length they are counted; elsewhere the
+    /// direction is out of step.
+    pub fn lose(&mut self, from: Side, len: u64, mut visit: impl FnMut(Event<'_>)) {
+        match from {
+            Side::Client if self.requests.skip(len) => {
+                if let Some(request) = self
+                    .open
+                    .back_mut()
+                    .and_then(|open| open.exchange.request.as_mut())
+                {
+                    request.body_len += len;
+                }
+            }
+            Side::Client => self.request_side.lose(None),
+            Side::Server if self.responses.skip(len) => {
+                if let Some(response) = self
+                    .open
+                    .front_mut()
+                    .and_then(|open| open.exchange.response.as_mut())
+                {
+                    response.body_len += len;
+                }
+            }
+            Side::Server => self.lose_responses(None, &mut visit),
+        }
+    }
+
+    /// Takes note that a direction ended. With the server's, every exchange is over.
+    pub fn end(&mut self, from: Side, at: u64, mut visit: impl FnMut(Event<'_>)) {
+        if from == Side::Client {
+            return;
+        }
+        let eof = self.responses.finish();
+        for (place, mut open) in std::mem::take(&mut self.open).into_iter().enumerate() {
+            let outcome = match &mut open.exchange.response {
+                Some(response) if eof == Eof::Complete || response.ended_at.is_some() => {
+                    response.ended_at = response.ended_at.or(Some(at));
+                    Outcome::Complete
+                }
+                Some(_) => Outcome::Cut,
+                None if self.response_side.out_of_step => Outcome::Unseen,
+                None if eof == Eof::InHead && place == 0 => Outcome::Cut,
+                None => Outcome::Unanswered,
+            };
+            visit(Event::Done(&open.exchange, outcome));
+        }
+    }
+
+    fn read_requests(&mut self, mut input: &[u8], at: u64, visit: &mut impl FnMut(Event<'_>)) {
+        if self.request_side.out_of_step {
+            if !starts_a_request(input) {
+                return;
+            }
+            self.requests = RequestParser::default();
+            self.request_side.out_of_step = false;
+        }
+        loop {
+            self.request_side.started_at.get_or_insert(at);
+            let step = match self.requests.parse(input) {
+                Ok(step) => step,
+                Err(error) => return self.request_side.lose(Some(error)),
+            };
+            input = &input[step.consumed..];
+            match step.event {
+                Some(RequestEvent::Head(_)) if self.open.len() >= MAX_OPEN => {
+                    return self.request_side.lose(None);
+                }
+                Some(RequestEvent::Head(head)) => {
+                    let pipelined = self.open.back().is_some_and(|open| {
+                        open.exchange
+                            .response
+                            .as_ref()
+                            .is_none_or(|r| r.ended_at.is_none())
+                    });
+                    let started_at = self.request_side.started_at.take().unwrap_or(at);
+                    let exchange = Exchange {
+                        request: Some(head.seen(started_at, at)),
+                        pipelined,
+                        ..Exchange::default()
+                    };
+                    self.responses.expect(head.kind());
+                    visit(Event::Opened(&exchange));
+                    self.open.push_back(Open {
+                        exchange,
+                        kind: head.kind(),
+                    });
+                }
+                Some(RequestEvent::Body(bytes)) => {
+                    self.request_side.started_at = None;
+                    if let Some(request) = self
+                        .open
+                        .back_mut()
+                        .and_then(|open| open.exchange.request.as_mut())
+                    {
+                        request.body_len += bytes.len() as u64;
+                    }
+                    visit(Event::Body {
+                        from: Side::Client,
+                        stream: None,
+                        bytes,
+                    });
+                }
+                Some(RequestEvent::Trailers(_)) => self.request_side.started_at = None,
+                Some(RequestEvent::End(_)) => {
+                    self.request_side.started_at = None;
+                    if let Some(request) = self
+                        .open
+                        .back_mut()
+                        .and_then(|open| open.exchange.request.as_mut())
+                    {
+                        request.ended_at = Some(at);
+                    }
+                    // The server may have answered in full before it had the whole request.
+                    if self.open.back().is_some_and(Open::is_over) {
+                        self.open
+                            .pop_back()
+                            .into_iter()
+                            .for_each(|open| visit(Event::Done(&open.exchange, Outcome::Complete)));
+                    }
+                }
+                None => {
+                    if self.requests.finish() != Eof::InHead {
+                        self.request_side.started_at = None;
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn read_responses(&mut self, mut input: &[u8], at: u64, visit: &mut impl FnMut(Event<'_>)) {
+        if self.response_side.out_of_step {
+            if !input.starts_with(b"HTTP/1.") {
+                return;
+            }
+            self.resume_responses(visit);
+        }
+        loop {
+            self.response_side.started_at.get_or_insert(at);
+            let step = match self.responses.parse(input) {
+                Ok(step) => step,
+                Err(error) => return self.lose_responses(Some(error), visit),
+            };
+            input = &input[step.consumed..];
+            match step.event {
+                Some(ResponseEvent::Interim(_)) => {
+                    let started_at = self.response_side.started_at.take();
+                    if let Some(open) = self.open.front_mut() {
+                        open.exchange.interims += 1;
+                        open.exchange.first_interim_at =
+                            open.exchange.first_interim_at.or(started_at);
+                    }
+                }
+                Some(ResponseEvent::Head(head)) => {
+                    let started_at = self.response_side.started_at.take().unwrap_or(at);
+                    let response = head.seen(started_at, at);
+                    match self.open.front_mut() {
+                        Some(open) if open.exchange.response.is_none() => {
+                            open.exchange.response = Some(response);
+                        }
+                        _ => {
+                            let exchange = Exchange {
+                                response: Some(response),
+                                ..Exchange::default()
+                            };
+                            self.open.push_front(Open {
+                                exchange,
+                                kind: Kind::Plain,
+                            });
+                        }
+                    }
+                }
+                Some(ResponseEvent::Body(bytes)) => {
+                    self.response_side.started_at = None;
+                    if let Some(response) = self
+                        .open
+                        .front_mut()
+                        .and_then(|open| open.exchange.response.as_mut())
+                    {
+                        response.body_len += bytes.len() as u64;
+                        response.first_body_at = response.first_body_at.or(Some(at));
+                    }
+                    visit(Event::Body {
+                        from: Side::Server,
+                        stream: None,
+                        bytes,
+                    });
+                }
+                Some(ResponseEvent::Trailers(_)) => self.response_side.started_at = None,
+                Some(ResponseEvent::End(after)) => {
+                    self.response_side.started_at = None;
+                    self.end_response(after, at, visit);
+                    if after == After::Tunnel {
+                        return;
+                    }
+                }
+                None => {
+                    if self.responses.finish() != Eof::InHead {
+                        self.response_side.started_at = None;
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn end_response(&mut self, after: After, at: u64, visit: &mut impl FnMut(Event<'_>)) {
+        if after == After::Tunnel {
+            self.switched_at = Some(at);
+        }
+        let Some(open) = self.open.front_mut() else {
+            return;
+        };
+        if let Some(response) = &mut open.exchange.response {
+            response.ended_at = Some(at);
+        }
+        if open.kind == Kind::Connect && after != After::Tunnel {
+            self.requests.resume();
+        }
+        if open.is_over() || after == After::Tunnel {
+            self.open
+                .pop_front()
+                .into_iter()
+                .for_each(|open| visit(Event::Done(&open.exchange, Outcome::Complete)));
+        }
+    }
+
+    /// The response under way cannot be followed any more.
+    fn lose_responses(&mut self, error: Option<Error>, visit: &mut impl FnMut(Event<'_>)) {
+        self.response_side.lose(error);
+        if self
+            .open
+            .front()
+            .is_some_and(|open| open.exchange.response.is_some())
+        {
+            self.open
+                .pop_front()
+                .into_iter()
+                .for_each(|open| visit(Event::Done(&open.exchange, Outcome::Unseen)));
+        }
+    }
+
+    /// A response starts after others were missed. It answers the last request: few clients pipeline, and which of
+    /// several it is cannot be told.
+    fn resume_responses(&mut self, visit: &mut impl FnMut(Event<'_>)) {
+        self.response_side.out_of_step = false;
+        self.responses = ResponseParser::default();
+        while self.open.len() > 1 {
+            self.open
+                .pop_front()
+                .into_iter()
+                .for_each(|open| visit(Event::Done(&open.exchange, Outcome::Unseen)));
+        }
+        if let Some(open) = self.open.front() {
+            self.responses.expect(open.kind);
+        }
+    }
+}
+
+impl Direction {
+    fn lose(&mut self, error: Option<Error>) {
+        self.out_of_step = true;
+        self.started_at = None;
+        self.error = error.or(self.error);
+    }
+}
+
+impl Open {
+    /// Response and request (where it was seen) have ended.
+    fn is_over(&self) -> bool {
+        let Exchange {
+            request, response, ..
+        } = &self.exchange;
+        response
+            .as_ref()
+            .is_some_and(|response| response.ended_at.is_some())
+            && request
+                .as_ref()
+                .is_none_or(|request| request.ended_at.is_some())
+    }
+}
+
+impl RequestHead<'_> {
+    fn seen(&self, started_at: u64, head_at: u64) -> Request {
+        Request {
+            method: self.method.to_vec(),
+            target: self.target.to_vec(),
+            authority: self.header("host").map(<[u8]>::to_vec),
+            version: Some(self.version),
+            started_at,
+            head_at,
+            ended_at: None,
+            head_len: self.as_bytes().len() as u64,
+            body_len: 0,
+            close: !self.persistent(),
+        }
+    }
+}
+
+impl ResponseHead<'_> {
+    fn seen(&self, started_at: u64, head_at: u64) -> Response {
+        Response {
+            status: self.status,
+            version: Some(self.version),
+            started_at,
+            head_at,
+            head_len: self.as_bytes().len() as u64,
+            announced_len: match self.framing {
+                Framing::Length(length) => Some(length),
+                _ => None,
+            },
+            keep_alive: self.keep_alive,
+            close: !self.persistent(),
+            solicited: self.solicited,
+            ..Response::default()
+        }
+    }
+}
+
+/// Whether bytes somewhere in a stream start a request: only the usual methods, since a body may start with any word.
+fn starts_a_request(bytes: &[u8]) -> bool {
+    const METHODS: [&[u8]; 9] = [
+        b"GET ",
+        b"HEAD ",
+        b"POST ",
+        b"PUT ",
+        b"DELETE ",
+        b"OPTIONS ",
+        b"PATCH ",
+        b"CONNECT ",
+        b"TRACE ",
+    ];
+    METHODS.iter().any(|method| bytes.starts_with(method))
+}

@@ -1,0 +1,108 @@
+//! Both directions of one connection, and how it opened and closed.
+
+use super::stream::{Limits, Stream};
+use super::{Run, Segment};
+use crate::Side;
+
+/// How an end said that it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum How {
+    /// FIN: in good order.
+    Fin,
+    /// RST: at once.
+    Rst,
+}
+
+/// The first sign that the connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Close {
+    /// Who gave it.
+    pub by: Side,
+    /// How.
+    pub how: How,
+    /// When, in nanoseconds.
+    pub at: u64,
+}
+
+/// One TCP connection.
+#[derive(Debug)]
+pub struct Flow {
+    client: Stream,
+    server: Stream,
+    established_at: Option<u64>,
+    close: Option<Close>,
+}
+
+impl Flow {
+    /// A connection of which nothing was seen yet.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            client: Stream::new(limits),
+            server: Stream::new(limits),
+            established_at: None,
+            close: None,
+        }
+    }
+
+    /// One direction.
+    pub fn stream(&self, side: Side) -> &Stream {
+        match side {
+            Side::Client => &self.client,
+            Side::Server => &self.server,
+        }
+    }
+
+    /// When the server's SYN reached the client's acknowledgement: the handshake is over; `None` where it was not seen.
+    pub fn established_at(&self) -> Option<u64> {
+        self.established_at
+    }
+
+    /// The first FIN or RST.
+    pub fn close(&self) -> Option<Close> {
+        self.close
+    }
+
+    /// Whether this segment opens another connection between the same addresses and ports: make a new flow for it.
+    pub fn is_reopened_by(&self, from: Side, segment: &Segment<'_>) -> bool {
+        let opens = from == Side::Client && segment.syn && segment.ack.is_none();
+        opens
+            && match self.client.syn_seq() {
+                Some(seq) => seq != segment.seq,
+                None => self.client.facts().segments + self.server.facts().segments > 0,
+            }
+    }
+
+    /// Takes a segment and hands on what is in order now, of either direction.
+    pub fn push(&mut self, from: Side, segment: &Segment<'_>, mut emit: impl FnMut(Side, Run<'_>)) {
+        let (this, other, to) = match from {
+            Side::Client => (&mut self.client, &mut self.server, Side::Server),
+            Side::Server => (&mut self.server, &mut self.client, Side::Client),
+        };
+        this.push(segment, |run| emit(from, run));
+        if let Some(ack) = segment.ack {
+            other.acknowledge(ack, segment.at, |run| emit(to, run));
+        }
+        let both_syns = this.facts().syn_at.is_some() && other.facts().syn_at.is_some();
+        if self.established_at.is_none()
+            && both_syns
+            && from == Side::Client
+            && segment.ack.is_some()
+        {
+            self.established_at = Some(segment.at);
+        }
+        if self.close.is_none() && (segment.fin || segment.rst) {
+            let how = if segment.rst { How::Rst } else { How::Fin };
+            self.close = Some(Close {
+                by: from,
+                how,
+                at: segment.at,
+            });
+        }
+    }
+
+    /// Hands on what still waits: nothing will come any more.
+    pub fn finish(&mut self, mut emit: impl FnMut(Side, Run<'_>)) {
+        self.client.finish(|run| emit(Side::Client, run));
+        self.server.finish(|run| emit(Side::Server, run));
+    }
+}

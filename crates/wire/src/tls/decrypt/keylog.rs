@@ -1,0 +1,149 @@
+//! Key log files in the NSS format (RFC 9850), as `SSLKEYLOGFILE` names them.
+//!
+//! Lines may come in any order, late, and for connections that are never seen. Nothing here is ever printed.
+
+use std::collections::HashMap;
+use std::fmt;
+
+/// The secrets of many connections, by client random.
+#[derive(Default)]
+pub struct KeyLog {
+    connections: HashMap<[u8; 32], Secrets>,
+}
+
+/// The secrets of one connection, as far as they were logged.
+#[derive(Default, Clone)]
+pub(super) struct Secrets {
+    /// The master secret of TLS 1.2.
+    pub(super) master: Option<Secret>,
+    pub(super) client_early: Option<Secret>,
+    pub(super) client_handshake: Option<Secret>,
+    pub(super) server_handshake: Option<Secret>,
+    pub(super) client_traffic: Option<Secret>,
+    pub(super) server_traffic: Option<Secret>,
+}
+
+/// A secret of at most 64 bytes.
+pub(super) type Secret = Vec<u8>;
+
+const MAX_SECRET: usize = 64;
+
+/// A line that is neither a secret, nor a comment, nor empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected a key log line: LABEL, 64 hex digits of client random, a secret in hex")]
+pub struct MalformedLine;
+
+impl KeyLog {
+    /// Takes one line. Labels that are not used here are skipped, as the format wants.
+    pub fn add_line(&mut self, line: &str) -> Result<(), MalformedLine> {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            return Ok(());
+        }
+        let mut words = line.split_ascii_whitespace();
+        let (Some(label), Some(random), Some(secret), None) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            return Err(MalformedLine);
+        };
+        let place: fn(&mut Secrets) -> &mut Option<Secret> = match label {
+            "CLIENT_RANDOM" => |secrets| &mut secrets.master,
+            "CLIENT_EARLY_TRAFFIC_SECRET" => |secrets| &mut secrets.client_early,
+            "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => |secrets| &mut secrets.client_handshake,
+            "SERVER_HANDSHAKE_TRAFFIC_SECRET" => |secrets| &mut secrets.server_handshake,
+            "CLIENT_TRAFFIC_SECRET_0" => |secrets| &mut secrets.client_traffic,
+            "SERVER_TRAFFIC_SECRET_0" => |secrets| &mut secrets.server_traffic,
+            _ => return Ok(()),
+        };
+        let random = unhex(random)
+            .and_then(|random| random.try_into().ok())
+            .ok_or(MalformedLine)?;
+        let secret = unhex(secret)
+            .filter(|secret| (1..=MAX_SECRET).contains(&secret.len()))
+            .ok_or(MalformedLine)?;
+        *place(self.connections.entry(random).or_default()) = Some(secret);
+        Ok(())
+    }
+
+    /// Takes every line of a text; tells how many were malformed.
+    pub fn add_text(&mut self, text: &str) -> usize {
+        text.lines()
+            .filter(|line| self.add_line(line).is_err())
+            .count()
+    }
+
+    /// For how many connections there are secrets.
+    pub fn len(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// There are no secrets at all.
+    pub fn is_empty(&self) -> bool {
+        self.connections.is_empty()
+    }
+
+    pub(super) fn find(&self, client_random: &[u8; 32]) -> Option<&Secrets> {
+        self.connections.get(client_random)
+    }
+}
+
+impl fmt::Debug for KeyLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyLog")
+            .field("connections", &self.connections.len())
+            .finish_non_exhaustive()
+    }
+}
+
+fn unhex(digits: &str) -> Option<Vec<u8>> {
+    let (pairs, odd) = digits.as_bytes().as_chunks::<2>();
+    let nibble = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+    let bytes = pairs
+        .iter()
+        .map(|&[high, low]| Some(nibble(high)? << 4 | nibble(low)?));
+    if odd.is_empty() {
+        bytes.collect()
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_known_labels_and_skips_others() {
+        let random = "ab".repeat(32);
+        let text = format!(
+            "# comment\n\nCLIENT_RANDOM {random} 0102\r\nSERVER_TRAFFIC_SECRET_0 {random} FF\nEXPORTER_SECRET {random} 00\n"
+        );
+        let mut log = KeyLog::default();
+        assert_eq!(log.add_text(&text), 0);
+        let secrets = log.find(&[0xab; 32]).unwrap();
+        assert_eq!(
+            (secrets.master.as_deref(), secrets.server_traffic.as_deref()),
+            (Some([1, 2].as_slice()), Some([255].as_slice()))
+        );
+        assert_eq!(log.len(), 1);
+    }
+
+    #[test]
+    fn counts_malformed_lines_and_goes_on() {
+        let random = "00".repeat(32);
+        let text = format!(
+            "nonsense\nCLIENT_RANDOM {random} 0\nCLIENT_RANDOM 00 00\nCLIENT_RANDOM {random} zz\nCLIENT_RANDOM {random} \nCLIENT_RANDOM {random} 00"
+        );
+        let mut log = KeyLog::default();
+        assert_eq!(log.add_text(&text), 5);
+        assert!(log.find(&[0; 32]).is_some());
+    }
+
+    #[test]
+    fn secrets_never_show_in_debug_output() {
+        let mut log = KeyLog::default();
+        log.add_line(&format!("CLIENT_RANDOM {} c0ffee", "00".repeat(32)))
+            .unwrap();
+        assert_eq!(format!("{log:?}"), "KeyLog { connections: 1, .. }");
+    }
+}

@@ -1,0 +1,85 @@
+//! Keys from secrets: the PRF of TLS 1.2 (RFC 5246 section 5) and HKDF-Expand-Label of TLS 1.3 (RFC 8446 section 7.1).
+
+use aws_lc_rs::hmac;
+
+use super::suite::{Bulk, Hash, Suite};
+
+/// The key material of one direction in TLS 1.2.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Block {
+    pub(super) mac: Vec<u8>,
+    pub(super) key: Vec<u8>,
+    pub(super) iv: Vec<u8>,
+}
+
+/// The key block of TLS 1.2 (RFC 5246 section 6.3): the client's part and the server's.
+pub(super) fn expand_master(
+    suite: Suite,
+    master: &[u8],
+    client_random: &[u8; 32],
+    server_random: &[u8; 32],
+) -> (Block, Block) {
+    let (mac, key, iv) = match suite.bulk {
+        Bulk::Gcm(key) => (0, key, 4),
+        Bulk::ChaCha20Poly1305 => (0, 32, 12),
+        Bulk::Cbc(key, mac) => (mac.len(), key, 0),
+    };
+    let seed = [b"key expansion", server_random.as_slice(), client_random].concat();
+    let material = prf(suite.hash, master, &seed, 2 * (mac + key + iv));
+    let mut rest = material.as_slice();
+    let mut take = |len: usize| {
+        let (taken, after) = rest.split_at(len);
+        rest = after;
+        taken.to_vec()
+    };
+    let (client_mac, server_mac) = (take(mac), take(mac));
+    let (client_key, server_key) = (take(key), take(key));
+    let (client_iv, server_iv) = (take(iv), take(iv));
+    (
+        Block {
+            mac: client_mac,
+            key: client_key,
+            iv: client_iv,
+        },
+        Block {
+            mac: server_mac,
+            key: server_key,
+            iv: server_iv,
+        },
+    )
+}
+
+/// P_hash over a seed that has its label in front.
+fn prf(hash: Hash, secret: &[u8], seed: &[u8], len: usize) -> Vec<u8> {
+    let key = hmac::Key::new(hash.hmac(), secret);
+    let mut out = Vec::new();
+    let mut a = hmac::sign(&key, seed);
+    while out.len() < len {
+        out.extend_from_slice(hmac::sign(&key, &[a.as_ref(), seed].concat()).as_ref());
+        a = hmac::sign(&key, a.as_ref());
+    }
+    out.truncate(len);
+    out
+}
+
+/// HKDF-Expand-Label with an empty context; `len` is at most 255.
+pub(super) fn expand_label(hash: Hash, secret: &[u8], label: &str, len: usize) -> Vec<u8> {
+    let label = format!("tls13 {label}");
+    let mut info = vec![0, len as u8, label.len() as u8];
+    info.extend_from_slice(label.as_bytes());
+    info.push(0);
+    let key = hmac::Key::new(hash.hmac(), secret);
+    let mut out = Vec::new();
+    let mut block = Vec::new();
+    for counter in 1u8.. {
+        block = hmac::sign(&key, &[&block, info.as_slice(), &[counter]].concat())
+            .as_ref()
+            .to_vec();
+        out.extend_from_slice(&block);
+        if out.len() >= len {
+            break;
+        }
+    }
+    out.truncate(len);
+    out
+}

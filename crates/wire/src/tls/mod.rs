@@ -1,0 +1,25 @@
+//! TLS as seen from outside: records, hellos, and what can be told of a handshake without keys.
+//!
+//! [`Watcher`] reads both directions of one connection and keeps [`Facts`]. It terminates nothing and verifies
+//! nothing: no certificate is judged here, and a lie in a hello is reported as it was told. Where the program logged
+//! its keys, [`decrypt`] reads on.
+
+pub mod decrypt;
+
+mod cursor;
+mod error;
+mod hello;
+mod messages;
+mod record;
+mod watcher;
+
+pub use error::Error;
+pub use hello::{ClientHello, ServerHello};
+pub use record::{ContentType, Record, RecordReader};
+pub use watcher::{Alert, Evidence, Facts, Finished, Mode, Traffic, Watcher};
+
+/// TLS 1.2 as it stands in a hello.
+pub const TLS12: u16 = 0x0303;
+
+/// TLS 1.3 as it stands in `supported_versions`.
+pub const TLS13: u16 = 0x0304;

@@ -1,0 +1,393 @@
+//! HTTP/2 overheard: scripts of our own, and real conversations of the `h2` crate.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
+use wire::Side::{self, Client, Server};
+use wire::exchange::{Event, Exchange};
+use wire::h2::hpack::{Encoder, Indexing};
+use wire::h2::writer::{
+    write_data, write_go_away, write_headers, write_ping, write_reset, write_settings,
+    write_settings_ack, write_window_update,
+};
+use wire::h2::{ErrorCode, Lost, Observer, PREFACE, Setting};
+
+use super::Log;
+
+/// The two ends of a scripted connection.
+#[derive(Default)]
+struct Script {
+    client: Encoder,
+    server: Encoder,
+}
+
+impl Script {
+    fn block(&mut self, from: Side, fields: &[(&str, &str)]) -> Vec<u8> {
+        let encoder = if from == Client {
+            &mut self.client
+        } else {
+            &mut self.server
+        };
+        let mut block = Vec::new();
+        encoder.begin(&mut block);
+        for (name, value) in fields {
+            encoder.encode(
+                name.as_bytes(),
+                value.as_bytes(),
+                Indexing::Incremental,
+                &mut block,
+            );
+        }
+        block
+    }
+
+    fn get(&mut self, stream: u32, path: &str) -> Vec<u8> {
+        let block = self.block(
+            Client,
+            &[
+                (":method", "GET"),
+                (":scheme", "https"),
+                (":path", path),
+                (":authority", "h"),
+            ],
+        );
+        frames(|out| write_headers(out, stream, &block, true, 16_384))
+    }
+
+    fn head(&mut self, stream: u32, status: &str, end: bool) -> Vec<u8> {
+        let block = self.block(Server, &[(":status", status), ("content-length", "5")]);
+        frames(|out| write_headers(out, stream, &block, end, 16_384))
+    }
+}
+
+fn frames(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut out);
+    out
+}
+
+fn opening() -> [(Side, Vec<u8>); 2] {
+    let client = frames(|out| {
+        out.extend_from_slice(PREFACE);
+        write_settings(out, &[(Setting::EnablePush, 0)]);
+    });
+    let server = frames(|out| {
+        write_settings(out, &[(Setting::MaxConcurrentStreams, 100)]);
+        write_settings_ack(out);
+    });
+    [(Client, client), (Server, server)]
+}
+
+fn overhear(observer: &mut Observer, pieces: &[(Side, Vec<u8>)], chunk: usize) -> Vec<String> {
+    let mut log = Log::default();
+    for (at, (from, bytes)) in pieces.iter().enumerate() {
+        for chunk in bytes.chunks(chunk) {
+            observer.read(*from, chunk, at as u64, |event| log.take(event));
+        }
+    }
+    observer.end(Client, |event| log.take(event));
+    observer.end(Server, |event| log.take(event));
+    log.0
+}
+
+#[test]
+fn streams_become_exchanges_with_the_gap_between_head_and_data() {
+    let mut script = Script::default();
+    let mut pieces = opening().to_vec();
+    pieces.push((Client, script.get(1, "/a")));
+    pieces.push((Server, script.head(1, "200", false)));
+    pieces.push((Server, frames(|out| write_data(out, 1, b"hel", false))));
+    pieces.push((Server, frames(|out| write_data(out, 1, b"lo", true))));
+    let mut observer = Observer::default();
+    let mut done = None;
+    for (at, (from, bytes)) in pieces.iter().enumerate() {
+        observer.read(*from, bytes, at as u64, |event| {
+            if let Event::Done(exchange, _) = event {
+                done = Some(exchange.clone());
+            }
+        });
+    }
+    let Some(Exchange {
+        stream: Some(1),
+        request: Some(request),
+        response: Some(response),
+        ..
+    }) = done
+    else {
+        panic!("not done")
+    };
+    assert_eq!(
+        (request.method.as_slice(), request.authority.as_deref()),
+        (b"GET".as_slice(), Some(b"h".as_slice()))
+    );
+    assert_eq!((request.head_at, request.ended_at), (2, Some(2)));
+    assert_eq!(
+        (response.head_at, response.first_body_at, response.ended_at),
+        (3, Some(4), Some(5))
+    );
+    assert_eq!(
+        (response.status, response.body_len, response.announced_len),
+        (200, 5, Some(5))
+    );
+    assert_eq!(
+        observer
+            .facts()
+            .server_settings
+            .unwrap()
+            .0
+            .max_concurrent_streams,
+        Some(100)
+    );
+    assert!(!observer.facts().client_settings.unwrap().0.enable_push);
+}
+
+#[test]
+fn resets_and_go_away_tell_what_may_be_sent_again() {
+    let mut script = Script::default();
+    let mut pieces = opening().to_vec();
+    for stream in [1, 3, 5, 7] {
+        pieces.push((Client, script.get(stream, "/")));
+    }
+    pieces.push((
+        Server,
+        frames(|out| write_reset(out, 1, ErrorCode::REFUSED_STREAM)),
+    ));
+    pieces.push((Client, frames(|out| write_reset(out, 3, ErrorCode::CANCEL))));
+    pieces.push((
+        Server,
+        frames(|out| write_go_away(out, 5, ErrorCode::NO_ERROR, b"")),
+    ));
+    let mut observer = Observer::default();
+    assert_eq!(
+        overhear(&mut observer, &pieces, usize::MAX),
+        [
+            "1: GET /+0 -> - Refused",
+            "3: GET /+0 -> - Reset { by: Client, code: CANCEL }",
+            "7: GET /+0 -> - Refused",
+            "5: GET /+0 -> - Unanswered",
+        ]
+    );
+    let go_away = observer.facts().go_away.unwrap();
+    assert_eq!(
+        (go_away.by, go_away.last_stream, go_away.at),
+        (Server, 5, 8)
+    );
+    assert_eq!(
+        (observer.facts().streams, observer.facts().peak_streams),
+        (4, 4)
+    );
+}
+
+#[test]
+fn interims_and_trailers_are_not_responses() {
+    let mut script = Script::default();
+    let mut pieces = opening().to_vec();
+    pieces.push((Client, script.get(1, "/")));
+    pieces.push((Server, script.head(1, "103", false)));
+    pieces.push((Server, script.head(1, "200", false)));
+    pieces.push((Server, frames(|out| write_data(out, 1, b"x", false))));
+    let trailers = script.block(Server, &[("grpc-status", "0")]);
+    pieces.push((
+        Server,
+        frames(|out| write_headers(out, 1, &trailers, true, 5)),
+    ));
+    assert_eq!(
+        overhear(&mut Observer::default(), &pieces, usize::MAX),
+        ["1: GET /+0 -> 200+1 interims 1 Complete"]
+    );
+}
+
+#[test]
+fn pings_are_timed_and_windows_counted() {
+    let mut pieces = opening().to_vec();
+    pieces.push((Client, frames(|out| write_ping(out, false, *b"question"))));
+    pieces.push((Client, frames(|out| write_window_update(out, 0, 1000))));
+    pieces.push((Server, frames(|out| write_ping(out, true, *b"question"))));
+    let mut observer = Observer::default();
+    overhear(&mut observer, &pieces, usize::MAX);
+    let facts = observer.facts();
+    assert_eq!(
+        (facts.pings, facts.ping_took, facts.window_updates),
+        (1, Some(2), 1)
+    );
+}
+
+#[test]
+fn a_connection_joined_late_tells_what_its_header_tables_disclose() {
+    let mut script = Script::default();
+    let _before = (script.get(1, "/secret"), script.head(1, "200", true));
+    let pieces = [
+        (Client, script.get(3, "/secret")),
+        (Server, script.head(3, "200", true)),
+        (Client, script.get(5, "/new")),
+        (Server, script.head(5, "404", true)),
+    ];
+    // `/secret` and the authority were inserted before; the static table still tells the method and the status
+    assert_eq!(
+        overhear(&mut Observer::mid_stream(), &pieces, usize::MAX),
+        [
+            "3: GET +0 -> 200+0 Complete",
+            "5: GET /new+0 -> 404+0 Complete"
+        ]
+    );
+}
+
+#[test]
+fn a_hole_ends_a_direction_and_says_so() {
+    let mut script = Script::default();
+    let mut observer = Observer::default();
+    let mut log = Log::default();
+    let [client, server] = opening();
+    for (from, bytes) in [client, server, (Client, script.get(1, "/"))] {
+        observer.read(from, &bytes, 0, |event| log.take(event));
+    }
+    observer.lose(Server);
+    observer.read(Server, &script.head(1, "200", true), 1, |event| {
+        log.take(event);
+    });
+    observer.end(Server, |event| log.take(event));
+    assert_eq!(log.0, ["1: GET /+0 -> - Unseen"]);
+    assert_eq!(observer.lost(Server), Some(Lost::Hole));
+}
+
+type Recorded = Arc<Mutex<Vec<(Side, Vec<u8>)>>>;
+
+/// Passes bytes on in both directions and writes them down.
+async fn relay(client: DuplexStream, server: DuplexStream, recorded: Recorded) {
+    let (client_in, client_out) = split(client);
+    let (server_in, server_out) = split(server);
+    let copy = |from: Side,
+                mut input: tokio::io::ReadHalf<DuplexStream>,
+                mut output: tokio::io::WriteHalf<DuplexStream>| {
+        let recorded = recorded.clone();
+        async move {
+            let mut buffer = vec![0; 4096];
+            while let Ok(len @ 1..) = input.read(&mut buffer).await {
+                recorded
+                    .lock()
+                    .unwrap()
+                    .push((from, buffer[..len].to_vec()));
+                if output.write_all(&buffer[..len]).await.is_err() {
+                    return;
+                }
+            }
+            let _ = output.shutdown().await;
+        }
+    };
+    tokio::join!(
+        copy(Client, client_in, server_out),
+        copy(Server, server_in, client_out)
+    );
+}
+
+/// Twenty POSTs at a time by the `h2` crate, each answered with twice its body.
+async fn converse(recorded: Recorded) {
+    let (client_io, client_far) = duplex(1 << 16);
+    let (server_io, server_far) = duplex(1 << 16);
+    let server = async {
+        let mut connection = h2::server::handshake(server_io).await.unwrap();
+        let mut tasks = tokio::task::JoinSet::new();
+        while let Some(accepted) = connection.accept().await {
+            let Ok((request, mut respond)) = accepted else {
+                break;
+            };
+            tasks.spawn(async move {
+                let mut body = request.into_body();
+                let mut len = 0;
+                while let Some(chunk) = body.data().await {
+                    let chunk = chunk.unwrap();
+                    len += chunk.len();
+                    body.flow_control().release_capacity(chunk.len()).unwrap();
+                }
+                let response = http::Response::builder()
+                    .status(201)
+                    .header("server", "test")
+                    .body(())
+                    .unwrap();
+                let mut send = respond.send_response(response, false).unwrap();
+                send.send_data(Bytes::from(vec![b'x'; 2 * len]), true)
+                    .unwrap();
+            });
+        }
+        while tasks.join_next().await.is_some() {}
+    };
+    let client = async {
+        let (send, connection) = h2::client::handshake(client_io).await.unwrap();
+        let driver = tokio::spawn(connection);
+        let mut tasks = tokio::task::JoinSet::new();
+        for n in 0..20usize {
+            let mut send = send.clone().ready().await.unwrap();
+            let request = http::Request::post(format!("https://test.example/item/{n}"))
+                .header("x-number", n)
+                .body(())
+                .unwrap();
+            let (response, mut body) = send.send_request(request, false).unwrap();
+            body.send_data(Bytes::from(vec![b'y'; n * 100]), true)
+                .unwrap();
+            tasks.spawn(async move {
+                let mut body = response.await.unwrap().into_body();
+                while let Some(chunk) = body.data().await {
+                    let len = chunk.unwrap().len();
+                    body.flow_control().release_capacity(len).unwrap();
+                }
+            });
+        }
+        while tasks.join_next().await.is_some() {}
+        drop(send);
+        driver.await.unwrap().unwrap();
+    };
+    tokio::join!(server, client, relay(client_far, server_far, recorded));
+}
+
+#[test]
+fn conversations_of_the_h2_crate_are_understood_at_any_split() {
+    let recorded = Recorded::default();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(converse(recorded.clone()));
+    let pieces = recorded.lock().unwrap().clone();
+    let mut expected: Vec<String> = (0..20)
+        .map(|n| {
+            format!(
+                "{}: POST /item/{n}+{} -> 201+{} Complete",
+                2 * n + 1,
+                n * 100,
+                n * 200
+            )
+        })
+        .collect();
+    expected.sort();
+    for chunk in [1, 10, usize::MAX] {
+        let mut observer = Observer::default();
+        let mut got = overhear(&mut observer, &pieces, chunk);
+        got.sort();
+        assert_eq!(got, expected, "in chunks of {chunk}");
+        assert_eq!((observer.lost(Client), observer.lost(Server)), (None, None));
+    }
+}
+
+proptest! {
+    #[test]
+    fn damage_never_makes_it_panic(damage in vec((any::<usize>(), any::<u8>()), 0..4), late in any::<bool>()) {
+        let mut script = Script::default();
+        let mut pieces = opening().to_vec();
+        for stream in [1, 3, 5] {
+            pieces.push((Client, script.get(stream, "/some/path")));
+            pieces.push((Server, script.head(stream, "200", false)));
+            pieces.push((Server, frames(|out| write_data(out, stream, b"hello", true))));
+        }
+        for &(at, byte) in &damage {
+            let count = pieces.len();
+            let bytes = &mut pieces[at % count].1;
+            let len = bytes.len();
+            bytes[at / 7 % len] = byte;
+        }
+        let mut observer = if late { Observer::mid_stream() } else { Observer::default() };
+        overhear(&mut observer, &pieces, 3);
+        prop_assert_eq!(observer.outstanding(), 0);
+    }
+}

@@ -1,0 +1,6 @@
+//! TLS: what passive readers make of real handshakes between rustls ends in memory, and of hostile bytes.
+
+mod decrypting;
+mod hostile;
+mod tape;
+mod watching;
