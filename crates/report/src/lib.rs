@@ -1,4 +1,7 @@
 //! Facts in, pages out. Never computes, only lays out; knows no producer.
 
 pub mod json;
+pub mod svg;
 pub mod terminal;
+
+mod number;

@@ -1,0 +1,90 @@
+//! What stands around the data: axes with ticks, and the legend.
+
+use super::canvas::{Anchor, Canvas, Rect, width_of};
+use super::scale::Scale;
+use super::{Label, Tone};
+
+/// Height of a line of text.
+pub(super) const LINE: f64 = 16.0;
+/// Height that an axis with tick labels below it takes.
+pub(super) const AXIS: f64 = 22.0;
+
+/// The rectangle that data is drawn in.
+#[derive(Clone, Copy)]
+pub(super) struct Frame {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+}
+
+impl Frame {
+    /// The horizontal axis below, with grid lines through the frame. Labels that would touch are left out.
+    pub(super) fn x_axis(&self, canvas: &mut Canvas, scale: &Scale, label: Label) {
+        let wanted = ((self.right - self.left) / 62.0).max(2.0) as usize;
+        canvas.line("axis", (self.left, self.bottom), (self.right, self.bottom));
+        let mut free = f64::NEG_INFINITY;
+        for tick in scale.ticks(wanted) {
+            let x = scale.place(tick);
+            canvas.line("grid", (x, self.top), (x, self.bottom));
+            let text = label(tick);
+            let half = width_of(&text) / 2.0;
+            let middle = x.clamp(half, canvas.width() - half);
+            if middle - half > free {
+                canvas.text("tick", (middle, self.bottom + 15.0), Anchor::Middle, &text);
+                free = middle + half + 4.0;
+            }
+        }
+    }
+
+    /// The vertical axis to the left, with grid lines through the frame.
+    pub(super) fn y_axis(&self, canvas: &mut Canvas, scale: &Scale, label: Label) {
+        let wanted = ((self.bottom - self.top) / 28.0).max(1.0) as usize;
+        for tick in scale.ticks(wanted) {
+            let y = scale.place(tick);
+            canvas.line("grid", (self.left, y), (self.right, y));
+            canvas.text(
+                "tick",
+                (self.left - 6.0, y + 4.0),
+                Anchor::End,
+                &label(tick),
+            );
+        }
+    }
+}
+
+/// Width that the labels of a vertical axis need, gap included.
+pub(super) fn y_axis_width(scale: &Scale, height: f64, label: Label) -> f64 {
+    let wanted = (height / 28.0).max(1.0) as usize;
+    scale
+        .ticks(wanted)
+        .into_iter()
+        .map(|tick| width_of(&label(tick)))
+        .fold(0.0, f64::max)
+        + 8.0
+}
+
+/// A legend in as many lines as it needs, from `top` down. Returns where it ends.
+pub(super) fn legend(canvas: &mut Canvas, top: f64, entries: &[(Tone, &str)]) -> f64 {
+    let (mut x, mut y) = (0.0, top);
+    for (tone, words) in entries {
+        let wide = 16.0 + width_of(words) + 12.0;
+        if x > 0.0 && x + wide - 12.0 > canvas.width() {
+            x = 0.0;
+            y += LINE + 2.0;
+        }
+        canvas.rect(
+            &format!("fill {}", tone.class()),
+            Rect {
+                x,
+                y: y + 2.0,
+                width: 10.0,
+                height: 10.0,
+            },
+            "",
+        );
+        canvas.text("label", (x + 15.0, y + 11.0), Anchor::Start, words);
+        x += wide;
+    }
+    y + LINE + 4.0
+}
