@@ -5,11 +5,13 @@ mod asked;
 mod baseline;
 mod compare;
 mod notes;
+mod pictures;
 mod variant;
 
 pub use baseline::{Baseline, Since};
 pub use compare::{Compared, compare};
 pub use notes::{Finding, Severity};
+pub use pictures::{LatencyPanel, Level, PerConnection, Pictures, Population, Sweep, SweepPoint};
 pub use variant::{
     Connections, FirstCall, Hump, Latency, OwnQueue, PhaseTime, Requests, RoundFigures,
     VariantFacts, Warmup,

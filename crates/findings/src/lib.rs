@@ -6,3 +6,4 @@
 pub mod bench;
 pub mod requirement;
 pub mod stats;
+pub mod timeline;

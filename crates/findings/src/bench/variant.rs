@@ -465,7 +465,7 @@ fn own_queue(group: &Group) -> Option<OwnQueue> {
     })
 }
 
-fn buckets_ms(histogram: &Histogram) -> Vec<(f64, f64, u64)> {
+pub(super) fn buckets_ms(histogram: &Histogram) -> Vec<(f64, f64, u64)> {
     histogram
         .buckets()
         .map(|(low, high, count)| {
