@@ -87,6 +87,13 @@ impl BenchFacts {
         }
     }
 
+    /// The comparison that the first verdict is about.
+    pub fn headline(&self) -> Option<&Compared> {
+        compare::by_weight(&self.variants, &self.comparisons)
+            .first()
+            .copied()
+    }
+
     /// Whether anything at all was answered, the preflight included.
     pub fn any_success(&self) -> bool {
         self.variants
