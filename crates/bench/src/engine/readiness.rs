@@ -3,6 +3,7 @@
 
 use super::channel::{Channel, Heard};
 use super::conversation::{Arrival, Ended, State};
+use super::gather::Gather;
 use super::slot::{Granted, Open, Phase, Slot};
 use super::{Assignment, Conversation, Done, Engine};
 use crate::machine;
@@ -94,12 +95,21 @@ impl Engine for Readiness {
             .unwrap_or_else(|| Events::with_capacity(1024));
         let blank = assignment.recipe.blank_exchange(assignment.round);
         let round = assignment.round;
+        let gather = assignment
+            .recipe
+            .gather
+            .then(|| {
+                let each = assignment.recipe.streams.max(1) as u64;
+                Gather::new(assignment.connections as u64 * each, self.clock.now())
+            })
+            .flatten();
         let mut turn = Round {
             engine: self,
             recipe: assignment.recipe,
             round,
             pace: assignment.pace,
             blank,
+            gather,
             slots: (0..assignment.connections).map(|_| Slot::new()).collect(),
             lingering: HashMap::new(),
             wakes: BinaryHeap::new(),
@@ -112,12 +122,19 @@ impl Engine for Readiness {
             exchanges: 0,
         };
         let result = turn.run(&mut events);
+        let gathered = turn.gather.as_ref().is_some_and(Gather::was_used);
         let span = turn.measured;
         let cpu = turn
             .cpu_from
             .and_then(|from| Some(machine::thread_cpu()?.saturating_sub(from)));
         self.events = Some(events);
         result?;
+        if gathered {
+            self.recorder.caveat(
+                "answers-gathered",
+                "with many exchanges in flight, answers were taken in batches: each waited in this client for up to an eighth of its latency, told as own queue and not in the latency; --coalesce off reads each at once",
+            );
+        }
         Ok(Done {
             tally: self.recorder.finish_round(),
             span,
@@ -133,6 +150,7 @@ struct Round<'a> {
     round: u32,
     pace: Box<dyn Pace>,
     blank: Exchange,
+    gather: Option<Gather>,
     slots: Vec<Slot>,
     /// Connections that are over and wait for the server's FIN, by token.
     lingering: HashMap<usize, (Box<Open>, Nanos)>,
@@ -155,7 +173,15 @@ impl Round<'_> {
         let mut swept = self.now();
         self.open_more();
         while self.done < self.slots.len() || !self.lingering.is_empty() {
-            let timeout = self.time_to_wait(swept);
+            let mut timeout = self.time_to_wait(swept);
+            if let Some(pause) = self
+                .gather
+                .as_mut()
+                .and_then(|gather| gather.pause(timeout))
+            {
+                std::thread::sleep(pause);
+                timeout -= pause;
+            }
             match self.engine.poll.poll(events, Some(timeout)) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -182,8 +208,11 @@ impl Round<'_> {
             }
             let gauge = &self.engine.gauge;
             gauge.exchanges.fetch_add(self.exchanges, Ordering::Relaxed);
-            self.exchanges = 0;
             let now = self.now();
+            if let Some(gather) = &mut self.gather {
+                gather.turn(self.exchanges, now);
+            }
+            self.exchanges = 0;
             self.wake_up(now);
             if now.since(swept) >= SWEEP {
                 swept = now;

@@ -45,6 +45,9 @@ pub(crate) struct Args {
     /// Engine threads
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: u32,
+    /// Take answers in batches where they come faster than a wake-up each is worth (auto: with several streams); less CPU, longer own queue
+    #[arg(long, value_name = "auto|on|off", default_value = "auto")]
+    coalesce: Coalesce,
     /// Seed of the order of the variants and of the samples [default: random, and told]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -154,7 +157,7 @@ pub(crate) struct Args {
     )]
     key: Option<PathBuf>,
     /// Use this address for a name, as curl does
-    #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = "Connection")]
+    #[arg(long, value_name = "HOST:PORT:ADDRESS,..", help_heading = "Connection")]
     resolve: Vec<String>,
     /// Connect elsewhere, as curl does
     #[arg(
@@ -229,6 +232,13 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Coalesce {
+    Auto,
     On,
     Off,
 }
@@ -449,6 +459,11 @@ fn config(args: Args, url: String, builtin: Option<&Builtin>) -> Result<Config, 
             (true, _) => Family::V4,
             (_, true) => Family::V6,
             _ => Family::Any,
+        },
+        coalesce: match args.coalesce {
+            Coalesce::Auto => bench::Coalesce::Streams,
+            Coalesce::On => bench::Coalesce::Always,
+            Coalesce::Off => bench::Coalesce::Never,
         },
         look_up_once: args.dns == Dns::Once,
         proxy: args.proxy,
