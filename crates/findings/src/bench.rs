@@ -11,8 +11,8 @@ pub use baseline::{Baseline, Since};
 pub use compare::{Compared, compare};
 pub use notes::{Finding, Severity};
 pub use variant::{
-    Connections, FirstCall, Hump, Latency, OwnQueue, PhaseTime, Requests, RoundFigures,
-    VariantFacts, Warmup,
+    BytesPerRequest, Connections, FirstCall, Hump, Latency, OwnQueue, PhaseTime, Requests,
+    RoundFigures, VariantFacts, Warmup,
 };
 
 use ledger::{Caveat, Exchange, Run, Sockets, Tally};

@@ -165,6 +165,12 @@ impl Page {
             column("own queue", 9, &|variant| {
                 percent(variant.own_queue_ms.as_ref().map(|queue| queue.share))
             }),
+            column("bytes/req", 10, &|variant| {
+                maybe_bytes(variant.bytes_per_request.map(|bytes| bytes.total()))
+            }),
+            column("of it heads", 11, &|variant| {
+                maybe_bytes(variant.bytes_per_request.map(|bytes| bytes.heads()))
+            }),
         ];
         self.line("");
         self.table(columns);
@@ -447,6 +453,11 @@ impl Page {
             );
         }
     }
+}
+
+/// Bytes as a whole number.
+fn maybe_bytes(bytes: Option<f64>) -> String {
+    bytes.map_or_else(|| "-".to_owned(), |bytes| count(bytes.round() as u64))
 }
 
 /// `1 round`, `2 rounds`.
