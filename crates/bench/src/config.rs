@@ -323,6 +323,7 @@ impl Config {
             tls,
             protocol: choice.http,
             stamps: plan_stamps,
+            local_address: matches!(self.keep, Keep::Ledger(_)),
         };
         Ok(Recipe {
             variant,

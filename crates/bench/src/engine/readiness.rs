@@ -194,11 +194,16 @@ impl Round<'_> {
                     continue;
                 }
                 let (index, generation) = parts_of(event.token());
-                let closed = event.is_read_closed();
                 match self.slots.get(index) {
                     Some(slot) if slot.generation == generation => match slot.phase {
-                        Phase::Dialing(..) => self.drive_dial(index),
+                        Phase::Dialing(..) => {
+                            let connected = event.is_writable()
+                                && !event.is_error()
+                                && !event.is_write_closed();
+                            self.drive_dial(index, connected);
+                        }
                         Phase::Open(_) => {
+                            let closed = Hint::of(event);
                             self.drive_open(index, closed, &bridge);
                         }
                         Phase::Vacant | Phase::Done => {}
@@ -348,10 +353,15 @@ impl Round<'_> {
         self.progress(index, progress);
     }
 
-    fn drive_dial(&mut self, index: usize) {
+    /// `connected`: the poll says that the transport stands.
+    fn drive_dial(&mut self, index: usize, connected: bool) {
         let Phase::Dialing(dial, _) = &mut self.slots[index].phase else {
             return;
         };
+        // elsewhere a socket may be writable before it is connected
+        if connected && cfg!(target_os = "linux") {
+            dial.tell_connected();
+        }
         let progress = dial.ready(self.engine.poll.registry(), &self.engine.clock);
         self.progress(index, progress);
     }
@@ -534,8 +544,8 @@ impl Round<'_> {
         self.count(seen);
     }
 
-    /// Reads what is there and goes on with the next exchange. `closed`: the peer closed its side.
-    fn drive_open(&mut self, index: usize, closed: bool, bridge: &StampBridge) {
+    /// Reads what is there and goes on with the next exchange.
+    fn drive_open(&mut self, index: usize, closed: Hint, bridge: &StampBridge) {
         let Phase::Open(open) = &mut self.slots[index].phase else {
             return;
         };
@@ -570,17 +580,18 @@ impl Round<'_> {
                         }
                     }
                     // a short read has emptied the socket, and what comes later is a new edge
-                    if count < engine.buffer.len() && !closed {
-                        break;
+                    match closed {
+                        Hint::Open if count < engine.buffer.len() => break,
+                        Hint::Fin if count < engine.buffer.len() => {
+                            open.end_by_fin(read, &mut tap);
+                            break;
+                        }
+                        Hint::Open | Hint::Fin | Hint::Unclear => {}
                     }
                 }
                 Ok(Heard::Nothing) => break,
                 Ok(Heard::End) => {
-                    open.ended = Some(Ended {
-                        by: Some(Side::Server),
-                        how: Some(Ending::Fin),
-                    });
-                    open.conversation.end(None, read, &mut tap);
+                    open.end_by_fin(read, &mut tap);
                     break;
                 }
                 Err(_) => {
@@ -729,6 +740,30 @@ impl Round<'_> {
             if let Some((open, _)) = self.lingering.remove(&token) {
                 open.close(now, &mut self.engine.recorder);
             }
+        }
+    }
+}
+
+/// What an event says of the peer's side of a connection.
+#[derive(Clone, Copy)]
+enum Hint {
+    /// Nothing of an end.
+    Open,
+    /// A FIN has come behind what is there to be read.
+    Fin,
+    /// An end, and only reading tells which.
+    Unclear,
+}
+
+impl Hint {
+    fn of(event: &mio::event::Event) -> Hint {
+        match event.is_read_closed() {
+            false => Hint::Open,
+            // EPOLLRDHUP alone; elsewhere an error is not told as surely
+            true if cfg!(target_os = "linux") && !event.is_error() && !event.is_write_closed() => {
+                Hint::Fin
+            }
+            true => Hint::Unclear,
         }
     }
 }
