@@ -4,5 +4,9 @@
 //! draws from a seed that the caller hands in.
 
 pub mod bench;
+pub mod figures;
+mod finding;
 pub mod requirement;
 pub mod stats;
+
+pub use finding::{Finding, Severity};

@@ -1,7 +1,7 @@
 //! A bench's figures as requirements ask for them: subjects are the variants, times in nanoseconds, shares of 1.
 
-use super::notes::Severity;
 use super::{BenchFacts, Latency, VariantFacts};
+use crate::finding::Severity;
 use crate::requirement::{Facts, Metric, NoData, Subject};
 
 const NANOS_PER_MS: f64 = 1e6;
