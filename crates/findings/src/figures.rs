@@ -25,6 +25,22 @@ impl Requests {
         self.failed.values().sum()
     }
 
+    /// Answers with a status (`503`) or of a class (`5xx`).
+    pub(crate) fn of_status(&self, wanted: &str) -> u64 {
+        let matches = |status: u16| {
+            let status = status.to_string();
+            match wanted.strip_suffix("xx") {
+                Some(class) => status.starts_with(class),
+                None => status == wanted,
+            }
+        };
+        self.status
+            .iter()
+            .filter(|(status, _)| matches(**status))
+            .map(|(_, count)| count)
+            .sum()
+    }
+
     pub(crate) fn add(&mut self, other: &Requests) {
         self.total += other.total;
         self.ok += other.ok;
@@ -81,6 +97,22 @@ pub struct Latency {
 }
 
 impl Latency {
+    /// A statistic by its name in requirements, in milliseconds, or how many exchanges it would have taken;
+    /// `None` for a name that is none.
+    pub(crate) fn statistic(&self, name: &str) -> Option<Result<f64, u64>> {
+        // ten beyond the quantile are needed
+        let (value, needed) = match name {
+            "mean" => (self.mean, 1),
+            "max" => (self.max, 1),
+            "p50" => (self.p50, 20),
+            "p90" => (self.p90, 100),
+            "p99" => (self.p99, 1_000),
+            "p999" => (self.p999, 10_000),
+            _ => return None,
+        };
+        Some(value.ok_or(needed))
+    }
+
     pub(crate) fn of(histogram: &Histogram) -> Latency {
         let ms = |nanos: f64| nanos / NANOS_PER_MS;
         let at = |q| histogram.supported_quantile(q).map(ms);

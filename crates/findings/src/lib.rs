@@ -6,7 +6,10 @@
 pub mod bench;
 pub mod figures;
 mod finding;
+pub mod observe;
+mod overlap;
 pub mod requirement;
+pub mod rules;
 pub mod stats;
 
 pub use finding::{Finding, Severity};
