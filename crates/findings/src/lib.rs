@@ -4,6 +4,13 @@
 //! draws from a seed that the caller hands in.
 
 pub mod bench;
+pub mod figures;
+mod finding;
+pub mod observe;
+mod overlap;
 pub mod requirement;
+pub mod rules;
 pub mod stats;
 pub mod timeline;
+
+pub use finding::{Finding, Severity};
