@@ -1,8 +1,11 @@
 //! Facts in, pages out. Never computes, only lays out; knows no producer.
 
 pub mod catalogue;
+pub mod html;
 pub mod json;
+pub mod page;
 pub mod svg;
 pub mod terminal;
 
+mod escape;
 mod number;

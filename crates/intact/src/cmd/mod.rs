@@ -6,5 +6,6 @@ pub(crate) mod report;
 pub(crate) mod serve;
 
 mod builtin;
+mod page;
 mod recording;
 mod requirements;

@@ -1,44 +1,77 @@
-//! `intact report`: the page of a stored ledger, whole or cut off by a kill.
+//! `intact report`: the pages of stored ledgers, whole or cut off by a kill.
 
+use super::page::{PageFile, page_file};
 use crate::console;
 use crate::exit::{self, Failed};
-use anyhow::anyhow;
-use findings::bench::BenchFacts;
+use anyhow::{Context, anyhow};
+use findings::bench::{BenchFacts, Pictures};
+use findings::timeline::Timeline;
 use ledger::store::Reader;
 use ledger::{Exchange, Row, Run, Sink, Tally};
+use report::page::BenchRun;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Prints the report of a stored ledger.
+/// Prints the report of stored ledgers.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   intact bench https://my.server/ --ledger before
   intact report before
+  intact report before after --report both.html
   intact report before --json | jq .comparisons")]
 pub(crate) struct Args {
-    /// Ledger folder
-    #[arg(value_name = "DIR")]
-    ledger: PathBuf,
-    /// Print JSON instead of the page
+    /// Ledger folders
+    #[arg(value_name = "DIR", required = true)]
+    ledgers: Vec<PathBuf>,
+    /// Print JSON instead of the page, one document for each ledger
     #[arg(long)]
     json: bool,
+    /// Write the report as one page that works anywhere (.html)
+    #[arg(long, value_name = "FILE", value_parser = page_file)]
+    report: Option<PageFile>,
 }
 
 /// Reads, works out, prints.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    let (run, facts) = load(&args.ledger)?;
-    let page = if args.json {
-        report::json::bench(&run, &facts).map_err(anyhow::Error::from)?
-    } else {
-        report::terminal::bench(&run, &facts, console::paper())
-    };
-    console::print(&page);
+    let stored = args
+        .ledgers
+        .iter()
+        .map(|folder| load(folder))
+        .collect::<Result<Vec<Stored>, Failed>>()?;
+    for one in &stored {
+        let page = if args.json {
+            report::json::bench(&one.run, &one.facts).context("--json")?
+        } else {
+            report::terminal::bench(&one.run, &one.facts, console::paper())
+        };
+        console::print(&page);
+    }
+    if let Some(file) = &args.report {
+        let runs: Vec<BenchRun<'_>> = stored
+            .iter()
+            .map(|one| BenchRun {
+                run: &one.run,
+                facts: &one.facts,
+                pictures: &one.pictures,
+            })
+            .collect();
+        file.write(&report::page::bench(&runs).context("--report")?)?;
+    }
     Ok(ExitCode::from(exit::FINE))
 }
 
-/// The facts of a stored bench.
-pub(crate) fn load(folder: &Path) -> Result<(Run, BenchFacts), Failed> {
+/// A stored bench.
+pub(crate) struct Stored {
+    /// Its head.
+    pub(crate) run: Run,
+    /// Its facts.
+    pub(crate) facts: BenchFacts,
+    pictures: Pictures,
+}
+
+/// Reads a stored bench.
+pub(crate) fn load(folder: &Path) -> Result<Stored, Failed> {
     let reader = Reader::open(folder).map_err(Failed::unreadable)?;
     if reader.run().producer != "bench" {
         let told = anyhow!(
@@ -52,10 +85,12 @@ pub(crate) fn load(folder: &Path) -> Result<(Run, BenchFacts), Failed> {
     let mut events = reader.events().map_err(Failed::unreadable)?;
     let mut first: BTreeMap<Option<u32>, Vec<Exchange>> = BTreeMap::new();
     let mut replayed = Tally::new();
+    let mut timeline = Timeline::of_variants();
     for row in events.by_ref() {
         if stored.is_none() {
             replayed.record(row.as_event());
         }
+        timeline.record(row.as_event());
         if let Row::Exchange(exchange) = row {
             let calls = first.entry(exchange.variant).or_default();
             if calls.len() < 100 {
@@ -66,6 +101,12 @@ pub(crate) fn load(folder: &Path) -> Result<(Run, BenchFacts), Failed> {
     let mut tally = stored.unwrap_or(replayed);
     tally.caveats.extend(events.caveats());
     let first: Vec<Exchange> = first.into_values().flatten().collect();
-    let facts = BenchFacts::new(reader.run(), &tally, &first);
-    Ok((reader.run().clone(), facts))
+    let run = reader.run().clone();
+    let facts = BenchFacts::new(&run, &tally, &first);
+    let pictures = Pictures::new(&run, &tally, &facts, &timeline);
+    Ok(Stored {
+        run,
+        facts,
+        pictures,
+    })
 }

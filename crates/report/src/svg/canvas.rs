@@ -1,6 +1,7 @@
 //! The sheet that shapes are put on, and the only place where SVG text is written.
 
 use super::{Svg, Tone};
+use crate::escape::markup;
 use std::fmt::{self, Write as _};
 
 /// Width of a letter of the 12-unit text, on the wide side: no font is measured here.
@@ -52,7 +53,7 @@ impl Canvas {
         let _ = write!(
             self.body,
             r#"<rect class="{}" x="{}" y="{}" width="{}" height="{}""#,
-            Escaped(class),
+            markup(class),
             Short(x),
             Short(y),
             Short(width.max(0.0)),
@@ -65,7 +66,7 @@ impl Canvas {
         let _ = write!(
             self.body,
             r#"<path class="{}" d="M{} {}L{} {}"/>"#,
-            Escaped(class),
+            markup(class),
             Short(from.0),
             Short(from.1),
             Short(to.0),
@@ -78,7 +79,7 @@ impl Canvas {
         if points.is_empty() {
             return;
         }
-        let _ = write!(self.body, r#"<path class="{}" d=""#, Escaped(class));
+        let _ = write!(self.body, r#"<path class="{}" d=""#, markup(class));
         for (nth, (x, y)) in points.iter().enumerate() {
             let verb = if nth == 0 { 'M' } else { 'L' };
             let _ = write!(self.body, "{verb}{} {}", Short(*x), Short(*y));
@@ -131,10 +132,10 @@ impl Canvas {
         let _ = write!(
             self.body,
             r#"<text class="{}" x="{}" y="{}"{anchor}>{}</text>"#,
-            Escaped(class),
+            markup(class),
             Short(at.0),
             Short(at.1),
-            Escaped(text)
+            markup(text)
         );
     }
 
@@ -142,7 +143,7 @@ impl Canvas {
         if tip.is_empty() {
             self.body.push_str("/>");
         } else {
-            let _ = write!(self.body, "><title>{}</title></{element}>", Escaped(tip));
+            let _ = write!(self.body, "><title>{}</title></{element}>", markup(tip));
         }
     }
 
@@ -151,8 +152,8 @@ impl Canvas {
         let (width, height) = (Short(self.width), Short(height));
         Svg(format!(
             r#"<svg class="picture" role="img" viewBox="0 0 {width} {height}" width="{width}" height="{height}"><title>{}</title><desc>{}</desc>{}</svg>"#,
-            Escaped(title),
-            Escaped(description),
+            markup(title),
+            markup(description),
             self.body
         ))
     }
@@ -182,26 +183,6 @@ impl fmt::Display for Short {
         // a place that is no number would make the whole path invalid
         let tenths = if tenths.is_finite() { tenths } else { 0.0 };
         write!(f, "{}", tenths + 0.0)
-    }
-}
-
-/// Text as XML takes it: markup escaped, control characters made visible.
-struct Escaped<'a>(&'a str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for letter in self.0.chars() {
-            match letter {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                '\'' => f.write_str("&#39;")?,
-                letter if letter.is_control() => write!(f, "{}", letter.escape_default())?,
-                letter => f.write_char(letter)?,
-            }
-        }
-        Ok(())
     }
 }
 
