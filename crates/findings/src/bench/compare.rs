@@ -350,7 +350,7 @@ fn tls_break_even(variants: &[VariantFacts]) -> Option<String> {
 }
 
 /// Milliseconds or microseconds, three digits.
-fn ms(value: f64) -> String {
+pub(super) fn ms(value: f64) -> String {
     match value.abs() {
         small if small < 0.9995 => format!("{:.0} µs", value * 1e3),
         small if small < 9.995 => format!("{value:.2} ms"),

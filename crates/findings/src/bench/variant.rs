@@ -1,5 +1,6 @@
 //! The figures of one variant.
 
+use super::compare::ms as told_ms;
 use crate::figures::{Connections, Latency, PhaseTime, Requests};
 use crate::stats::{Bin, Humps, PhaseSeries, explaining_phase, humps_of_bins, tiers};
 use ledger::{Cell, Exchange, Group, Histogram, Outcome, Phase, Tally, Variant};
@@ -456,12 +457,12 @@ fn two_tiers(calls: &[&Exchange]) -> Option<(String, [f64; 2])> {
     let means = [found.fast.mean, found.slow.mean];
     let told = |words: String| Some((words, means));
     let head = format!(
-        "{} of the first {} calls take {:.3} ms, {} take {:.3} ms",
+        "{} of the first {} calls take {}, {} take {}",
         found.fast.calls,
         times.len(),
-        found.fast.mean,
+        told_ms(found.fast.mean),
         found.slow.calls,
-        found.slow.mean
+        told_ms(found.slow.mean)
     );
     let slow_is_fresh = steady
         .iter()

@@ -313,7 +313,7 @@ pub(crate) struct Method {
     pub(crate) facts: Vec<(&'static str, String)>,
 }
 
-/// With a capital letter in front and a full stop at the end.
+/// With a capital letter in front, unless that is a name (`keepalive=on`), and a full stop at the end.
 pub(crate) fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let Some(first) = letters.next() else {
@@ -324,6 +324,10 @@ pub(crate) fn sentence(words: &str) -> String {
     } else {
         "."
     };
+    let is_name = |word: &str| word.contains(['=', '.', '_', ':', '/', '`']);
+    if words.split(' ').next().is_some_and(is_name) {
+        return format!("{words}{end}");
+    }
     format!("{}{}{end}", first.to_uppercase(), letters.as_str())
 }
 
@@ -347,6 +351,7 @@ mod tests {
     fn a_sentence_begins_and_ends_as_one() {
         assert_eq!(sentence("the server closes"), "The server closes.");
         assert_eq!(sentence("done."), "Done.");
+        assert_eq!(sentence("c=1 is fast"), "c=1 is fast.");
         assert_eq!(sentence(""), "");
     }
 }

@@ -75,17 +75,18 @@ impl Scale {
         match self.spread {
             Spread::Linear => self.linear_ticks(wanted),
             Spread::Logarithmic => {
-                // 1, 2, 5 of each power of ten; fewer when they would crowd; a narrow range falls back to even steps
-                for steps in [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]] {
+                // even steps leave the lower half of a logarithmic axis empty: only a narrow range takes them
+                if self.high < self.low * 3.0 {
+                    return self.linear_ticks(wanted);
+                }
+                // 1, 2, 5 of each power of ten; fewer when they would crowd
+                for steps in [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0], &[3.0], &[5.0]] {
                     let ticks = self.powers(steps, 1);
-                    if ticks.len() <= wanted && ticks.len() >= 3 {
+                    if ticks.len() <= wanted.max(2) && ticks.len() >= 2 {
                         return ticks;
                     }
                 }
                 let ones = self.powers(&[1.0], 1);
-                if ones.len() < 3 {
-                    return self.linear_ticks(wanted);
-                }
                 let every = ones.len().div_ceil(wanted.max(1)) as i32;
                 self.powers(&[1.0], every)
             }
@@ -137,6 +138,8 @@ mod tests {
         assert_eq!(scale.ticks(8), [0.5, 1.0, 2.0, 5.0, 10.0, 20.0]);
         let scale = Scale::new(Spread::Logarithmic, (1e-3, 1e5), (0.0, 300.0));
         assert!(scale.ticks(5).len() <= 5);
+        let scale = Scale::new(Spread::Logarithmic, (0.007, 0.47), (96.0, 0.0));
+        assert_eq!(scale.ticks(3), [0.01, 0.1]);
     }
 
     #[test]

@@ -16,11 +16,11 @@ const GROUPS: usize = 8;
 pub(super) fn all(one: &BenchRun<'_>) -> Vec<Figure> {
     [
         latency(one),
-        variants(one),
         phases(one),
-        first_calls(one),
+        variants(one),
         rounds(one),
         sweep(one),
+        first_calls(one),
         timeline(one),
     ]
     .into_iter()
