@@ -1,6 +1,6 @@
 //! Horizontal bars, each with its interval where there is one.
 
-use super::canvas::{Anchor, Canvas, Rect, fit, width_of};
+use super::canvas::{Anchor, Canvas, Rect, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE};
 use super::scale::Scale;
 use super::{Label, Picture, Svg, Tone};
@@ -52,7 +52,7 @@ impl Picture for Bars {
         for (nth, bar) in self.bars.iter().enumerate() {
             let top = nth as f64 * row;
             let room = width - width_of(&bar.words) - 14.0;
-            let name = fit(&bar.name, room);
+            let name = fit_bold(&bar.name, room);
             canvas.text("strong halo", (1.0, top + 12.0), Anchor::Start, &name);
             canvas.text(
                 "label halo",

@@ -174,6 +174,11 @@ pub(super) fn fit(text: &str, room: f64) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// The same for text in bold, which is wider.
+pub(super) fn fit_bold(text: &str, room: f64) -> String {
+    fit(text, room / 1.15)
+}
+
 /// A coordinate with a tenth of a unit: finer cannot be seen.
 struct Short(f64);
 

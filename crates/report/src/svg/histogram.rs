@@ -1,6 +1,6 @@
 //! Histograms: one panel per group over a common axis, two populations in each, on one scale, so that heights can be compared.
 
-use super::canvas::{Anchor, Canvas, Rect, fit, width_of};
+use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE};
 use super::scale::Scale;
 use super::{Label, Picture, Spread, Svg, Tone};
@@ -142,7 +142,7 @@ fn draw_heading(canvas: &mut Canvas, panel: &Panel, top: f64) -> f64 {
     let mut y = top;
     if !panel.name.is_empty() {
         y += LINE;
-        let name = fit(&panel.name, canvas.width());
+        let name = fit_bold(&panel.name, canvas.width());
         canvas.text("strong", (0.0, y - 4.0), Anchor::Start, &name);
     }
     let mut x = 0.0;

@@ -1,7 +1,7 @@
 //! Scatters: values in the order or at the time at which they happened. Above 5,000 points a grid of densities, so that a page stays
 //! small and a crowd stays readable.
 
-use super::canvas::{Anchor, Canvas, Rect, fit, width_of};
+use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE, y_axis_width};
 use super::scale::Scale;
 use super::{Label, Picture, Spread, Svg, Tone};
@@ -85,7 +85,7 @@ impl Picture for Scatter {
         let mut top = 0.0;
         for (nth, cloud) in self.clouds.iter().enumerate() {
             if !cloud.name.is_empty() {
-                let name = fit(&cloud.name, width);
+                let name = fit_bold(&cloud.name, width);
                 canvas.text("strong", (0.0, top + 12.0), Anchor::Start, &name);
                 top += LINE + 4.0;
             }

@@ -1,6 +1,6 @@
 //! Stacked bars: what a whole is made of, such as the phases of a request, cold above warm.
 
-use super::canvas::{Anchor, Canvas, Rect, fit, width_of};
+use super::canvas::{Anchor, Canvas, Rect, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE, legend};
 use super::scale::Scale;
 use super::{Label, Picture, Svg, Tone};
@@ -68,7 +68,7 @@ impl Picture for Stacks {
         for (nth, stack) in self.stacks.iter().enumerate() {
             let top = first + nth as f64 * row;
             let room = width - width_of(&stack.words) - 14.0;
-            let name = fit(&stack.name, room);
+            let name = fit_bold(&stack.name, room);
             canvas.text("strong halo", (1.0, top + 12.0), Anchor::Start, &name);
             canvas.text(
                 "label halo",

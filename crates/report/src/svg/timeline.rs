@@ -1,6 +1,6 @@
 //! Connections over time: each a bar from opening to end, its set-up, its exchanges as ticks, and who ended it.
 
-use super::canvas::{Anchor, Canvas, Rect, fit, width_of};
+use super::canvas::{Anchor, Canvas, Rect, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE};
 use super::scale::Scale;
 use super::{Label, Picture, Spread, Svg, Tone};
@@ -77,7 +77,7 @@ impl Picture for Timeline {
         frame.x_axis(&mut canvas, &scale, self.label);
         let mut top = first_top;
         for lane in &self.lanes {
-            let name = fit(&lane.name, width);
+            let name = fit_bold(&lane.name, width);
             canvas.text("strong halo", (0.0, top + 12.0), Anchor::Start, &name);
             for (nth, life) in lane.lives.iter().enumerate() {
                 let y = top + LINE + 4.0 + nth as f64 * PITCH;
