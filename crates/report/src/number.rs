@@ -14,6 +14,25 @@ pub(crate) fn time(ms: f64) -> String {
     }
 }
 
+/// Milliseconds on an axis: round values without the zeros that say nothing, and seconds from one second on.
+pub(crate) fn tick(ms: f64) -> String {
+    if ms >= 999.5 {
+        return format!("{} s", trimmed(&format!("{:.2}", ms / 1e3)));
+    }
+    match time(ms).split_once(' ') {
+        Some((number, unit)) => format!("{} {unit}", trimmed(number)),
+        None => "0".to_owned(),
+    }
+}
+
+fn trimmed(number: &str) -> &str {
+    if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        number
+    }
+}
+
 /// A time that may be absent.
 pub(crate) fn maybe_time(ms: Option<f64>) -> String {
     ms.map_or_else(|| "-".to_owned(), time)
@@ -65,6 +84,19 @@ mod tests {
             told,
             [
                 "0", "4.2 µs", "61 µs", "1.00 ms", "1.50 ms", "61.0 ms", "224 ms", "26.6 s"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_axis_has_no_idle_zeros() {
+        let told: Vec<String> = [0.0, 0.05, 2.0, 2.5, 50.0, 100.0, 1000.0, 1200.0, 30_000.0]
+            .map(tick)
+            .to_vec();
+        assert_eq!(
+            told,
+            [
+                "0", "50 µs", "2 ms", "2.5 ms", "50 ms", "100 ms", "1 s", "1.2 s", "30 s"
             ]
         );
     }

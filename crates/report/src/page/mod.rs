@@ -9,7 +9,7 @@ mod parts;
 mod timeline;
 
 pub use bench::{BenchRun, bench};
-pub(crate) use parts::{Chapter, Fact, Figure, FindingPart, Headline, Method, Standing, Table};
+pub(crate) use parts::{Chapter, Fact, Figure, FindingGroup, Headline, Method, Standing, Table};
 
 /// A report in one file.
 pub struct Page {

@@ -18,7 +18,7 @@ pub(crate) struct Chapter {
     /// The counts to know at a glance.
     pub(crate) facts: Vec<Fact>,
     /// What stands out.
-    pub(crate) findings: Vec<FindingPart>,
+    pub(crate) findings: Vec<FindingGroup>,
     /// Pictures.
     pub(crate) figures: Vec<Figure>,
     /// Tables.
@@ -260,6 +260,11 @@ impl Cell {
         Cell::value(ms, time)
     }
 
+    /// Whether it is read as words, which may take several lines.
+    pub(crate) fn is_words(&self) -> bool {
+        self.key.is_none() && self.words.contains(' ')
+    }
+
     /// A count.
     pub(crate) fn count(count: u64) -> Cell {
         Cell::value(Some(count as f64), |_| crate::number::count(count))
@@ -271,38 +276,70 @@ impl Cell {
     }
 }
 
-/// A finding as pages take it.
-pub(crate) struct FindingPart {
+/// Findings of one rule with one remedy.
+pub(crate) struct FindingGroup {
     pub(crate) severity: &'static str,
-    pub(crate) subject: String,
-    pub(crate) rule: String,
-    pub(crate) claim: String,
-    pub(crate) evidence: String,
-    pub(crate) cost: Option<String>,
+    pub(crate) rule: &'static str,
+    pub(crate) first: Case,
+    pub(crate) others: Vec<Case>,
     pub(crate) fix: String,
     pub(crate) risk: Option<String>,
 }
 
-impl FindingPart {
-    pub(crate) fn new(finding: &Finding) -> FindingPart {
-        FindingPart {
+/// What is the case with one subject.
+pub(crate) struct Case {
+    pub(crate) subject: String,
+    pub(crate) claim: String,
+    pub(crate) evidence: String,
+    pub(crate) cost: Option<String>,
+}
+
+impl FindingGroup {
+    /// Findings that share rule and remedy stand together, the worst first; else in the order in which they come.
+    pub(crate) fn all(findings: &[Finding]) -> Vec<FindingGroup> {
+        let mut sorted: Vec<&Finding> = findings.iter().collect();
+        sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        let mut groups: Vec<(&Finding, FindingGroup)> = Vec::new();
+        for finding in sorted {
+            let alike = groups.iter_mut().find(|(head, _)| {
+                let key = |one: &Finding| (one.severity, one.rule);
+                key(head) == key(finding) && head.fix == finding.fix && head.risk == finding.risk
+            });
+            match alike {
+                Some((_, group)) => group.others.push(Case::new(finding)),
+                None => groups.push((finding, FindingGroup::new(finding))),
+            }
+        }
+        groups.into_iter().map(|(_, group)| group).collect()
+    }
+
+    fn new(finding: &Finding) -> FindingGroup {
+        FindingGroup {
             severity: match finding.severity {
                 Severity::Info => "info",
                 Severity::Warning => "warning",
                 Severity::Error => "error",
             },
-            subject: finding.subject.clone(),
-            rule: finding.rule.to_owned(),
-            claim: sentence(&finding.claim),
-            evidence: sentence(&finding.evidence),
-            cost: finding.cost_ms.map(|cost| {
-                finding.cost_share.map_or_else(
-                    || time(cost),
-                    |share| format!("{} ({} of the time)", time(cost), percent(Some(share))),
-                )
-            }),
+            rule: finding.rule,
+            first: Case::new(finding),
+            others: Vec::new(),
             fix: sentence(&finding.fix),
             risk: finding.risk.as_deref().map(sentence),
+        }
+    }
+}
+
+impl Case {
+    fn new(finding: &Finding) -> Case {
+        let cost = finding.cost_ms.filter(|cost| *cost > 0.0);
+        Case {
+            subject: finding.subject.clone(),
+            claim: sentence(&finding.claim),
+            evidence: sentence(&finding.evidence),
+            cost: cost.map(|cost| match finding.cost_share {
+                Some(share) => format!("{} ({} of the time)", time(cost), percent(Some(share))),
+                None => time(cost),
+            }),
         }
     }
 }
@@ -324,7 +361,10 @@ pub(crate) fn sentence(words: &str) -> String {
     } else {
         "."
     };
-    let is_name = |word: &str| word.contains(['=', '.', '_', ':', '/', '`']);
+    let is_name = |word: &str| {
+        let word = word.trim_end_matches(['.', ':']);
+        word.contains(['=', '.', '_', ':', '/', '`'])
+    };
     if words.split(' ').next().is_some_and(is_name) {
         return format!("{words}{end}");
     }
@@ -345,6 +385,33 @@ mod tests {
         assert_eq!(table.heads.len(), 2);
         assert_eq!(table.rows[1][1].words, "2.00 ms");
         assert_eq!(table.rows[1][1].key, Some(2.0));
+    }
+
+    #[test]
+    fn findings_of_one_remedy_stand_together_and_the_worst_comes_first() {
+        let finding = |rule, severity, subject: &str| Finding {
+            rule,
+            severity,
+            subject: subject.to_owned(),
+            claim: "it is slow".to_owned(),
+            evidence: "it took long".to_owned(),
+            cost_ms: Some(0.0),
+            cost_share: None,
+            fix: "make it fast".to_owned(),
+            risk: None,
+        };
+        let groups = FindingGroup::all(&[
+            finding("slow", Severity::Warning, "a"),
+            finding("broken", Severity::Error, "a"),
+            finding("slow", Severity::Warning, "b"),
+        ]);
+        let told: Vec<(&str, usize)> = groups
+            .iter()
+            .map(|group| (group.rule, group.others.len()))
+            .collect();
+        assert_eq!(told, [("broken", 0), ("slow", 1)]);
+        assert_eq!(groups[1].others[0].subject, "b");
+        assert_eq!(groups[1].first.cost, None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Connections over time as a picture, of a bench and of what was observed.
 
-use crate::number::{count, time};
+use crate::number::{count, tick, time};
 use crate::svg::{self, Tone};
 use findings::timeline::{Lane, Life};
 use ledger::Side;
@@ -27,7 +27,7 @@ pub(super) fn picture(lanes: &[Lane]) -> svg::Timeline {
                     .collect(),
             })
             .collect(),
-        label: time,
+        label: tick,
     }
 }
 
@@ -45,6 +45,11 @@ fn life(life: &Life, end: f64) -> svg::Life {
         1 => ", carried 1 request".to_owned(),
         carried => format!(", carried {} requests", count(carried)),
     });
+    // requests that are not drawn must not look like idle time
+    let rest = life
+        .carried
+        .and_then(|carried| carried.checked_sub(life.exchanges.len() as u64))
+        .filter(|&rest| rest > 0);
     let (tone, how) = match (life.failed, life.ended_by) {
         (Some(kind), _) => (Some(Tone::Alarm), format!("dial failed: {kind}")),
         (None, Some(by)) => {
@@ -60,6 +65,7 @@ fn life(life: &Life, end: f64) -> svg::Life {
         from: life.from_ms,
         ready: life.ready_ms,
         to: match life.to_ms {
+            _ if rest.is_some() => last_moment(life),
             Some(to) => to,
             None if life.failed.is_some() => last_moment(life),
             None => end,
@@ -69,7 +75,10 @@ fn life(life: &Life, end: f64) -> svg::Life {
             .iter()
             .map(|&(from, to, ok)| svg::Tick { from, to, ok })
             .collect(),
-        end: tone.map(|tone| (tone, how.clone())),
+        rest: rest.map(|rest| format!("… {} more", count(rest))),
+        end: tone
+            .filter(|_| rest.is_none())
+            .map(|tone| (tone, how.clone())),
         words: format!("opened at {}{carried}, {how}", time(life.from_ms)),
     }
 }

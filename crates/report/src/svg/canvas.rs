@@ -111,16 +111,24 @@ impl Canvas {
                 );
                 self.end("path", tip);
             }
-            _ => {
-                let _ = write!(
-                    self.body,
-                    r#"<circle class="{style} {class}" cx="{}" cy="{}" r="2.8""#,
-                    Short(x),
-                    Short(y)
-                );
-                self.end("circle", tip);
-            }
+            _ => self.circle(&format!("{style} {class}"), at, tip),
         }
+    }
+
+    /// A dot, whatever it stands for.
+    pub(super) fn dot(&mut self, tone: Tone, at: (f64, f64), tip: &str) {
+        self.circle(&format!("dot {}", tone.class()), at, tip);
+    }
+
+    fn circle(&mut self, class: &str, (x, y): (f64, f64), tip: &str) {
+        let _ = write!(
+            self.body,
+            r#"<circle class="{}" cx="{}" cy="{}" r="2.8""#,
+            markup(class),
+            Short(x),
+            Short(y)
+        );
+        self.end("circle", tip);
     }
 
     pub(super) fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {

@@ -64,26 +64,47 @@ pub(super) fn y_axis_width(scale: &Scale, height: f64, label: Label) -> f64 {
         + 8.0
 }
 
+/// What a legend shows of a series.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sample {
+    /// Its colour.
+    Area,
+    /// A piece of its line, dashes included.
+    Line,
+}
+
 /// A legend in as many lines as it needs, from `top` down. Returns where it ends.
-pub(super) fn legend(canvas: &mut Canvas, top: f64, entries: &[(Tone, &str)]) -> f64 {
+pub(super) fn legend(
+    canvas: &mut Canvas,
+    top: f64,
+    entries: &[(Tone, &str)],
+    sample: Sample,
+) -> f64 {
+    let sample_width = match sample {
+        Sample::Area => 10.0,
+        Sample::Line => 24.0,
+    };
     let (mut x, mut y) = (0.0, top);
     for (tone, words) in entries {
-        let wide = 16.0 + width_of(words) + 12.0;
+        let wide = sample_width + 6.0 + width_of(words) + 12.0;
         if x > 0.0 && x + wide - 12.0 > canvas.width() {
             x = 0.0;
             y += LINE + 2.0;
         }
-        canvas.rect(
-            &format!("fill {}", tone.class()),
-            Rect {
+        if sample == Sample::Area {
+            let swatch = Rect {
                 x,
                 y: y + 2.0,
-                width: 10.0,
+                width: sample_width,
                 height: 10.0,
-            },
-            "",
-        );
-        canvas.text("label", (x + 15.0, y + 11.0), Anchor::Start, words);
+            };
+            canvas.rect(&format!("fill {}", tone.class()), swatch, "");
+        } else {
+            let ends = [(x, y + 7.0), (x + sample_width, y + 7.0)];
+            canvas.path(&format!("curve {}", tone.class()), &ends, false);
+        }
+        let words_at = (x + sample_width + 5.0, y + 11.0);
+        canvas.text("label", words_at, Anchor::Start, words);
         x += wide;
     }
     y + LINE + 4.0

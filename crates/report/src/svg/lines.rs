@@ -1,13 +1,15 @@
 //! Lines over time, rounds or concurrency, with intervals where there are some and marks where something changed.
 
 use super::canvas::{Anchor, Canvas, width_of};
-use super::frame::{AXIS, Frame, LINE, legend, y_axis_width};
+use super::frame::{AXIS, Frame, LINE, Sample, legend, y_axis_width};
 use super::scale::Scale;
 use super::{Label, Picture, Spread, Svg, Tone};
 
 const HEIGHT: f64 = 190.0;
 /// With more points than this a line goes without dots.
 const DOTS: usize = 60;
+/// Above this ratio of the values' ends the vertical axis is logarithmic.
+const WIDE: f64 = 40.0;
 
 /// A point on a line.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +42,7 @@ pub struct Mark {
     pub words: String,
 }
 
-/// Lines over common axes; values from zero.
+/// Lines over common axes; values from zero, unless they are too far apart for that.
 #[derive(Clone, Debug)]
 pub struct Lines {
     /// The lines.
@@ -77,14 +79,20 @@ impl Picture for Lines {
             .map(|line| (line.tone, line.name.as_str()))
             .collect();
         // room for the words of marks, which stand above the lines
-        let top = legend(&mut canvas, 0.0, &entries)
+        let top = legend(&mut canvas, 0.0, &entries, Sample::Line)
             + if self.marks.is_empty() {
                 4.0
             } else {
                 LINE * self.marks.len().min(3) as f64
             };
         let places = (top + HEIGHT, top);
-        let y_scale = Scale::from_zero(highest * 1.02, places, (HEIGHT / 28.0) as usize);
+        let lowest = points().map(|point| point.y).fold(highest, f64::min);
+        let y_scale = if lowest > 0.0 && highest > lowest * WIDE {
+            let ends = (lowest / 1.3, highest * 1.3);
+            Scale::new(Spread::Logarithmic, ends, places)
+        } else {
+            Scale::from_zero(highest * 1.02, places, (HEIGHT / 28.0) as usize)
+        };
         let frame = Frame {
             left: y_axis_width(&y_scale, HEIGHT, self.y_label),
             right: width - 1.0,
@@ -129,14 +137,8 @@ fn draw_line(canvas: &mut Canvas, line: &Line, x_scale: &Scale, y_scale: &Scale,
     if line.points.len() <= DOTS {
         for (point, place) in line.points.iter().zip(places) {
             let tip = format!("{}: {}", line.name, label(point.y));
-            // a dot whatever the tone: shapes are told apart by the line here
-            let class = line.tone;
-            let class = if class == Tone::Fresh {
-                Tone::Series(0)
-            } else {
-                class
-            };
-            canvas.mark(class, false, place, &tip);
+            // shapes are told apart by their lines here
+            canvas.dot(line.tone, place, &tip);
         }
     }
 }

@@ -87,7 +87,7 @@ impl Picture for Scatter {
             if !cloud.name.is_empty() {
                 let name = fit_bold(&cloud.name, width);
                 canvas.text("strong", (0.0, top + 12.0), Anchor::Start, &name);
-                top += LINE + 4.0;
+                top += LINE + 8.0;
             }
             let frame = Frame {
                 left,

@@ -1,7 +1,7 @@
 //! Stacked bars: what a whole is made of, such as the phases of a request, cold above warm.
 
 use super::canvas::{Anchor, Canvas, Rect, fit_bold, width_of};
-use super::frame::{AXIS, Frame, LINE, legend};
+use super::frame::{AXIS, Frame, LINE, Sample, legend};
 use super::scale::Scale;
 use super::{Label, Picture, Svg, Tone};
 
@@ -56,7 +56,7 @@ impl Picture for Stacks {
         }
         // in the order in which they happen, whichever bar has them
         entries.sort_by_key(|(tone, _)| tone.class());
-        let first = legend(&mut canvas, 0.0, &entries) + 4.0;
+        let first = legend(&mut canvas, 0.0, &entries, Sample::Area) + 4.0;
         let row = LINE + THICK + 10.0;
         let frame = Frame {
             left: 1.0,

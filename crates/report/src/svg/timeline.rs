@@ -32,6 +32,8 @@ pub struct Life {
     pub to: f64,
     /// Its exchanges.
     pub ticks: Vec<Tick>,
+    /// What goes on after its end and is not drawn, in words.
+    pub rest: Option<String>,
     /// How it ended: colour and words; nothing while it was open.
     pub end: Option<(Tone, String)>,
     /// What it is, for the tip.
@@ -118,6 +120,11 @@ fn draw_life(canvas: &mut Canvas, life: &Life, scale: &Scale, y: f64) {
         // neighbours stay apart: a little is taken off each end
         let wide = (to - from - 0.6).max(0.8);
         canvas.rect(class, rect(from, y, wide, TALL), "");
+    }
+    if let Some(words) = &life.rest {
+        let wide = width_of(words) + 6.0;
+        let x = (to + 4.0).min(canvas.width() - wide);
+        canvas.text("note halo", (x, y + TALL - 0.5), Anchor::Start, words);
     }
     if let Some((tone, words)) = &life.end {
         let class = format!("fill {}", tone.class());

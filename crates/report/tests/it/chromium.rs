@@ -59,14 +59,14 @@ impl Chromium {
             complaints: Vec::new(),
             _profile: profile,
         };
-        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));
+        let target = browser.call("Target.createTarget", &json!({"url": "about:blank"}));
         let attached = browser.call(
             "Target.attachToTarget",
-            json!({"targetId": target["targetId"], "flatten": true}),
+            &json!({"targetId": target["targetId"], "flatten": true}),
         );
         browser.session = attached["sessionId"].as_str().map(str::to_owned);
         for domain in ["Page", "Runtime", "Log", "Network"] {
-            browser.call(&format!("{domain}.enable"), json!({}));
+            browser.call(&format!("{domain}.enable"), &json!({}));
         }
         Some(browser)
     }
@@ -75,14 +75,14 @@ impl Chromium {
     pub(crate) fn open(&mut self, page: &Path, width: u32, scheme: &str) {
         self.call(
             "Emulation.setDeviceMetricsOverride",
-            json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}),
+            &json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}),
         );
         self.call(
             "Emulation.setEmulatedMedia",
-            json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]}),
+            &json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]}),
         );
         let url = format!("file://{}", page.display());
-        self.call("Page.navigate", json!({ "url": url }));
+        self.call("Page.navigate", &json!({ "url": url }));
         loop {
             let message = self.message();
             if message["method"] == "Page.loadEventFired" {
@@ -95,7 +95,7 @@ impl Chromium {
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let answer = self.call(
             "Runtime.evaluate",
-            json!({"expression": expression, "returnByValue": true}),
+            &json!({"expression": expression, "returnByValue": true}),
         );
         assert!(
             answer.get("exceptionDetails").is_none(),
@@ -111,7 +111,7 @@ impl Chromium {
             let code = if key == "Enter" { 13 } else { 9 };
             self.call(
                 "Input.dispatchKeyEvent",
-                json!({"type": kind, "key": key, "code": key, "text": text, "windowsVirtualKeyCode": code}),
+                &json!({"type": kind, "key": key, "code": key, "text": text, "windowsVirtualKeyCode": code}),
             );
         }
     }
@@ -125,20 +125,20 @@ impl Chromium {
         for kind in ["mousePressed", "mouseReleased"] {
             self.call(
                 "Input.dispatchMouseEvent",
-                json!({"type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1}),
+                &json!({"type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1}),
             );
         }
     }
 
     /// The whole page as PNG, for a person to look at.
     pub(crate) fn picture(&mut self, file: &Path) {
-        let size = self.call("Page.getLayoutMetrics", json!({}));
+        let size = self.call("Page.getLayoutMetrics", &json!({}));
         let size = &size["cssContentSize"];
         let clip =
-            json!({"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1});
+            &json!({"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1});
         let shot = self.call(
             "Page.captureScreenshot",
-            json!({"captureBeyondViewport": true, "clip": clip}),
+            &json!({"captureBeyondViewport": true, "clip": clip}),
         );
         use base64::Engine;
         let data = base64::engine::general_purpose::STANDARD
@@ -147,7 +147,7 @@ impl Chromium {
         std::fs::write(file, data).unwrap();
     }
 
-    fn call(&mut self, method: &str, params: Value) -> Value {
+    fn call(&mut self, method: &str, params: &Value) -> Value {
         self.next += 1;
         let mut message = json!({"id": self.next, "method": method, "params": params});
         if let Some(session) = &self.session {

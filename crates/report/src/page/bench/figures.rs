@@ -2,7 +2,7 @@
 
 use super::BenchRun;
 use super::tables::{field, words_of};
-use crate::number::{count, time};
+use crate::number::{count, tick, time};
 use crate::page::Figure;
 use crate::page::download::Download;
 use crate::svg::{self, Tone};
@@ -93,7 +93,7 @@ fn latency(one: &BenchRun<'_>) -> Option<Figure> {
             })
             .collect(),
         band: None,
-        label: time,
+        label: tick,
     };
     let mut notes = vec![
         "Latency of complete requests, set-up included; a hump to the left is faster. Heights within a panel are on one scale."
@@ -166,7 +166,7 @@ fn variants(one: &BenchRun<'_>) -> Option<Figure> {
     }
     let picture = svg::Bars {
         bars: bars.into_iter().take(shown).collect(),
-        label: time,
+        label: tick,
     };
     Some(Figure::new(
         "means",
@@ -232,7 +232,7 @@ fn phases(one: &BenchRun<'_>) -> Option<Figure> {
     );
     let picture = svg::Stacks {
         stacks,
-        label: time,
+        label: tick,
     };
     Some(
         Figure::new(
@@ -308,14 +308,14 @@ fn first_calls(one: &BenchRun<'_>) -> Option<Figure> {
     let picture = svg::Scatter {
         clouds,
         x_label: |nth| format!("{nth:.0}"),
-        y_label: time,
+        y_label: tick,
     };
-    Some(Figure::new(
-        "first-calls",
-        "The first calls",
-        picture,
-        notes,
-    ))
+    let figure = Figure::new("first-calls", "The first calls", picture, notes);
+    Some(if variants.len() > 1 {
+        figure.across()
+    } else {
+        figure
+    })
 }
 
 fn rounds(one: &BenchRun<'_>) -> Option<Figure> {
@@ -377,7 +377,7 @@ fn rounds(one: &BenchRun<'_>) -> Option<Figure> {
         marks,
         x_spread: svg::Spread::Linear,
         x_label: |round| format!("{round:.0}"),
-        y_label: time,
+        y_label: tick,
     };
     Some(Figure::new(
         "rounds",
@@ -449,7 +449,7 @@ fn sweep(one: &BenchRun<'_>) -> Option<Figure> {
         marks: Vec::new(),
         x_spread: svg::Spread::Logarithmic,
         x_label: |c| format!("{c:.0}"),
-        y_label: |seconds| time(seconds * 1e3),
+        y_label: |seconds| tick(seconds * 1e3),
     };
     Some(Figure::new("sweep", "Total time by concurrency", picture, notes).with_file(file))
 }

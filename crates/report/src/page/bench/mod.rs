@@ -6,7 +6,7 @@ mod tables;
 
 use super::download::Download;
 use super::parts::sentence;
-use super::{Chapter, Fact, FindingPart, Headline, Page, Standing};
+use super::{Chapter, Fact, FindingGroup, Headline, Page, Standing};
 use crate::json;
 use crate::number::{count, percent, time};
 use findings::bench::{BenchFacts, Compared, Pictures};
@@ -76,7 +76,7 @@ fn chapter(one: &BenchRun<'_>, place: Option<usize>) -> serde_json::Result<Chapt
         headline: headline(facts, words),
         further,
         facts: sums(facts),
-        findings: facts.findings.iter().map(FindingPart::new).collect(),
+        findings: FindingGroup::all(&facts.findings),
         figures: figures::all(one),
         tables: tables::all(one),
         caveats: facts
