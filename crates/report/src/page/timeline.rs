@@ -18,7 +18,7 @@ pub(super) fn picture(lanes: &[Lane]) -> svg::Timeline {
             .map(|lane| svg::Lane {
                 name: match lane.more {
                     0 => lane.name.clone(),
-                    more => format!("{} (and {} more connections)", lane.name, count(more)),
+                    more => format!("{} (+{})", lane.name, count(more)),
                 },
                 lives: lane
                     .connections

@@ -1,7 +1,7 @@
 //! Horizontal bars, each with its interval where there is one.
 
-use super::canvas::{Anchor, Canvas, Rect, fit_bold, width_of};
-use super::frame::{AXIS, Frame, LINE};
+use super::canvas::{Canvas, Rect};
+use super::frame::{AXIS, Frame, LINE, heading, share_a_line};
 use super::scale::Scale;
 use super::{Label, Picture, Svg, Tone};
 
@@ -41,7 +41,13 @@ impl Picture for Bars {
             .map(|bar| bar.interval.map_or(bar.value, |ends| ends.1.max(bar.value)))
             .fold(0.0, f64::max);
         let scale = Scale::from_zero(longest, (1.0, width - 8.0), 5);
-        let row = LINE + THICK + 10.0;
+        let rows = || {
+            let bars = self.bars.iter();
+            bars.map(|bar| (bar.name.as_str(), bar.words.as_str()))
+        };
+        let one_line = share_a_line(width, rows());
+        let lines = if one_line { 1.0 } else { 2.0 };
+        let row = lines * LINE + THICK + 10.0;
         let frame = Frame {
             left: 1.0,
             right: width - 8.0,
@@ -51,26 +57,18 @@ impl Picture for Bars {
         frame.x_axis(&mut canvas, &scale, self.label);
         for (nth, bar) in self.bars.iter().enumerate() {
             let top = nth as f64 * row;
-            let room = width - width_of(&bar.words) - 14.0;
-            let name = fit_bold(&bar.name, room);
-            canvas.text("strong halo", (1.0, top + 12.0), Anchor::Start, &name);
-            canvas.text(
-                "label halo",
-                (width - 1.0, top + 12.0),
-                Anchor::End,
-                &bar.words,
-            );
+            let first = heading(&mut canvas, top, (&bar.name, &bar.words), one_line);
             let end = scale.place(bar.value);
             let rect = Rect {
                 x: 1.0,
-                y: top + LINE + 2.0,
+                y: first,
                 width: end - 1.0,
                 height: THICK,
             };
             let tip = format!("{}: {}", bar.name, bar.words);
             canvas.rect(&format!("fill {}", bar.tone.class()), rect, &tip);
             if let Some((low, high)) = bar.interval {
-                let y = top + LINE + 2.0 + THICK / 2.0;
+                let y = first + THICK / 2.0;
                 let (low, high) = (scale.place(low), scale.place(high));
                 canvas.line("whisker", (low, y), (high, y));
                 for x in [low, high] {

@@ -6,6 +6,8 @@ use std::fmt::{self, Write as _};
 
 /// Width of a letter of the 12-unit text, on the wide side: no font is measured here.
 const LETTER: f64 = 6.7;
+/// How much wider bold letters are.
+const BOLD: f64 = 1.15;
 
 /// Which end of a text its place names.
 #[derive(Clone, Copy)]
@@ -172,6 +174,11 @@ pub(super) fn width_of(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }
 
+/// How wide a text in bold is.
+pub(super) fn width_of_bold(text: &str) -> f64 {
+    width_of(text) * BOLD
+}
+
 /// The text cut to `room` units, with an ellipsis where something is missing.
 pub(super) fn fit(text: &str, room: f64) -> String {
     let letters = (room / LETTER).max(1.0) as usize;
@@ -182,9 +189,9 @@ pub(super) fn fit(text: &str, room: f64) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// The same for text in bold, which is wider.
+/// The same for text in bold.
 pub(super) fn fit_bold(text: &str, room: f64) -> String {
-    fit(text, room / 1.15)
+    fit(text, room / BOLD)
 }
 
 /// A coordinate with a tenth of a unit: finer cannot be seen.

@@ -1,6 +1,6 @@
 //! What stands around the data: axes with ticks, and the legend.
 
-use super::canvas::{Anchor, Canvas, Rect, width_of};
+use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of, width_of_bold};
 use super::scale::Scale;
 use super::{Label, Tone};
 
@@ -62,6 +62,34 @@ pub(super) fn y_axis_width(scale: &Scale, height: f64, label: Label) -> f64 {
         .map(|tick| width_of(&label(tick)))
         .fold(0.0, f64::max)
         + 8.0
+}
+
+/// Whether all names fit on one line with their words, or the words need one of their own.
+pub(super) fn share_a_line<'a>(
+    width: f64,
+    mut rows: impl Iterator<Item = (&'a str, &'a str)>,
+) -> bool {
+    rows.all(|(name, words)| width_of_bold(name) + 14.0 + width_of(words) <= width)
+}
+
+/// The heading of a bar: its name, and its words to the right or below. Returns where the bar may begin.
+pub(super) fn heading(
+    canvas: &mut Canvas,
+    top: f64,
+    (name, words): (&str, &str),
+    one_line: bool,
+) -> f64 {
+    let width = canvas.width();
+    let name = fit_bold(name, width - 1.0);
+    canvas.text("strong halo", (1.0, top + 12.0), Anchor::Start, &name);
+    if one_line {
+        canvas.text("label halo", (width - 1.0, top + 12.0), Anchor::End, words);
+        return top + LINE + 2.0;
+    }
+    let words = fit(words, width - 1.0);
+    let at = (1.0, top + 12.0 + LINE);
+    canvas.text("label halo", at, Anchor::Start, &words);
+    top + 2.0 * LINE + 2.0
 }
 
 /// What a legend shows of a series.

@@ -108,8 +108,13 @@ impl Picture for Lines {
             let x = x_scale.place(mark.x);
             let y = frame.top - 4.0 - LINE * (nth % 3) as f64;
             canvas.line("change", (x, y), (x, frame.bottom));
-            let left = (x + 4.0).min(width - width_of(&mark.words)).max(0.0);
-            canvas.text("note alarm-text", (left, y), Anchor::Start, &mark.words);
+            // to the left of its line where there is no room to the right
+            let (beside, anchor) = if x + 4.0 + width_of(&mark.words) <= width {
+                (x + 4.0, Anchor::Start)
+            } else {
+                (x - 4.0, Anchor::End)
+            };
+            canvas.text("note alarm-text", (beside, y), anchor, &mark.words);
         }
         for line in &self.lines {
             draw_line(&mut canvas, line, &x_scale, &y_scale, self.y_label);

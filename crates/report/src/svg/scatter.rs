@@ -112,7 +112,11 @@ impl Picture for Scatter {
                 canvas.line("level", (frame.left, y), (frame.right, y));
                 let words = fit(words, frame.right - frame.left);
                 let x = (frame.right - width_of(&words)).max(frame.left);
-                let room_above = y - 14.0 > frame.top;
+                let taken = |other: &(f64, String)| {
+                    let distance = y - scale.place(other.0);
+                    distance > 0.0 && distance < 26.0
+                };
+                let room_above = y - 14.0 > frame.top && !cloud.levels.iter().any(taken);
                 let y = if room_above { y - 5.0 } else { y + 13.0 };
                 canvas.text("note halo", (x, y), Anchor::Start, &words);
             }

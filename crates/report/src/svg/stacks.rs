@@ -1,7 +1,7 @@
 //! Stacked bars: what a whole is made of, such as the phases of a request, cold above warm.
 
-use super::canvas::{Anchor, Canvas, Rect, fit_bold, width_of};
-use super::frame::{AXIS, Frame, LINE, Sample, legend};
+use super::canvas::{Anchor, Canvas, Rect, width_of};
+use super::frame::{AXIS, Frame, LINE, Sample, heading, legend, share_a_line};
 use super::scale::Scale;
 use super::{Label, Picture, Svg, Tone};
 
@@ -57,7 +57,13 @@ impl Picture for Stacks {
         // in the order in which they happen, whichever bar has them
         entries.sort_by_key(|(tone, _)| tone.class());
         let first = legend(&mut canvas, 0.0, &entries, Sample::Area) + 4.0;
-        let row = LINE + THICK + 10.0;
+        let rows = || {
+            let stacks = self.stacks.iter();
+            stacks.map(|stack| (stack.name.as_str(), stack.words.as_str()))
+        };
+        let one_line = share_a_line(width, rows());
+        let lines = if one_line { 1.0 } else { 2.0 };
+        let row = lines * LINE + THICK + 10.0;
         let frame = Frame {
             left: 1.0,
             right: width - 8.0,
@@ -67,22 +73,14 @@ impl Picture for Stacks {
         frame.x_axis(&mut canvas, &scale, self.label);
         for (nth, stack) in self.stacks.iter().enumerate() {
             let top = first + nth as f64 * row;
-            let room = width - width_of(&stack.words) - 14.0;
-            let name = fit_bold(&stack.name, room);
-            canvas.text("strong halo", (1.0, top + 12.0), Anchor::Start, &name);
-            canvas.text(
-                "label halo",
-                (width - 1.0, top + 12.0),
-                Anchor::End,
-                &stack.words,
-            );
+            let bar_top = heading(&mut canvas, top, (&stack.name, &stack.words), one_line);
             let mut sum = 0.0;
             for part in &stack.segments {
                 let (from, to) = (scale.place(sum), scale.place(sum + part.value));
                 sum += part.value;
                 let rect = Rect {
                     x: from,
-                    y: top + LINE + 2.0,
+                    y: bar_top,
                     width: to - from,
                     height: THICK,
                 };
@@ -90,7 +88,7 @@ impl Picture for Stacks {
                 let tip = format!("{}, {}: {told}", stack.name, part.name);
                 canvas.rect(&format!("fill part {}", part.tone.class()), rect, &tip);
                 if width_of(&told) + 6.0 < to - from {
-                    let middle = (f64::midpoint(from, to), top + LINE + 16.0);
+                    let middle = (f64::midpoint(from, to), bar_top + 14.0);
                     let class = format!("inside on-{}", part.tone.class());
                     canvas.text(&class, middle, Anchor::Middle, &told);
                 }

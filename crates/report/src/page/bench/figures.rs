@@ -32,15 +32,6 @@ fn tone_of(fresh: bool) -> Tone {
     if fresh { Tone::Fresh } else { Tone::Reused }
 }
 
-/// "fresh" and "reused", as people say it.
-fn connection_of(fresh: bool) -> &'static str {
-    if fresh {
-        "new connection"
-    } else {
-        "reused connection"
-    }
-}
-
 fn middle(population: &Population) -> String {
     match population.p50_ms {
         Some(median) => format!("median {}", time(median)),
@@ -82,7 +73,7 @@ fn latency(one: &BenchRun<'_>) -> Option<Figure> {
                     .map(|population| svg::Population {
                         words: format!(
                             "{}: {}, {} requests",
-                            connection_of(population.fresh),
+                            if population.fresh { "new" } else { "reused" },
                             middle(population),
                             count(population.count)
                         ),
@@ -461,7 +452,7 @@ fn timeline(one: &BenchRun<'_>) -> Option<Figure> {
     }
     let picture = crate::page::timeline::picture(lanes);
     let notes = vec![
-        "The first requests of each variant's first round on the connections that carried them."
+        "The first requests of each variant's first round on the connections that carried them; (+n): so many more are not drawn."
             .to_owned(),
     ];
     Some(Figure::new("timeline", "Connections over time", picture, notes).across())
