@@ -22,13 +22,6 @@ struct Sheet<'a> {
     script_hash: String,
 }
 
-/// Prose cut at its backticks: every second piece is code. A backtick without a partner stays.
-fn pieces(prose: &str) -> impl Iterator<Item = &str> {
-    let alone = prose.matches('`').count() % 2 == 1;
-    let limit = if alone { 1 } else { usize::MAX };
-    prose.splitn(limit, '`')
-}
-
 /// Writes a page.
 ///
 /// # Errors
@@ -42,17 +35,4 @@ pub fn write(page: &Page) -> Result<String, askama::Error> {
         script_hash: STANDARD.encode(Sha256::digest(SCRIPT.as_bytes())),
     }
     .render()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_stands_between_backticks_is_code() {
-        let told: Vec<&str> = pieces("set `a`, not `b`").collect();
-        assert_eq!(told, ["set ", "a", ", not ", "b", ""]);
-        let told: Vec<&str> = pieces("a ` alone").collect();
-        assert_eq!(told, ["a ` alone"]);
-    }
 }

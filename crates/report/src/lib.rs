@@ -3,6 +3,7 @@
 pub mod catalogue;
 pub mod html;
 pub mod json;
+pub mod markdown;
 pub mod page;
 pub mod svg;
 pub mod terminal;

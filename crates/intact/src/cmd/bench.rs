@@ -208,7 +208,7 @@ pub(crate) struct Args {
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
-    /// Write the report as one page that works anywhere (.html)
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
     #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
     report: Option<PageFile>,
     /// Set the stored ledger of an earlier bench beside this one

@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Print JSON instead of the page, one document for each ledger
     #[arg(long)]
     json: bool,
-    /// Write the report as one page that works anywhere (.html)
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
     #[arg(long, value_name = "FILE", value_parser = page_file)]
     report: Option<PageFile>,
 }

@@ -9,7 +9,9 @@ mod parts;
 mod timeline;
 
 pub use bench::{BenchRun, bench};
-pub(crate) use parts::{Chapter, Fact, Figure, FindingGroup, Headline, Method, Standing, Table};
+pub(crate) use parts::{
+    Case, Chapter, Fact, Figure, FindingGroup, Headline, Method, Standing, Table,
+};
 
 /// A report in one file.
 pub struct Page {
@@ -34,6 +36,13 @@ pub(crate) fn when(started: &str) -> String {
     }
 }
 
+/// Prose cut at its backticks: every second piece is code. A backtick without a partner stays.
+pub(crate) fn pieces(prose: &str) -> impl Iterator<Item = &str> {
+    let alone = prose.matches('`').count() % 2 == 1;
+    let limit = if alone { 1 } else { usize::MAX };
+    prose.splitn(limit, '`')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,5 +55,13 @@ mod tests {
         );
         assert_eq!(when("2026-01-01T10:20:30Z"), "2026-01-01 10:20:30 UTC");
         assert_eq!(when("yesterday"), "yesterday");
+    }
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        let told: Vec<&str> = pieces("set `a`, not `b`").collect();
+        assert_eq!(told, ["set ", "a", ", not ", "b", ""]);
+        let told: Vec<&str> = pieces("a ` alone").collect();
+        assert_eq!(told, ["a ` alone"]);
     }
 }

@@ -61,6 +61,8 @@ fn head(hostile: &str) -> Run {
     run.varied = vec!["keepalive".to_owned(), "c".to_owned()];
     run.host.kernel = Some(format!("6.18{hostile}"));
     run.host.cpus = Some(2);
+    run.host.os = "linux".to_owned();
+    run.host.arch = "x86_64".to_owned();
     for (on, c) in VARIANTS {
         let c = c.to_string();
         let axes = [

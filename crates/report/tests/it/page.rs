@@ -22,6 +22,24 @@ fn a_page_of_several_runs_keeps_their_ids_apart() {
 }
 
 #[test]
+fn a_page_as_markdown() {
+    insta::assert_snapshot!(report::markdown::write(&made::bench(60, "").page()));
+}
+
+#[test]
+fn hostile_text_stays_text_in_markdown() {
+    let hostile = "|</details><script>[x](javascript:1)`@you";
+    let text = report::markdown::write(&made::bench(50, hostile).page());
+    assert!(!text.contains("<script") && !text.contains("@you") && !text.contains("[x]("));
+    let columns: Vec<usize> = text
+        .lines()
+        .filter(|line| line.starts_with("| Kernel") || line.starts_with("| Command"))
+        .map(|line| line.replace("\\|", "").matches('|').count())
+        .collect();
+    assert_eq!(columns, [3, 3]);
+}
+
+#[test]
 fn nothing_is_loaded_from_anywhere() {
     let html = report::html::write(&made::bench(50, "").page()).unwrap();
     for way in [" src=", "url(", "@import", "<link", "<iframe"] {
