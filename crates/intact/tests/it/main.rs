@@ -2,6 +2,7 @@
 
 mod cli;
 mod ledgers;
+mod pages;
 mod peers;
 mod program;
 mod readme;
