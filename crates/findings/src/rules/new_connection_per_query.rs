@@ -76,7 +76,7 @@ fn is_for_data(protocol: Protocol) -> bool {
 }
 
 /// The protocol of a destination all of whose connections speak one of these.
-fn spoken(counts: &Counts) -> Option<Protocol> {
+pub(super) fn spoken(counts: &Counts) -> Option<Protocol> {
     let mut spoken = counts.protocols.keys().copied();
     let first = spoken.next().filter(|&protocol| is_for_data(protocol))?;
     spoken.next().is_none().then_some(first)

@@ -1,5 +1,6 @@
 //! `new-connection-per-request`: more connections than the requests needed, and no more specific rule knows why.
 
+use super::new_connection_per_query::spoken;
 use super::{Bill, Doc, Remedy, Rule};
 use crate::finding::Finding;
 use crate::observe::Why;
@@ -29,16 +30,19 @@ impl Rule for NewConnectionPerRequest {
         let mut findings = Vec::new();
         for (destination, name, counts) in bill.destinations() {
             let left = bill.left(destination);
-            if left < LEAST {
+            // for these even three are nothing: `new-connection-per-query` decides
+            if left < LEAST || spoken(counts).is_some() {
                 continue;
             }
             let claim = bill.claim(destination, left);
-            let mut words = format!(
-                "{} for {}, {} would do",
-                many(counts.opened, "connection"),
-                many(counts.requests, "request"),
-                bill.needed(destination)
-            );
+            let opened = many(counts.opened, "connection");
+            let needed = bill.needed(destination);
+            let mut words = if counts.requests > 0 {
+                let requests = many(counts.requests, "request");
+                format!("{opened} for {requests}, {needed} would do")
+            } else {
+                format!("{opened}, at most {needed} at once; what they carried cannot be seen")
+            };
             if let known @ 1.. = counts.fresh + counts.reused {
                 let share = counts.reused as f64 / known as f64;
                 words.push_str(&format!("; {} of the requests reused one", percent(share)));

@@ -1,4 +1,5 @@
 //! What `findings` promises, seen from outside.
 
 mod coverage;
+mod golden;
 mod requirement;
