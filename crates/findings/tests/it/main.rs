@@ -2,4 +2,5 @@
 
 mod coverage;
 mod golden;
+mod observe;
 mod requirement;
