@@ -1,127 +1,46 @@
 //! `intact serve`: the instrumented server.
 
+mod options;
+
 use super::builtin::Ready;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
-use clap::ValueEnum;
 use ledger::store::Writer;
-use ledger::{Event, Run, Sink, Tally, TlsVersion, Vantage};
-use serve::{Addresses, Authority, Close, Config, ServeError, Server, TlsConfig};
-use std::cell::RefCell;
+use ledger::{Event, Handshake, Run, Sink, Vantage};
+pub(crate) use options::Args;
+use serve::{Addresses, ServeError, Server, Totals, VersionTotals};
+use std::fmt::Display;
 use std::io::Read;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// An instrumented server: HTTP/1.0, 1.1 and 2, plain and TLS, with its own ledger of the same traffic.
-#[derive(clap::Args)]
-#[command(
-    after_help = "Paths: /bytes/N, /status/CODE, /delay/MS, /close; all others answer alike. Ctrl-C ends it with a summary.
-
-Examples:
-  intact serve
-  intact serve --listen 127.0.0.1:8080 --tls-listen 127.0.0.1:8443 --write-ca ca.pem
-  intact serve --max-requests 5 --announce
-  intact serve --idle-timeout 5s --delay 20ms"
-)]
-pub(crate) struct Args {
-    /// Address for plain HTTP
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
-    listen: SocketAddr,
-    /// Address for TLS
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443")]
-    tls_listen: SocketAddr,
-    /// Write the certificate of our CA here, so that clients can verify
-    #[arg(long, value_name = "FILE")]
-    write_ca: Option<PathBuf>,
-    /// Certificate chain (PEM) instead of one of our own
-    #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<PathBuf>,
-    /// Its key (PEM)
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<PathBuf>,
-    /// Further names for our certificate
-    #[arg(long, value_name = "NAME")]
-    name: Vec<String>,
-    /// TLS versions
-    #[arg(
-        long,
-        value_name = "1.2,1.3",
-        value_delimiter = ',',
-        default_value = "1.2,1.3"
-    )]
-    tls: Vec<Version>,
-    /// TLS 1.3 tickets per handshake; 0: sessions cannot be resumed
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    tickets: usize,
-    /// Bytes of the body
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    body: usize,
-    /// Status
-    #[arg(long, value_name = "CODE", default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..1000))]
-    status: u16,
-    /// Close connections that idle for this long
-    #[arg(long, value_name = "TIME", value_parser = super::bench::time)]
-    idle_timeout: Option<Duration>,
-    /// Close connections after this many requests
-    #[arg(long, value_name = "N")]
-    max_requests: Option<u64>,
-    /// Announce both in `Keep-Alive`
-    #[arg(long)]
-    announce: bool,
-    /// Pause before each answer
-    #[arg(long, value_name = "TIME", value_parser = super::bench::time, default_value = "0s")]
-    delay: Duration,
-    /// Further pause before the first answer on each connection
-    #[arg(long, value_name = "TIME", value_parser = super::bench::time, default_value = "0s")]
-    first_request_cost: Duration,
-    /// How connections are closed
-    #[arg(long, value_name = "fin|rst", default_value = "fin")]
-    close: How,
-    /// Keep the server's ledger in a new folder
-    #[arg(long, value_name = "DIR")]
-    ledger: Option<PathBuf>,
-    /// For our own use: free ports, a line of JSON when ready, the tally as JSON at the end, which is that of standard input
-    #[arg(long, hide = true)]
-    child: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Version {
-    #[value(name = "1.2")]
-    Tls12,
-    #[value(name = "1.3")]
-    Tls13,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum How {
-    Fin,
-    Rst,
-}
-
-/// Takes the server's events.
-struct Books {
-    tally: Tally,
-    ledger: Option<Writer>,
+/// The server's ledger on disk.
+struct Log {
+    writer: Writer,
     flushed: Instant,
     lost: u64,
 }
 
-impl Sink for Books {
+/// The way of events to it, from any thread.
+struct Pen(Arc<Mutex<Log>>);
+
+impl Sink for Pen {
     fn record(&mut self, event: Event<'_>) {
-        self.tally.record(event);
-        let Some(ledger) = &mut self.ledger else {
-            return;
-        };
-        let mut written = ledger.append(event);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .record(event);
+    }
+}
+
+impl Log {
+    fn record(&mut self, event: Event<'_>) {
+        let mut written = self.writer.append(event);
         if self.flushed.elapsed() >= Duration::from_secs(1) {
             self.flushed = Instant::now();
-            written = written.and_then(|()| ledger.flush());
+            written = written.and_then(|()| self.writer.flush());
         }
         if let Err(error) = written {
             self.lost += 1;
@@ -134,20 +53,53 @@ impl Sink for Books {
 
 /// Serves until a signal, or as a child until standard input ends.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    let config = config(args)?;
+    let config = args.config()?;
     let ca = config
         .tls
         .as_ref()
         .and_then(|(_, tls)| tls.authority.ca_pem())
         .unwrap_or_default()
         .to_owned();
-    if let Some(path) = &args.write_ca {
+    if let Some(path) = args.write_ca() {
         std::fs::write(path, &ca).with_context(|| format!("--write-ca {}", path.display()))?;
     }
     let server = Server::bind(config).map_err(|error| match error {
         ServeError::Listen { .. } | ServeError::Authority(_) => Failed::usage(error),
         other => Failed::from(anyhow::Error::from(other)),
     })?;
+    let log = log(args)?;
+    let pen = log
+        .clone()
+        .map(|log| Box::new(Pen(log)) as Box<dyn Sink + Send>);
+    tell(args, server.addresses(), &ca)?;
+    let child = args.child;
+    let totals = server
+        .run(pen, async move {
+            if child {
+                end_of_input().await;
+            } else {
+                signal().await;
+            }
+        })
+        .map_err(anyhow::Error::from)?;
+    if let Some(log) = log {
+        let writer = &mut log.lock().unwrap_or_else(PoisonError::into_inner).writer;
+        writer.flush().context("--ledger")?;
+        writer.replace_tally(&totals.tally).context("--ledger")?;
+    }
+    if child {
+        let tally = serde_json::to_string(&totals.tally).map_err(anyhow::Error::from)?;
+        console::print(&format!("{tally}\n"));
+    } else {
+        console::print(&summary(&totals));
+    }
+    Ok(ExitCode::from(exit::FINE))
+}
+
+fn log(args: &Args) -> anyhow::Result<Option<Arc<Mutex<Log>>>> {
+    let Some(folder) = &args.ledger else {
+        return Ok(None);
+    };
     let argv: Vec<String> = std::env::args().collect();
     let head = Run::new(
         "serve",
@@ -157,72 +109,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         super::bench::run_id(),
         &argv,
     );
-    let ledger = args
-        .ledger
-        .as_ref()
-        .map(|folder| Writer::create(folder, &head).context("--ledger"))
-        .transpose()?;
-    let books = Rc::new(RefCell::new(Books {
-        tally: Tally::new(),
-        ledger,
+    Ok(Some(Arc::new(Mutex::new(Log {
+        writer: Writer::create(folder, &head).context("--ledger")?,
         flushed: Instant::now(),
         lost: 0,
-    }));
-    tell(args, server.addresses(), &ca)?;
-    let child = args.child;
-    server
-        .run(books.clone(), async move {
-            if child {
-                end_of_input().await;
-            } else {
-                signal().await;
-            }
-        })
-        .map_err(anyhow::Error::from)?;
-    sum_up(args, &mut books.borrow_mut())?;
-    Ok(ExitCode::from(exit::FINE))
-}
-
-fn config(args: &Args) -> Result<Config, Failed> {
-    let authority = match (&args.cert, &args.key) {
-        (Some(cert), Some(key)) => Authority::read(cert, key),
-        _ => Authority::make(&args.name),
-    }
-    .map_err(Failed::usage)?;
-    let free = |address: SocketAddr| {
-        if args.child {
-            SocketAddr::from(([127, 0, 0, 1], 0))
-        } else {
-            address
-        }
-    };
-    let tls = TlsConfig {
-        authority: Arc::new(authority),
-        versions: args
-            .tls
-            .iter()
-            .map(|version| match version {
-                Version::Tls12 => TlsVersion::Tls12,
-                Version::Tls13 => TlsVersion::Tls13,
-            })
-            .collect(),
-        tickets: args.tickets,
-    };
-    Ok(Config {
-        plain: Some(free(args.listen)),
-        tls: Some((free(args.tls_listen), tls)),
-        body: args.body,
-        status: args.status,
-        idle_timeout: args.idle_timeout,
-        max_requests: args.max_requests,
-        announce: args.announce,
-        delay: args.delay,
-        first_request_cost: args.first_request_cost,
-        close: match args.close {
-            How::Fin => Close::Fin,
-            How::Rst => Close::Rst,
-        },
-    })
+    }))))
 }
 
 /// Says where it listens.
@@ -239,48 +130,78 @@ fn tell(args: &Args, addresses: Addresses, ca: &str) -> anyhow::Result<()> {
         console::print(&format!("{}\n", serde_json::to_string(&ready)?));
         return Ok(());
     }
-    let trust = match &args.write_ca {
+    let trust = match args.write_ca() {
         Some(path) => format!("--cacert {}", path.display()),
         None => "--insecure, or start it with --write-ca ca.pem".to_owned(),
     };
     console::print(&format!(
-        "http://{plain}/   https://localhost:{}/ ({trust})\nCtrl-C ends it with a summary\n",
+        "http://{plain}/   https://localhost:{}/ ({trust})\nCtrl-C ends it with a summary; meanwhile: http://{plain}/.intact/ledger\n",
         tls.port()
     ));
     Ok(())
 }
 
-fn sum_up(args: &Args, books: &mut Books) -> anyhow::Result<()> {
-    if let Some(ledger) = &mut books.ledger {
-        ledger.flush().context("--ledger")?;
-        ledger.replace_tally(&books.tally).context("--ledger")?;
+/// What is said at the end: per version the connections, the requests on each, and who ended them.
+fn summary(totals: &Totals) -> String {
+    let mut page = format!(
+        "\n{} requests on {} connections",
+        totals.exchanges.total, totals.connections.opened
+    );
+    if totals.connections.open > 0 {
+        page += &format!(", {} of them still open", totals.connections.open);
     }
-    if args.child {
-        console::print(&format!("{}\n", serde_json::to_string(&books.tally)?));
-        return Ok(());
+    page += "\n";
+    for version in &totals.versions {
+        page += &line(version);
     }
-    let cell = books.tally.cell(None, None);
-    let requests: u64 = cell.groups.iter().map(ledger::Group::count).sum();
-    let connections = &cell.connections;
-    let per = connections.exchanges.mean().map_or(String::new(), |mean| {
-        format!(", {mean:.1} requests on a closed connection")
+    let handshakes = totals.connections.handshakes.iter().map(|handshake| {
+        let version = handshake
+            .tls
+            .map_or_else(String::new, |tls| tls.as_str().to_owned());
+        let kind = match handshake.kind {
+            Some(Handshake::Full) => "full",
+            Some(Handshake::Resumed) => "resumed",
+            Some(Handshake::EarlyData) => "with early data",
+            None => "of an unknown kind",
+        };
+        (format!("{version} {kind}"), handshake.count)
     });
-    let (resumed, handshakes) = connections.resumed_of_handshakes();
-    let ended: Vec<String> = connections
-        .ended_by
-        .iter()
-        .map(|(by, count)| format!("{by} {count}"))
+    for (name, counts) in [
+        ("TLS handshakes", listed(handshakes)),
+        ("failed handshakes", listed(&totals.connections.failed)),
+        ("failed requests", listed(&totals.exchanges.failed)),
+        ("faults made", listed(&totals.faults)),
+    ] {
+        if !counts.is_empty() {
+            page += &format!("{name}: {counts}\n");
+        }
+    }
+    page
+}
+
+fn line(version: &VersionTotals) -> String {
+    let per = match (version.per_connection_mean, version.per_connection_max) {
+        (Some(mean), Some(max)) => format!("{mean:.1} on a closed one, at most {max}"),
+        _ => "none closed".to_owned(),
+    };
+    format!(
+        "  {:<9}{:>9} requests on {} connections: {per}; ended by {}\n",
+        format!("HTTP/{}", version.http.as_str()),
+        version.exchanges,
+        version.connections,
+        Some(listed(&version.ended_by))
+            .filter(|counts| !counts.is_empty())
+            .unwrap_or_else(|| "nobody".to_owned())
+    )
+}
+
+/// `fin 3, rst 1`.
+fn listed(counts: impl IntoIterator<Item = (impl Display, impl Display)>) -> String {
+    let parts: Vec<String> = counts
+        .into_iter()
+        .map(|(name, count)| format!("{name} {count}"))
         .collect();
-    console::print(&format!(
-        "\n{requests} requests on {} connections{per}; ended by: {}; TLS handshakes: {handshakes}, {resumed} resumed\n",
-        connections.opened,
-        if ended.is_empty() {
-            "-".to_owned()
-        } else {
-            ended.join(", ")
-        },
-    ));
-    Ok(())
+    parts.join(", ")
 }
 
 /// Waits for Ctrl-C, SIGTERM or SIGHUP.
