@@ -14,7 +14,7 @@ use ledger::{Failure, Nanos, Outcome, Protocol, Side};
 use std::io::{self, Write};
 use std::rc::Rc;
 use tokio::time::timeout;
-use wire::http1::{Eof, RequestEvent, RequestHead, RequestParser, Version};
+use wire::http1::{Eof, Error, Part, RequestEvent, RequestHead, RequestParser, Version};
 
 /// Bytes that gather before they are sent.
 const BATCH: usize = 64 * 1024;
@@ -100,8 +100,9 @@ impl Conversation<'_> {
         request: &mut Option<Request>,
     ) -> Option<Leave> {
         loop {
-            let Ok(step) = parser.parse(bytes) else {
-                return Some(self.refuse(request.take(), at).await);
+            let step = match parser.parse(bytes) {
+                Ok(step) => step,
+                Err(error) => return Some(self.refuse(&error, request.take(), at).await),
             };
             bytes = &bytes[step.consumed..];
             match step.event {
@@ -134,17 +135,33 @@ impl Conversation<'_> {
         }
     }
 
-    /// Answers what is no HTTP.
-    async fn refuse(&mut self, request: Option<Request>, at: Nanos) -> Leave {
+    /// Ends what is no HTTP, with an answer where it may be read.
+    async fn refuse(&mut self, error: &Error, request: Option<Request>, at: Nanos) -> Leave {
         self.record.announced_by.set(Some(Side::Server));
-        self.channel.out.extend_from_slice(
-            b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
-        );
         let pending = match request {
             Some(request) => request.pending,
             None => Some(self.record.begin(at, Protocol::Http11, b"", b"")),
         };
-        let _ = self.channel.flush().await;
+        // on a port where HTTP/2 is spoken too, only the first line tells whether the client would understand
+        let strange = match error {
+            Error::Version { .. } => true,
+            Error::Syntax { part, .. } => *part == Part::RequestLine,
+            _ => false,
+        };
+        if !strange || self.record.exchanges() > 1 || self.channel.tls().is_some() {
+            let status = match error {
+                Error::Version { .. } => "505 HTTP Version Not Supported",
+                Error::TooLong { .. } => "431 Request Header Fields Too Large",
+                _ => "400 Bad Request",
+            };
+            let out = &mut self.channel.out;
+            // writing to memory does not fail
+            let _ = write!(
+                out,
+                "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+            );
+            let _ = self.channel.flush().await;
+        }
         if let Some(pending) = pending {
             pending.end(Outcome::Failed(Failure::Malformed));
         }

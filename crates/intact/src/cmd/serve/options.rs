@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// Threads that serve; connections go to them in turn
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads)]
     threads: usize,
+    /// Keep the server's ledger in a new folder
+    #[arg(long, value_name = "DIR")]
+    pub(super) ledger: Option<PathBuf>,
     #[command(flatten)]
     tls: Tls,
     #[command(flatten)]
@@ -31,9 +34,6 @@ pub(crate) struct Args {
     limits: Limits,
     #[command(flatten)]
     wrongs: Wrongs,
-    /// Keep the server's ledger in a new folder
-    #[arg(long, value_name = "DIR")]
-    pub(super) ledger: Option<PathBuf>,
     /// For our own use: free ports, a line of JSON when ready, the tally as JSON at the end, which is that of standard input
     #[arg(long, hide = true)]
     pub(super) child: bool,
