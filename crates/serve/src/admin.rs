@@ -29,10 +29,13 @@ pub(crate) fn answer(target: &[u8], peer: IpAddr, books: &Books) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ledger::{Run, Vantage};
 
     #[test]
     fn only_this_machine_is_told() {
-        let books = Books::new(1, None);
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let run = Run::new("serve", "0", Vantage::Server, now, 0, &[]);
+        let books = Books::new(run, 1, None);
         let status =
             |peer: &str, target: &[u8]| answer(target, peer.parse().unwrap(), &books).status;
         for here in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "127.8.8.8"] {

@@ -4,7 +4,7 @@ use crate::admin;
 use crate::answer::{Answer, Answers, is_admin};
 use crate::config::Config;
 use crate::fault::Fault;
-use crate::record::Clerk;
+use crate::record::{Clerk, Record};
 use ledger::order::Rng;
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -46,9 +46,11 @@ impl Host {
         }
     }
 
-    /// Decides about a request. `first`: nothing was asked on its connection before.
-    pub(crate) fn plan(&self, target: &[u8], guest: Guest, first: bool) -> Plan {
+    /// Decides about the next request on a connection.
+    pub(crate) fn plan(&self, target: &[u8], guest: Guest, record: &Record) -> Plan {
         if is_admin(target) {
+            // before the answer is made, which would count the connection
+            record.asked();
             return Plan {
                 answer: admin::answer(target, guest.peer, self.clerk.books()),
                 pause: Duration::ZERO,
@@ -59,7 +61,7 @@ impl Host {
         let answer = self.answers.to(target);
         let dice = &mut self.dice.borrow_mut();
         let mut pause = answer.delay.draw(dice) + answer.extra_delay;
-        if first {
+        if record.exchanges() == 0 {
             pause += self.config.first_request_cost;
         }
         Plan {

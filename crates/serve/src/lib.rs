@@ -19,10 +19,11 @@ mod http2;
 mod record;
 mod server;
 mod tls;
+mod totals;
 
 pub use authority::{Authority, AuthorityError};
-pub use books::{ConnectionTotals, ExchangeTotals, HandshakeTotals, Totals, VersionTotals};
 pub use config::{Announce, Close, Config, TlsConfig};
 pub use delay::{Delay, DelayError};
 pub use fault::{Fault, FaultError, Faults};
 pub use server::{Addresses, ServeError, Server};
+pub use totals::{Connections, Handshakes, Requests, Totals, Version};

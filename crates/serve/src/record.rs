@@ -61,17 +61,28 @@ pub(crate) struct Record {
     pub(crate) announced_by: Cell<Option<Side>>,
     /// An exchange did not get its answer.
     cut: Cell<bool>,
-    closed: Cell<bool>,
+    stage: Cell<Stage>,
+}
+
+/// How far the record of a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing was asked on it yet.
+    Waiting,
+    /// It has only asked about the server itself, which nobody wants to find in the server's counts.
+    Unseen,
+    Opened,
+    Closed,
 }
 
 impl Record {
-    /// Records that a connection was opened.
+    /// The record of a connection that was opened; it is written with the first request, or the end of the connection.
     pub(crate) fn open(
         clerk: &Rc<Clerk>,
         connection: Connection,
         passed: Rc<Passed>,
     ) -> Rc<Record> {
-        clerk.books.opened(clerk.page, &connection);
+        clerk.books.wait(clerk.page);
         Rc::new(Record {
             clerk: clerk.clone(),
             connection: RefCell::new(connection),
@@ -80,7 +91,7 @@ impl Record {
             in_flight: Cell::new(0),
             announced_by: Cell::new(None),
             cut: Cell::new(false),
-            closed: Cell::new(false),
+            stage: Cell::new(Stage::Waiting),
         })
     }
 
@@ -102,9 +113,8 @@ impl Record {
         target: &[u8],
     ) -> Pending {
         if self.exchanges.get() == 0 {
-            let mut connection = self.connection.borrow_mut();
-            connection.protocol = Some(version);
-            self.clerk.books.spoken(self.clerk.page, &connection);
+            self.connection.borrow_mut().protocol = Some(version);
+            self.write_opened();
         }
         self.exchanges.set(self.exchanges.get() + 1);
         self.in_flight.set(self.in_flight.get() + 1);
@@ -123,9 +133,28 @@ impl Record {
         }
     }
 
+    /// Notes that the server was asked about itself.
+    pub(crate) fn asked(&self) {
+        if self.stage.get() == Stage::Waiting {
+            self.stage.set(Stage::Unseen);
+            self.clerk.books.wait_no_more(self.clerk.page);
+        }
+    }
+
+    fn write_opened(&self) {
+        if self.stage.replace(Stage::Opened) == Stage::Waiting {
+            self.clerk.books.wait_no_more(self.clerk.page);
+        }
+        let connection = &self.connection.borrow();
+        self.clerk.books.opened(self.clerk.page, connection);
+    }
+
     /// Records the end of the connection, once.
     pub(crate) fn close(&self, by: Side, how: Ending) {
-        if self.closed.replace(true) {
+        if self.stage.get() == Stage::Waiting {
+            self.write_opened();
+        }
+        if self.stage.replace(Stage::Closed) != Stage::Opened {
             return;
         }
         let announced_by = self.announced_by.get();

@@ -1,12 +1,13 @@
 //! Binding, accepting, and handing connections to threads.
 
 use crate::authority::AuthorityError;
-use crate::books::{Books, Totals};
+use crate::books::Books;
 use crate::config::Config;
 use crate::host::Host;
 use crate::record::Clerk;
+use crate::totals::Totals;
 use crate::{connection, tls};
-use ledger::Sink;
+use ledger::{Run, Sink};
 use rustls::ServerConfig;
 use socket2::{Domain, Socket, Type};
 use std::future::Future;
@@ -95,14 +96,15 @@ impl Server {
     }
 
     /// Serves, on the calling thread and as many others as are configured, until `shutdown` is over. Events go to `log` as they happen;
-    /// what they add up to comes at the end.
+    /// what they add up to comes at the end. `run` is the head of both; nanosecond 0 is now.
     pub fn run(
         self,
+        run: Run,
         log: Option<Box<dyn Sink + Send>>,
         shutdown: impl Future<Output = ()>,
     ) -> Result<Totals, ServeError> {
         let threads = self.config.threads.max(1);
-        let books = Arc::new(Books::new(threads, log));
+        let books = Arc::new(Books::new(run, threads, log));
         let config = Arc::new(self.config);
         let host = |thread| {
             let clerk = Clerk::new(books.clone(), thread, threads);

@@ -170,9 +170,7 @@ impl Conversation<'_> {
 
     fn begin(&self, head: &RequestHead<'_>, at: Nanos) -> Request {
         let record = self.record;
-        let mut plan = self
-            .host
-            .plan(head.target, self.guest, record.exchanges() == 0);
+        let mut plan = self.host.plan(head.target, self.guest, record);
         if head.method == b"CONNECT" {
             plan.answer = Answer::ours(501, "text/plain", "this is no proxy\n".to_owned());
             plan.answer.closes = true;

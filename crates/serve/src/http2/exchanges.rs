@@ -6,11 +6,13 @@ use crate::answer::{Answer, Body, LARGEST_ECHO};
 use crate::config::Close;
 use crate::host::{Guest, Host, Plan};
 use crate::record::{Pending, Record};
-use ledger::{Outcome, Protocol, Side};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use ledger::{Failure, Outcome, Protocol, Side};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use tokio::time::Instant;
+
+/// Bytes of request bodies that are kept for all streams of a connection.
+const LARGEST_ECHOES: usize = 16 * LARGEST_ECHO;
 
 /// What is to be done for a stream next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +48,11 @@ pub(super) struct Exchanging {
     pub(super) head_only: bool,
     pub(super) step: Step,
     pub(super) after: After,
+    /// When `step` is due, if it has a time.
+    due: Instant,
     body: Vec<u8>,
+    /// Bytes of `body` that count against what is kept for all streams.
+    held: usize,
 }
 
 /// All of them.
@@ -56,7 +62,9 @@ pub(super) struct Exchanges<'a> {
     guest: Guest,
     pub(super) all: BTreeMap<u32, Exchanging>,
     /// When the next step of which stream is due.
-    due: BinaryHeap<Reverse<(Instant, u32)>>,
+    due: BTreeSet<(Instant, u32)>,
+    /// Bytes of request bodies that are kept to be sent back.
+    held: usize,
     /// No stream after those that are open is to be served.
     pub(super) last: bool,
     /// When the last exchange ended.
@@ -72,7 +80,8 @@ impl<'a> Exchanges<'a> {
             record,
             guest,
             all: BTreeMap::new(),
-            due: BinaryHeap::new(),
+            due: BTreeSet::new(),
+            held: 0,
             last: false,
             idle_since: Instant::now(),
             followed: Vec::new(),
@@ -81,33 +90,39 @@ impl<'a> Exchanges<'a> {
 
     /// Takes a stream whose step is due.
     pub(super) fn next_due(&mut self, now: Instant) -> Option<u32> {
-        let &Reverse((at, stream)) = self.due.peek()?;
-        (at <= now).then(|| {
-            self.due.pop();
-            stream
-        })
+        let &(at, stream) = self.due.first().filter(|(at, _)| *at <= now)?;
+        self.due.remove(&(at, stream));
+        Some(stream)
     }
 
     /// When the next step is due.
     pub(super) fn due_at(&self) -> Option<Instant> {
-        self.due.peek().map(|&Reverse((at, _))| at)
+        self.due.first().map(|&(at, _)| at)
     }
 
     /// Puts a step off.
     pub(super) fn schedule(&mut self, stream: u32, step: Step, at: Instant) {
         if let Some(exchanging) = self.all.get_mut(&stream) {
             exchanging.step = step;
-            self.due.push(Reverse((at, stream)));
+            exchanging.due = at;
+            self.due.insert((at, stream));
         }
+    }
+
+    /// Takes an exchange out that ends now.
+    fn take(&mut self, stream: u32) -> Option<Option<Pending>> {
+        let exchanging = self.all.remove(&stream)?;
+        // a step of a stream that was reset must not wait there for its time
+        self.due.remove(&(exchanging.due, stream));
+        self.held -= exchanging.held;
+        self.idle_since = Instant::now();
+        Some(exchanging.pending)
     }
 
     /// Ends an exchange that was answered.
     pub(super) fn end(&mut self, stream: u32) {
-        if let Some(exchanging) = self.all.remove(&stream) {
-            self.idle_since = Instant::now();
-            if let Some(pending) = exchanging.pending {
-                pending.end(Outcome::Ok);
-            }
+        if let Some(Some(pending)) = self.take(stream) {
+            pending.end(Outcome::Ok);
         }
     }
 }
@@ -115,9 +130,7 @@ impl<'a> Exchanges<'a> {
 impl Listener for Exchanges<'_> {
     fn request(&mut self, stream: u32, head: RequestHead, bytes: u64) {
         let record = self.record;
-        let mut plan = self
-            .host
-            .plan(&head.path, self.guest, record.exchanges() == 0);
+        let mut plan = self.host.plan(&head.path, self.guest, record);
         if head.method == b"CONNECT" {
             plan.answer = Answer::ours(501, "text/plain", "this is no proxy\n".to_owned());
         }
@@ -137,7 +150,9 @@ impl Listener for Exchanges<'_> {
             head_only: head.method == b"HEAD",
             step: Step::Wait,
             after: After::End,
+            due: Instant::now(),
             body: Vec::new(),
+            held: 0,
         };
         self.all.insert(stream, exchanging);
     }
@@ -152,12 +167,17 @@ impl Listener for Exchanges<'_> {
         if exchanging.plan.answer.body != Body::Echo {
             return;
         }
-        if exchanging.body.len() + piece.len() > LARGEST_ECHO {
+        let length = exchanging.held + piece.len();
+        if length > LARGEST_ECHO || self.held + piece.len() > LARGEST_ECHOES {
             exchanging.body = Vec::new();
-            let words = format!("/echo takes up to {LARGEST_ECHO} bytes\n");
+            self.held -= std::mem::take(&mut exchanging.held);
+            let words =
+                format!("/echo takes up to {LARGEST_ECHO} bytes, {LARGEST_ECHOES} at once\n");
             exchanging.plan.answer = Answer::ours(413, "text/plain", words);
         } else {
             exchanging.body.extend_from_slice(piece);
+            exchanging.held = length;
+            self.held += piece.len();
         }
     }
 
@@ -176,11 +196,8 @@ impl Listener for Exchanges<'_> {
     }
 
     fn gone(&mut self, stream: u32) {
-        if let Some(exchanging) = self.all.remove(&stream) {
-            self.idle_since = Instant::now();
-            if let Some(pending) = exchanging.pending {
-                pending.end(Outcome::Failed(ledger::Failure::StreamReset));
-            }
+        if let Some(Some(pending)) = self.take(stream) {
+            pending.end(Outcome::Failed(Failure::StreamReset));
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads)]
     threads: usize,
     /// Keep the server's ledger in a new folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(super) ledger: Option<PathBuf>,
     #[command(flatten)]
     tls: Tls,
@@ -34,6 +34,9 @@ pub(crate) struct Args {
     limits: Limits,
     #[command(flatten)]
     wrongs: Wrongs,
+    /// Print the counts at the end as JSON, or write them to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
+    pub(super) json: Option<String>,
     /// For our own use: free ports, a line of JSON when ready, the tally as JSON at the end, which is that of standard input
     #[arg(long, hide = true)]
     pub(super) child: bool,
