@@ -9,7 +9,6 @@ use crate::fault::Fault;
 use ledger::Outcome;
 use std::io;
 use std::time::Duration;
-use wire::http1::Version;
 
 /// Between two bytes of a trickle.
 const TRICKLE: Duration = Duration::from_millis(50);
@@ -75,10 +74,7 @@ impl Conversation<'_> {
             Fault::CloseBeforeAnswer => Ok(Some(Leave::Ours(usual))),
             Fault::KeepAliveThenClose => {
                 request.persistent = true;
-                // HTTP/1.1 keeps by default; said all the same, because it is a lie
-                if request.version == Version::Http11 {
-                    self.record.announced_by.set(None);
-                }
+                self.record.announced_by.set(None);
                 self.write(&mut request)
                     .await
                     .map(|()| Some(Leave::Ours(usual)))

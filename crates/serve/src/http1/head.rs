@@ -3,6 +3,7 @@
 use super::Request;
 use crate::answer::Answer;
 use crate::config::{Announce, Config};
+use crate::fault::Fault;
 use ledger::Terms;
 use std::io::Write;
 use wire::http1::Version;
@@ -65,7 +66,8 @@ pub(super) fn write(
     if !request.persistent {
         out.extend_from_slice(b"Connection: close\r\n");
     } else {
-        if request.version == Version::Http10 {
+        let insists = request.plan.fault == Some(Fault::KeepAliveThenClose);
+        if request.version == Version::Http10 || insists {
             out.extend_from_slice(b"Connection: keep-alive\r\n");
         }
         terms = announce(out, config, left);

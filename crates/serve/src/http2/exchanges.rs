@@ -128,7 +128,7 @@ impl<'a> Exchanges<'a> {
 }
 
 impl Listener for Exchanges<'_> {
-    fn request(&mut self, stream: u32, head: RequestHead, bytes: u64) {
+    fn request(&mut self, stream: u32, head: RequestHead, bytes: u64) -> bool {
         let record = self.record;
         let mut plan = self.host.plan(&head.path, self.guest, record);
         if head.method == b"CONNECT" {
@@ -155,6 +155,7 @@ impl Listener for Exchanges<'_> {
             held: 0,
         };
         self.all.insert(stream, exchanging);
+        !self.last
     }
 
     fn body(&mut self, stream: u32, piece: &[u8]) {

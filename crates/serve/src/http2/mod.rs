@@ -124,9 +124,6 @@ impl Conversation<'_> {
 
     /// Takes no more requests, and says so if that is our way.
     fn stop(&mut self) {
-        if self.session.is_closing() {
-            return;
-        }
         let announce = self.host.config.close == Close::Goaway;
         if announce {
             self.record.announced_by.set(Some(Side::Server));

@@ -26,8 +26,8 @@ const BATCH: usize = 64 * 1024;
 
 /// Learns what the client asks.
 pub(super) trait Listener {
-    /// A stream opens. `bytes`: of its head on the wire.
-    fn request(&mut self, stream: u32, head: RequestHead, bytes: u64);
+    /// A stream opens. `bytes`: of its head on the wire. Whether further ones may open.
+    fn request(&mut self, stream: u32, head: RequestHead, bytes: u64) -> bool;
     /// A piece of a request's body.
     fn body(&mut self, stream: u32, piece: &[u8]);
     /// A request is complete.
@@ -92,6 +92,8 @@ pub(super) struct Session {
     highest: u32,
     /// The last stream that is served, once no more are.
     last: Option<u32>,
+    /// The client was told of it.
+    announced: bool,
     window: i64,
     room: i64,
     taken: u32,
@@ -119,6 +121,7 @@ impl Session {
             past: VecDeque::new(),
             highest: 0,
             last: None,
+            announced: false,
             window: i64::from(DEFAULT_WINDOW),
             room: i64::from(CONNECTION_WINDOW),
             taken: 0,
@@ -278,7 +281,10 @@ impl Session {
         };
         self.streams.insert(id, stream);
         let bytes = headers.block.len() + FRAME_HEADER_LEN * headers.frames as usize;
-        listener.request(id, head, bytes as u64);
+        if !listener.request(id, head, bytes as u64) {
+            // at once, because the next one may be in the same bytes
+            self.last = Some(id);
+        }
         if headers.end_stream {
             self.end_request(id, out, listener);
         }
@@ -518,11 +524,9 @@ impl Session {
 
     /// Serves no more streams than those that there are; `announce` says so with GOAWAY.
     pub(super) fn close(&mut self, announce: bool, out: &mut Vec<u8>) {
-        if self.last.is_none() {
-            self.last = Some(self.highest);
-            if announce {
-                writer::write_go_away(out, self.highest, ErrorCode::NO_ERROR, b"");
-            }
+        let last = *self.last.get_or_insert(self.highest);
+        if announce && !std::mem::replace(&mut self.announced, true) {
+            writer::write_go_away(out, last, ErrorCode::NO_ERROR, b"");
         }
     }
 
