@@ -3,6 +3,27 @@
 //!
 //! An instrument: it starts links and puts commands on their sides. It draws no conclusions.
 
+mod addresses;
+mod error;
+#[cfg(target_os = "linux")]
+mod linux;
+mod middle;
 mod spec;
+mod step;
 
+pub use addresses::{CLIENT_V4, CLIENT_V6, SERVER_NAME, SERVER_V4, SERVER_V6};
+pub use error::LinkError;
+#[cfg(target_os = "linux")]
+pub use linux::{Account, Lateness, Link, RoundTrip, keep};
+pub use middle::Counts;
 pub use spec::{Blocked, Change, Congestion, Forgotten, Nat, Spec, SpecError};
+pub use step::Step;
+
+/// The side of a link that a command runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// 198.18.0.1
+    Client = 0,
+    /// 198.18.0.2, `server.test`
+    Server = 1,
+}
