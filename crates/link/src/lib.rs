@@ -3,19 +3,27 @@
 //!
 //! An instrument: it starts links and puts commands on their sides. It draws no conclusions.
 
+mod account;
 mod addresses;
 mod error;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(any(target_os = "linux", test))]
 mod middle;
+#[cfg(not(target_os = "linux"))]
+mod other;
 mod spec;
 mod step;
+#[cfg(any(target_os = "linux", test))]
+mod way_out;
 
+pub use account::{Account, Counts, Lateness, RoundTrip};
 pub use addresses::{CLIENT_V4, CLIENT_V6, SERVER_NAME, SERVER_V4, SERVER_V6};
 pub use error::LinkError;
 #[cfg(target_os = "linux")]
-pub use linux::{Account, Lateness, Link, RoundTrip, keep};
-pub use middle::Counts;
+pub use linux::{Link, keep};
+#[cfg(not(target_os = "linux"))]
+pub use other::{Link, keep};
 pub use spec::{Blocked, Change, Congestion, Forgotten, Nat, Spec, SpecError};
 pub use step::Step;
 

@@ -2,7 +2,7 @@
 //! work while the link is idle.
 
 use super::channel::Channel;
-use super::message::{Account, Order, Told};
+use super::message::{Order, Told};
 use super::ring::{BATCH, Ring};
 use crate::middle::{Direction, Middle, Queued};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -178,7 +178,7 @@ impl Forwarder {
                 for (counts, ring) in self.middle.counts.iter_mut().zip(&self.rings) {
                     counts.failed += ring.overrun();
                 }
-                let account = Account::of(&self.middle);
+                let account = self.middle.account();
                 self.keeper.send(&Told::Account(account), &[])?;
             }
         }

@@ -4,10 +4,11 @@
 use super::channel::Channel;
 use super::failed::{During, Failed};
 use super::forwarder::Forwarder;
-use super::message::{Order, Refusal, Reply, Request, RoundTrip, Setup, Told, Up};
+use super::message::{Order, Refusal, Reply, Request, Setup, Told, Up};
 use super::namespaces::{self, Forked};
 use super::network::Network;
 use super::{names, privilege};
+use crate::account::RoundTrip;
 use crate::addresses::SERVER_V4;
 use crate::middle::Middle;
 use crate::spec::{Change, Spec};

@@ -3,11 +3,12 @@
 use super::channel::Channel;
 use super::enter::{self, Doors};
 use super::keeper;
-use super::message::{Account, Isolation, Refusal, Reply, Request, RoundTrip, Setup, Up};
+use super::message::{Isolation, Refusal, Reply, Request, Setup, Up};
+use crate::account::{Account, RoundTrip};
 use crate::error::LinkError;
 use crate::spec::{Change, Spec};
 use crate::step::Step;
-use crate::{Side, error};
+use crate::{Side, way_out};
 use rustix::fd::OwnedFd;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -70,7 +71,7 @@ impl Link {
                             .to_owned(),
                     );
                 }
-                step => return Err(error::forbidden(step, refusal.errno)),
+                step => return Err(way_out::forbidden(step, refusal.errno)),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What the processes of a link say to each other.
 
-use crate::middle::{Counts, Middle};
+use crate::account::{Account, RoundTrip};
 use crate::spec::{Change, Spec};
 use crate::step::Step;
 use serde::{Deserialize, Serialize};
@@ -93,57 +93,4 @@ pub(super) enum Told {
     Refused(Refusal),
     Done,
     Account(Account),
-}
-
-/// SYN round trips to a closed port, measured before anything else ran on the link.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RoundTrip {
-    /// How many were measured.
-    pub count: usize,
-    /// The shortest, in ms.
-    pub min_ms: f64,
-    /// The median, in ms.
-    pub p50_ms: f64,
-    /// The longest, in ms.
-    pub max_ms: f64,
-}
-
-/// How the forwarder did: the link is what it says as far as this is small.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Account {
-    /// How late packets were released. `None`: none were.
-    pub lateness: Option<Lateness>,
-    /// Packets from client to server.
-    pub up: Counts,
-    /// Packets from server to client.
-    pub down: Counts,
-}
-
-/// By how much packets were released after they were due.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Lateness {
-    /// Median, in us.
-    pub p50_us: f64,
-    /// 99th percentile, in us; `None`: fewer than ten packets lie beyond it.
-    pub p99_us: Option<f64>,
-    /// The worst, in us.
-    pub max_us: f64,
-}
-
-impl Account {
-    pub(super) fn of(middle: &Middle) -> Account {
-        let [up, down] = middle.counts;
-        let us = |ns: f64| ns / 1e3;
-        let histogram = &middle.lateness;
-        let lateness = histogram.quantile(0.5).zip(histogram.max());
-        Account {
-            lateness: lateness.map(|(p50, max)| Lateness {
-                p50_us: us(p50),
-                p99_us: histogram.supported_quantile(0.99).map(us),
-                max_us: us(max as f64),
-            }),
-            up,
-            down,
-        }
-    }
 }

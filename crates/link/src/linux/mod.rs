@@ -19,4 +19,3 @@ mod privilege;
 mod ring;
 
 pub use link::{Link, keep};
-pub use message::{Account, Lateness, RoundTrip};

@@ -5,12 +5,12 @@ mod flows;
 mod lane;
 pub(crate) mod packet;
 
+use crate::account::{Account, Counts, Lateness};
 use crate::spec::{Blocked, Change, Forgotten, Spec};
 use flows::{Flows, Verdict};
 use lane::Lane;
 pub(crate) use lane::Queued;
 use ledger::Histogram;
-use serde::{Deserialize, Serialize};
 
 /// Ethernet's preamble, frame check and gap, which take time on a wire and are not in a frame.
 const WIRE_OVERHEAD: u64 = 24;
@@ -35,25 +35,6 @@ impl Direction {
     }
 }
 
-/// Packets of one direction, by what became of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Came in.
-    pub arrived: u64,
-    /// Went out on the other side.
-    pub delivered: u64,
-    /// Lost, as `loss` asks.
-    pub lost: u64,
-    /// Dropped by `drop`, or thrown away on their way.
-    pub dropped: u64,
-    /// Dropped because the queue before a `rate` was full.
-    pub tail_dropped: u64,
-    /// Of a flow that the middle box had forgotten.
-    pub forgotten: u64,
-    /// Lost by us, which no link was asked to do: kernel ring or queue full, sending refused. The link is not what it says.
-    pub failed: u64,
-}
-
 /// The middle of a link.
 pub(crate) struct Middle {
     spec: Spec,
@@ -61,7 +42,7 @@ pub(crate) struct Middle {
     flows: Flows,
     random: u64,
     pub(crate) counts: [Counts; 2],
-    pub(crate) lateness: Histogram,
+    lateness: Histogram,
 }
 
 impl Middle {
@@ -181,6 +162,22 @@ impl Middle {
         }
         if change.forget_flows {
             self.flows.clear();
+        }
+    }
+
+    /// How it went since [`begin`](Self::begin).
+    pub(crate) fn account(&self) -> Account {
+        let [up, down] = self.counts;
+        let us = |ns: f64| ns / 1e3;
+        let extremes = self.lateness.quantile(0.5).zip(self.lateness.max());
+        Account {
+            lateness: extremes.map(|(p50, max)| Lateness {
+                p50_us: us(p50),
+                p99_us: self.lateness.supported_quantile(0.99).map(us),
+                max_us: us(max as f64),
+            }),
+            up,
+            down,
         }
     }
 
