@@ -9,6 +9,7 @@ use ledger::store::Writer;
 use ledger::{Event, Run, Sink, Tally, TlsVersion, Vantage};
 use serve::{Addresses, Authority, Close, Config, ServeError, Server, TlsConfig};
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,7 +27,8 @@ Examples:
   intact serve
   intact serve --listen 127.0.0.1:8080 --tls-listen 127.0.0.1:8443 --write-ca ca.pem
   intact serve --max-requests 5 --announce
-  intact serve --idle-timeout 5s --delay 20ms"
+  intact serve --idle-timeout 5s --delay 20ms
+  intact serve --idle-timeout 5s --link rtt=30ms -- node client.js"
 )]
 pub(crate) struct Args {
     /// Address for plain HTTP
@@ -85,9 +87,18 @@ pub(crate) struct Args {
     /// Keep the server's ledger in a new folder
     #[arg(long, value_name = "DIR")]
     ledger: Option<PathBuf>,
+    /// Put the server at the far end of an emulated link and run CMD on the near one: short for `intact link SPEC -- CMD`
+    #[arg(long, value_name = "SPEC")]
+    link: Option<link::Spec>,
+    /// The command that runs on the client side of --link
+    #[arg(last = true, value_name = "CMD", requires = "link")]
+    command: Vec<OsString>,
     /// For our own use: free ports, a line of JSON when ready, the tally as JSON at the end, which is that of standard input
     #[arg(long, hide = true)]
     child: bool,
+    /// For our own use: with --child, ports 80 and 443 of the server side of a link
+    #[arg(long, hide = true, requires = "child")]
+    on_link: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -134,6 +145,9 @@ impl Sink for Books {
 
 /// Serves until a signal, or as a child until standard input ends.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    if let Some(spec) = args.link.as_ref().filter(|_| !args.child) {
+        return behind(spec, &args.command);
+    }
     let config = config(args)?;
     let ca = config
         .tls
@@ -183,18 +197,37 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::FINE))
 }
 
+/// Serves on a link, with the words that we were given.
+fn behind(spec: &link::Spec, command: &[OsString]) -> Result<ExitCode, Failed> {
+    if command.is_empty() {
+        // not left to clap: our own child has the option and no command
+        return Err(Failed::usage(anyhow::anyhow!(
+            "only a command on the link reaches the server: --link {spec} -- CMD"
+        )));
+    }
+    // the program's name and `serve`
+    let words = std::env::args_os().skip(2);
+    let words = words.take_while(|word| word != "--").collect();
+    super::link::Job {
+        spec,
+        server: super::link::Server::Builtin(words),
+        control: None,
+        json: None,
+        command,
+    }
+    .run()
+}
+
 fn config(args: &Args) -> Result<Config, Failed> {
     let authority = match (&args.cert, &args.key) {
         (Some(cert), Some(key)) => Authority::read(cert, key),
         _ => Authority::make(&args.name),
     }
     .map_err(Failed::usage)?;
-    let free = |address: SocketAddr| {
-        if args.child {
-            SocketAddr::from(([127, 0, 0, 1], 0))
-        } else {
-            address
-        }
+    let place = |asked: SocketAddr, well_known: u16| match (args.child, args.on_link) {
+        (true, true) => SocketAddr::from((link::SERVER_V4, well_known)),
+        (true, false) => SocketAddr::from(([127, 0, 0, 1], 0)),
+        (false, _) => asked,
     };
     let tls = TlsConfig {
         authority: Arc::new(authority),
@@ -209,8 +242,8 @@ fn config(args: &Args) -> Result<Config, Failed> {
         tickets: args.tickets,
     };
     Ok(Config {
-        plain: Some(free(args.listen)),
-        tls: Some((free(args.tls_listen), tls)),
+        plain: Some(place(args.listen, 80)),
+        tls: Some((place(args.tls_listen, 443), tls)),
         body: args.body,
         status: args.status,
         idle_timeout: args.idle_timeout,
@@ -235,6 +268,7 @@ fn tell(args: &Args, addresses: Addresses, ca: &str) -> anyhow::Result<()> {
             plain,
             tls,
             ca: ca.to_owned(),
+            pid: std::process::id(),
         };
         console::print(&format!("{}\n", serde_json::to_string(&ready)?));
         return Ok(());

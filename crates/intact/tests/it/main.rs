@@ -2,5 +2,7 @@
 
 mod cli;
 mod ledgers;
+#[cfg(target_os = "linux")]
+mod link;
 mod peers;
 mod program;
