@@ -6,3 +6,4 @@ mod ledgers;
 mod link;
 mod peers;
 mod program;
+mod readme;
