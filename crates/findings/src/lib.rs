@@ -12,5 +12,6 @@ pub mod requirement;
 pub mod rules;
 pub mod stats;
 pub mod timeline;
+mod words;
 
 pub use finding::{Finding, Severity};
