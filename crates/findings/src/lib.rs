@@ -4,5 +4,6 @@
 //! draws from a seed that the caller hands in.
 
 pub mod bench;
+pub mod fleet;
 pub mod requirement;
 pub mod stats;

@@ -21,5 +21,5 @@ pub use queue::sqlite::SqliteQueue;
 pub use queue::sqs::SqsQueue;
 pub use queue::{Claim, Counts, Queue, QueueError, open as open_queue};
 pub use rows::RowFiles;
-pub use store::{Outcome, Store, StoreError};
-pub use worker::{Done, Measure, Trouble, Worker, WorkerError};
+pub use store::{DeadLetter, Outcome, Store, StoreError};
+pub use worker::{Done, Measure, Then, Trouble, Worker, WorkerError};

@@ -99,6 +99,8 @@ pub trait Queue {
     fn done(&mut self, claim: &Claim) -> Result<bool, QueueError>;
     /// It could not be dealt with: it comes back, or goes to the dead letters when that is pointless or was too often.
     fn failed(&mut self, claim: &Claim, reason: &str, is_final: bool) -> Result<(), QueueError>;
+    /// It comes back as if it had never been taken, where the queue can do that.
+    fn release(&mut self, claim: &Claim) -> Result<(), QueueError>;
     /// What a worker that is gone had in its hands comes back at once, where the queue knows who has what.
     fn abandon(&mut self, worker: &str) -> Result<u64, QueueError>;
     /// How far it is.

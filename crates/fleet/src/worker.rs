@@ -20,8 +20,19 @@ pub trait Measure {
 pub struct Trouble {
     /// What happened.
     pub words: String,
-    /// Whether trying again is pointless.
-    pub is_final: bool,
+    /// What becomes of the message.
+    pub then: Then,
+}
+
+/// What becomes of a message that was not measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It is given up: trying again is pointless.
+    GivenUp,
+    /// It comes back, and this delivery counts.
+    Again,
+    /// It comes back as if it had never been delivered: the worker was told to end.
+    Untouched,
 }
 
 /// Why a worker cannot go on.
@@ -51,8 +62,8 @@ pub enum Done {
         message: String,
         /// Why.
         reason: String,
-        /// Whether it was given up.
-        is_final: bool,
+        /// What becomes of it.
+        then: Then,
     },
     /// No message came in the time.
     Idle,
@@ -87,9 +98,12 @@ impl Worker<'_> {
                 // too late is no harm: the delivery after ours finds the result, or the report counts one of the two
                 self.queue.done(claim)?;
             }
-            Done::Failed {
-                reason, is_final, ..
-            } => self.queue.failed(claim, reason, *is_final)?,
+            Done::Failed { reason, then, .. } => match then {
+                Then::Untouched => self.queue.release(claim)?,
+                Then::GivenUp | Then::Again => {
+                    self.queue.failed(claim, reason, *then == Then::GivenUp)?;
+                }
+            },
             Done::Idle => {}
         }
         Ok(())
@@ -110,7 +124,7 @@ impl Worker<'_> {
                 return Ok(Done::Failed {
                     message: id,
                     reason,
-                    is_final: true,
+                    then: Then::GivenUp,
                 });
             }
         };
@@ -121,7 +135,7 @@ impl Worker<'_> {
         let (run, tally) = match self.measure.measure(&message, &mut rows) {
             Ok(measured) => measured,
             Err(trouble) => {
-                if trouble.is_final {
+                if trouble.then == Then::GivenUp {
                     let letter = DeadLetter {
                         message: message.id.clone(),
                         reason: trouble.words.clone(),
@@ -131,7 +145,7 @@ impl Worker<'_> {
                 return Ok(Done::Failed {
                     message: message.id,
                     reason: trouble.words,
-                    is_final: trouble.is_final,
+                    then: trouble.then,
                 });
             }
         };

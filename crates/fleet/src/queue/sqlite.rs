@@ -191,6 +191,20 @@ impl Queue for SqliteQueue {
         Ok(())
     }
 
+    fn release(&mut self, claim: &Claim) -> Result<(), QueueError> {
+        let Some((seq, attempt)) = receipt(claim) else {
+            return Ok(());
+        };
+        self.transaction(|file| {
+            file.execute(
+                "UPDATE messages SET state = 'waiting', until_ms = 0, attempts = attempts - 1
+                 WHERE seq = ?1 AND attempts = ?2 AND state = 'claimed'",
+                params![seq, attempt],
+            )
+        })?;
+        Ok(())
+    }
+
     fn abandon(&mut self, worker: &str) -> Result<u64, QueueError> {
         let changed = self.transaction(|file| {
             file.execute(

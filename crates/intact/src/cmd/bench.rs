@@ -506,7 +506,7 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-fn http_version(word: &str) -> Result<Protocol, String> {
+pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
     match word {
         "1.0" => Ok(Protocol::Http10),
         "1.1" | "1" => Ok(Protocol::Http11),
@@ -515,7 +515,7 @@ fn http_version(word: &str) -> Result<Protocol, String> {
     }
 }
 
-fn tls_choice(word: &str) -> Result<TlsChoice, String> {
+pub(crate) fn tls_choice(word: &str) -> Result<TlsChoice, String> {
     match word {
         "none" => Ok(TlsChoice::None),
         "any" | "auto" => Ok(TlsChoice::Any),
