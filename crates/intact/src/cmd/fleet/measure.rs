@@ -34,7 +34,7 @@ impl Measure for Benches {
             Vantage::Client,
             jiff::Timestamp::now(),
             crate::cmd::bench::run_id(),
-            &[message.id.clone()],
+            std::slice::from_ref(&message.id),
         );
         bench.describe(&mut head);
         let mut watch = Watch {

@@ -103,12 +103,11 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
     })
 }
 
-/// The queues with their labels, and the store.
-fn places(
-    args: &Args,
-    plan: &Plan,
-    dir: &Path,
-) -> Result<(Vec<(String, Option<String>)>, String), Failed> {
+/// A queue's name, and the label whose messages it gets where it does not get all.
+type QueueOf = (String, Option<String>);
+
+/// The queues, and the store.
+fn places(args: &Args, plan: &Plan, dir: &Path) -> Result<(Vec<QueueOf>, String), Failed> {
     if args.queue.is_none() || args.store.is_none() {
         std::fs::create_dir_all(dir)
             .with_context(|| format!("--dir: cannot make {}", dir.display()))?;

@@ -61,15 +61,15 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
     loop {
         let done = worker.step(WAIT).map_err(own)?;
         match done {
-            Done::Idle if args.until == Until::Empty => {
-                // what others have in their hands may still come back
-                if worker.queue.counts().map_err(own)?.is_over() {
-                    return Ok(ExitCode::from(exit::FINE));
-                }
+            // what others have in their hands may still come back
+            Done::Idle
+                if args.until == Until::Empty && worker.queue.counts().map_err(own)?.is_over() =>
+            {
+                return Ok(ExitCode::from(exit::FINE));
             }
             Done::Idle => {}
             Done::Measured(message) if !args.child => {
-                console::note(&format!("{message}: measured"))
+                console::note(&format!("{message}: measured"));
             }
             Done::AlreadyThere(message) if !args.child => {
                 console::note(&format!("{message}: an earlier delivery had finished it"));
