@@ -9,4 +9,4 @@ pub mod svg;
 pub mod terminal;
 
 mod escape;
-mod number;
+pub mod number;
