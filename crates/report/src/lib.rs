@@ -1,5 +1,8 @@
 //! Facts in, pages out. Never computes, only lays out; knows no producer.
 
+pub mod annotations;
 pub mod catalogue;
 pub mod json;
+pub mod junit;
+pub mod markdown;
 pub mod terminal;

@@ -32,18 +32,16 @@ pub(super) fn sentences(
                 ))
         ));
     }
-    let errors = findings
+    let mut broken: Vec<&str> = findings
         .iter()
         .filter(|finding| finding.severity == Severity::Error)
-        .count();
-    if errors > 0 {
-        let (noun, verb) = if errors == 1 {
-            ("finding", "is")
-        } else {
-            ("findings", "are")
-        };
+        .map(|finding| finding.rule)
+        .collect();
+    broken.dedup();
+    if !broken.is_empty() {
         said.push(format!(
-            "{errors} {noun} {verb} not about cost: something breaks"
+            "Beside the cost, something breaks: {}",
+            broken.join(", ")
         ));
     }
     said
@@ -84,11 +82,11 @@ fn first(books: &Books, totals: &Figures) -> String {
     if totals.avoidable == 0 {
         return format!("Nothing to gain: {reuse}, and {opened} connections are what they needed");
     }
-    match (totals.wasted_share, totals.wasted_ms) {
-        (Some(share), Some(wasted)) => format!(
+    match (totals.wasted_share, totals.outbound_ms) {
+        (Some(share), Some(outbound)) => format!(
             "{} of {whose} is set-up of connections that were not needed: {opened} were opened where {needed} would do, {} lost; {reuse}",
             percent(share),
-            ms(wasted)
+            ms(share * outbound)
         ),
         _ => format!("{opened} connections were opened where {needed} would do; {reuse}"),
     }

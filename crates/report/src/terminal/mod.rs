@@ -1,7 +1,7 @@
 //! Pages for a terminal or a pipe, as text. Width and colour are the caller's to say.
 
 mod bench;
-mod number;
+pub(crate) mod number;
 mod observed;
 mod page;
 mod table;
