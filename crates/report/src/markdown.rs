@@ -1,6 +1,7 @@
 //! Markdown for a pull request or a CI summary: verdict, destinations, what stands out. Short: the page and the JSON have the rest.
 
 use crate::terminal::number::{count, maybe_time, percent, time};
+use findings::bench::BenchFacts;
 use findings::observe::{Destination, ObservedFacts};
 use findings::{Finding, Severity};
 use ledger::Run;
@@ -27,6 +28,43 @@ pub fn observed(run: &Run, facts: &ObservedFacts) -> String {
     if notes > 0 {
         let _ = writeln!(out, "\n{notes} more worth a note.");
     }
+    for caveat in &facts.caveats {
+        let _ = writeln!(out, "\n> {}", escape(&caveat.words));
+    }
+    out
+}
+
+/// The page of a bench.
+pub fn bench(run: &Run, facts: &BenchFacts) -> String {
+    let mut out = String::from("### intact bench");
+    if let Some(subject) = &run.subject {
+        let _ = write!(out, ": {}", code(subject));
+    }
+    out.push_str("\n\n");
+    for (nth, sentence) in facts.verdicts.iter().enumerate() {
+        let mark = if nth == 0 { "**" } else { "" };
+        let _ = writeln!(out, "{mark}{}{mark}  ", escape(sentence));
+    }
+    out.push_str(
+        "\n| variant | requests | failed | connections | reused | mean | p50 | p99 |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for one in &facts.variants {
+        let latency = &one.latency_ms;
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            code(&one.name),
+            count(one.requests.total),
+            count(one.requests.failures()),
+            count(one.connections.opened),
+            percent(one.reuse),
+            maybe_time(latency.mean),
+            maybe_time(latency.p50),
+            maybe_time(latency.p99)
+        );
+    }
+    let grave = |finding: &&Finding| finding.severity > Severity::Info;
+    findings(&mut out, facts.findings.iter().filter(grave));
     for caveat in &facts.caveats {
         let _ = writeln!(out, "\n> {}", escape(&caveat.words));
     }

@@ -6,5 +6,7 @@ pub(crate) mod report;
 pub(crate) mod serve;
 
 mod builtin;
+mod gates;
 mod recording;
 mod requirements;
+mod stored;
