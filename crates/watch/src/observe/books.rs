@@ -1,0 +1,56 @@
+//! What all observations share: where events go, and the run's numbers and keys.
+
+use crate::Observer;
+use ledger::{Caveat, Event, FingerprintKey};
+
+/// What all observations share.
+pub(crate) struct Books<'a> {
+    observer: &'a mut dyn Observer,
+    pub(super) fingerprints: FingerprintKey,
+    next_exchange: u64,
+    faults: u64,
+}
+
+impl<'a> Books<'a> {
+    pub(crate) fn new(observer: &'a mut dyn Observer, fingerprint_key: &[u8; 32]) -> Books<'a> {
+        Books {
+            observer,
+            fingerprints: FingerprintKey::new(fingerprint_key),
+            next_exchange: 1,
+            faults: 0,
+        }
+    }
+
+    pub(crate) fn record(&mut self, event: Event<'_>) {
+        self.observer.record(event);
+    }
+
+    pub(crate) fn tick(&mut self) {
+        self.observer.tick();
+    }
+
+    /// An observation broke; its connection goes on unseen.
+    pub(crate) fn count_fault(&mut self) {
+        self.faults += 1;
+    }
+
+    /// A number for an exchange.
+    pub(super) fn number(&mut self) -> u64 {
+        let number = self.next_exchange;
+        self.next_exchange += 1;
+        number
+    }
+
+    /// Tells what went wrong in here.
+    pub(crate) fn finish(&mut self) {
+        if self.faults > 0 {
+            self.observer.record(Event::Caveat(&Caveat {
+                id: "observer-fault".to_owned(),
+                words: format!(
+                    "{} connections could not be followed to their end: something in intact broke; please report it",
+                    self.faults
+                ),
+            }));
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! How the program ended, and what went by unseen.
+
+use std::collections::BTreeMap;
+
+/// How the program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// Why a connection was left to the kernel, unrecorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unwatched {
+    /// The process does not let itself be looked at (setuid, not dumpable).
+    Unreadable,
+    /// It lives in a network namespace of its own.
+    OtherNamespace,
+    /// It is bound to a device, a mark or a fixed port that a connection of ours could not share.
+    Steered,
+    /// The relay could not take it.
+    NoRelay,
+    /// Something in here broke.
+    Fault,
+}
+
+impl Unwatched {
+    /// What it means for the reader, after "N connections were not watched: ".
+    pub fn words(self) -> &'static str {
+        match self {
+            Unwatched::Unreadable => "their process does not let itself be looked at",
+            Unwatched::OtherNamespace => "they live in a network namespace of their own",
+            Unwatched::Steered => "they are bound to a device, a mark or a fixed port",
+            Unwatched::NoRelay => "the relay could not take them",
+            Unwatched::Fault => "something in intact broke; please report it",
+        }
+    }
+
+    /// A stable id.
+    pub fn id(self) -> &'static str {
+        match self {
+            Unwatched::Unreadable => "unwatched-unreadable",
+            Unwatched::OtherNamespace => "unwatched-other-namespace",
+            Unwatched::Steered => "unwatched-steered",
+            Unwatched::NoRelay => "unwatched-no-relay",
+            Unwatched::Fault => "unwatched-fault",
+        }
+    }
+}
+
+/// What is known when all is over.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How the program ended.
+    pub ended: Ended,
+    /// Connections that went by unseen, by reason. They are caveats in the ledger too.
+    pub unwatched: BTreeMap<Unwatched, u64>,
+    /// The person stopped waiting for processes that the program left behind.
+    pub abandoned: bool,
+}
