@@ -4,7 +4,8 @@ pub(crate) mod bench;
 pub(crate) mod demo;
 pub(crate) mod report;
 pub(crate) mod serve;
+pub(crate) mod watch;
 
 mod builtin;
 mod recording;
-pub(crate) mod watch;
+mod requirements;
