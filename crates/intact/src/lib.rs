@@ -29,7 +29,7 @@ enum Command {
     /// An instrumented server to try it all on
     Serve(Box<cmd::serve::Args>),
     /// Does my program reuse its connections?
-    Watch(cmd::watch::Args),
+    Watch(Box<cmd::watch::Args>),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
 }

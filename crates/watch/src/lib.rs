@@ -51,9 +51,9 @@ mod supervisor;
 mod sys;
 
 pub use clock::Clock;
-pub use config::{Config, Mode};
+pub use config::{Config, Mode, Numbers, Place, Streams};
 pub use error::WatchError;
-pub use outcome::{Ended, Outcome, Unwatched};
+pub use outcome::{Cpu, Ended, Outcome, Unwatched};
 pub use run::run;
 
 /// Takes what is recorded; called from the relay's thread, so it must not block for long.

@@ -1,10 +1,9 @@
 //! What the supervisor tells the relay.
 
-use ledger::{Connection, ConnectionId, Row};
+use ledger::{Connection, Row};
 use mio::Waker;
 use mio::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
 /// A connection whose two ends are established.
@@ -32,16 +31,11 @@ pub(crate) enum Order {
 pub(crate) struct Orders {
     sender: Sender<Order>,
     waker: Arc<Waker>,
-    next_id: Arc<AtomicU64>,
 }
 
 impl Orders {
     pub(crate) fn new(sender: Sender<Order>, waker: Arc<Waker>) -> Orders {
-        Orders {
-            sender,
-            waker,
-            next_id: Arc::new(AtomicU64::new(1)),
-        }
+        Orders { sender, waker }
     }
 
     /// Sends an order; a relay that has ended takes none.
@@ -49,10 +43,5 @@ impl Orders {
         if self.sender.send(order).is_ok() {
             let _ = self.waker.wake();
         }
-    }
-
-    /// A number for a connection.
-    pub(crate) fn number(&self) -> ConnectionId {
-        ConnectionId(self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 }

@@ -1,6 +1,8 @@
 //! How the program ended, and what went by unseen.
 
+use ledger::Span;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// How the program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +11,15 @@ pub enum Ended {
     Code(i32),
     /// By this signal.
     Signal(i32),
+}
+
+/// CPU time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cpu {
+    /// In the programs themselves.
+    pub user: Duration,
+    /// In the kernel on their behalf.
+    pub system: Duration,
 }
 
 /// Why a connection was left to the kernel, unrecorded.
@@ -55,6 +66,10 @@ impl Unwatched {
 pub struct Outcome {
     /// How the program ended.
     pub ended: Ended,
+    /// From its start to its end, on the run's clock; what it left behind may have run on.
+    pub span: Span,
+    /// What it cost, with everything that it started and that has ended.
+    pub cpu: Cpu,
     /// Connections that went by unseen, by reason. They are caveats in the ledger too.
     pub unwatched: BTreeMap<Unwatched, u64>,
     /// The person stopped waiting for processes that the program left behind.

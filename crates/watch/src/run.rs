@@ -6,9 +6,9 @@ use crate::supervisor::Supervisor;
 use crate::sys::filter::{self, Asked};
 use crate::sys::launch::{self, Trouble};
 use crate::sys::signals::Signals;
-use crate::{Clock, Config, Observer, Outcome, WatchError};
+use crate::{Clock, Config, Observer, Outcome, Streams, WatchError};
 use std::io;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 /// Runs the program to its end, and that of everything that it started, and records its connections.
@@ -27,11 +27,19 @@ pub fn run(
     let signals = Signals::take_over().map_err(setup("signalfd"))?;
     let mut command = Command::new(program);
     command.args(&config.command[1..]);
+    command.envs(config.environment.iter().map(|(key, value)| (key, value)));
+    if config.streams == Streams::Null {
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+    }
     let code = filter::program(Asked {
         names: true,
         questions: false,
         probes: false,
     });
+    let began = clock.now();
     let (child, listener) = launch::launch(command, &code).map_err(|trouble| match trouble {
         Trouble::Filter(error) if error.raw_os_error() == Some(libc::EBUSY) => WatchError::Nested,
         Trouble::Filter(error) => WatchError::Refused(error),
@@ -45,10 +53,9 @@ pub fn run(
         Trouble::Io(error) => WatchError::Setup("starting the program", error),
     })?;
     let (sender, receiver) = mpsc::channel();
-    let relay = Relay::new(receiver, clock, observer, &config.fingerprint_key)
-        .map_err(setup("the relay"))?;
+    let relay = Relay::new(receiver, clock, observer, config).map_err(setup("the relay"))?;
     let orders = Orders::new(sender, relay.waker());
-    let supervisor = Supervisor::new(listener, signals, child.id(), orders, clock)
+    let supervisor = Supervisor::new(listener, signals, child.id(), orders, clock, config, began)
         .map_err(setup("the supervisor"))?;
     std::thread::scope(|scope| {
         let carrying = std::thread::Builder::new()

@@ -9,3 +9,4 @@ pub(crate) mod watch;
 mod builtin;
 mod recording;
 mod requirements;
+mod watched;

@@ -1,14 +1,19 @@
 //! `intact watch -- CMD`: does my program reuse its connections?
 
+use super::requirements;
+use super::watched::Recording;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
-use ledger::store::Writer;
-use ledger::{Caveat, Event, Rows, Run, Sink, Tally, Vantage};
+use findings::Severity;
+use findings::observe::ObservedFacts;
+use findings::requirement::{Document, Requirement};
+use ledger::{Rows, Run, Vantage};
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use watch::{Clock, Config, Ended, Mode, Observer, WatchError};
+use watch::{Clock, Config, Ended, WatchError};
 
 /// Does my program reuse its connections?
 #[derive(clap::Args)]
@@ -16,87 +21,77 @@ use watch::{Clock, Config, Ended, Mode, Observer, WatchError};
   intact watch -- node server.js
   intact watch -- pytest
   intact watch --ledger before -- ./my-go-binary --flag
-  intact watch -- sh -c 'for i in 1 2 3; do curl -s http://localhost:8080/; done'")]
+  intact watch --require 'avoidable == 0' --json=watch.json -- npm test
+  intact watch -- sh -c 'for i in 1 2 3; do curl -s http://localhost:8080/; done'
+
+The program runs as it would without us; the page comes at the end, on standard error. Exit code: the program's own,
+128+n after signal n; 1 when a requirement failed; 127 not found, 126 not runnable, 125 own failure, 4 not permitted here")]
 pub(crate) struct Args {
     /// Keep the ledger in a new folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
+    /// Write JSON to a file; standard output is the program's
+    #[arg(
+        long,
+        value_name = "FILE",
+        require_equals = true,
+        help_heading = "Output"
+    )]
+    json: Option<PathBuf>,
+    /// Print no page
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+    /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4'; exit 1 when one fails
+    #[arg(long, value_name = "EXPR", help_heading = "Gates")]
+    require: Vec<String>,
+    /// Exit 1 on findings of this severity or worse
+    #[arg(long, value_name = "SEVERITY", help_heading = "Gates")]
+    fail_on: Option<FailOn>,
     /// The program and its arguments
-    #[arg(required = true, last = true, value_name = "CMD")]
+    #[arg(required_unless_present = "require", last = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
-/// Takes the events of a watched program. Trouble with a file does not touch the program: it is told at the end.
-struct Recording {
-    tally: Tally,
-    ledger: Option<Writer>,
-    trouble: Option<String>,
-    lost: u64,
-}
-
-impl Recording {
-    fn start(run: &Run, ledger: Option<&Path>) -> anyhow::Result<Recording> {
-        Ok(Recording {
-            tally: Tally::new(),
-            ledger: ledger
-                .map(|folder| Writer::create(folder, run).context("--ledger"))
-                .transpose()?,
-            trouble: None,
-            lost: 0,
-        })
-    }
-
-    fn stumble(&mut self, error: &ledger::store::StoreError) {
-        self.ledger = None;
-        self.trouble = Some(format!("--ledger: {error}"));
-    }
-
-    /// Writes what is left.
-    fn finish(&mut self) {
-        if let Some(trouble) = &self.trouble {
-            self.tally.caveats.push(Caveat {
-                id: "not-written".to_owned(),
-                words: format!("{trouble}; {} rows were not written", self.lost),
-            });
-        }
-        if let Some(ledger) = &mut self.ledger {
-            let written = ledger
-                .flush()
-                .and_then(|()| ledger.replace_tally(&self.tally));
-            if let Err(error) = written {
-                self.stumble(&error);
-            }
-        }
-    }
-}
-
-impl Sink for Recording {
-    fn record(&mut self, event: Event<'_>) {
-        self.tally.record(event);
-        if let Some(ledger) = &mut self.ledger
-            && let Err(error) = ledger.append(event)
-        {
-            self.stumble(&error);
-        }
-        if self.trouble.is_some() {
-            self.lost += 1;
-        }
-    }
-}
-
-impl Observer for Recording {
-    fn tick(&mut self) {
-        if let Some(ledger) = &mut self.ledger
-            && let Err(error) = ledger.flush()
-        {
-            self.stumble(&error);
-        }
-    }
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum FailOn {
+    Warning,
+    Error,
 }
 
 /// Runs the program, then prints the page to standard error; its exit code is ours.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    if requirements::list_if_asked(&args.require, Document::Watch) {
+        return Ok(ExitCode::from(exit::FINE));
+    }
+    if args.command.is_empty() {
+        let missing = anyhow::anyhow!("name the program to run: intact watch -- CMD");
+        return Err(Failed::usage(missing));
+    }
+    let requirements = requirements::parse(&args.require, Document::Watch)?;
+    let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
     let clock = Clock::start();
+    let head = head();
+    let mut recording = Recording::start(&head, args.ledger.as_deref()).map_err(own)?;
+    let config = Config::new(args.command.clone(), fingerprint_key().map_err(own)?);
+    let outcome = watch::run(&config, clock, &mut recording).map_err(not_run)?;
+    let facts = recording.finish();
+    if let Some(path) = &args.json {
+        write_json(path, &head, &facts).map_err(own)?;
+    }
+    if !args.quiet {
+        let page = report::terminal::observed(&head, &facts, console::error_paper());
+        console::note(page.trim_end());
+    }
+    let kept = hold(&requirements, args.fail_on, &facts);
+    Ok(ExitCode::from(match outcome.ended {
+        Ended::Code(0) if !kept => exit::REQUIREMENT,
+        Ended::Code(code) => code as u8,
+        Ended::Signal(number) => exit::by_signal(number as usize),
+    }))
+}
+
+/// The run's head.
+fn head() -> Run {
     let argv: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
@@ -110,39 +105,54 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     );
     head.host = bench::machine::host();
     head.rows = Rows::All;
-    let mut recording = Recording::start(&head, args.ledger.as_deref())
-        .map_err(|error| Failed::wrapper(exit::OWN_FAILURE, error))?;
-    let mut key = [0; 32];
-    for half in key.chunks_mut(16) {
-        half.copy_from_slice(&super::bench::run_id().to_le_bytes());
-    }
-    let config = Config {
-        command: args.command.clone(),
-        mode: Mode::Auto,
-        fingerprint_key: key,
-    };
-    let outcome = watch::run(&config, clock, &mut recording).map_err(|error| {
-        let code = match error {
-            WatchError::NotFound(_) => exit::NOT_FOUND,
-            WatchError::NotRunnable { .. } => exit::NOT_RUNNABLE,
-            WatchError::Unsupported | WatchError::Refused(_) => exit::NOT_PERMITTED,
-            WatchError::Nested | WatchError::Setup(..) => exit::OWN_FAILURE,
-        };
-        Failed::wrapper(code, error)
-    })?;
-    recording.finish();
-    console::note(&summary(&mut recording.tally));
-    Ok(ExitCode::from(match outcome.ended {
-        Ended::Code(code) => code as u8,
-        Ended::Signal(number) => exit::by_signal(number as usize),
-    }))
+    head
 }
 
-fn summary(tally: &mut Tally) -> String {
-    let cell = tally.cell(None, None);
-    let requests: u64 = cell.groups.iter().map(ledger::Group::count).sum();
-    format!(
-        "intact: {requests} requests on {} connections",
-        cell.connections.opened
-    )
+/// A key for this run's fingerprints; it is never stored.
+fn fingerprint_key() -> anyhow::Result<[u8; 32]> {
+    let mut key = [0; 32];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut random| random.read_exact(&mut key))
+        .context("/dev/urandom")?;
+    Ok(key)
+}
+
+/// The program was not run: a wrapper's exit codes.
+fn not_run(error: WatchError) -> Failed {
+    let code = match error {
+        WatchError::NotFound(_) => exit::NOT_FOUND,
+        WatchError::NotRunnable { .. } => exit::NOT_RUNNABLE,
+        WatchError::Unsupported | WatchError::Refused(_) => exit::NOT_PERMITTED,
+        WatchError::Nested | WatchError::Setup(..) => exit::OWN_FAILURE,
+    };
+    Failed::wrapper(code, error)
+}
+
+fn write_json(path: &Path, run: &Run, facts: &ObservedFacts) -> anyhow::Result<()> {
+    let document = report::json::observed(run, facts)?;
+    std::fs::write(path, document).with_context(|| format!("--json={}", path.display()))
+}
+
+/// Holds requirements and findings, and says what came of each.
+fn hold(requirements: &[Requirement], fail_on: Option<FailOn>, facts: &ObservedFacts) -> bool {
+    let kept = requirements::hold(requirements, facts);
+    let Some(least) = fail_on.map(|on| match on {
+        FailOn::Warning => Severity::Warning,
+        FailOn::Error => Severity::Error,
+    }) else {
+        return kept;
+    };
+    let mut worst = facts
+        .findings
+        .iter()
+        .filter(|finding| finding.severity >= least)
+        .peekable();
+    let clean = worst.peek().is_none();
+    for finding in worst {
+        console::note(&format!(
+            "--fail-on: {} ({})",
+            finding.rule, finding.subject
+        ));
+    }
+    kept && clean
 }

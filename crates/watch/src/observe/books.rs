@@ -1,22 +1,22 @@
 //! What all observations share: where events go, and the run's numbers and keys.
 
-use crate::Observer;
+use crate::{Config, Numbers, Observer};
 use ledger::{Caveat, Event, FingerprintKey};
 
 /// What all observations share.
 pub(crate) struct Books<'a> {
     observer: &'a mut dyn Observer,
     pub(super) fingerprints: FingerprintKey,
-    next_exchange: u64,
+    numbers: Numbers,
     faults: u64,
 }
 
 impl<'a> Books<'a> {
-    pub(crate) fn new(observer: &'a mut dyn Observer, fingerprint_key: &[u8; 32]) -> Books<'a> {
+    pub(crate) fn new(observer: &'a mut dyn Observer, config: &Config) -> Books<'a> {
         Books {
             observer,
-            fingerprints: FingerprintKey::new(fingerprint_key),
-            next_exchange: 1,
+            fingerprints: FingerprintKey::new(&config.fingerprint_key),
+            numbers: config.numbers.clone(),
             faults: 0,
         }
     }
@@ -36,9 +36,7 @@ impl<'a> Books<'a> {
 
     /// A number for an exchange.
     pub(super) fn number(&mut self) -> u64 {
-        let number = self.next_exchange;
-        self.next_exchange += 1;
-        number
+        self.numbers.exchange()
     }
 
     /// Tells what went wrong in here.

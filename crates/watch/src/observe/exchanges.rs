@@ -129,6 +129,8 @@ impl Exchanges {
             return;
         };
         let mut row = Exchange::new(open.id, Nanos(request.started_at));
+        row.variant = about.variant;
+        row.round = about.round;
         row.connection = Some(about.id);
         row.ordinal = Some(open.ordinal);
         row.stream = exchange.stream.map(u64::from);

@@ -110,8 +110,8 @@ impl Observation {
         let close = self.close(at);
         let closed = Closed {
             connection: self.about.id,
-            variant: None,
-            round: None,
+            variant: self.about.variant,
+            round: self.about.round,
             close,
         };
         books.record(Event::Closed(&closed));

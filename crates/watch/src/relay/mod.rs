@@ -8,7 +8,7 @@ mod way;
 use crate::observe::{Books, Observation};
 use crate::order::{Carriage, Order};
 use crate::sys::socket;
-use crate::{Clock, Observer};
+use crate::{Clock, Config, Observer};
 use ledger::{Ending, Side};
 use mio::event::Event;
 use mio::net::TcpStream;
@@ -59,7 +59,7 @@ impl<'a> Relay<'a> {
         orders: Receiver<Order>,
         clock: Clock,
         observer: &'a mut dyn Observer,
-        fingerprint_key: &[u8; 32],
+        config: &Config,
     ) -> io::Result<Relay<'a>> {
         let poll = Poll::new()?;
         let waker = Arc::new(Waker::new(poll.registry(), ORDERS)?);
@@ -68,7 +68,7 @@ impl<'a> Relay<'a> {
             waker,
             orders,
             clock,
-            books: Books::new(observer, fingerprint_key),
+            books: Books::new(observer, config),
             links: Vec::new(),
             free: Vec::new(),
             freed: Vec::new(),

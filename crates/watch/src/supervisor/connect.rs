@@ -62,7 +62,9 @@ impl Supervisor {
         if !self.listener.is_valid(notice.id) {
             return UNTOUCHED;
         }
-        let mut about = Connection::new(self.orders.number(), began);
+        let mut about = Connection::new(self.numbers.connection(), began);
+        about.variant = self.place.map(|place| place.variant);
+        about.round = self.place.map(|place| place.round);
         about.peer = Some(unmapped(wanted));
         about.origin = Some(origin(unmapped(wanted)));
         about.owner = self

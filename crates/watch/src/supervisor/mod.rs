@@ -16,10 +16,10 @@ use crate::sys::notify::{Answer, Listener, Notice};
 use crate::sys::process::{Processes, read_memory, write_memory};
 use crate::sys::signals::{self, Signals};
 use crate::sys::socket;
-use crate::{Clock, Ended, Outcome, Unwatched};
+use crate::{Clock, Config, Cpu, Ended, Numbers, Outcome, Place, Unwatched};
 use call::Call;
 use landing::Pad;
-use ledger::{Caveat, Row};
+use ledger::{Caveat, Nanos, Row, Span};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use names::Names;
@@ -45,9 +45,14 @@ pub(crate) struct Supervisor {
     signals: Signals,
     program: u32,
     ended: Option<Ended>,
+    began: Nanos,
+    over: Nanos,
+    cpu: Cpu,
     abandoned: bool,
     orders: Orders,
     clock: Clock,
+    numbers: Numbers,
+    place: Option<Place>,
     processes: Processes,
     names: Names,
     pads: [Option<Pad>; 2],
@@ -68,6 +73,8 @@ impl Supervisor {
         program: u32,
         orders: Orders,
         clock: Clock,
+        config: &Config,
+        began: Nanos,
     ) -> io::Result<Supervisor> {
         let poll = Poll::new()?;
         let registry = poll.registry();
@@ -94,9 +101,14 @@ impl Supervisor {
             signals,
             program,
             ended: None,
+            began,
+            over: Nanos(0),
+            cpu: Cpu::default(),
             abandoned: false,
             orders,
             clock,
+            numbers: config.numbers.clone(),
+            place: config.place,
             processes: Processes::default(),
             names: Names::default(),
             pads,
@@ -150,6 +162,8 @@ impl Supervisor {
         self.orders.send(Order::Finish);
         Outcome {
             ended: self.ended.unwrap_or(Ended::Code(0)),
+            span: Span::new(self.began, self.over),
+            cpu: self.cpu,
             unwatched: self.unwatched,
             abandoned: self.abandoned,
         }
@@ -236,12 +250,16 @@ impl Supervisor {
 
     /// Collects the program, and orphans of its.
     fn reap(&mut self) {
-        while let Some((pid, status)) = launch::reap() {
-            if u32::try_from(pid) == Ok(self.program) {
-                self.ended = Some(if libc::WIFSIGNALED(status) {
-                    Ended::Signal(libc::WTERMSIG(status))
+        while let Some(gone) = launch::reap() {
+            let [user, system] = gone.cpu;
+            self.cpu.user += user;
+            self.cpu.system += system;
+            if gone.process == self.program {
+                self.over = self.clock.now();
+                self.ended = Some(if libc::WIFSIGNALED(gone.status) {
+                    Ended::Signal(libc::WTERMSIG(gone.status))
                 } else {
-                    Ended::Code(libc::WEXITSTATUS(status))
+                    Ended::Code(libc::WEXITSTATUS(gone.status))
                 });
             }
         }

@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::time::Duration;
 
 /// What stood in the way.
 #[derive(Debug)]
@@ -157,10 +158,32 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
-/// Collects one child that has ended: its id and raw wait status; `None` when there is none now.
-pub(crate) fn reap() -> Option<(i32, i32)> {
+/// A child that has ended.
+pub(crate) struct Ended {
+    /// Its id.
+    pub(crate) process: u32,
+    /// Its raw wait status.
+    pub(crate) status: i32,
+    /// CPU time of it and of the descendants that it waited for itself: user, system.
+    pub(crate) cpu: [Duration; 2],
+}
+
+/// Collects one child that has ended; `None` when there is none now.
+pub(crate) fn reap() -> Option<Ended> {
     let mut status = 0;
-    // SAFETY: the kernel writes one int.
-    let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
-    (pid > 0).then_some((pid, status))
+    // SAFETY: a rusage of zeroes is valid; the kernel writes it and one int.
+    let (process, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        let process = libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage);
+        (process, usage)
+    };
+    let time = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
+    };
+    let process = u32::try_from(process).ok().filter(|process| *process > 0)?;
+    Some(Ended {
+        process,
+        status,
+        cpu: [time(usage.ru_utime), time(usage.ru_stime)],
+    })
 }
