@@ -2,6 +2,7 @@
 
 use ledger::ConnectionId;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -36,6 +37,8 @@ pub struct Config {
     pub streams: Streams,
     /// How connections are followed.
     pub mode: Mode,
+    /// How programs are told to log the keys of their TLS connections; `None`: not at all.
+    pub keys: Option<KeyLogging>,
     /// The variant and the round that its rows belong to, where several runs share a ledger.
     pub place: Option<Place>,
     /// The numbers of connections and exchanges; clone them into each run that shares a ledger.
@@ -52,11 +55,21 @@ impl Config {
             environment: Vec::new(),
             streams: Streams::default(),
             mode: Mode::default(),
+            keys: Some(KeyLogging::default()),
             place: None,
             numbers: Numbers::default(),
             fingerprint_key,
         }
     }
+}
+
+/// How programs are told to log the keys of their TLS connections: by `SSLKEYLOGFILE`, and by a module that Node loads first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyLogging {
+    /// The program's own `SSLKEYLOGFILE`, which is read from its present end on and otherwise left alone.
+    pub own_file: Option<PathBuf>,
+    /// What `NODE_OPTIONS` is so far; `None` leaves Node alone.
+    pub node_options: Option<OsString>,
 }
 
 /// One run among several in a ledger.

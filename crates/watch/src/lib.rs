@@ -51,7 +51,7 @@ mod supervisor;
 mod sys;
 
 pub use clock::Clock;
-pub use config::{Config, Mode, Numbers, Place, Streams};
+pub use config::{Config, KeyLogging, Mode, Numbers, Place, Streams};
 pub use error::WatchError;
 pub use outcome::{Cpu, Ended, Outcome, Unwatched};
 pub use run::run;

@@ -1,5 +1,6 @@
 //! One watched run: two threads, the supervisor for calls and the relay for data.
 
+use crate::observe::Keys;
 use crate::order::Orders;
 use crate::relay::Relay;
 use crate::supervisor::Supervisor;
@@ -34,6 +35,15 @@ pub fn run(
             .stdout(Stdio::null())
             .stderr(Stdio::null());
     }
+    let keys = match &config.keys {
+        Some(logging) => {
+            let (keys, environment) =
+                Keys::prepare(logging).map_err(setup("the key log (--keys off does without)"))?;
+            command.envs(environment);
+            Some(keys)
+        }
+        None => None,
+    };
     let code = filter::program(Asked {
         names: true,
         questions: false,
@@ -53,7 +63,7 @@ pub fn run(
         Trouble::Io(error) => WatchError::Setup("starting the program", error),
     })?;
     let (sender, receiver) = mpsc::channel();
-    let relay = Relay::new(receiver, clock, observer, config).map_err(setup("the relay"))?;
+    let relay = Relay::new(receiver, clock, observer, config, keys).map_err(setup("the relay"))?;
     let orders = Orders::new(sender, relay.waker());
     let supervisor = Supervisor::new(listener, signals, child.id(), orders, clock, config, began)
         .map_err(setup("the supervisor"))?;

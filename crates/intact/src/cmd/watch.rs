@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use watch::{Clock, Config, Ended, WatchError};
+use watch::{Clock, Config, Ended, KeyLogging, WatchError};
 
 /// Does my program reuse its connections?
 #[derive(clap::Args)]
@@ -27,6 +27,10 @@ use watch::{Clock, Config, Ended, WatchError};
 The program runs as it would without us; the page comes at the end, on standard error. Exit code: the program's own,
 128+n after signal n; 1 when a requirement failed; 127 not found, 126 not runnable, 125 own failure, 4 not permitted here")]
 pub(crate) struct Args {
+    /// Whether programs are told to log their TLS keys, so that requests are counted exactly and not inferred: `auto` sets
+    /// SSLKEYLOGFILE unless it is set, and NODE_OPTIONS
+    #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Watching")]
+    keys: Keys,
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
@@ -52,6 +56,13 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Keys {
+    Auto,
+    On,
+    Off,
+}
+
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum FailOn {
     Warning,
@@ -72,7 +83,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let clock = Clock::start();
     let head = head();
     let mut recording = Recording::start(&head, args.ledger.as_deref()).map_err(own)?;
-    let config = Config::new(args.command.clone(), fingerprint_key().map_err(own)?);
+    let mut config = Config::new(args.command.clone(), fingerprint_key().map_err(own)?);
+    config.keys = key_logging(args.keys);
     let outcome = watch::run(&config, clock, &mut recording).map_err(not_run)?;
     let facts = recording.finish();
     if let Some(path) = &args.json {
@@ -88,6 +100,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         Ended::Code(code) => code as u8,
         Ended::Signal(number) => exit::by_signal(number as usize),
     }))
+}
+
+/// How programs are told to log keys. A key log that the person has set up is read along with them; with `on` it is
+/// replaced.
+fn key_logging(keys: Keys) -> Option<KeyLogging> {
+    let own_file = std::env::var_os("SSLKEYLOGFILE")
+        .filter(|path| keys == Keys::Auto && !path.is_empty())
+        .map(PathBuf::from);
+    (keys != Keys::Off).then(|| KeyLogging {
+        own_file,
+        node_options: Some(std::env::var_os("NODE_OPTIONS").unwrap_or_default()),
+    })
 }
 
 /// The run's head.

@@ -77,6 +77,14 @@ impl Application {
         }
     }
 
+    /// What was taken before it was known what is spoken.
+    pub(super) fn into_held(self) -> Vec<u8> {
+        match self {
+            Application::Starting(held, _) => held,
+            _ => Vec::new(),
+        }
+    }
+
     /// Takes note that a side has ended.
     pub(super) fn end(&mut self, from: Side, at: u64, visit: impl FnMut(Event<'_>)) {
         match self {

@@ -1,5 +1,6 @@
 //! What all observations share: where events go, and the run's numbers and keys.
 
+use super::keys::Keys;
 use crate::{Config, Numbers, Observer};
 use ledger::{Caveat, Event, FingerprintKey};
 
@@ -8,15 +9,21 @@ pub(crate) struct Books<'a> {
     observer: &'a mut dyn Observer,
     pub(super) fingerprints: FingerprintKey,
     numbers: Numbers,
+    keys: Option<Keys>,
     faults: u64,
 }
 
 impl<'a> Books<'a> {
-    pub(crate) fn new(observer: &'a mut dyn Observer, config: &Config) -> Books<'a> {
+    pub(crate) fn new(
+        observer: &'a mut dyn Observer,
+        config: &Config,
+        keys: Option<Keys>,
+    ) -> Books<'a> {
         Books {
             observer,
             fingerprints: FingerprintKey::new(&config.fingerprint_key),
             numbers: config.numbers.clone(),
+            keys,
             faults: 0,
         }
     }
@@ -32,6 +39,19 @@ impl<'a> Books<'a> {
     /// An observation broke; its connection goes on unseen.
     pub(crate) fn count_fault(&mut self) {
         self.faults += 1;
+    }
+
+    /// Whether programs were told to log keys.
+    pub(super) fn expects_keys(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    /// Lines of the key log for one connection that came since the last time.
+    pub(super) fn keys_of(&mut self, client_random: &[u8; 32]) -> Vec<String> {
+        self.keys
+            .as_mut()
+            .map(|keys| keys.take(client_random))
+            .unwrap_or_default()
     }
 
     /// A number for an exchange.

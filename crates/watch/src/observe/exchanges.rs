@@ -2,6 +2,7 @@
 
 use super::application::ledger_side;
 use super::books::Books;
+use super::guess::Turn;
 use ledger::{
     Body, Certainty, Connection, Ending, Event, Exchange, ExchangeBytes, Failure, Method, Nanos,
     Outcome, Protocol, Scheme, Side, Span, Target, Terms,
@@ -134,7 +135,13 @@ impl Exchanges {
         row.connection = Some(about.id);
         row.ordinal = Some(open.ordinal);
         row.stream = exchange.stream.map(u64::from);
-        self.place(&mut row, about, &open);
+        self.place(
+            &mut row,
+            about,
+            open.started_at,
+            open.ordinal,
+            open.stream.is_some(),
+        );
         describe(&mut row, request, exchange.response.as_ref());
         row.fingerprint = Some(books.fingerprints.of(
             &String::from_utf8_lossy(&request.method),
@@ -159,21 +166,68 @@ impl Exchanges {
         books.record(Event::Exchange(&row));
     }
 
+    /// Takes a turn of talk that could not be read for an exchange.
+    pub(super) fn guess(
+        &mut self,
+        turn: &Turn,
+        reason: &str,
+        end: FirstEnd,
+        about: &mut Connection,
+        told: &mut bool,
+        books: &mut Books<'_>,
+    ) {
+        self.count += 1;
+        self.first_request.get_or_insert(turn.started);
+        let ordinal = self.count as u32;
+        let mut row = Exchange::new(books.number(), Nanos(turn.started));
+        row.variant = about.variant;
+        row.round = about.round;
+        row.connection = Some(about.id);
+        row.ordinal = Some(ordinal);
+        self.place(&mut row, about, turn.started, ordinal, false);
+        row.end = Nanos(turn.last);
+        row.spans.send = Some(Span::new(Nanos(turn.started), Nanos(turn.sent)));
+        if let Some(answered) = turn.answered {
+            row.spans.wait = Some(Span::new(Nanos(turn.sent), Nanos(answered)));
+            row.spans.receive = Some(Span::new(Nanos(answered), Nanos(turn.last)));
+        }
+        row.bytes = ExchangeBytes {
+            request_body: turn.up,
+            body: turn.down,
+            ..ExchangeBytes::default()
+        };
+        row.outcome = match turn.answered {
+            Some(_) => Outcome::Ok,
+            None => judge(seen::Outcome::Unanswered, ordinal, end),
+        };
+        self.stale |= row.outcome == Outcome::Failed(Failure::Stale);
+        row.certainty = Certainty::Inferred(format!("{reason}: requests are turns of talk").into());
+        self.last_end = Some(row.end);
+        tell(about, told, books);
+        books.record(Event::Exchange(&row));
+    }
+
     /// When it was wanted, and what of the set-up it waited for.
-    fn place(&self, row: &mut Exchange, about: &Connection, open: &Open) {
+    fn place(
+        &self,
+        row: &mut Exchange,
+        about: &Connection,
+        started_at: u64,
+        ordinal: u32,
+        is_stream: bool,
+    ) {
         let ready = about.setup.ssl.or(about.setup.connect).map(|span| span.end);
-        let first = self.first_request.unwrap_or(open.started_at);
+        let first = self.first_request.unwrap_or(started_at);
         let waited = ready.is_some_and(|ready| {
             Nanos(first).since(ready) <= AHEAD
-                && (open.ordinal == 1
-                    || open.stream.is_some() && open.started_at.saturating_sub(first) <= TOGETHER)
+                && (ordinal == 1 || is_stream && started_at.saturating_sub(first) <= TOGETHER)
         });
         if waited {
             row.at = about.at;
             if let Some(ready) = ready
-                && Nanos(open.started_at) > ready
+                && Nanos(started_at) > ready
             {
-                row.spans.blocked = Some(Span::new(ready, Nanos(open.started_at)));
+                row.spans.blocked = Some(Span::new(ready, Nanos(started_at)));
             }
         }
         row.fresh = Some(row.spans.wait_for_setup(&about.setup, row.at));

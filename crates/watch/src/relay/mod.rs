@@ -5,7 +5,7 @@
 
 mod way;
 
-use crate::observe::{Books, Observation};
+use crate::observe::{Books, Keys, Observation};
 use crate::order::{Carriage, Order};
 use crate::sys::socket;
 use crate::{Clock, Config, Observer};
@@ -60,6 +60,7 @@ impl<'a> Relay<'a> {
         clock: Clock,
         observer: &'a mut dyn Observer,
         config: &Config,
+        keys: Option<Keys>,
     ) -> io::Result<Relay<'a>> {
         let poll = Poll::new()?;
         let waker = Arc::new(Waker::new(poll.registry(), ORDERS)?);
@@ -68,7 +69,7 @@ impl<'a> Relay<'a> {
             waker,
             orders,
             clock,
-            books: Books::new(observer, config),
+            books: Books::new(observer, config, keys),
             links: Vec::new(),
             free: Vec::new(),
             freed: Vec::new(),
