@@ -13,7 +13,7 @@ mod secure;
 pub(crate) use books::Books;
 pub(crate) use keys::Keys;
 
-use application::{Application, Kept, wire_side};
+use application::{Application, Kept, ledger_side, wire_side};
 use exchanges::{Exchanges, FirstEnd};
 use guess::{Guess, Turn};
 use ledger::{
@@ -169,13 +169,20 @@ impl Observation {
             secure.look_again(books);
         }
         self.take_secure(books);
-        let asking = self
-            .secure
-            .as_ref()
-            .is_some_and(|secure| secure.is_asking());
+        let secure = self.secure.as_ref();
+        let asking = secure.is_some_and(|secure| secure.is_asking());
+        // a FIN may only answer the other side's close_notify
+        let goodbye = secure
+            .and_then(|secure| secure.first_goodbye())
+            .filter(|_| how == Ending::Fin)
+            .map(ledger_side);
         self.end.get_or_insert(FirstSign {
-            by,
-            how,
+            by: goodbye.unwrap_or(by),
+            how: if goodbye.is_some() {
+                Ending::CloseNotify
+            } else {
+                how
+            },
             at,
             busy: self.exchanges.is_busy() || self.guess.is_asking() || asking,
         });
@@ -280,7 +287,10 @@ impl Observation {
         Close {
             at: self.end.as_ref().map_or(at, |end| end.at),
             by: self.end.as_ref().map(|end| end.by),
-            how: self.end.as_ref().map(|end| self.manner(end, goaway)),
+            how: self.end.as_ref().map(|end| match end.how {
+                Ending::Fin | Ending::CloseNotify if goaway == Some(end.by) => Ending::Goaway,
+                how => how,
+            }),
             announced_by,
             moment,
             exchanges: counted.then_some(exchanges.count),
@@ -293,18 +303,6 @@ impl Observation {
                     .map(|facts| facts.pings as u32)
                     .filter(|pings| *pings > 0),
             },
-        }
-    }
-
-    fn manner(&self, end: &FirstSign, goaway: Option<Side>) -> Ending {
-        let said = self
-            .secure
-            .as_ref()
-            .is_some_and(|secure| secure.says_goodbye(wire_side(end.by)));
-        match end.how {
-            Ending::Fin if goaway == Some(end.by) => Ending::Goaway,
-            Ending::Fin if said => Ending::CloseNotify,
-            how => how,
         }
     }
 }

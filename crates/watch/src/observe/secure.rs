@@ -26,6 +26,8 @@ pub(super) struct Secure {
     settled: [bool; 2],
     waiting: Vec<Mark>,
     plain: Vec<Piece>,
+    /// Who seems to have said `close_notify` first, told by the size of the record.
+    farewell: Option<Side>,
 }
 
 /// Whether the plain text can be had.
@@ -68,6 +70,7 @@ impl Secure {
             settled: [false; 2],
             waiting: Vec::new(),
             plain: Vec::new(),
+            farewell: None,
         }
     }
 
@@ -79,6 +82,7 @@ impl Secure {
     /// in [`Secure::take_marks`].
     pub(super) fn read(&mut self, from: Side, bytes: &[u8], at: u64, books: &mut Books<'_>) {
         let before = self.traffic(from);
+        let alerts = self.decryptor.facts().encrypted_alerts;
         let finished = self.decryptor.facts().finished.is_some();
         self.fetch_keys(books);
         let plain = &mut self.plain;
@@ -89,6 +93,9 @@ impl Secure {
         // the keys may have come while the bytes were on their way
         if self.access == Access::Hoped && self.plain.is_empty() {
             self.look_again(books);
+        }
+        if self.decryptor.facts().encrypted_alerts > alerts {
+            self.farewell.get_or_insert(from);
         }
         if self.access != Access::Open {
             self.mark(from, before, finished, at);
@@ -176,7 +183,11 @@ impl Secure {
             };
         }
         let farewell = is_13 && records == 1 && bytes == ALERT_LEN;
-        if records > 0 && !farewell && self.waiting.len() < MAX_WAITING {
+        if farewell {
+            self.farewell.get_or_insert(from);
+        } else if records > 0 && self.waiting.len() < MAX_WAITING {
+            // it was data after all
+            self.farewell = self.farewell.filter(|side| *side != from);
             self.waiting.push(Mark { from, at, bytes });
         }
     }
@@ -293,12 +304,14 @@ impl Secure {
         })
     }
 
-    /// Whether that side has announced its end under encryption.
-    pub(super) fn says_goodbye(&self, side: Side) -> bool {
+    /// Who was the first to say under encryption that it closes.
+    pub(super) fn first_goodbye(&self) -> Option<Side> {
         let inner = self.decryptor.inner();
-        match side {
-            Side::Client => inner.client_close_notify_at.is_some(),
-            Side::Server => inner.server_close_notify_at.is_some(),
+        match (inner.client_close_notify_at, inner.server_close_notify_at) {
+            (Some(client), Some(server)) if server < client => Some(Side::Server),
+            (Some(_), _) => Some(Side::Client),
+            (None, Some(_)) => Some(Side::Server),
+            (None, None) => self.farewell,
         }
     }
 
