@@ -29,7 +29,7 @@ pub enum Unwatched {
     Unreadable,
     /// It lives in a network namespace of its own.
     OtherNamespace,
-    /// It is bound to a device, a mark or a fixed port that a connection of ours could not share.
+    /// It is bound to a device or a mark that a connection of ours could not share.
     Steered,
     /// The relay could not take it.
     NoRelay,
@@ -43,7 +43,7 @@ impl Unwatched {
         match self {
             Unwatched::Unreadable => "their process does not let itself be looked at",
             Unwatched::OtherNamespace => "they live in a network namespace of their own",
-            Unwatched::Steered => "they are bound to a device, a mark or a fixed port",
+            Unwatched::Steered => "they are bound to a device or carry a mark",
             Unwatched::NoRelay => "the relay could not take them",
             Unwatched::Fault => "something in intact broke; please report it",
         }

@@ -50,18 +50,21 @@ pub fn run(
         probes: false,
     });
     let began = clock.now();
-    let (child, listener) = launch::launch(command, &code).map_err(|trouble| match trouble {
-        Trouble::Filter(error) if error.raw_os_error() == Some(libc::EBUSY) => WatchError::Nested,
-        Trouble::Filter(error) => WatchError::Refused(error),
-        Trouble::Exec(error) if error.kind() == io::ErrorKind::NotFound => {
-            WatchError::NotFound(program.clone())
-        }
-        Trouble::Exec(source) => WatchError::NotRunnable {
-            program: program.clone(),
-            source,
-        },
-        Trouble::Io(error) => WatchError::Setup("starting the program", error),
-    })?;
+    let (child, listener) =
+        launch::launch(command, &code, signals.before()).map_err(|trouble| match trouble {
+            Trouble::Filter(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                WatchError::Nested
+            }
+            Trouble::Filter(error) => WatchError::Refused(error),
+            Trouble::Exec(error) if error.kind() == io::ErrorKind::NotFound => {
+                WatchError::NotFound(program.clone())
+            }
+            Trouble::Exec(source) => WatchError::NotRunnable {
+                program: program.clone(),
+                source,
+            },
+            Trouble::Io(error) => WatchError::Setup("starting the program", error),
+        })?;
     let (sender, receiver) = mpsc::channel();
     let relay = Relay::new(receiver, clock, observer, config, keys).map_err(setup("the relay"))?;
     let orders = Orders::new(sender, relay.waker());

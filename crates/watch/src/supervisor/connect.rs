@@ -75,14 +75,16 @@ impl Supervisor {
                 command: identity.command,
             });
         socket::connect_at_once(&socket);
-        let far = match dial(&socket, unmapped(wanted)) {
-            Ok(far) => TcpStream::from_std(far.into()),
-            Err(error) => {
-                let number = error.raw_os_error().unwrap_or(libc::ECONNREFUSED);
-                self.record_failure(about, number);
-                return Some(Answer::Error(number));
-            }
+        let Ok(far) = stand_in(&socket, unmapped(wanted)) else {
+            self.leave(Unwatched::NoRelay);
+            return UNTOUCHED;
         };
+        if let Err(error) = begin(&far, unmapped(wanted)) {
+            let number = error.raw_os_error().unwrap_or(libc::ECONNREFUSED);
+            self.record_failure(about, number);
+            return Some(Answer::Error(number));
+        }
+        let far = TcpStream::from_std(far.into());
         let blocking = !socket.nonblocking().unwrap_or(false);
         let now = Instant::now();
         let dial = Dial {
@@ -146,11 +148,7 @@ impl Supervisor {
         {
             return Some(Unwatched::OtherNamespace);
         }
-        // a port of the kernel's choice may be another one; a port of the program's choice means something
-        let chosen = local_address(socket).is_some_and(|address| {
-            address.port() != 0 && !self.ephemeral.contains(&address.port())
-        });
-        (chosen || socket::is_steered(socket)).then_some(Unwatched::Steered)
+        socket::is_steered(socket).then_some(Unwatched::Steered)
     }
 
     /// Goes on with a call as far as it can go now.
@@ -373,16 +371,15 @@ fn origin(peer: SocketAddr) -> Origin {
     }
 }
 
-/// Begins a connection to the real destination, from the address that the program's socket is bound to.
-fn dial(socket: &Socket, to: SocketAddr) -> io::Result<Socket> {
+/// A socket of ours in the place of the program's, bound to the same address and port if that is bound.
+fn stand_in(socket: &Socket, to: SocketAddr) -> io::Result<Socket> {
     let far = socket::tcp_for(to)?;
-    if let Some(bound) = local_address(socket)
-        && let host = unmapped(bound).ip()
-        && !host.is_unspecified()
-    {
-        socket::bind_address(&far, host)?;
+    let bound = local_address(socket).map(unmapped);
+    match bound.filter(|bound| bound.port() != 0 || !bound.ip().is_unspecified()) {
+        None => {}
+        Some(bound) if bound.port() == 0 => socket::bind_address(&far, bound.ip())?,
+        Some(bound) => socket::share_address(socket, &far, bound)?,
     }
-    begin(&far, to)?;
     Ok(far)
 }
 

@@ -25,7 +25,6 @@ use mio::{Events, Interest, Poll, Token};
 use names::Names;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
-use std::ops::RangeInclusive;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -63,7 +62,6 @@ pub(crate) struct Supervisor {
     next_call: usize,
     unwatched: BTreeMap<Unwatched, u64>,
     round_trip: Duration,
-    ephemeral: RangeInclusive<u16>,
 }
 
 impl Supervisor {
@@ -119,7 +117,6 @@ impl Supervisor {
             next_call: 0,
             unwatched: BTreeMap::new(),
             round_trip: Duration::ZERO,
-            ephemeral: ephemeral_ports(),
         })
     }
 
@@ -301,18 +298,5 @@ impl Supervisor {
 
     fn record(&self, row: Row) {
         self.orders.send(Order::Record(Box::new(row)));
-    }
-}
-
-/// The ports that the kernel chooses from.
-fn ephemeral_ports() -> RangeInclusive<u16> {
-    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
-    let mut ports = text
-        .iter()
-        .flat_map(|text| text.split_whitespace())
-        .filter_map(|port| port.parse().ok());
-    match (ports.next(), ports.next()) {
-        (Some(first), Some(last)) => first..=last,
-        _ => 32768..=60999,
     }
 }

@@ -24,19 +24,26 @@ pub(crate) enum Trouble {
 const REFUSED: u8 = 1;
 const INSTALLED: u8 = 0;
 
-/// Starts the command with the filter in place; the descriptor answers for all that it asks about.
+/// Starts the command with the filter in place and these signals blocked; the descriptor answers for all that it asks about.
 pub(crate) fn launch(
     mut command: Command,
     filter: &[libc::sock_filter],
+    blocked: libc::sigset_t,
 ) -> Result<(Child, OwnedFd), Trouble> {
     let (ours, theirs) = UnixStream::pair().map_err(Trouble::Io)?;
     let code = filter.to_vec();
     let end = theirs.as_raw_fd();
-    let prepare = move || match install(&code) {
-        Ok(listener) => send(end, INSTALLED, Some(listener.as_raw_fd())),
-        Err(error) => {
-            send(end, REFUSED, None)?;
-            Err(error)
+    let prepare = move || {
+        // SAFETY: reads the set that is passed.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const blocked, std::ptr::null_mut())
+        };
+        match install(&code) {
+            Ok(listener) => send(end, INSTALLED, Some(listener.as_raw_fd())),
+            Err(error) => {
+                send(end, REFUSED, None)?;
+                Err(error)
+            }
         }
     };
     // SAFETY: `prepare` runs in the forked child; it makes system calls only and allocates nothing.

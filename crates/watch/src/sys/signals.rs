@@ -54,6 +54,11 @@ impl Signals {
         }
     }
 
+    /// Which signals were blocked before: the program starts with those.
+    pub(crate) fn before(&self) -> libc::sigset_t {
+        self.before
+    }
+
     /// The next signal, if one came.
     pub(crate) fn next(&self) -> Option<Signal> {
         // SAFETY: the kernel writes one such structure, or nothing.

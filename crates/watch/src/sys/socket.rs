@@ -7,7 +7,7 @@
 use super::checked;
 use socket2::{Domain, SockAddr, Socket};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
@@ -124,6 +124,24 @@ pub(crate) fn bind_address(socket: &Socket, address: IpAddr) -> io::Result<()> {
         1i32,
     );
     socket.bind(&SockAddr::from(SocketAddr::new(address, 0)))
+}
+
+/// Binds a socket of ours to the very address and port of a program's, which leads elsewhere. The program's options are
+/// afterwards what they were.
+pub(crate) fn share_address(theirs: &Socket, ours: &Socket, address: SocketAddr) -> io::Result<()> {
+    let before = theirs.reuse_address()?;
+    theirs.set_reuse_address(true)?;
+    let host = match (address.ip(), ours.domain()?) {
+        // an unspecified address is of the family of the program's socket
+        (host, Domain::IPV6) if host.is_unspecified() => Ipv6Addr::UNSPECIFIED.into(),
+        (host, _) if host.is_unspecified() => Ipv4Addr::UNSPECIFIED.into(),
+        (host, _) => host,
+    };
+    let bound = ours
+        .set_reuse_address(true)
+        .and_then(|()| ours.bind(&SockAddr::from(SocketAddr::new(host, address.port()))));
+    theirs.set_reuse_address(before)?;
+    bound
 }
 
 /// Makes the end of a connection a RST instead of a FIN.
