@@ -4,9 +4,11 @@ pub(crate) mod bench;
 pub(crate) mod demo;
 pub(crate) mod report;
 pub(crate) mod serve;
+pub(crate) mod watch;
 
 mod builtin;
 mod gates;
 mod recording;
 mod requirements;
 mod stored;
+mod watched;

@@ -5,3 +5,4 @@ mod ledgers;
 mod observed;
 mod peers;
 mod program;
+mod watch;
