@@ -8,6 +8,7 @@ pub mod figures;
 mod finding;
 pub mod observe;
 mod overlap;
+mod population;
 pub mod requirement;
 pub mod rules;
 pub mod stats;
@@ -15,3 +16,4 @@ pub mod timeline;
 mod words;
 
 pub use finding::{Finding, Severity};
+pub use population::Population;

@@ -6,6 +6,7 @@
 mod bench;
 mod download;
 mod parts;
+mod populations;
 mod timeline;
 
 pub use bench::{BenchRun, bench};

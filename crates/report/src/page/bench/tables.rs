@@ -5,6 +5,7 @@ use crate::number::{count, rate, time};
 use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns};
+use crate::page::populations::phase_words;
 use findings::bench::{BenchFacts, Compared, PerConnection, VariantFacts};
 use findings::stats::Interval;
 use ledger::Phase;
@@ -122,27 +123,13 @@ fn connections(variants: &[VariantFacts]) -> Table {
 fn phases(variants: &[VariantFacts]) -> Table {
     let mut columns = Columns::over(variants).column("variant", "", |one| Cell::text(&one.name));
     for phase in Phase::ALL {
-        let (words, meaning) = words_of(phase.id());
+        let (words, meaning) = phase_words(phase.id());
         columns = columns.column(words, meaning, |one| {
             let time = one.phases_ms.get(phase.id()).and_then(Option::as_ref);
             Cell::time(time.map(|time| time.mean))
         });
     }
     columns.table("phases", "Phases: mean over the requests that had them")
-}
-
-/// What people call a phase, and what it is.
-pub(super) fn words_of(phase: &str) -> (&'static str, &'static str) {
-    match phase {
-        "dns" => ("look-up", "of the name"),
-        "connect" => ("TCP", "handshake of the transport"),
-        "ssl" => ("TLS", "handshake"),
-        "blocked" => ("blocked", "waiting for a connection to be free"),
-        "send" => ("send", "writing the request"),
-        "wait" => ("wait", "from the last byte sent to the first received"),
-        "headers_to_body" => ("head → body", "from the head of the answer to its body"),
-        _ => ("receive", "reading the answer"),
-    }
 }
 
 fn interval(interval: Option<Interval>, words: fn(f64) -> String) -> Cell {
