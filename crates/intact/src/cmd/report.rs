@@ -7,11 +7,11 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use findings::bench::{BenchFacts, Pictures};
-use findings::observe::ObservedFacts;
+use findings::observe::{self, ObservedFacts};
 use findings::timeline::Timeline;
 use ledger::store::Reader;
 use ledger::{Exchange, Row, Run, Sink, Tally};
-use report::page::BenchRun;
+use report::page::{BenchRun, ObservedRun, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,11 +64,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         });
     }
     if let Some(file) = &args.report {
-        let runs = stored
-            .iter()
-            .map(|(one, _)| one.as_bench())
-            .collect::<Result<Vec<BenchRun<'_>>, Failed>>()?;
-        file.write(&report::page::bench(&runs).context("--report")?)?;
+        let runs: Vec<Source<'_>> = stored.iter().map(|(one, _)| one.source()).collect();
+        file.write(&runs)?;
     }
     let mut kept = true;
     for (one, requirements) in &stored {
@@ -95,9 +92,13 @@ impl Stored {
         if reader.run().producer == "bench" {
             return load(folder).map(|one| Stored::Bench(Box::new(one)));
         }
-        let facts = stored::observed(reader)?;
+        let observed = stored::observed(reader)?;
         let run = reader.run().clone();
-        Ok(Stored::Observed(Box::new(StoredObserved { run, facts })))
+        Ok(Stored::Observed(Box::new(StoredObserved {
+            facts: observed.facts(),
+            pictures: observed.pictures(&run),
+            run,
+        })))
     }
 
     fn json(&self) -> serde_json::Result<String> {
@@ -116,17 +117,18 @@ impl Stored {
         }
     }
 
-    fn as_bench(&self) -> Result<BenchRun<'_>, Failed> {
+    fn source(&self) -> Source<'_> {
         match self {
-            Stored::Bench(one) => Ok(BenchRun {
+            Stored::Bench(one) => Source::Bench(BenchRun {
                 run: &one.run,
                 facts: &one.facts,
                 pictures: &one.pictures,
             }),
-            Stored::Observed(one) => Err(Failed::usage(anyhow!(
-                "--report: only ledgers of `bench` have a page yet, this is one of `{}`; --json has all of it",
-                one.run.producer
-            ))),
+            Stored::Observed(one) => Source::Observed(ObservedRun {
+                run: &one.run,
+                facts: &one.facts,
+                pictures: &one.pictures,
+            }),
         }
     }
 }
@@ -135,6 +137,7 @@ impl Stored {
 struct StoredObserved {
     run: Run,
     facts: ObservedFacts,
+    pictures: observe::Pictures,
 }
 
 /// A stored bench.

@@ -1,13 +1,13 @@
 //! Facts of stored ledgers that observe traffic: a replay of their events.
 
 use crate::exit::Failed;
-use findings::observe::{Observed, ObservedFacts};
+use findings::observe::Observed;
 use findings::requirement::Document;
 use ledger::store::Reader;
 use ledger::{Caveat, Event, Rows, Sink};
 
-/// The facts of a ledger, whole or cut off by a kill.
-pub(crate) fn observed(reader: &Reader) -> Result<ObservedFacts, Failed> {
+/// What a ledger says, whole or cut off by a kill.
+pub(crate) fn observed(reader: &Reader) -> Result<Observed, Failed> {
     let mut observed = Observed::new(reader.run());
     let mut events = reader.events().map_err(Failed::unreadable)?;
     for row in events.by_ref() {
@@ -24,7 +24,7 @@ pub(crate) fn observed(reader: &Reader) -> Result<ObservedFacts, Failed> {
                     .to_owned(),
         }));
     }
-    Ok(observed.facts())
+    Ok(observed)
 }
 
 /// What can be asked of a ledger, by who recorded it.

@@ -1,5 +1,6 @@
 //! `intact watch -- CMD`: does my program reuse its connections?
 
+use super::page::{PageFile, page_file};
 use super::requirements;
 use super::watched::Recording;
 use crate::console;
@@ -9,6 +10,7 @@ use findings::Severity;
 use findings::observe::ObservedFacts;
 use findings::requirement::{Document, Requirement};
 use ledger::{Rows, Run, Vantage};
+use report::page::ObservedRun;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -42,6 +44,9 @@ pub(crate) struct Args {
         help_heading = "Output"
     )]
     json: Option<PathBuf>,
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
+    report: Option<PageFile>,
     /// Print no page
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
@@ -86,9 +91,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let mut config = Config::new(args.command.clone(), fingerprint_key().map_err(own)?);
     config.keys = key_logging(args.keys);
     let outcome = watch::run(&config, clock, &mut recording).map_err(not_run)?;
-    let facts = recording.finish();
+    let observed = recording.finish();
+    let facts = observed.facts();
     if let Some(path) = &args.json {
         write_json(path, &head, &facts).map_err(own)?;
+    }
+    if let Some(file) = &args.report {
+        let run = ObservedRun {
+            run: &head,
+            facts: &facts,
+            pictures: &observed.pictures(&head),
+        };
+        file.write(&[run.into()]).map_err(own)?;
     }
     if !args.quiet {
         let page = report::terminal::observed(&head, &facts, console::error_paper());

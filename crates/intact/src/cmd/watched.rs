@@ -2,7 +2,7 @@
 //! program: it is told at the end, and what could not be written is counted.
 
 use anyhow::Context;
-use findings::observe::{Observed, ObservedFacts};
+use findings::observe::Observed;
 use ledger::store::{StoreError, Writer};
 use ledger::{Caveat, Event, Run, Sink, Tally};
 use std::path::Path;
@@ -31,7 +31,7 @@ impl Recording {
     }
 
     /// Writes what is left; what was found out.
-    pub(crate) fn finish(mut self) -> ObservedFacts {
+    pub(crate) fn finish(mut self) -> Observed {
         if let Some((writer, tally)) = &mut self.ledger {
             let written = writer.flush().and_then(|()| writer.replace_tally(tally));
             if let Err(error) = written {
@@ -44,7 +44,7 @@ impl Recording {
                 words: format!("{trouble}; {} rows were not written", self.lost),
             }));
         }
-        self.observed.facts()
+        self.observed
     }
 
     fn stumble(&mut self, error: &StoreError) {

@@ -265,6 +265,14 @@ impl Cell {
         self.key.is_none() && self.words.contains(' ')
     }
 
+    /// A count that needs attention unless it is zero.
+    pub(crate) fn failures(count: u64) -> Cell {
+        Cell {
+            alarm: count > 0,
+            ..Cell::count(count)
+        }
+    }
+
     /// A count.
     pub(crate) fn count(count: u64) -> Cell {
         Cell::value(Some(count as f64), |_| crate::number::count(count))
@@ -273,6 +281,18 @@ impl Cell {
     /// A share.
     pub(crate) fn share(share: Option<f64>) -> Cell {
         Cell::value(share, |share| percent(Some(share)))
+    }
+}
+
+/// A count shaded by its share of a whole; nothing where there is none.
+pub(crate) fn heat(count: u64, whole: u64) -> Cell {
+    if count == 0 {
+        return Cell::text("");
+    }
+    Cell {
+        // a fifth of the whole is one step darker
+        heat: Some((count * 5).div_ceil(whole.max(1)).clamp(1, 5) as u8),
+        ..Cell::count(count)
     }
 }
 

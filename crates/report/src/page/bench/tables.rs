@@ -4,7 +4,7 @@ use super::BenchRun;
 use crate::number::{count, rate, time};
 use crate::page::Table;
 use crate::page::download::Download;
-use crate::page::parts::{Cell, Columns};
+use crate::page::parts::{Cell, Columns, heat};
 use crate::page::populations::phase_words;
 use findings::bench::{BenchFacts, Compared, PerConnection, VariantFacts};
 use findings::stats::Interval;
@@ -32,10 +32,7 @@ fn latencies(variants: &[VariantFacts]) -> Table {
         .column("requests", "measured, warm-up left out", |one| {
             Cell::count(one.requests.total)
         })
-        .column("failed", "", |one| Cell {
-            alarm: one.requests.failures() > 0,
-            ..Cell::count(one.requests.failures())
-        })
+        .column("failed", "", |one| Cell::failures(one.requests.failures()))
         .column("req/s", "complete requests a second", |one| {
             Cell::value(one.rate_per_s, |value| rate(Some(value)))
         })
@@ -213,14 +210,7 @@ fn per_connection(all: &[PerConnection]) -> Option<Table> {
         columns = columns.column(words, "connections that carried so many", |one| {
             let total: u64 = one.classes.iter().map(|class| class.1).sum();
             let seen = one.classes.get(nth).map_or(0, |class| class.1);
-            if seen == 0 {
-                return Cell::text("");
-            }
-            Cell {
-                // a fifth of the connections is one step darker
-                heat: Some((seen * 5).div_ceil(total).clamp(1, 5) as u8),
-                ..Cell::count(seen)
-            }
+            heat(seen, total)
         });
     }
     let mut table = columns.table(
