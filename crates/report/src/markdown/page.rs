@@ -105,7 +105,7 @@ fn write_group(out: &mut String, group: &FindingGroup) {
     let _ = writeln!(
         out,
         "- **{}** `{}`: {}",
-        group.severity,
+        group.severity.as_str(),
         group.rule,
         case(&group.first)
     );

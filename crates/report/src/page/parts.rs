@@ -31,6 +31,24 @@ pub(crate) struct Chapter {
     pub(crate) downloads: Vec<Download>,
 }
 
+impl Chapter {
+    /// Findings that cost or break something.
+    pub(crate) fn grave(&self) -> &[FindingGroup] {
+        &self.findings[..self.first_note()]
+    }
+
+    /// Findings that are good to know.
+    pub(crate) fn notes(&self) -> &[FindingGroup] {
+        &self.findings[self.first_note()..]
+    }
+
+    /// The worst come first, so that notes are at the end.
+    fn first_note(&self) -> usize {
+        self.findings
+            .partition_point(|group| group.severity > Severity::Info)
+    }
+}
+
 /// The verdict: one number and the words to it.
 pub(crate) struct Headline {
     /// The number, with its unit.
@@ -298,7 +316,7 @@ pub(crate) fn heat(count: u64, whole: u64) -> Cell {
 
 /// Findings of one rule with one remedy.
 pub(crate) struct FindingGroup {
-    pub(crate) severity: &'static str,
+    pub(crate) severity: Severity,
     pub(crate) rule: &'static str,
     pub(crate) first: Case,
     pub(crate) others: Vec<Case>,
@@ -335,11 +353,7 @@ impl FindingGroup {
 
     fn new(finding: &Finding) -> FindingGroup {
         FindingGroup {
-            severity: match finding.severity {
-                Severity::Info => "info",
-                Severity::Warning => "warning",
-                Severity::Error => "error",
-            },
+            severity: finding.severity,
             rule: finding.rule,
             first: Case::new(finding),
             others: Vec::new(),

@@ -277,6 +277,7 @@ fn rounds(one: &BenchRun<'_>) -> Option<Figure> {
                         interval: None,
                     })
                     .collect(),
+                reach: None,
             });
         }
     }
@@ -344,6 +345,7 @@ fn sweep(one: &BenchRun<'_>) -> Option<Figure> {
                     interval: point.interval.map(|one| (one.low, one.high)),
                 })
                 .collect(),
+            reach: None,
         })
         .collect();
     let mut notes = vec![

@@ -8,7 +8,7 @@ use super::download::Download;
 use super::parts::sentence;
 use super::{Chapter, Fact, FindingGroup, Headline, Standing};
 use crate::json;
-use crate::number::{count, percent, time};
+use crate::number::{count, percent, time, whole_percent};
 use findings::bench::{BenchFacts, Compared, Pictures};
 use ledger::Run;
 
@@ -87,7 +87,8 @@ fn headline(facts: &BenchFacts, words: Option<String>) -> Headline {
 
 /// What the first verdict says as a number; its words come along.
 fn of_comparison(compared: &Compared, words: String) -> Headline {
-    let share = |share: f64| percent(Some(share.abs()));
+    let share = |share: f64| whole_percent(share.abs());
+    let end = |share: f64| percent(Some(share.abs()));
     let (number, standing, caption) = match (compared.differs, compared.saved_share) {
         (Some(true), Some(saved)) => {
             let (number, standing, what) = if saved.value >= 0.0 {
@@ -102,8 +103,8 @@ fn of_comparison(compared: &Compared, words: String) -> Headline {
                 standing,
                 format!(
                     "{what} time per request (95 % interval {} to {}): {} instead of {}",
-                    share(ends[0]),
-                    share(ends[1]),
+                    end(ends[0]),
+                    end(ends[1]),
                     time(compared.b_ms),
                     time(compared.a_ms)
                 ),

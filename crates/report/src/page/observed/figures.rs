@@ -152,6 +152,8 @@ fn over_time(one: ObservedRun<'_>) -> Option<Figure> {
             name: "mean latency".to_owned(),
             tone: Tone::Reused,
             points,
+            // a pause of a few periods is a pause
+            reach: Some(pictures.period_s * 3.5e3),
         }],
         marks,
         x_spread: svg::Spread::Linear,
@@ -179,6 +181,7 @@ fn openings(one: ObservedRun<'_>) -> Option<Figure> {
                 interval: None,
             })
             .collect(),
+        reach: None,
     };
     let picture = svg::Lines {
         lines: vec![

@@ -8,7 +8,7 @@ use super::download::Download;
 use super::parts::sentence;
 use super::{Chapter, Fact, FindingGroup, Headline, Standing};
 use crate::json;
-use crate::number::{count, percent, time};
+use crate::number::{count, percent, whole_percent};
 use findings::Severity;
 use findings::observe::{Figures, ObservedFacts, Pictures};
 use ledger::Run;
@@ -72,17 +72,15 @@ fn headline(facts: &ObservedFacts, words: String) -> Headline {
         .any(|finding| finding.severity > Severity::Info);
     let standing = if grave { Standing::Bad } else { Standing::Good };
     let about = about(totals);
-    let (number, standing, caption) = match (totals.wasted_share, totals.wasted_ms, totals.reuse) {
-        (Some(share), Some(wasted), _) if wasted > 0.0 => (
-            format!("{about}{}", percent(Some(share))),
+    let wasted = totals.wasted_share.filter(|share| *share > 0.0);
+    let (number, standing, caption) = match (wasted, totals.reuse) {
+        (Some(share), _) => (
+            whole_percent(share),
             standing,
-            format!(
-                "of the time was set-up of connections that were not needed: {}",
-                time(wasted)
-            ),
+            "of the time was set-up of connections that were not needed".to_owned(),
         ),
-        (_, _, Some(reuse)) => (
-            format!("{about}{}", percent(Some(reuse))),
+        (None, Some(reuse)) => (
+            format!("{about}{}", whole_percent(reuse)),
             standing,
             format!(
                 "of {} requests reused a connection",

@@ -1,7 +1,7 @@
 //! The tables of an observed run, and its numbers as files.
 
 use super::about;
-use crate::number::{count, time};
+use crate::number::{count, tick};
 use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns, heat};
@@ -130,14 +130,20 @@ fn set_up(shown: &[Destination]) -> Table {
             Cell::time(one.figures.setup_mean_ms.ssl)
         })
         .column("opened/s", "", |one| {
-            Cell::value(one.figures.churn_per_s, |rate| format!("{rate:.1}"))
+            Cell::value(one.figures.churn_per_s, |rate| {
+                if rate < 0.05 {
+                    "< 0.1".to_owned()
+                } else {
+                    format!("{rate:.1}")
+                }
+            })
         })
         .column(
             "server's limit",
             "idle time after which it closes, as announced or as seen",
             |one| {
                 let gaps = one.figures.idle_gaps.as_ref();
-                Cell::value(gaps.and_then(|gaps| gaps.server_limit_s), |s| time(s * 1e3))
+                Cell::value(gaps.and_then(|gaps| gaps.server_limit_s), |s| tick(s * 1e3))
             },
         )
         .column(
