@@ -65,13 +65,19 @@ impl<'a> Source<'a> {
     /// What was measured, and through what.
     fn subject(&self) -> String {
         let run = self.run();
-        let subject = run.subject.as_deref().unwrap_or(match self {
-            Source::Bench(_) => "the built-in server",
-            Source::Observed(_) => "",
-        });
+        let subject = match (&run.subject, self) {
+            (Some(subject), _) => subject.clone(),
+            (None, Source::Bench(_)) => "the built-in server".to_owned(),
+            // a wrapper's program stands behind the dashes
+            (None, Source::Observed(_)) => {
+                let mut words = run.argv.iter().skip_while(|word| *word != "--").skip(1);
+                let first = words.next().cloned().unwrap_or_default();
+                words.fold(first, |all, word| all + " " + word)
+            }
+        };
         match &run.link {
             Some(link) => format!("{subject} behind {link}"),
-            None => subject.to_owned(),
+            None => subject,
         }
     }
 

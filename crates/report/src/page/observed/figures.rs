@@ -132,7 +132,7 @@ fn over_time(one: ObservedRun<'_>) -> Option<Figure> {
     }
     let mut notes = vec![format!(
         "Mean latency of the requests that ended in each {}.",
-        time(pictures.period_s * 1e3)
+        tick(pictures.period_s * 1e3)
     )];
     let mut marks = Vec::new();
     if let Some((when, change)) = pictures.change {
@@ -195,7 +195,7 @@ fn openings(one: ObservedRun<'_>) -> Option<Figure> {
     };
     let notes = vec![format!(
         "In each {}. Where the two lines lie together, every request opens a connection.",
-        time(pictures.period_s * 1e3)
+        tick(pictures.period_s * 1e3)
     )];
     Some(Figure::new(
         "openings",
