@@ -9,6 +9,7 @@ mod finding;
 pub mod fleet;
 pub mod observe;
 mod overlap;
+mod population;
 pub mod requirement;
 pub mod rules;
 pub mod stats;
@@ -16,3 +17,4 @@ pub mod timeline;
 mod words;
 
 pub use finding::{Finding, Severity};
+pub use population::Population;

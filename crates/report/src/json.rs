@@ -58,14 +58,24 @@ struct Observed<'a> {
     facts: &'a ObservedFacts,
 }
 
+impl<'a> Observed<'a> {
+    fn new(run: &'a Run, facts: &'a ObservedFacts) -> Observed<'a> {
+        Observed {
+            schema: format!("intact.{}/1", run.producer),
+            run,
+            facts,
+        }
+    }
+}
+
+/// The same without a blank too many, to be put into a page.
+pub(crate) fn observed_compact(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
+    serde_json::to_string(&Observed::new(run, facts))
+}
+
 /// The document of an observed run, `intact.watch/1`, `intact.audit/1` and so on after its producer, pretty-printed, with a newline at its end.
 pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
-    let document = Observed {
-        schema: format!("intact.{}/1", run.producer),
-        run,
-        facts,
-    };
-    let mut text = serde_json::to_string_pretty(&document)?;
+    let mut text = serde_json::to_string_pretty(&Observed::new(run, facts))?;
     text.push('\n');
     Ok(text)
 }

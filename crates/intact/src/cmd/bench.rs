@@ -325,12 +325,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     }
     if let Some(file) = page_file {
         let pictures = Pictures::new(&head, &tally, &facts, &recorded.timeline);
-        let page = report::page::bench(&[BenchRun {
+        let run = BenchRun {
             run: &head,
             facts: &facts,
             pictures: &pictures,
-        }]);
-        file.write(&page.context("--report")?)?;
+        };
+        file.write(&[run.into()])?;
     }
     let kept = requirements::hold(&requirements, &facts);
     Ok(ExitCode::from(match interrupt.signal() {

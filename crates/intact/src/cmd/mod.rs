@@ -6,8 +6,12 @@ pub(crate) mod fleet;
 pub(crate) mod link;
 pub(crate) mod report;
 pub(crate) mod serve;
+pub(crate) mod watch;
 
 mod builtin;
+mod gates;
 mod page;
 mod recording;
 mod requirements;
+mod stored;
+mod watched;

@@ -4,7 +4,9 @@ mod cli;
 mod ledgers;
 #[cfg(target_os = "linux")]
 mod link;
+mod observed;
 mod pages;
 mod peers;
 mod program;
 mod readme;
+mod watch;

@@ -5,4 +5,5 @@ mod browser;
 mod catalogue;
 mod chromium;
 mod made;
+mod observed;
 mod page;
