@@ -106,6 +106,8 @@ impl Drop for Builtin {
     fn drop(&mut self) {
         // closing its standard input ends it
         drop(self.child.stdin.take());
+        // it tells its tally, which can be more than a pipe holds
+        let _ = std::io::copy(&mut self.out, &mut std::io::sink());
         let _ = self.child.wait();
     }
 }

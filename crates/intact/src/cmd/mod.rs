@@ -7,5 +7,6 @@ pub(crate) mod report;
 pub(crate) mod serve;
 
 mod builtin;
+mod linked;
 mod recording;
 mod requirements;

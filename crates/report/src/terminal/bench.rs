@@ -35,6 +35,30 @@ pub fn bench(run: &Run, facts: &BenchFacts, paper: Paper) -> String {
     page.text
 }
 
+/// The last words of the demonstration: what a connection costs, and the next command to type.
+pub fn demonstration(facts: &BenchFacts, paper: Paper) -> String {
+    let mut page = Page {
+        paper,
+        text: String::new(),
+    };
+    let saved = facts.comparisons.iter().find_map(|compared| {
+        let share = compared.saved_share.as_ref()?;
+        (compared.axis == "keepalive" && compared.statistic == "mean").then_some((compared, share))
+    });
+    if let Some((compared, share)) = saved {
+        let sentence = format!(
+            "A request on a new connection takes {}, on a reused one {}: {:.0} % of the time is waste.",
+            time(compared.a_ms),
+            time(compared.b_ms),
+            share.value * 100.0
+        );
+        page.line("");
+        page.wrapped(Some(Ink::Strong), &sentence, "");
+    }
+    page.wrapped(None, "Now yours: intact bench https://your.server/", "");
+    page.text
+}
+
 struct Page {
     paper: Paper,
     text: String,

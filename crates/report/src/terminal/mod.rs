@@ -4,7 +4,7 @@ mod bench;
 mod number;
 mod table;
 
-pub use bench::bench;
+pub use bench::{bench, demonstration};
 
 /// What the page is printed on.
 #[derive(Clone, Copy, Debug)]

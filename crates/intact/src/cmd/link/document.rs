@@ -85,7 +85,7 @@ pub(crate) fn end(link: &Link, account: &Account, server: Option<&Served>) -> St
 }
 
 /// Why the times of a run on this link cannot be trusted, if so.
-pub(crate) fn warning(link: &Link, account: &Account) -> Option<String> {
+fn warning(link: &Link, account: &Account) -> Option<String> {
     let lost = account.up.failed + account.down.failed;
     if lost > 0 {
         return Some(format!(
@@ -103,6 +103,20 @@ pub(crate) fn warning(link: &Link, account: &Account) -> Option<String> {
     Some(format!(
         "the machine was too busy for this link, times on it are not reliable: {advice}"
     ))
+}
+
+/// What is not as it should be, and what was not, for documents and ledgers.
+pub(crate) fn caveats(link: &Link, account: &Account) -> Vec<Caveat> {
+    let caveat = |id: &str, words| Caveat {
+        id: id.to_owned(),
+        words,
+    };
+    let known = link.caveats().iter().cloned();
+    let mut caveats: Vec<Caveat> = known
+        .map(|words| caveat("link-incomplete", words))
+        .collect();
+    caveats.extend(warning(link, account).map(|words| caveat("link-unreliable", words)));
+    caveats
 }
 
 /// What came of the sides.
@@ -137,15 +151,6 @@ pub(super) struct Document<'a> {
 impl<'a> Document<'a> {
     pub(super) fn new(run: Run, link: &'a Link, account: Account, done: Done) -> Document<'a> {
         let spec: &Spec = link.spec();
-        let caveat = |id: &str, words| Caveat {
-            id: id.to_owned(),
-            words,
-        };
-        let asked = link.caveats().iter().cloned();
-        let mut caveats: Vec<Caveat> = asked
-            .map(|words| caveat("link-incomplete", words))
-            .collect();
-        caveats.extend(warning(link, &account).map(|words| caveat("link-unreliable", words)));
         Document {
             schema: SCHEMA,
             run,
@@ -161,7 +166,7 @@ impl<'a> Document<'a> {
             server: done.server,
             account,
             punctual: account.is_punctual(link.spec().round_trip()),
-            caveats,
+            caveats: caveats(link, &account),
         }
     }
 
