@@ -1,10 +1,16 @@
 //! Pages for a terminal or a pipe, as text. Width and colour are the caller's to say.
 
 mod bench;
-mod number;
+mod demonstration;
+mod observed;
+mod page;
 mod table;
 
-pub use bench::{bench, demonstration};
+pub use bench::bench;
+pub use demonstration::demonstration;
+pub use observed::observed;
+
+use crate::number;
 
 /// What the page is printed on.
 #[derive(Clone, Copy, Debug)]
