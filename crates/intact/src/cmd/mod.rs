@@ -10,6 +10,7 @@ pub(crate) mod watch;
 
 mod builtin;
 mod gates;
+mod linked;
 mod page;
 mod recording;
 mod requirements;
