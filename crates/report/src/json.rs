@@ -1,6 +1,7 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
 use findings::bench::BenchFacts;
+use findings::compare::CompareFacts;
 use findings::observe::ObservedFacts;
 use ledger::{Host, Run};
 use serde::Serialize;
@@ -52,6 +53,29 @@ struct Observed<'a> {
 pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
     let document = Observed {
         schema: format!("intact.{}/1", run.producer),
+        run,
+        facts,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The schema of a comparison's document.
+pub const COMPARE_SCHEMA: &str = "intact.compare/1";
+
+#[derive(Serialize)]
+struct Compare<'a> {
+    schema: &'a str,
+    run: &'a Run,
+    #[serde(flatten)]
+    facts: &'a CompareFacts,
+}
+
+/// The document of a comparison, pretty-printed, with a newline at its end.
+pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
+    let document = Compare {
+        schema: COMPARE_SCHEMA,
         run,
         facts,
     };
