@@ -150,6 +150,9 @@ impl Supervisor {
             }
             self.take_deadlines();
         }
+        for call in std::mem::take(&mut self.calls).into_values() {
+            self.record_given_up(call.dial.about);
+        }
         for (reason, count) in &self.unwatched {
             self.record(Row::Caveat(Caveat {
                 id: reason.id().to_owned(),

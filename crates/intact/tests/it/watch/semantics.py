@@ -153,6 +153,7 @@ def alarm_that_restarts():
     s = socket.socket()
     s.settimeout(0.5)
     print(attempt(lambda: s.connect(blackhole())), len(count) > 2)
+    signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def close_while_connecting():
