@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use watch::{Clock, Config, Ended, KeyLogging, WatchError};
 
 /// Does my program reuse its connections?
@@ -31,6 +32,9 @@ pub(crate) struct Args {
     /// SSLKEYLOGFILE unless it is set, and NODE_OPTIONS
     #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Watching")]
     keys: Keys,
+    /// Add a round trip to each connection, from its SYN on: what the program would cost over that distance
+    #[arg(long, value_name = "TIME", value_parser = super::bench::time, help_heading = "Watching")]
+    rtt: Option<Duration>,
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
@@ -81,10 +85,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let requirements = requirements::parse(&args.require, Document::Watch)?;
     let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
     let clock = Clock::start();
-    let head = head();
+    let mut head = head();
+    head.link = args
+        .rtt
+        .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
     let mut recording = Recording::start(&head, args.ledger.as_deref()).map_err(own)?;
     let mut config = Config::new(args.command.clone(), fingerprint_key().map_err(own)?);
     config.keys = key_logging(args.keys);
+    config.round_trip = args.rtt.unwrap_or_default();
     let outcome = watch::run(&config, clock, &mut recording).map_err(not_run)?;
     let facts = recording.finish();
     if let Some(path) = &args.json {
