@@ -19,6 +19,8 @@ pub use change::{Change, Fate};
 pub use counted::{Compared, Counted};
 pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 
+use crate::figures::{Connections, Requests};
+use crate::finding::Finding;
 use crate::observe::{Observed, ObservedFacts};
 use ledger::{Caveat, Event, Run, Sink};
 use serde::Serialize;
@@ -47,6 +49,16 @@ pub struct CompareFacts {
     pub counts: Vec<Counted>,
     /// What became of the baseline's findings, and which are new.
     pub changes: Vec<Change>,
+    /// What stands out in the programs that are held against the baseline; the subject begins with the program's name.
+    pub findings: Vec<Finding>,
+    /// As in every document: the requests of all programs and rounds.
+    pub requests: Requests,
+    /// As in every document.
+    pub connections: Connections,
+    /// As in every document.
+    pub reused: u64,
+    /// As in every document.
+    pub reuse: Option<f64>,
     /// Rounds that every program has completed.
     pub rounds: u32,
     /// What limits the figures.
@@ -101,7 +113,19 @@ impl Contest {
                 words: "a round that did not come to its end is left out".to_owned(),
             });
         }
+        let (mut requests, mut connections) = (Requests::default(), Connections::default());
+        for one in &variants {
+            requests.add(&one.requests);
+            connections.add(&one.connections);
+        }
+        let reused = variants.iter().map(|one| one.reused).sum();
+        let known: u64 = variants.iter().map(|one| one.reuse_known).sum();
         CompareFacts {
+            requests,
+            connections,
+            reused,
+            reuse: (known > 0).then(|| reused as f64 / known as f64),
+            findings: challengers(&variants),
             verdict: verdict::sentences(&variants, &comparisons, &counts, &changes),
             variants,
             comparisons,
@@ -117,6 +141,19 @@ impl Contest {
             self.caveats.push(caveat.clone());
         }
     }
+}
+
+/// What stands out in the programs after the first.
+fn challengers(programs: &[ProgramFacts]) -> Vec<Finding> {
+    let rest = programs.iter().skip(1);
+    let each = rest.flat_map(|one| {
+        let found = one.findings.iter();
+        found.map(|found| Finding {
+            subject: format!("{}: {}", one.name, found.finding.subject),
+            ..found.finding.clone()
+        })
+    });
+    each.collect()
 }
 
 impl CompareFacts {

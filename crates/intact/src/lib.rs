@@ -30,6 +30,8 @@ enum Command {
     Serve(Box<cmd::serve::Args>),
     /// Does my program reuse its connections?
     Watch(Box<cmd::watch::Args>),
+    /// Did my fix help? Programs side by side, or stored ledgers
+    Compare(Box<cmd::compare::Args>),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
 }
@@ -46,6 +48,7 @@ pub fn main() -> ExitCode {
         Some(Command::Bench(args)) => cmd::bench::run(*args),
         Some(Command::Serve(args)) => cmd::serve::run(&args),
         Some(Command::Watch(args)) => cmd::watch::run(&args),
+        Some(Command::Compare(args)) => cmd::compare::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
     };
     done.unwrap_or_else(|failed| {

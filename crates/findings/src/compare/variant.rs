@@ -81,6 +81,8 @@ pub struct ProgramFacts {
     pub reused: u64,
     /// Their share of those requests of which it is known; absent when it is known of none.
     pub reuse: Option<f64>,
+    /// Requests of which it is known whether their connection was reused.
+    pub reuse_known: u64,
     /// Why figures are worked out and not seen; empty when all were seen.
     pub inferred: Vec<String>,
     /// Set-up of avoidable connections.
@@ -112,7 +114,6 @@ pub(super) struct Program {
     live: Observed,
     /// Whether something was recorded since the last end of a round.
     begun: bool,
-    known: u64,
     facts: ProgramFacts,
 }
 
@@ -121,7 +122,6 @@ impl Program {
         Program {
             live: Observed::new(run),
             begun: false,
-            known: 0,
             facts: ProgramFacts {
                 name: name.to_owned(),
                 wall_ms: None,
@@ -131,6 +131,7 @@ impl Program {
                 avoidable: 0,
                 reused: 0,
                 reuse: None,
+                reuse_known: 0,
                 inferred: Vec::new(),
                 wasted_ms: None,
                 handshakes: Handshakes::default(),
@@ -196,8 +197,9 @@ impl Program {
         ours.connections.add(&totals.connections);
         ours.avoidable += totals.avoidable;
         ours.reused += totals.reused;
-        self.known += totals.reuse_known;
-        ours.reuse = (self.known > 0).then(|| ours.reused as f64 / self.known as f64);
+        ours.reuse_known += totals.reuse_known;
+        let known = ours.reuse_known;
+        ours.reuse = (known > 0).then(|| ours.reused as f64 / known as f64);
         for reason in &totals.inferred {
             if !ours.inferred.contains(reason) {
                 ours.inferred.push(reason.clone());

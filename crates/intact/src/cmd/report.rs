@@ -41,7 +41,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         return Ok(ExitCode::from(exit::FINE));
     }
     let requirements = args.gates.parse(document)?;
-    let kept = if document == Document::Bench {
+    let run = reader.run();
+    let kept = if document == Document::Compare {
+        let facts = stored::compared(&reader)?;
+        console::print(&if args.json {
+            report::json::compare(run, &facts).map_err(anyhow::Error::from)?
+        } else {
+            report::terminal::compare(run, &facts, console::paper())
+        });
+        args.gates.hold(&requirements, run, &facts)?
+    } else if document == Document::Bench {
         let (run, facts) = load(&args.ledger)?;
         console::print(&if args.json {
             report::json::bench(&run, &facts).map_err(anyhow::Error::from)?
@@ -50,7 +59,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         });
         args.gates.hold(&requirements, &run, &facts)?
     } else {
-        let run = reader.run();
         let facts = stored::observed(&reader)?;
         console::print(&if args.json {
             report::json::observed(run, &facts).map_err(anyhow::Error::from)?

@@ -61,7 +61,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Keys {
+pub(super) enum Keys {
     Auto,
     On,
     Off,
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
 
 /// How programs are told to log keys. A key log that the person has set up is read along with them; with `on` it is
 /// replaced.
-fn key_logging(keys: Keys) -> Option<KeyLogging> {
+pub(super) fn key_logging(keys: Keys) -> Option<KeyLogging> {
     let own_file = std::env::var_os("SSLKEYLOGFILE")
         .filter(|path| keys == Keys::Auto && !path.is_empty())
         .map(PathBuf::from);
@@ -141,7 +141,7 @@ fn head() -> Run {
 }
 
 /// A key for this run's fingerprints; it is never stored.
-fn fingerprint_key() -> anyhow::Result<[u8; 32]> {
+pub(super) fn fingerprint_key() -> anyhow::Result<[u8; 32]> {
     let mut key = [0; 32];
     std::fs::File::open("/dev/urandom")
         .and_then(|mut random| random.read_exact(&mut key))
@@ -150,7 +150,7 @@ fn fingerprint_key() -> anyhow::Result<[u8; 32]> {
 }
 
 /// The program was not run: a wrapper's exit codes.
-fn not_run(error: WatchError) -> Failed {
+pub(super) fn not_run(error: WatchError) -> Failed {
     let code = match error {
         WatchError::NotFound(_) => exit::NOT_FOUND,
         WatchError::NotRunnable { .. } => exit::NOT_RUNNABLE,
