@@ -129,7 +129,7 @@ impl Page {
 
     fn fewer(&mut self, one: &Counted) {
         let Some(fewer) = one.fewer else { return };
-        if one.a_mean == 0.0 && one.b_mean == 0.0 {
+        if one.a_mean == one.b_mean && one.differs != Some(true) {
             return;
         }
         let exact = fewer.low == fewer.high;

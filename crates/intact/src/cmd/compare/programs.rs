@@ -23,16 +23,18 @@ pub(super) fn parse(words: &[OsString], variables: &[String]) -> Result<Vec<Prog
     if commands.iter().any(|command| command.is_empty()) {
         return Err(Failed::usage(anyhow!("a -- has no program after it")));
     }
-    let names = told_apart(commands.iter().map(|command| words_of(command)).collect());
+    let lines: Vec<String> = commands.iter().map(|command| words_of(command)).collect();
+    let names = told_apart(differing(&lines));
     let mut programs: Vec<Program> = commands
         .iter()
-        .zip(&names)
-        .map(|(command, name)| Program {
+        .zip(lines)
+        .zip(names)
+        .map(|((command, line), name)| Program {
             command: through_shell(command),
             environment: Vec::new(),
             variant: Variant {
-                name: name.clone(),
-                axes: BTreeMap::from([("command".to_owned(), name.clone())]),
+                name,
+                axes: BTreeMap::from([("command".to_owned(), line)]),
             },
         })
         .collect();
@@ -112,6 +114,28 @@ pub(super) fn words_of_shell(line: &str) -> String {
     told.join(" ")
 }
 
+/// The lines without the words that all of them begin and end with: what tells them apart is name enough.
+fn differing(lines: &[String]) -> Vec<String> {
+    let words: Vec<Vec<&str>> = lines.iter().map(|line| line.split(' ').collect()).collect();
+    let shortest = words.iter().map(Vec::len).min().unwrap_or(0);
+    let all_alike = |word: &dyn Fn(&[&str]) -> String| {
+        let mut each = words.iter().map(|words| word(words));
+        let first = each.next();
+        each.all(|other| Some(&other) == first.as_ref())
+    };
+    let alike = (0..shortest).take_while(|&at| all_alike(&|words| words[at].to_owned()));
+    let front = alike.count();
+    let alike =
+        (1..=shortest).take_while(|&at| all_alike(&|words| words[words.len() - at].to_owned()));
+    let back = alike.count();
+    // where nothing would be left of one, all keep their whole names
+    if lines.len() < 2 || front + back >= shortest {
+        return lines.to_vec();
+    }
+    let middle = |words: &Vec<&str>| words[front..words.len() - back].join(" ");
+    words.iter().map(middle).collect()
+}
+
 /// Names that differ.
 pub(super) fn told_apart(names: Vec<String>) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
@@ -143,7 +167,15 @@ mod tests {
     fn programs_stand_after_a_double_dash_each() {
         assert_eq!(
             names(&["node", "a.js", "--", "node b.js"], &[]),
-            ["node a.js", "node b.js"]
+            ["a.js", "b.js"]
+        );
+        assert_eq!(
+            names(&["node", "a.js", "x", "--", "node", "b.js", "-v", "x"], &[]),
+            ["a.js", "b.js -v"]
+        );
+        assert_eq!(
+            names(&["make", "--", "make", "all"], &[]),
+            ["make", "make all"]
         );
         assert_eq!(names(&["./a", "--", "./a"], &[]), ["./a", "./a (2)"]);
         assert!(names(&["./a"], &[]).is_empty());
@@ -180,6 +212,8 @@ mod tests {
             ],
             &[],
         );
-        assert_eq!(told, ["curl -H …", "curl -u …"]);
+        assert_eq!(told, ["-H", "-u"]);
+        let lines = ["a -H 'Cookie: s3cret' b", "a -H 'Cookie: s3cret' b c"];
+        assert_eq!(lines.map(words_of_shell), ["a -H …"; 2]);
     }
 }
