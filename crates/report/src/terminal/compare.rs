@@ -88,68 +88,28 @@ impl Page {
             if facts.variants.len() > 2 {
                 self.wrapped(None, &escape(&program.name), "  ");
             }
-            for one in facts.comparisons.iter().filter(|one| one.b == program.name) {
-                self.saved(one);
-            }
-            for one in facts.counts.iter().filter(|one| one.b == program.name) {
-                self.fewer(one);
-            }
+            let times = facts.comparisons.iter();
+            let times = times.filter(|one| one.b == program.name).filter_map(saved);
+            let counts = facts.counts.iter();
+            let counts = counts.filter(|one| one.b == program.name).filter_map(fewer);
+            let rows: Vec<[String; 5]> = times.chain(counts).collect();
+            let heads = [
+                ("of one run", 0),
+                ("less", 0),
+                ("from - to", 2),
+                ("share", 0),
+                ("from - to", 1),
+            ];
+            let columns = heads
+                .into_iter()
+                .enumerate()
+                .map(|(at, (head, rank))| Column {
+                    head,
+                    rank,
+                    cells: rows.iter().map(|row| row[at].clone()).collect(),
+                });
+            self.table(columns.collect());
         }
-    }
-
-    fn saved(&mut self, one: &Compared) {
-        let Some(saved) = one.saved_ms else { return };
-        let what = match one.statistic {
-            "cpu" => "CPU",
-            "outbound" => "waiting for answers",
-            other => other,
-        };
-        let share = one.saved_share.map_or_else(String::new, |share| {
-            format!(
-                ", {} ({} to {})",
-                signed_percent(share.value),
-                signed_percent(share.low),
-                signed_percent(share.high)
-            )
-        });
-        let told = format!(
-            "{what:<20} {:>8}  ({} to {}){share}",
-            time(saved.value),
-            time(saved.low),
-            time(saved.high)
-        );
-        let ink = (one.differs == Some(false)).then_some(Ink::Faint);
-        let unsure = if ink.is_some() {
-            "  no difference shown"
-        } else {
-            ""
-        };
-        self.preformatted(ink, &format!("{told}{unsure}"));
-    }
-
-    fn fewer(&mut self, one: &Counted) {
-        let Some(fewer) = one.fewer else { return };
-        if one.a_mean == one.b_mean && one.differs != Some(true) {
-            return;
-        }
-        let exact = fewer.low == fewer.high;
-        let range = if exact {
-            String::new()
-        } else {
-            format!("  ({:.1} to {:.1})", fewer.low, fewer.high)
-        };
-        let what = one.count.replace('_', "-");
-        let told = format!("{what:<20} {:>8}{range}", trimmed(fewer.value));
-        let ink = (one.differs == Some(false)).then_some(Ink::Faint);
-        self.preformatted(ink, &told);
-    }
-
-    /// A line whose blanks are kept; cut where the paper ends.
-    fn preformatted(&mut self, ink: Option<Ink>, text: &str) {
-        let room = self.paper.width.saturating_sub(4);
-        let text: String = text.chars().take(room).collect();
-        let text = ink.map_or_else(|| text.clone(), |ink| self.paper.ink(ink, &text));
-        self.line(&format!("  {text}"));
     }
 
     fn changes(&mut self, facts: &CompareFacts) {
@@ -202,6 +162,63 @@ impl Page {
             self.wrapped(Some(Ink::Alarm), &told, "  ");
         }
     }
+}
+
+/// What a program saves of a time: name, difference and interval, share and interval.
+fn saved(one: &Compared) -> Option<[String; 5]> {
+    let saved = one.saved_ms?;
+    let what = match one.statistic {
+        "cpu" => "CPU",
+        "outbound" => "waiting for answers",
+        other => other,
+    };
+    if one.differs == Some(false) {
+        let range = format!("{} - {}", time(saved.low), time(saved.high));
+        let none = "not shown".to_owned();
+        return Some([what.to_owned(), none, range, String::new(), String::new()]);
+    }
+    let (share, of_share) = one.saved_share.map_or_else(Default::default, |share| {
+        (
+            signed_percent(share.value),
+            format!(
+                "{} - {}",
+                signed_percent(share.low),
+                signed_percent(share.high)
+            ),
+        )
+    });
+    Some([
+        what.to_owned(),
+        time(saved.value),
+        format!("{} - {}", time(saved.low), time(saved.high)),
+        share,
+        of_share,
+    ])
+}
+
+/// The same of a count.
+fn fewer(one: &Counted) -> Option<[String; 5]> {
+    let fewer = one.fewer?;
+    if one.a_mean == one.b_mean && one.differs != Some(true) {
+        return None;
+    }
+    let what = match one.count {
+        "handshakes" => "TLS handshakes".to_owned(),
+        "avoidable" => "avoidable connections".to_owned(),
+        other => other.replace('_', "-"),
+    };
+    let (range, value) = match one.differs {
+        Some(false) => (true, "not shown".to_owned()),
+        _ => (fewer.low != fewer.high, trimmed(fewer.value)),
+    };
+    let range = if range {
+        format!("{:.1} - {:.1}", fewer.low, fewer.high)
+    } else {
+        String::new()
+    };
+    let share = (one.a_mean > 0.0).then(|| signed_percent(fewer.value / one.a_mean));
+    let share = share.filter(|_| one.differs != Some(false));
+    Some([what, value, range, share.unwrap_or_default(), String::new()])
 }
 
 /// A sum over rounds as the mean of one.

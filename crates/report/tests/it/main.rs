@@ -2,4 +2,5 @@
 
 mod bench;
 mod catalogue;
+mod compare;
 mod observed;
