@@ -34,6 +34,8 @@ enum Command {
     Fleet(Box<cmd::fleet::Args>),
     /// Does my program reuse its connections?
     Watch(Box<cmd::watch::Args>),
+    /// Did my fix help? Programs side by side, or stored ledgers
+    Compare(Box<cmd::compare::Args>),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
     /// For our own use: keeps a link
@@ -55,6 +57,7 @@ pub fn main() -> ExitCode {
         Some(Command::Link(args)) => cmd::link::run(&args),
         Some(Command::Fleet(args)) => cmd::fleet::run(&args),
         Some(Command::Watch(args)) => cmd::watch::run(&args),
+        Some(Command::Compare(args)) => cmd::compare::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
         Some(Command::LinkKeeper) => cmd::link::keep(),
     };

@@ -7,6 +7,7 @@ pub use page::write;
 use crate::escape::is_hidden;
 use crate::number::{count, maybe_time, percent, time};
 use findings::bench::BenchFacts;
+use findings::compare::{CompareFacts, Fate};
 use findings::observe::{Destination, ObservedFacts};
 use findings::{Finding, Severity};
 use ledger::Run;
@@ -70,6 +71,67 @@ pub fn bench(run: &Run, facts: &BenchFacts) -> String {
     }
     let grave = |finding: &&Finding| finding.severity > Severity::Info;
     findings(&mut out, facts.findings.iter().filter(grave));
+    for caveat in &facts.caveats {
+        let _ = writeln!(out, "\n> {}", escape(&caveat.words));
+    }
+    out
+}
+
+/// The page of a comparison of programs.
+pub fn compare(facts: &CompareFacts) -> String {
+    let mut out = String::from("### intact compare\n\n");
+    for (nth, sentence) in facts.verdict.iter().enumerate() {
+        let mark = if nth == 0 { "**" } else { "" };
+        let _ = writeln!(out, "{mark}{}{mark}  ", escape(sentence));
+    }
+    let _ = writeln!(
+        out,
+        "\n| program ({} rounds, means of one run) | wall | CPU | requests | failed | connections | reused | TLS | look-ups |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        facts.rounds
+    );
+    for one in &facts.variants {
+        let rounds = one.rounds.len().max(1) as f64;
+        let each = |sum: u64| {
+            let mean = sum as f64 / rounds;
+            format!("{mean:.*}", usize::from(mean.fract() != 0.0))
+        };
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            code(&one.name),
+            maybe_time(one.wall_ms.map(|spread| spread.mean)),
+            maybe_time(one.cpu_ms.map(|spread| spread.mean)),
+            each(one.requests.total),
+            each(one.requests.failures()),
+            each(one.connections.opened),
+            percent(one.reuse),
+            each(one.handshakes.total()),
+            each(one.look_ups)
+        );
+    }
+    for (fate, word) in [
+        (Fate::Gone, "Gone"),
+        (Fate::New, "New"),
+        (Fate::Stays, "Stays"),
+    ] {
+        let told = facts
+            .changes
+            .iter()
+            .filter(|change| change.fate == fate && change.finding.severity > Severity::Info);
+        for (nth, change) in told.enumerate() {
+            if nth == 0 {
+                out.push('\n');
+            }
+            let finding = &change.finding;
+            let _ = writeln!(
+                out,
+                "- {word}: **{}** {}: {}",
+                finding.rule,
+                code(&finding.subject),
+                escape(&finding.claim)
+            );
+        }
+    }
     for caveat in &facts.caveats {
         let _ = writeln!(out, "\n> {}", escape(&caveat.words));
     }

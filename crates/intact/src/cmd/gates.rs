@@ -6,6 +6,7 @@ use crate::console;
 use crate::exit::Failed;
 use anyhow::Context;
 use findings::bench::BenchFacts;
+use findings::compare::CompareFacts;
 use findings::observe::ObservedFacts;
 use findings::requirement::{Document, Facts, Requirement, Verdict};
 use findings::{Finding, Severity};
@@ -62,6 +63,16 @@ impl Judged for ObservedFacts {
 
     fn markdown(&self, run: &Run) -> String {
         report::markdown::observed(run, self)
+    }
+}
+
+impl Judged for CompareFacts {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn markdown(&self, _: &Run) -> String {
+        report::markdown::compare(self)
     }
 }
 

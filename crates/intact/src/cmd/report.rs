@@ -7,7 +7,9 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use findings::bench::{BenchFacts, Pictures};
+use findings::compare::CompareFacts;
 use findings::observe::{self, ObservedFacts};
+use findings::requirement::Document;
 use findings::timeline::Timeline;
 use ledger::store::Reader;
 use ledger::{Exchange, Row, Run, Sink, Tally};
@@ -64,7 +66,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         });
     }
     if let Some(file) = &args.report {
-        let runs: Vec<Source<'_>> = stored.iter().map(|(one, _)| one.source()).collect();
+        let runs = stored
+            .iter()
+            .map(|(one, _)| one.source())
+            .collect::<Result<Vec<Source<'_>>, Failed>>()?;
         file.write(&runs)?;
     }
     let mut kept = true;
@@ -72,6 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         kept &= match one {
             Stored::Bench(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
             Stored::Observed(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Compared(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
         };
     }
     Ok(ExitCode::from(if kept {
@@ -85,12 +91,19 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
 enum Stored {
     Bench(Box<StoredBench>),
     Observed(Box<StoredObserved>),
+    Compared(Box<StoredCompared>),
 }
 
 impl Stored {
     fn read(folder: &Path, reader: &Reader) -> Result<Stored, Failed> {
         if reader.run().producer == "bench" {
             return load(folder).map(|one| Stored::Bench(Box::new(one)));
+        }
+        if stored::document(&reader.run().producer) == Document::Compare {
+            return Ok(Stored::Compared(Box::new(StoredCompared {
+                run: reader.run().clone(),
+                facts: stored::compared(reader)?,
+            })));
         }
         let observed = stored::observed(reader)?;
         let run = reader.run().clone();
@@ -105,6 +118,7 @@ impl Stored {
         match self {
             Stored::Bench(one) => report::json::bench(&one.run, &one.facts),
             Stored::Observed(one) => report::json::observed(&one.run, &one.facts),
+            Stored::Compared(one) => report::json::compare(&one.run, &one.facts),
         }
     }
 
@@ -114,11 +128,14 @@ impl Stored {
             Stored::Observed(one) => {
                 report::terminal::observed(&one.run, &one.facts, console::paper())
             }
+            Stored::Compared(one) => {
+                report::terminal::compare(&one.run, &one.facts, console::paper())
+            }
         }
     }
 
-    fn source(&self) -> Source<'_> {
-        match self {
+    fn source(&self) -> Result<Source<'_>, Failed> {
+        Ok(match self {
             Stored::Bench(one) => Source::Bench(BenchRun {
                 run: &one.run,
                 facts: &one.facts,
@@ -129,7 +146,12 @@ impl Stored {
                 facts: &one.facts,
                 pictures: &one.pictures,
             }),
-        }
+            Stored::Compared(_) => {
+                return Err(Failed::usage(anyhow!(
+                    "--report: a comparison has no page yet; --json and --markdown have all of it"
+                )));
+            }
+        })
     }
 }
 
@@ -138,6 +160,12 @@ struct StoredObserved {
     run: Run,
     facts: ObservedFacts,
     pictures: observe::Pictures,
+}
+
+/// A stored comparison.
+struct StoredCompared {
+    run: Run,
+    facts: CompareFacts,
 }
 
 /// A stored bench.
