@@ -81,6 +81,16 @@ fn a_wrong_key_is_named_with_its_line_and_the_nearest() {
 }
 
 #[test]
+fn tls_is_as_the_urls_say_unless_it_is_named() {
+    assert_eq!(plan(1).variants[0].axes["tls"], "none");
+    let text = GOOD.replace("tls = [\"1.2\", \"1.3\"]\n", "");
+    let plan = parse(Path::new("p.toml"), &text).unwrap();
+    assert_eq!(plan.variants[0].axes["tls"], "any");
+    let both = "[[target]]\nname = \"b\"\nurl = \"http://b.test\"\ni-own-this = \"b.test\"\n[axes]";
+    assert!(refused(&text.replace("[axes]", both)).contains("axes.tls"));
+}
+
+#[test]
 fn a_target_that_is_not_acknowledged_is_refused() {
     let text = GOOD.replace("i-own-this = \"a.test\"", "i-own-this = \"b.test\"");
     assert!(refused(&text).contains("i-own-this"), "{}", refused(&text));
