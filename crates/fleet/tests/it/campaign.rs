@@ -1,7 +1,7 @@
 //! Whole campaigns: every message ends exactly once in the report.
 
 use crate::rig::{Fake, plan};
-use fleet::{Campaign, Done, Plan, Queue, SqliteQueue, Store, Then, Worker};
+use fleet::{Campaign, Desk, Done, Plan, Queue, SqliteQueue, Store, Then, Worker};
 use std::time::Duration;
 
 struct Rig {
@@ -32,10 +32,12 @@ impl Rig {
     /// Lets one worker work until nothing is left.
     fn work(&mut self, fake: &mut Fake) -> Vec<Done> {
         let mut worker = Worker {
-            name: "w1".to_owned(),
             queue: &mut self.queue,
-            store: &self.store,
-            measure: fake,
+            desk: Desk {
+                worker: "w1".to_owned(),
+                store: &self.store,
+                measure: fake,
+            },
         };
         let mut all = Vec::new();
         loop {
@@ -76,17 +78,13 @@ fn a_message_that_was_delivered_twice_counts_once() {
     let mut rig = Rig::start(2);
     let body = serde_json::to_string(&rig.plan.messages().next().unwrap()).unwrap();
     let mut fake = Fake::default();
-    let mut worker = Worker {
-        name: "w9".to_owned(),
-        queue: &mut rig.queue,
+    let mut desk = Desk {
+        worker: "w9".to_owned(),
         store: &rig.store,
         measure: &mut fake,
     };
     // two workers had it at the same time: neither saw the other's result
-    assert!(matches!(
-        worker.handle(&body, 1).unwrap(),
-        Done::Measured(_)
-    ));
+    assert!(matches!(desk.handle(&body, 1).unwrap(), Done::Measured(_)));
     let message = rig.plan.messages().next().unwrap();
     let keys = rig
         .store
@@ -133,9 +131,8 @@ fn a_poison_message_is_given_up_with_its_reason_and_the_rest_goes_on() {
 fn a_message_that_is_not_ours_goes_to_the_dead_letters() {
     let mut rig = Rig::start(1);
     let mut fake = Fake::default();
-    let mut worker = Worker {
-        name: "w".to_owned(),
-        queue: &mut rig.queue,
+    let mut desk = Desk {
+        worker: "w".to_owned(),
         store: &rig.store,
         measure: &mut fake,
     };
@@ -146,7 +143,7 @@ fn a_message_that_is_not_ours_goes_to_the_dead_letters() {
         "{\"format\":99}",
         "{\"format\":1,\"plan\":\"../../x\",\"id\":\"../y\"}",
     ] {
-        let done = worker.handle(body, 1).unwrap();
+        let done = desk.handle(body, 1).unwrap();
         assert!(
             matches!(
                 &done,
