@@ -29,6 +29,17 @@ pub struct Established {
     pub connection: Connection,
     /// Whether reads carry kernel stamps.
     pub stamped: bool,
+    /// What the server sent while TLS was set up.
+    pub handshake: Received,
+}
+
+/// What a server sent during a handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// When the first of it was read; absent without TLS.
+    pub first_at: Option<Nanos>,
+    /// Bytes.
+    pub bytes: u64,
 }
 
 /// What came of driving a dial on.
@@ -72,6 +83,7 @@ pub struct Dial {
     next_address: usize,
     connection: Connection,
     stamped: bool,
+    handshake: Received,
     /// The look-up that was done, until it is collected.
     lookup: Option<Lookup>,
 }
@@ -101,6 +113,7 @@ impl Dial {
             next_address: 0,
             connection,
             stamped: false,
+            handshake: Received::default(),
             lookup: None,
         };
         let progress = match &plan.endpoint {
@@ -422,7 +435,10 @@ impl Dial {
                     let words = "the peer closed the connection during the TLS handshake";
                     break (Failure::Closed, words.to_owned());
                 }
-                Ok(_) => {}
+                Ok(read) => {
+                    self.handshake.first_at.get_or_insert_with(|| clock.now());
+                    self.handshake.bytes += read as u64;
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Pending,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => break (Failure::ConnectReset, error.to_string()),
@@ -447,6 +463,7 @@ impl Dial {
             session: self.session.take(),
             connection: self.connection.clone(),
             stamped: self.stamped,
+            handshake: self.handshake,
         }))
     }
 
