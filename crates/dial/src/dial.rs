@@ -29,17 +29,19 @@ pub struct Established {
     pub connection: Connection,
     /// Whether reads carry kernel stamps.
     pub stamped: bool,
-    /// What the server sent while TLS was set up.
-    pub handshake: Received,
+    /// What was seen of the TLS handshake.
+    pub handshake: HandshakeSeen,
 }
 
-/// What a server sent during a handshake.
+/// What was seen of a TLS handshake beside what the ledger records; all of it absent or zero without TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Received {
-    /// When the first of it was read; absent without TLS.
+pub struct HandshakeSeen {
+    /// When the first bytes of the server's part were read.
     pub first_at: Option<Nanos>,
-    /// Bytes.
-    pub bytes: u64,
+    /// Bytes of the server's part.
+    pub received: u64,
+    /// Whether early data went with the hello.
+    pub early_sent: bool,
 }
 
 /// What came of driving a dial on.
@@ -83,7 +85,7 @@ pub struct Dial {
     next_address: usize,
     connection: Connection,
     stamped: bool,
-    handshake: Received,
+    handshake: HandshakeSeen,
     /// The look-up that was done, until it is collected.
     lookup: Option<Lookup>,
 }
@@ -113,7 +115,7 @@ impl Dial {
             next_address: 0,
             connection,
             stamped: false,
-            handshake: Received::default(),
+            handshake: HandshakeSeen::default(),
             lookup: None,
         };
         let progress = match &plan.endpoint {
@@ -394,7 +396,8 @@ impl Dial {
             return self.establish();
         };
         match tls.connect() {
-            Ok(session) => {
+            Ok((session, early_sent)) => {
+                self.handshake.early_sent = early_sent;
                 self.session = Some(Box::new(session));
                 self.stage = Stage::Handshaking { since };
                 self.handshake(clock)
@@ -437,7 +440,7 @@ impl Dial {
                 }
                 Ok(read) => {
                     self.handshake.first_at.get_or_insert_with(|| clock.now());
-                    self.handshake.bytes += read as u64;
+                    self.handshake.received += read as u64;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Pending,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,

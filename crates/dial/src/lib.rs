@@ -16,7 +16,7 @@ mod stream;
 
 pub use address::{Address, AddressError, Route};
 pub use clock::Clock;
-pub use dial::{Dial, Established, Progress, Received};
+pub use dial::{Dial, Established, HandshakeSeen, Progress};
 pub use plan::{Endpoint, Family, Plan, Proxy};
 pub use resolver::{Answer, Resolver};
 pub use stream::Stream;

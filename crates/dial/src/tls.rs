@@ -196,16 +196,17 @@ impl Client {
         }
     }
 
-    /// A new session, its hello ready to be sent.
-    pub(crate) fn connect(&self) -> Result<ClientConnection, rustls::Error> {
+    /// A new session, its hello ready to be sent, and whether early data goes with it.
+    pub(crate) fn connect(&self) -> Result<(ClientConnection, bool), rustls::Error> {
         let mut session = ClientConnection::new(self.config.clone(), self.name.clone())?;
+        let mut early_sent = false;
         if let Some(request) = &self.early
             && let Some(mut early) = session.early_data()
+            && early.bytes_left() >= request.len()
         {
-            // what the ticket does not allow is not taken, and then counts as not accepted
-            let _ = early.write(request);
+            early_sent = early.write_all(request).is_ok();
         }
-        Ok(session)
+        Ok((session, early_sent))
     }
 
     /// Whether the protocol that the server chose will do.
