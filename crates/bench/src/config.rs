@@ -83,6 +83,18 @@ pub enum Length {
     Time(Duration),
 }
 
+/// When answers may be taken in batches, where they come much faster than a wake-up each is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coalesce {
+    /// With several streams on a connection, where one send then carries many requests: much CPU for little own queue.
+    #[default]
+    Streams,
+    /// With many connections too: some CPU for an own queue as long as the latency.
+    Always,
+    /// Each answer is read at once.
+    Never,
+}
+
 /// TLS material.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Credentials {
@@ -125,12 +137,14 @@ pub struct Config {
     pub expect: Expect,
     /// TLS material.
     pub credentials: Credentials,
-    /// `host:port:address` (curl's `--resolve`).
+    /// `host:port:address[,address]` (curl's `--resolve`).
     pub resolve: Vec<String>,
     /// `host1:port1:host2:port2` (curl's `--connect-to`).
     pub connect_to: Vec<String>,
     /// Address family.
     pub family: Family,
+    /// When answers may be taken in batches.
+    pub coalesce: Coalesce,
     /// Look the name up once, instead of once per connection.
     pub look_up_once: bool,
     /// `http://host:port` of a proxy.
@@ -215,13 +229,15 @@ impl Config {
             None
         };
         let request = request::build(self, &address, choice, through_proxy)?;
+        let plan_stamps = kernel_stamps && self.unix_socket.is_none();
         let plan = Plan {
             origin: address.origin(),
             endpoint,
             proxy,
             tls,
             protocol: choice.http,
-            stamps: kernel_stamps && self.unix_socket.is_none(),
+            stamps: plan_stamps,
+            local_address: matches!(self.keep, Keep::Ledger(_)),
         };
         Ok(Recipe {
             variant,
@@ -232,6 +248,13 @@ impl Config {
             streams: choice.streams as usize,
             timeout: self.timeout.as_nanos() as u64,
             expect: self.expect,
+            // without the kernel's stamps the wait would be in the latency
+            gather: plan_stamps
+                && match self.coalesce {
+                    Coalesce::Streams => choice.streams > 1,
+                    Coalesce::Always => true,
+                    Coalesce::Never => false,
+                },
         })
     }
 

@@ -76,6 +76,7 @@ impl<'a> Plans<'a> {
             tls,
             protocol,
             stamps: true,
+            local_address: true,
         })
     }
 }

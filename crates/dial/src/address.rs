@@ -121,7 +121,7 @@ impl Address {
 /// Leads to another place than the URL says, by curl's rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Route {
-    /// `host:port:address`: use this address for the name.
+    /// `host:port:address[,address]`: use these addresses for the name.
     pub resolve: Vec<String>,
     /// `host1:port1:host2:port2`: connect to the second where the URL names the first; empty parts fit everything.
     pub connect_to: Vec<String>,
@@ -136,7 +136,7 @@ impl Route {
         for rule in &self.resolve {
             let wrong = || AddressError::Rule {
                 option: "--resolve",
-                reason: format!("{rule:?} is not HOST:PORT:ADDRESS"),
+                reason: format!("{rule:?} is not HOST:PORT:ADDRESS[,ADDRESS]"),
             };
             let mut parts = rule.splitn(3, ':');
             let (Some(name), Some(at), Some(to)) = (parts.next(), parts.next(), parts.next())
@@ -144,13 +144,23 @@ impl Route {
                 return Err(wrong());
             };
             let at: u16 = at.parse().map_err(|_| wrong())?;
-            let to: IpAddr = to
-                .trim_start_matches('[')
-                .trim_end_matches(']')
-                .parse()
-                .map_err(|_| wrong())?;
+            let mut addresses = Vec::new();
+            for address in to.split(',') {
+                let bare = address.trim_start_matches('[').trim_end_matches(']');
+                let ip: IpAddr = bare.parse().map_err(|_| wrong())?;
+                addresses.push(SocketAddr::new(ip, port));
+            }
             if name.eq_ignore_ascii_case(&host) && at == port {
-                return Ok(Endpoint::Addresses([SocketAddr::new(to, port)].into()));
+                addresses.retain(|address| self.family.allows(address));
+                if addresses.is_empty() {
+                    return Err(AddressError::Rule {
+                        option: "--resolve",
+                        reason: format!(
+                            "{rule:?} has no address of the family that -4 or -6 asks for"
+                        ),
+                    });
+                }
+                return Ok(Endpoint::Addresses(addresses.into()));
             }
         }
         if let Ok(ip) = host.parse::<IpAddr>() {

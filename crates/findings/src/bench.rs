@@ -11,8 +11,8 @@ pub use baseline::{Baseline, Since};
 pub use compare::{Compared, compare};
 pub use notes::{Finding, Severity};
 pub use variant::{
-    Connections, FirstCall, Hump, Latency, OwnQueue, PhaseTime, Requests, RoundFigures,
-    VariantFacts, Warmup,
+    BytesPerRequest, Connections, FirstCall, Hump, Latency, OwnQueue, PhaseTime, Requests,
+    RoundFigures, VariantFacts, Warmup,
 };
 
 use ledger::{Caveat, Exchange, Run, Sockets, Tally};
@@ -71,8 +71,13 @@ impl BenchFacts {
             .unwrap_or(0);
         let mut caveats = tally.caveats.clone();
         caveats.extend(notes::caveats(&variants, rounds));
+        let verdicts = if requests.ok == 0 {
+            notes::unmeasured(first).into_iter().collect()
+        } else {
+            compare::verdicts(run, &variants, &comparisons, rounds)
+        };
         BenchFacts {
-            verdicts: compare::verdicts(run, &variants, &comparisons, rounds),
+            verdicts,
             findings: notes::findings(&variants, run),
             variants,
             comparisons,
