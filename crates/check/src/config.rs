@@ -86,6 +86,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// The URL without its query.
+    pub fn url(&self) -> String {
+        bare(&self.address)
+    }
+
     /// The defaults for a URL.
     pub fn new(url: &str) -> Result<Config, ConfigError> {
         Ok(Config {
@@ -106,4 +111,10 @@ impl Config {
             thorough: false,
         })
     }
+}
+
+/// An address as a URL without its query.
+pub(crate) fn bare(address: &Address) -> String {
+    let path = address.path.split('?').next().unwrap_or("/");
+    format!("{}{path}", address.origin())
 }

@@ -18,4 +18,4 @@ mod request;
 pub use budget::Budget;
 pub use config::{Config, ConfigError, Credentials};
 pub use ledger::card::Card;
-pub use probe::{Check, Observer, Stage};
+pub use probe::{Check, CheckError, Observer, Stage};

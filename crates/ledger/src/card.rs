@@ -149,6 +149,8 @@ pub struct VersionTried {
     pub status: Option<u16>,
     /// The version in the answer's status line.
     pub answered_in: Option<Protocol>,
+    /// Whether that answer leaves the connection open for another, by what it says (RFC 9112 section 9.3).
+    pub says_kept: Option<bool>,
     /// Whether a second request was answered on the same connection; absent when the first was not.
     pub reused: Option<bool>,
     /// The cipher suite.

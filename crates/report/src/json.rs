@@ -1,6 +1,7 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
 use findings::bench::BenchFacts;
+use findings::check::CheckFacts;
 use findings::observe::ObservedFacts;
 use ledger::{Host, Run};
 use serde::Serialize;
@@ -52,6 +53,29 @@ struct Observed<'a> {
 pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
     let document = Observed {
         schema: format!("intact.{}/1", run.producer),
+        run,
+        facts,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The schema of a check's document.
+pub const CHECK_SCHEMA: &str = "intact.check/1";
+
+#[derive(Serialize)]
+struct Checked<'a> {
+    schema: &'a str,
+    run: &'a Run,
+    #[serde(flatten)]
+    facts: &'a CheckFacts,
+}
+
+/// The document of a check, pretty-printed, with a newline at its end.
+pub fn check(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
+    let document = Checked {
+        schema: CHECK_SCHEMA,
         run,
         facts,
     };

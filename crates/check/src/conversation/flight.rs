@@ -23,6 +23,8 @@ pub(crate) struct Arrival {
 pub(crate) struct Reply {
     /// The version in the status line.
     pub(crate) answered_in: Option<Protocol>,
+    /// Whether the answer leaves the connection open for another, by what it said (RFC 9112 section 9.3).
+    pub(crate) keeps: bool,
     fields: Vec<(String, String)>,
 }
 

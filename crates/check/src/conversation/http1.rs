@@ -87,8 +87,9 @@ impl Http1 {
                 }
                 ResponseEvent::Trailers(_) => {}
                 ResponseEvent::End(after) => {
-                    self.over =
-                        after != After::Reuse || self.announced_by.is_some() || !bytes.is_empty();
+                    let keeps = after == After::Reuse && self.announced_by.is_none();
+                    flight.reply.keeps = keeps;
+                    self.over = !keeps || !bytes.is_empty();
                     return self.flight.take().map(|flight| flight.complete(arrival));
                 }
             }

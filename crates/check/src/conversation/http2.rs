@@ -246,6 +246,7 @@ impl Http2 {
             }
             flight.exchange.body.announced = length;
             flight.reply.answered_in = Some(ledger::Protocol::Http2);
+            flight.reply.keeps = !self.over;
         }
         if !headers.end_stream {
             return Ok(None);

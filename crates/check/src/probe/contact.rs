@@ -78,10 +78,8 @@ fn ask(bench: &mut Bench<'_>, http: Protocol) -> Result<Met, Ended> {
 }
 
 fn describe(bench: &Bench<'_>, met: &Met) -> Contact {
-    let address = &bench.plans.address;
-    let path = address.path.split('?').next().unwrap_or("/");
     let mut contact = Contact {
-        url: format!("{}{path}", address.origin()),
+        url: crate::config::bare(&bench.plans.address),
         outcome: Outcome::Ok,
         detail: None,
         status: None,

@@ -63,6 +63,7 @@ fn try_one(
         detail: None,
         status: None,
         answered_in: None,
+        says_kept: None,
         reused: None,
         cipher: None,
         alpn: None,
@@ -152,6 +153,7 @@ fn describe(answered: &Answered, tried: &mut VersionTried) {
     tried.detail = exchange.detail.as_deref().map(str::to_owned);
     tried.status = exchange.status;
     tried.answered_in = reply.answered_in;
+    tried.says_kept = answered.is_ok().then_some(reply.keeps);
     tried.connection = reply.field("connection").map(str::to_owned);
     tried.keep_alive = reply.field("keep-alive").map(str::to_owned);
     if tried.http == Protocol::Http2 {

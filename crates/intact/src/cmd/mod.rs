@@ -1,6 +1,7 @@
 //! The commands, one file each: arguments -> configuration -> run -> exit code.
 
 pub(crate) mod bench;
+pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod report;
 pub(crate) mod serve;
@@ -8,3 +9,4 @@ pub(crate) mod serve;
 mod builtin;
 mod recording;
 mod requirements;
+mod watching;

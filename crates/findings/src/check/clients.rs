@@ -1,0 +1,91 @@
+//! Client options that keep a client's idle limit below the server's, with the value to set.
+
+use super::limits::IdleTimeout;
+use serde::Serialize;
+
+/// One client's option, ready to be copied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// The client library.
+    pub client: &'static str,
+    /// The option with its value.
+    pub option: String,
+}
+
+/// The unit that an option takes.
+#[derive(Clone, Copy)]
+enum Unit {
+    Millis,
+    WholeSeconds,
+}
+
+/// Client, what stands before the value, its unit, what stands after it.
+#[rustfmt::skip] // a table is read by its rows
+const CLIENTS: &[(&str, &str, Unit, &str)] = &[
+    ("Node agentkeepalive", "freeSocketTimeout: ", Unit::Millis, ""),
+    ("Node undici", "keepAliveTimeout: ", Unit::Millis, ""),
+    ("Go net/http", "IdleConnTimeout: ", Unit::Millis, " * time.Millisecond"),
+    ("Python aiohttp", "TCPConnector(keepalive_timeout=", Unit::WholeSeconds, ")"),
+    ("Python httpx", "Limits(keepalive_expiry=", Unit::WholeSeconds, ")"),
+    ("Java java.net.http", "-Djdk.httpclient.keepalive.timeout=", Unit::WholeSeconds, ""),
+    ("Apache HttpClient 5", "evictIdleConnections(TimeValue.ofMilliseconds(", Unit::Millis, "))"),
+    ("OkHttp", "ConnectionPool(5, ", Unit::Millis, ", TimeUnit.MILLISECONDS)"),
+    (".NET SocketsHttpHandler", "PooledConnectionIdleTimeout = TimeSpan.FromMilliseconds(", Unit::Millis, ")"),
+    ("Rust reqwest", "pool_idle_timeout(Duration::from_millis(", Unit::Millis, "))"),
+    ("nginx upstream", "keepalive_timeout ", Unit::WholeSeconds, "s;"),
+];
+
+/// How long a client may keep a connection idle that the server ends after so long: a margin below it, in milliseconds.
+pub(super) fn below(server_s: f64) -> u64 {
+    let server = server_s * 1e3;
+    let margin = match server {
+        server if server < 2_000.0 => server / 2.0,
+        server if server < 10_000.0 => 1_000.0,
+        server => server / 10.0,
+    };
+    let kept = server - margin;
+    if kept >= 1_000.0 {
+        // whole seconds, because that is what most options take
+        ((kept + 1e-6) / 1e3).floor() as u64 * 1_000
+    } else {
+        kept as u64
+    }
+}
+
+/// The options for an idle limit that was measured; none where it is so short that there is nothing to set.
+pub(super) fn settings(idle: &IdleTimeout) -> Vec<Setting> {
+    let Some(kept) = idle.measured_s.and(idle.safe_s()).map(below) else {
+        return Vec::new();
+    };
+    CLIENTS
+        .iter()
+        .filter_map(|&(client, before, unit, after)| {
+            let value = match unit {
+                Unit::Millis => kept,
+                Unit::WholeSeconds => kept / 1_000,
+            };
+            (value > 0).then(|| Setting {
+                client,
+                option: format!("{before}{value}{after}"),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_gives_up_before_the_server_does() {
+        for (server_s, kept) in [
+            (0.5, 250),
+            (1.0, 500),
+            (5.0, 4_000),
+            (6.0, 5_000),
+            (75.0, 67_000),
+        ] {
+            assert_eq!(below(server_s), kept, "{server_s}");
+        }
+    }
+}
