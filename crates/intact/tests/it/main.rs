@@ -4,3 +4,4 @@ mod cli;
 mod ledgers;
 mod peers;
 mod program;
+mod readme;
