@@ -109,8 +109,7 @@ impl CheckFacts {
         };
         facts.count(&tally);
         facts.settings = facts
-            .idle_timeout
-            .as_ref()
+            .safe_idle_s()
             .map(clients::settings)
             .unwrap_or_default();
         facts.verdict = connection::verdict(&facts);
@@ -130,6 +129,21 @@ impl CheckFacts {
             .filter(|version| version.http == "1.1" || version.http == "2")
             .filter_map(|version| version.reused)
             .reduce(|one, other| one || other)
+    }
+
+    /// The idle time that a client can count on, in seconds: the shortest of what was measured, what is announced, and the idle
+    /// time of a request that was lost although the connection still stood.
+    pub fn safe_idle_s(&self) -> Option<f64> {
+        let idle = self.idle_timeout.as_ref()?;
+        let measured = idle.measured_s.filter(|_| self.keeps() != Some(false))?;
+        let announced = idle.announced_s.map(f64::from);
+        let lost = self
+            .race
+            .iter()
+            .flat_map(|race| &race.attempts)
+            .filter(|attempt| attempt.is_lost())
+            .map(|attempt| attempt.idle_s);
+        Some(announced.into_iter().chain(lost).fold(measured, f64::min))
     }
 
     fn count(&mut self, tally: &Tally) {

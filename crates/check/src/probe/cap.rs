@@ -29,7 +29,7 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
 }
 
 fn ask_all(bench: &mut Bench<'_>, line: &mut Line, tried: &mut RequestsTried) -> Result<(), Ended> {
-    let request = bench.light_request();
+    let request = bench.keeping_request();
     while tried.answered < tried.wanted && line.is_usable() {
         let answered = bench.caller.ask(line, &request, None)?;
         if tried.answered == 0 {

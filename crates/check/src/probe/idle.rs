@@ -45,7 +45,7 @@ fn open_used(bench: &mut Bench<'_>) -> Result<Option<Line>, Ended> {
     let Ok(mut line) = bench.caller.open(&plan)? else {
         return Ok(None);
     };
-    let request = bench.light_request();
+    let request = bench.keeping_request();
     match bench.caller.ask(&mut line, &request, None) {
         Ok(answered) => {
             if let Some(idle) = card(bench) {
@@ -103,7 +103,7 @@ fn open_unused(bench: &mut Bench<'_>) -> Result<Option<Line>, Ended> {
 /// Whether a request on a connection of its own is answered now.
 fn answers_another(bench: &mut Bench<'_>) -> Result<bool, Ended> {
     let plan = bench.plans.plan(bench.http, None, false)?;
-    let request = bench.light_request();
+    let request = bench.keeping_request();
     let usual = bench.caller.patience();
     bench.caller.be_patient_for(usual.min(BLOCKED));
     let answered = match bench.caller.open(&plan) {

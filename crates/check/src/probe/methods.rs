@@ -10,7 +10,7 @@ use ledger::card::MethodTried;
 const NOT_THERE: &str = "/intact-check-a-path-that-is-not-there";
 
 pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
-    let head = bench.request.by(Method::HEAD);
+    let head = bench.request.by(Method::HEAD).saying("keep-alive");
     try_one(bench, "HEAD", &head)?;
     if bench.config.thorough {
         let not_there = bench.request.by(Method::GET).at(NOT_THERE);
@@ -45,7 +45,7 @@ fn ask_both(
         kept: None,
     };
     if first.outcome.is_ok() {
-        let usual = bench.light_request();
+        let usual = bench.keeping_request();
         tried.kept = Some(line.is_usable() && bench.caller.ask(line, &usual, None)?.is_ok());
     }
     Ok(tried)

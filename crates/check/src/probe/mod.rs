@@ -241,6 +241,12 @@ impl Bench<'_> {
         });
     }
 
+    /// What is asked where connections are to be kept: with `Connection: keep-alive`, which HTTP/1.0 needs, many HTTP/1.1 clients
+    /// send, and some servers announce their limits to only then (Apache, Tomcat).
+    fn keeping_request(&self) -> Request {
+        self.light_request().saying("keep-alive")
+    }
+
     /// What is asked where the body does not matter.
     fn light_request(&self) -> Request {
         let by_head = self

@@ -9,8 +9,9 @@ use std::time::Duration;
 const LONGEST: Duration = Duration::from_secs(30);
 /// An end this soon is no idle limit.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// How far from the limit the outer requests are sent, at most.
-const MARGIN: Duration = Duration::from_millis(500);
+/// How long before the limit the first request is sent, at most: servers that look at their connections once a second may be
+/// about to close one that has been over its time for as long.
+const MARGIN: Duration = Duration::from_secs(1);
 
 /// Why the race is not run.
 pub(super) fn reason_to_skip(bench: &Bench<'_>) -> Option<&'static str> {
@@ -38,9 +39,9 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
     let margin = (limit / 4).min(MARGIN.as_nanos() as u64);
     let after = [
         limit - margin,
-        limit - margin / 10,
-        limit + margin / 10,
-        limit + margin,
+        limit - margin / 3,
+        limit - margin / 20,
+        limit + margin / 20,
     ];
     let mut lines = Vec::new();
     let done = open_all(bench, &mut lines, after.len());
@@ -61,7 +62,7 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
 
 fn open_all(bench: &mut Bench<'_>, lines: &mut Vec<Line>, many: usize) -> Result<(), Ended> {
     let plan = bench.plans.plan(bench.http, None, false)?;
-    let request = bench.light_request();
+    let request = bench.keeping_request();
     for _ in 0..many {
         let Ok(line) = bench.caller.open(&plan)? else {
             return Ok(());
@@ -81,7 +82,7 @@ fn run(
     after: &[u64],
     race: &mut Race,
 ) -> Result<(), Ended> {
-    let request = bench.light_request();
+    let request = bench.keeping_request();
     for (nth, &idle) in after.iter().enumerate().take(lines.len()) {
         let due = lines[nth].active_at.after(idle);
         bench.caller.pause(&mut lines[nth..], due)?;

@@ -36,7 +36,7 @@ fn ask_all(
     line: &mut Line,
     answers: &mut Vec<Answered>,
 ) -> Result<(), Ended> {
-    let request = bench.light_request();
+    let request = bench.keeping_request();
     while answers.len() < REQUESTS && line.is_usable() {
         let answered = bench.caller.ask(line, &request, Some(WATERFALL))?;
         let ok = answered.is_ok();

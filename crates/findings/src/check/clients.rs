@@ -1,6 +1,5 @@
 //! Client options that keep a client's idle limit below the server's, with the value to set.
 
-use super::limits::IdleTimeout;
 use serde::Serialize;
 
 /// One client's option, ready to be copied.
@@ -52,11 +51,9 @@ pub(super) fn below(server_s: f64) -> u64 {
     }
 }
 
-/// The options for an idle limit that was measured; none where it is so short that there is nothing to set.
-pub(super) fn settings(idle: &IdleTimeout) -> Vec<Setting> {
-    let Some(kept) = idle.measured_s.and(idle.safe_s()).map(below) else {
-        return Vec::new();
-    };
+/// The options for a server that keeps idle connections for so long, in seconds.
+pub(super) fn settings(server_s: f64) -> Vec<Setting> {
+    let kept = below(server_s);
     CLIENTS
         .iter()
         .filter_map(|&(client, before, unit, after)| {

@@ -1,6 +1,6 @@
 //! Idle limits: what they mean for clients and for balancers in front, and requests at the moment of the limit.
 
-use super::{CheckFacts, IdleTimeout, RaceFacts, clients, finding, seconds};
+use super::{CheckFacts, IdleTimeout, RaceAttempt, RaceFacts, clients, finding, seconds};
 use crate::finding::{Finding, Severity};
 
 /// Idle limits of balancers and routers towards the servers behind them, in seconds, as their documentation says.
@@ -78,12 +78,11 @@ fn balancers(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
 /// What to set clients to, and what happened to requests around the limit.
 fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     let measured = idle.measured_s?;
-    let kept = clients::below(idle.safe_s()?) as f64 / 1e3;
-    let lost = facts.race.as_ref().is_some_and(|race| {
-        race.attempts
-            .iter()
-            .any(|attempt| !attempt.answered && !attempt.ended_before)
-    });
+    let kept = clients::below(facts.safe_idle_s()?) as f64 / 1e3;
+    let lost = facts
+        .race
+        .as_ref()
+        .is_some_and(|race| race.attempts.iter().any(RaceAttempt::is_lost));
     let announces = idle.announced_s.map_or_else(
         || "announces nothing".to_owned(),
         |announced| format!("announces {announced} s"),

@@ -85,13 +85,6 @@ impl IdleTimeout {
             answers_others: seen.answers_others,
         }
     }
-
-    /// The time that a client can count on, in seconds: the shorter of what was measured and what is announced.
-    pub fn safe_s(&self) -> Option<f64> {
-        let announced = self.announced_s.map(f64::from);
-        let known = self.measured_s.or(announced)?;
-        Some(announced.map_or(known, |announced| announced.min(known)))
-    }
 }
 
 /// Measured, or a lower bound.
@@ -160,6 +153,13 @@ pub struct RaceAttempt {
     pub failed: Option<&'static str>,
     /// How the connection ended, if it did.
     pub ended: Option<Closing>,
+}
+
+impl RaceAttempt {
+    /// Whether it was sent on a connection that still stood, and not answered.
+    pub fn is_lost(&self) -> bool {
+        !self.answered && !self.ended_before
+    }
 }
 
 impl RaceFacts {

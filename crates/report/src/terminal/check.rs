@@ -191,7 +191,7 @@ impl Card {
     fn limits(&mut self, facts: &CheckFacts) {
         let mut rows: Vec<[String; 4]> = Vec::new();
         if let Some(idle) = &facts.idle_timeout {
-            rows.extend(idle_rows(idle));
+            rows.extend(idle_rows(idle, facts.keeps() != Some(false)));
         }
         if let Some(max) = &facts.max_requests {
             rows.push(max_row(max));
@@ -224,7 +224,7 @@ impl Card {
                 (false, true) => "the server's end was there before".to_owned(),
                 (false, false) => format!("lost ({})", attempt.failed.unwrap_or("failed")),
             };
-            let ink = if !attempt.answered && !attempt.ended_before {
+            let ink = if attempt.is_lost() {
                 Ink::Alarm
             } else {
                 Ink::Faint
@@ -240,11 +240,9 @@ impl Card {
 
     fn waterfall(&mut self, facts: &CheckFacts) {
         let fall = &facts.phases_ms;
-        let rows = [("first request", &fall.cold), ("next requests", &fall.warm)];
-        if rows
-            .iter()
-            .all(|(_, phases)| phases.values().all(Option::is_none))
-        {
+        let mut rows = vec![("first request", &fall.cold), ("next requests", &fall.warm)];
+        rows.retain(|(_, phases)| phases.values().any(Option::is_some));
+        if rows.is_empty() {
             return;
         }
         let taken = |phases: &std::collections::BTreeMap<&'static str, Option<_>>| {
@@ -259,15 +257,13 @@ impl Card {
         let mut columns = vec![Column {
             head: "",
             rank: 0,
-            cells: rows.map(|(name, _)| name.to_owned()).to_vec(),
+            cells: rows.iter().map(|(name, _)| (*name).to_owned()).collect(),
         }];
         for key in findings::check::PHASES {
-            let cells = rows.map(|(_, phases)| {
-                phases
-                    .get(key)
-                    .and_then(Option::as_ref)
-                    .map(|few| few.middle)
-            });
+            let cells: Vec<Option<f64>> = rows
+                .iter()
+                .map(|(_, phases)| Some(phases.get(key)?.as_ref()?.middle))
+                .collect();
             if key == "without_setup" || cells.iter().all(Option::is_none) {
                 continue;
             }
@@ -320,6 +316,9 @@ impl Card {
                 };
                 let cells = (few.middle / most * room).round() as usize;
                 bar.extend(std::iter::repeat_n(letter, cells));
+            }
+            if bar.is_empty() {
+                continue;
             }
             let bar = self.page.paper.ink(ink, &bar);
             self.page.line(&format!("  {name:>13}  {bar}"));
@@ -523,20 +522,25 @@ fn reused(version: &VersionFacts) -> String {
     match (version.reused, version.failed) {
         (Some(true), _) => "yes".to_owned(),
         (Some(false), _) => "no".to_owned(),
-        (None, Some("tls-alpn" | "tls-version")) => "not offered".to_owned(),
+        (None, Some("tls-alpn" | "tls-version")) => "not spoken".to_owned(),
+        (None, Some(_)) if version.http == "2" && version.tls.is_none() => "not spoken".to_owned(),
         (None, Some(kind)) => kind.to_owned(),
         (None, None) => "-".to_owned(),
     }
 }
 
-fn idle_rows(idle: &IdleTimeout) -> Vec<[String; 4]> {
+fn idle_rows(idle: &IdleTimeout, kept: bool) -> Vec<[String; 4]> {
     let announced = idle
         .announced_s
         .map_or_else(|| "-".to_owned(), |seconds| format!("{seconds} s"));
     let mut rows = vec![[
         "idle between requests".to_owned(),
         announced,
-        measured(idle.measured_s, idle.at_least_s),
+        if kept {
+            measured(idle.measured_s, idle.at_least_s)
+        } else {
+            "not kept".to_owned()
+        },
         ended(idle.ended.as_ref()),
     ]];
     let (before, least) = (
