@@ -49,7 +49,7 @@ probe() {
               , ($m.announced // "-" | tostring)
               , limit($m.measured; $m.at_least)
               , $requests
-              , ([.race.attempts[]? | select(.ended_before | not) | if .answered then "answered" else "lost" end] | join(", ") | if . == "" then "-" else . end)
+              , ([.race.attempts[]? | select(.sent) | if .answered then "answered" else "lost" end] | join(", ") | if . == "" then "-" else . end)
               ] | "| \(join(" | ")) |"' "$work/$name.json" >"$work/$order.row"
     ) &
     children+=($!)

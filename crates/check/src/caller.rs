@@ -84,7 +84,8 @@ impl<'a> Caller<'a> {
         self.timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
     }
 
-    fn id(&mut self) -> u64 {
+    /// A number for a connection or an exchange.
+    pub(crate) fn id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
     }

@@ -2,7 +2,7 @@
 
 use ledger::TlsVersion;
 use ledger::card::TlsOffered;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use wire::tls::{ContentType, RecordReader, ServerHello, write_old_client_hello};
@@ -14,9 +14,14 @@ const SERVER_HELLO: u8 = 2;
 /// The longest beginning of an answer that is looked at, in bytes.
 const LONGEST: usize = 32 * 1024;
 
+/// Connects for an offer.
+pub(crate) fn connect(peer: SocketAddr) -> io::Result<TcpStream> {
+    TcpStream::connect_timeout(&peer, PATIENCE)
+}
+
 /// Offers one version to a server. `random` is for the hello.
 pub(crate) fn offer(
-    peer: SocketAddr,
+    stream: TcpStream,
     server_name: Option<&str>,
     version: TlsVersion,
     random: [u8; 32],
@@ -28,7 +33,7 @@ pub(crate) fn offer(
     };
     let mut hello = Vec::new();
     write_old_client_hello(number, server_name, random, &mut hello);
-    let (accepted, detail) = match first_words(peer, &hello) {
+    let (accepted, detail) = match first_words(stream, &hello) {
         Ok(Said::Hello(chosen)) if chosen == number => (Some(true), None),
         Ok(Said::Hello(chosen)) => (
             Some(false),
@@ -60,8 +65,7 @@ enum Said {
     Nonsense,
 }
 
-fn first_words(peer: SocketAddr, hello: &[u8]) -> std::io::Result<Said> {
-    let mut stream = TcpStream::connect_timeout(&peer, PATIENCE)?;
+fn first_words(mut stream: TcpStream, hello: &[u8]) -> io::Result<Said> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(hello)?;

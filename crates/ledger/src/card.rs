@@ -315,15 +315,13 @@ pub struct Race {
     pub attempts: Vec<RaceAttempt>,
 }
 
-/// One request sent near the idle limit.
+/// One request meant for a moment near the idle limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RaceAttempt {
-    /// How long the connection had idled when the request was sent, in nanoseconds.
+    /// How long the connection had idled then, in nanoseconds.
     pub idle_ns: u64,
-    /// Whether the end of the connection had reached us before.
-    pub ended_before: bool,
-    /// What became of the request.
-    pub outcome: Outcome,
+    /// What became of the request; absent: the end of the connection was there already, and nothing was sent.
+    pub outcome: Option<Outcome>,
     /// How the connection ended, if it did.
     pub ended: Option<Ended>,
 }

@@ -88,12 +88,15 @@ fn run(
         bench.caller.pause(&mut lines[nth..], due)?;
         let line = &mut lines[nth];
         let idle_ns = bench.caller.clock.now().since(line.active_at);
-        let ended_before = line.ended().is_some();
-        let answered = bench.caller.ask(line, &request, None)?;
+        let outcome = if line.ended().is_some() {
+            None
+        } else {
+            let answered = bench.caller.ask(line, &request, None)?;
+            Some(answered.exchange.outcome)
+        };
         race.attempts.push(RaceAttempt {
             idle_ns,
-            ended_before,
-            outcome: answered.exchange.outcome,
+            outcome,
             ended: line.ended().map(|(_, ended)| ended),
         });
     }

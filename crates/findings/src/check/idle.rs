@@ -133,10 +133,10 @@ fn tell_race(race: &RaceFacts) -> String {
                 apart.abs() * 1e3,
                 if apart < 0.0 { "before" } else { "after" }
             );
-            let what = match (attempt.answered, attempt.ended_before) {
+            let what = match (attempt.answered, attempt.sent) {
                 (true, _) => "answered",
-                (false, true) => "not sent on: its end was there already",
-                (false, false) => "lost",
+                (false, false) => "closed already",
+                (false, true) => "lost",
             };
             format!("{when}: {what}")
         })

@@ -1,7 +1,7 @@
 //! The limits of a connection: idle time, requests, and what happens at the moment of the idle limit.
 
 use ledger::card::{Ended, IdleSeen, Race, RequestsTried, Waited};
-use ledger::{Ending, Side};
+use ledger::{Ending, Outcome, Side};
 use serde::Serialize;
 
 const NANOS_PER_S: f64 = 1e9;
@@ -140,13 +140,13 @@ pub struct RaceFacts {
     pub attempts: Vec<RaceAttempt>,
 }
 
-/// One request sent near the idle limit.
+/// One request meant for a moment near the idle limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RaceAttempt {
     /// How long the connection had idled, in seconds.
     pub idle_s: f64,
-    /// Whether the end of the connection had reached us before: a client that looks would not have sent it.
-    pub ended_before: bool,
+    /// Whether it was sent; if not, the end of the connection was there already.
+    pub sent: bool,
     /// Whether it was answered.
     pub answered: bool,
     /// How it failed.
@@ -156,9 +156,9 @@ pub struct RaceAttempt {
 }
 
 impl RaceAttempt {
-    /// Whether it was sent on a connection that still stood, and not answered.
+    /// Whether it was sent on a connection that seemed to stand, and not answered.
     pub fn is_lost(&self) -> bool {
-        !self.answered && !self.ended_before
+        self.sent && !self.answered
     }
 }
 
@@ -171,9 +171,12 @@ impl RaceFacts {
                 .iter()
                 .map(|attempt| RaceAttempt {
                     idle_s: attempt.idle_ns as f64 / NANOS_PER_S,
-                    ended_before: attempt.ended_before,
-                    answered: attempt.outcome.is_ok(),
-                    failed: attempt.outcome.failure().map(|kind| kind.id()),
+                    sent: attempt.outcome.is_some(),
+                    answered: attempt.outcome.is_some_and(Outcome::is_ok),
+                    failed: attempt
+                        .outcome
+                        .and_then(Outcome::failure)
+                        .map(|kind| kind.id()),
                     ended: attempt.ended.map(Closing::of),
                 })
                 .collect(),

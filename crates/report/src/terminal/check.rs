@@ -219,10 +219,10 @@ impl Card {
     fn race(&mut self, race: &RaceFacts) {
         for attempt in &race.attempts {
             let apart = (attempt.idle_s - race.limit_s) * 1e3;
-            let what = match (attempt.answered, attempt.ended_before) {
+            let what = match (attempt.answered, attempt.sent) {
                 (true, _) => "answered".to_owned(),
-                (false, true) => "the server's end was there before".to_owned(),
-                (false, false) => format!("lost ({})", attempt.failed.unwrap_or("failed")),
+                (false, false) => "not sent, the server had closed".to_owned(),
+                (false, true) => format!("lost ({})", attempt.failed.unwrap_or("failed")),
             };
             let ink = if attempt.is_lost() {
                 Ink::Alarm
