@@ -12,11 +12,15 @@ use ledger::{Run, Sink, Vantage};
 use log::Log;
 pub(crate) use options::Args;
 use serve::{Addresses, ServeError, Server, Totals};
+use std::ffi::OsString;
 use std::io::Read;
 use std::process::ExitCode;
 
 /// Serves until a signal, or as a child until standard input ends.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    if let Some(spec) = args.link.as_ref().filter(|_| !args.child) {
+        return behind(spec, &args.command);
+    }
     let config = args.config()?;
     let ca = config
         .tls
@@ -63,6 +67,27 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::FINE))
 }
 
+/// Serves on a link, with the words that we were given.
+fn behind(spec: &link::Spec, command: &[OsString]) -> Result<ExitCode, Failed> {
+    if command.is_empty() {
+        // not left to clap: our own child has the option and no command
+        return Err(Failed::usage(anyhow::anyhow!(
+            "only a command on the link reaches the server: --link {spec} -- CMD"
+        )));
+    }
+    // the program's name and `serve`
+    let words = std::env::args_os().skip(2);
+    let words = words.take_while(|word| word != "--").collect();
+    super::link::Job {
+        spec,
+        server: super::link::Server::Builtin(words),
+        control: None,
+        json: None,
+        command,
+    }
+    .run()
+}
+
 fn head() -> Run {
     let argv: Vec<String> = std::env::args().collect();
     Run::new(
@@ -95,6 +120,7 @@ fn tell(args: &Args, addresses: Addresses, ca: &str) -> anyhow::Result<()> {
             plain,
             tls,
             ca: ca.to_owned(),
+            pid: std::process::id(),
         };
         console::print(&format!("{}\n", serde_json::to_string(&ready)?));
         return Ok(());

@@ -4,6 +4,8 @@ mod check;
 mod check_peers;
 mod cli;
 mod ledgers;
+#[cfg(target_os = "linux")]
+mod link;
 mod peers;
 mod program;
 mod readme;

@@ -4,6 +4,7 @@ use crate::exit::Failed;
 use clap::ValueEnum;
 use ledger::TlsVersion;
 use serve::{Announce, Authority, Close, Config, Delay, Faults, TlsConfig};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -37,9 +38,18 @@ pub(crate) struct Args {
     /// Print the counts at the end as JSON, or write them to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
     pub(super) json: Option<String>,
+    /// Put the server at the far end of an emulated link and run CMD on the near one: short for `intact link SPEC -- CMD`
+    #[arg(long, value_name = "SPEC", help_heading = "Link")]
+    pub(super) link: Option<link::Spec>,
+    /// The command that runs on the client side of --link
+    #[arg(last = true, value_name = "CMD", requires = "link")]
+    pub(super) command: Vec<OsString>,
     /// For our own use: free ports, a line of JSON when ready, the tally as JSON at the end, which is that of standard input
     #[arg(long, hide = true)]
     pub(super) child: bool,
+    /// For our own use: with --child, ports 80 and 443 of the server side of a link
+    #[arg(long, hide = true, requires = "child")]
+    on_link: bool,
 }
 
 #[derive(clap::Args)]
@@ -183,16 +193,14 @@ impl Args {
 
     /// The configuration that the words make.
     pub(super) fn config(&self) -> Result<Config, Failed> {
-        let free = |address: SocketAddr| {
-            if self.child {
-                SocketAddr::from(([127, 0, 0, 1], 0))
-            } else {
-                address
-            }
+        let place = |asked: SocketAddr, well_known: u16| match (self.child, self.on_link) {
+            (true, true) => SocketAddr::from((link::SERVER_V4, well_known)),
+            (true, false) => SocketAddr::from(([127, 0, 0, 1], 0)),
+            (false, _) => asked,
         };
         Ok(Config {
-            plain: Some(free(self.listen)),
-            tls: Some((free(self.tls_listen), self.tls.config()?)),
+            plain: Some(place(self.listen, 80)),
+            tls: Some((place(self.tls_listen, 443), self.tls.config()?)),
             threads: self.threads,
             seed: self.wrongs.seed,
             body: self.answers.body,
@@ -287,4 +295,5 @@ Examples:
   intact serve --max-requests 5 --announce
   intact serve --idle-timeout 5s --announce=timeout=60,max=1000 --close rst
   intact serve --delay exp:20ms --first-request-cost 150ms --threads 2
-  intact serve --fault stall=0.01,reset-mid-body=0.05 --seed 7";
+  intact serve --fault stall=0.01,reset-mid-body=0.05 --seed 7
+  intact serve --idle-timeout 5s --link rtt=30ms -- node client.js";

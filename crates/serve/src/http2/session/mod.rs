@@ -1,10 +1,16 @@
 //! The protocol of one HTTP/2 connection at the server (RFC 9113): streams, windows, settings. Bytes in, calls to a [`Listener`] and
 //! frames out; no I/O, no clock, nothing about what is answered.
 
+mod past;
+mod sending;
+#[cfg(test)]
+mod tests;
+
 use super::request::RequestHead;
-use crate::answer::Body;
+use past::{Past, PastStreams};
+use sending::Outgoing;
 use std::collections::{BTreeMap, VecDeque};
-use wire::h2::hpack::{Decoder, Encoder, Indexing};
+use wire::h2::hpack::{Decoder, Encoder};
 use wire::h2::{
     DEFAULT_WINDOW, Data, Error, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits,
     Priority, Setting, Settings, SettingsPayload, writer,
@@ -19,11 +25,6 @@ const CONNECTION_WINDOW: u32 = 1 << 24;
 const LARGEST_WINDOW: i64 = 0x7fff_ffff;
 /// The largest list of header fields that is taken, in bytes.
 const LARGEST_LIST: usize = 64 * 1024;
-/// Closed streams that are remembered, to tell a late frame from a wrong one.
-const REMEMBERED: usize = 128;
-/// Bytes that gather before they are sent.
-const BATCH: usize = 64 * 1024;
-
 /// Learns what the client asks.
 pub(super) trait Listener {
     /// A stream opens. `bytes`: of its head on the wire. Whether further ones may open.
@@ -45,24 +46,6 @@ pub(super) trait Listener {
 pub(super) struct Broken {
     pub(super) code: ErrorCode,
     pub(super) words: String,
-}
-
-/// How a stream came to be closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Past {
-    /// By us: frames of it may be under way.
-    Reset,
-    /// By the client, or by both in good order: no frame of it can come.
-    Ended,
-}
-
-/// What is to be sent on a stream.
-struct Outgoing {
-    body: Body,
-    at: u64,
-    until: u64,
-    /// The stream ends with it.
-    end: bool,
 }
 
 struct Stream {
@@ -87,7 +70,7 @@ pub(super) struct Session {
     encoder: Encoder,
     client: Settings,
     streams: BTreeMap<u32, Stream>,
-    past: VecDeque<(u32, Past)>,
+    past: PastStreams,
     /// The highest stream that the client has opened.
     highest: u32,
     /// The last stream that is served, once no more are.
@@ -118,7 +101,7 @@ impl Session {
             encoder: Encoder::default(),
             client: Settings::default(),
             streams: BTreeMap::new(),
-            past: VecDeque::new(),
+            past: PastStreams::default(),
             highest: 0,
             last: None,
             announced: false,
@@ -248,7 +231,7 @@ impl Session {
             return protocol("a stream of a client with an even number");
         }
         if id <= self.highest {
-            return match self.past(id) {
+            return match self.past.find(id) {
                 Some(Past::Reset) => Ok(()),
                 Some(Past::Ended) => closed("HEADERS on a stream that is closed"),
                 None => protocol("a stream with a lower number than one before"),
@@ -257,17 +240,17 @@ impl Session {
         self.highest = id;
         if self.last.is_some() {
             // told not to come, or about to see that we are gone
-            self.remember(id, Past::Reset);
+            self.past.add(id, Past::Reset);
             return Ok(());
         }
         if self.streams.len() >= STREAMS as usize {
             writer::write_reset(out, id, ErrorCode::REFUSED_STREAM);
-            self.remember(id, Past::Reset);
+            self.past.add(id, Past::Reset);
             return Ok(());
         }
         if head.fault().is_some() || depends_on_itself(id, headers.priority) {
             writer::write_reset(out, id, ErrorCode::PROTOCOL_ERROR);
-            self.remember(id, Past::Reset);
+            self.past.add(id, Past::Reset);
             return Ok(());
         }
         let stream = Stream {
@@ -312,7 +295,7 @@ impl Session {
             self.room += i64::from(std::mem::take(&mut self.taken));
         }
         let Some(stream) = self.streams.get_mut(&id) else {
-            return match self.past(id) {
+            return match self.past.find(id) {
                 _ if self.is_unopened(id) => protocol("DATA on a stream that is not open"),
                 Some(Past::Reset) => Ok(()),
                 _ => closed("DATA on a stream that is closed"),
@@ -422,87 +405,6 @@ impl Session {
         Ok(())
     }
 
-    /// Appends the head of an answer; `end`: nothing follows it.
-    pub(super) fn head<'a>(
-        &mut self,
-        id: u32,
-        fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-        end: bool,
-        out: &mut Vec<u8>,
-    ) -> u64 {
-        // a client without a table is served with blocks that are always the same
-        let indexing = if self.client.header_table_size == 0 {
-            Indexing::Without
-        } else {
-            Indexing::Incremental
-        };
-        let mut block = Vec::with_capacity(64);
-        self.encoder.begin(&mut block);
-        for (name, value) in fields {
-            self.encoder.encode(name, value, indexing, &mut block);
-        }
-        let before = out.len();
-        let most = self.client.max_frame_size as usize;
-        writer::write_headers(out, id, &block, end, most);
-        if end {
-            self.forget(id, Past::Ended);
-        }
-        (out.len() - before) as u64
-    }
-
-    /// Gives the bytes `from..until` of a body to be sent as the windows allow.
-    pub(super) fn give(&mut self, id: u32, body: Body, from: u64, until: u64, end: bool) {
-        if let Some(stream) = self.streams.get_mut(&id) {
-            stream.outgoing = Some(Outgoing {
-                body,
-                at: from,
-                until,
-                end,
-            });
-            self.sending.push_back(id);
-        }
-    }
-
-    /// Appends DATA, a frame of each stream in turn, until a batch is full or the windows are empty.
-    pub(super) fn pump(&mut self, out: &mut Vec<u8>, listener: &mut impl Listener) {
-        while self.window > 0 && out.len() < BATCH {
-            let Some(id) = self.sending.pop_front() else {
-                return;
-            };
-            let Some(stream) = self.streams.get_mut(&id) else {
-                continue;
-            };
-            let Some(outgoing) = &mut stream.outgoing else {
-                continue;
-            };
-            let room = self.window.min(stream.window).max(0) as usize;
-            let left = outgoing.until - outgoing.at;
-            let most = (self.client.max_frame_size as usize)
-                .min(room)
-                .min(usize::try_from(left).unwrap_or(usize::MAX));
-            if most == 0 && left > 0 {
-                // until its WINDOW_UPDATE
-                continue;
-            }
-            let piece = outgoing.body.piece(outgoing.at, most);
-            outgoing.at += piece.len() as u64;
-            stream.window -= piece.len() as i64;
-            self.window -= piece.len() as i64;
-            let done = outgoing.at == outgoing.until;
-            let end = done && outgoing.end;
-            writer::write_data(out, id, piece, end);
-            if !done {
-                self.sending.push_back(id);
-                continue;
-            }
-            stream.outgoing = None;
-            if end {
-                self.forget(id, Past::Ended);
-            }
-            listener.sent(id);
-        }
-    }
-
     /// Notes that a stream was ended by frames that this session did not write.
     pub(super) fn end(&mut self, id: u32) {
         self.forget(id, Past::Ended);
@@ -543,21 +445,9 @@ impl Session {
     fn forget(&mut self, id: u32, past: Past) -> bool {
         let was_there = self.streams.remove(&id).is_some();
         if was_there {
-            self.remember(id, past);
+            self.past.add(id, past);
         }
         was_there
-    }
-
-    fn remember(&mut self, id: u32, past: Past) {
-        if self.past.len() == REMEMBERED {
-            self.past.pop_front();
-        }
-        self.past.push_back((id, past));
-    }
-
-    fn past(&self, id: u32) -> Option<Past> {
-        let found = self.past.iter().find(|(past, _)| *past == id);
-        found.map(|&(_, past)| past)
     }
 }
 
