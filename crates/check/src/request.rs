@@ -2,7 +2,7 @@
 
 use crate::config::{Config, ConfigError};
 use dial::Address;
-use ledger::{Method, Protocol, Target};
+use ledger::{Method, Protocol, Scheme, Target};
 use wire::http1::Kind;
 
 /// Fields that belong to a connection, which HTTP/2 forbids (RFC 9113 section 8.2.2).
@@ -60,14 +60,15 @@ impl Request {
         })
     }
 
-    /// The same to another place; fields that may hold secrets stay behind when the host is another.
+    /// The same to another place; fields that may hold secrets stay behind when the host is another, or TLS is left.
     pub(crate) fn led_to(&self, address: &Address) -> Request {
         let mut led = self.clone();
-        let same_host = self.authority == address.authority();
+        let may_know = self.authority == address.authority()
+            && (self.scheme == "http" || address.scheme == Scheme::Https);
         led.path.clone_from(&address.path);
         led.scheme = address.scheme.as_str();
         led.authority = address.authority();
-        if !same_host {
+        if !may_know {
             led.fields
                 .retain(|(name, _)| name == "user-agent" || name == "accept");
         }
@@ -207,7 +208,18 @@ mod tests {
     }
 
     #[test]
-    fn secrets_do_not_follow_to_another_host() {
+    fn secrets_do_not_follow_to_another_host_or_out_of_tls() {
+        let secure = Config::new("https://h:8443/p").unwrap();
+        let mut secure = Request::new(&secure).unwrap();
+        secure
+            .fields
+            .push(("cookie".to_owned(), "secret".to_owned()));
+        let plain = secure.led_to(&Address::parse("http://h:8443/p").unwrap());
+        assert!(
+            !String::from_utf8(plain.http1(Protocol::Http11))
+                .unwrap()
+                .contains("secret")
+        );
         let asked = request(&["Authorization: secret"]).unwrap();
         let sent = |url: &str| {
             let led = asked.led_to(&Address::parse(url).unwrap());

@@ -117,9 +117,11 @@ impl CheckFacts {
         facts
     }
 
-    /// Whether anything at all was answered.
+    /// Whether the first request was answered: without that there is no card.
     pub fn any_success(&self) -> bool {
-        self.requests.ok > 0
+        self.target
+            .as_ref()
+            .is_some_and(|target| target.failure.is_none())
     }
 
     /// Whether a connection carried a second request in HTTP/1.1 or 2; absent when neither was answered.

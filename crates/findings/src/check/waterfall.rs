@@ -123,10 +123,11 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
     let (Some(cold), Some(warm)) = (fall.cold("without_setup"), fall.warm("without_setup")) else {
         return Vec::new();
     };
-    let mut found = Vec::new();
     if warm.min > cold.max && warm.middle - cold.middle > SLOWER {
-        found.push(slower(facts, cold, warm));
-    } else if cold.min > warm.max && cold.middle - warm.middle > NOTEWORTHY {
+        return vec![slower(facts, cold, warm)];
+    }
+    let mut found = Vec::new();
+    if cold.min > warm.max && cold.middle - warm.middle > NOTEWORTHY {
         found.push(hidden_cost(facts, cold, warm));
     }
     if let (Some(first), Some(next)) = (fall.cold("total"), fall.warm("total"))
@@ -199,5 +200,80 @@ fn little(facts: &CheckFacts, first: &Few, next: &Few) -> Finding {
         ),
         fix: "look at the server's own time first".to_owned(),
         ..finding(facts, "reuse-saves-little", Severity::Info, claim)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ledger::card::{Card, Contact};
+    use ledger::{Nanos, Outcome, Span};
+
+    const MS: u64 = 1_000_000;
+
+    /// Five connections with three requests each: set-up, the first answer, the next ones, in milliseconds.
+    fn found(setup: u64, first: u64, next: u64) -> Vec<&'static str> {
+        let mut rows = Vec::new();
+        for connection in 0..5u64 {
+            for nth in 0..3 {
+                let mut one = Exchange::new(connection * 3 + nth, Nanos(0));
+                one.tag = Some(WATERFALL.into());
+                one.fresh = Some(nth == 0);
+                let setup = if nth == 0 { setup * MS } else { 0 };
+                if nth == 0 {
+                    one.spans.connect = Some(Span::new(Nanos(0), Nanos(setup)));
+                }
+                let wait = if nth == 0 { first } else { next } * MS + connection * 1_000;
+                one.spans.wait = Some(Span::new(Nanos(setup), Nanos(setup + wait)));
+                one.end = Nanos(setup + wait);
+                rows.push(Row::Exchange(Box::new(one)));
+            }
+        }
+        let card = Card {
+            contact: Some(Contact {
+                url: "http://h/".to_owned(),
+                outcome: Outcome::Ok,
+                detail: None,
+                status: Some(200),
+                server: None,
+                body: 2,
+                by_head: false,
+                followed: Vec::new(),
+                redirect: None,
+                other_scheme: None,
+            }),
+            ..Card::default()
+        };
+        let facts = CheckFacts::new(&card, &rows);
+        assert_eq!(facts.phases_ms.cold("total").map(|few| few.count), Some(5));
+        assert_eq!(facts.phases_ms.warm("total").map(|few| few.count), Some(10));
+        facts.findings.iter().map(|finding| finding.rule).collect()
+    }
+
+    #[test]
+    fn a_server_that_only_pays_for_the_set_up_has_nothing_to_say() {
+        assert!(found(60, 30, 30).is_empty());
+    }
+
+    #[test]
+    fn a_cost_beyond_the_handshakes_is_told_apart() {
+        assert_eq!(found(60, 50, 30), ["first-request-costs-more"]);
+        assert!(found(60, 31, 30).is_empty(), "one millisecond is noise");
+    }
+
+    #[test]
+    fn reuse_that_makes_answers_later_is_told() {
+        assert_eq!(
+            found(60, 30, 74),
+            ["slower-when-reused"],
+            "a delayed acknowledgement"
+        );
+        assert_eq!(found(20, 30, 74), ["slower-when-reused"]);
+    }
+
+    #[test]
+    fn a_set_up_that_is_small_beside_the_answer_is_told() {
+        assert_eq!(found(5, 95, 95), ["reuse-saves-little"]);
+        assert!(found(20, 80, 80).is_empty());
     }
 }

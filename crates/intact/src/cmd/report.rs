@@ -4,6 +4,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use findings::bench::BenchFacts;
+use findings::check::CheckFacts;
 use findings::observe::{Observed, ObservedFacts};
 use ledger::store::Reader;
 use ledger::{Caveat, Event, Exchange, Row, Rows, Run, Sink, Tally};
@@ -29,7 +30,13 @@ pub(crate) struct Args {
 /// Reads, works out, prints.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let reader = Reader::open(&args.ledger).map_err(Failed::unreadable)?;
-    let page = if reader.run().producer == "bench" {
+    let page = if let Some((run, facts)) = checked(&reader)? {
+        if args.json {
+            report::json::check(&run, &facts).map_err(anyhow::Error::from)?
+        } else {
+            report::terminal::check(&run, &facts, console::paper())
+        }
+    } else if reader.run().producer == "bench" {
         let (run, facts) = load(&args.ledger)?;
         if args.json {
             report::json::bench(&run, &facts).map_err(anyhow::Error::from)?
@@ -46,6 +53,23 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     };
     console::print(&page);
     Ok(ExitCode::from(exit::FINE))
+}
+
+/// The facts of a stored check; `None` for other ledgers.
+fn checked(reader: &Reader) -> Result<Option<(Run, CheckFacts)>, Failed> {
+    if reader.run().producer != "check" {
+        return Ok(None);
+    }
+    // cut off before the first probe there is no card, and then the page says so
+    let card = reader
+        .card()
+        .map_err(Failed::unreadable)?
+        .unwrap_or_default();
+    let mut events = reader.events().map_err(Failed::unreadable)?;
+    let rows: Vec<Row> = events.by_ref().collect();
+    let mut facts = CheckFacts::new(&card, &rows);
+    facts.caveats.extend(events.caveats());
+    Ok(Some((reader.run().clone(), facts)))
 }
 
 /// The facts of a stored ledger that observes traffic.

@@ -95,7 +95,17 @@ fn a_peer_that_is_no_use_is_told_with_the_way_out() {
 fn the_other_of_tls_and_plain_http_is_recognised() {
     let server = Server::start(&[]);
     let plain = server.plain().replace("http://", "https://");
-    useless(&[&plain], "not-tls", "use http://");
+    useless(&[&plain], "closed", "use http://");
+    let polite = peer(|mut stream, _| {
+        let mut bytes = [0; 1024];
+        let count = stream.read(&mut bytes).unwrap_or(0);
+        let _ = if bytes[..count].starts_with(b"GET ") {
+            stream.write_all(ANSWER)
+        } else {
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+        };
+    });
+    useless(&[&format!("https://{polite}/")], "not-tls", "use http://");
     let secure = format!("http://127.0.0.1:{}/", server.tls_port());
     let (out, document) = check(&[&secure]);
     assert_eq!(out.status.code(), Some(3));
@@ -160,13 +170,11 @@ fn a_redirect_is_told_and_followed_only_when_asked() {
     let server = Server::start(&["--status", "302", "--header", &location]);
     let (_, document) = check(&[&server.plain(), "--no-idle"]);
     assert_eq!(document["target"]["status"], 302);
-    assert_eq!(
-        document["target"]["redirect"]["to"],
-        format!("{}end", end.plain())
-    );
+    let to = document["target"]["redirect"]["to"].as_str().unwrap();
+    assert!(to.starts_with(&format!("{}end", end.plain())), "{to}");
     assert!(rules(&document).contains(&"redirect"));
     let (_, document) = check(&[&server.plain(), "--no-idle", "-L"]);
-    assert_eq!(document["target"]["status"], 404);
+    assert_eq!(document["target"]["status"], 200);
     assert_eq!(document["target"]["url"], format!("{}end", end.plain()));
     assert_eq!(document["target"]["followed"][0]["status"], 302);
     assert!(!document.to_string().contains("secret"));
@@ -213,10 +221,13 @@ fn an_unasked_answer_at_the_end_is_told() {
 fn answers_that_come_later_on_reused_connections_are_told() {
     let url = peer(|stream, _| {
         let mut reader = BufReader::new(stream);
-        let mut pause = Duration::ZERO;
+        let mut answered = 0;
         while next_request(&mut reader) {
-            thread::sleep(pause);
-            pause = Duration::from_millis(40);
+            // the second and third request are those that are compared with the first
+            if (1..3).contains(&answered) {
+                thread::sleep(Duration::from_millis(80));
+            }
+            answered += 1;
             if reader.get_mut().write_all(ANSWER).is_err() {
                 return;
             }
@@ -235,11 +246,8 @@ fn answers_that_come_later_on_reused_connections_are_told() {
 fn a_connection_that_stays_with_one_of_several_servers_is_told() {
     let url = peer(|stream, nth| {
         let mut reader = BufReader::new(stream);
-        let answer =
-            format!("HTTP/1.1 200 OK\r\nx-backend: {nth}\r\ncontent-length: 2\r\n\r\nok");
-        while next_request(&mut reader)
-            && reader.get_mut().write_all(answer.as_bytes()).is_ok()
-        {}
+        let answer = format!("HTTP/1.1 200 OK\r\nx-backend: {nth}\r\ncontent-length: 2\r\n\r\nok");
+        while next_request(&mut reader) && reader.get_mut().write_all(answer.as_bytes()).is_ok() {}
     });
     let (_, document) = check(&[&format!("http://{url}/"), "--no-idle"]);
     assert_eq!(document["state"]["affinity"][0], "x-backend");
@@ -256,7 +264,11 @@ fn a_close_after_head_is_told() {
                 return;
             }
             let head = line.starts_with("HEAD");
-            let answer = if head { &ANSWER[..ANSWER.len() - 2] } else { ANSWER };
+            let answer = if head {
+                &ANSWER[..ANSWER.len() - 2]
+            } else {
+                ANSWER
+            };
             if reader.get_mut().write_all(answer).is_err() || head {
                 return;
             }
