@@ -39,7 +39,7 @@ pub(crate) fn offer(
             Some(false),
             Some(format!("it chose version 0x{chosen:04x} instead")),
         ),
-        Ok(Said::Alert(description)) => (Some(false), Some(format!("alert {description}"))),
+        Ok(Said::Alert(description)) => (Some(false), Some(words(description))),
         Ok(Said::Nothing) => (Some(false), Some("it closed the connection".to_owned())),
         Ok(Said::Nonsense) => (Some(false), Some("its answer is not TLS".to_owned())),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
@@ -95,4 +95,18 @@ fn first_words(mut stream: TcpStream, hello: &[u8]) -> io::Result<Said> {
         });
     }
     Ok(Said::Nonsense)
+}
+
+/// An alert by its name (RFC 8446 section 6), or by its number.
+fn words(description: u8) -> String {
+    let name = match description {
+        40 => "handshake_failure",
+        70 => "protocol_version",
+        71 => "insufficient_security",
+        80 => "internal_error",
+        86 => "inappropriate_fallback",
+        112 => "unrecognized_name",
+        _ => return format!("alert {description}"),
+    };
+    format!("alert {name}")
 }

@@ -16,6 +16,8 @@ pub struct Setting {
 enum Unit {
     Millis,
     WholeSeconds,
+    /// `7 * time.Second`, or milliseconds where it is no whole second.
+    Go,
 }
 
 /// Client, what stands before the value, its unit, what stands after it.
@@ -23,13 +25,13 @@ enum Unit {
 const CLIENTS: &[(&str, &str, Unit, &str)] = &[
     ("Node agentkeepalive", "freeSocketTimeout: ", Unit::Millis, ""),
     ("Node undici", "keepAliveTimeout: ", Unit::Millis, ""),
-    ("Go net/http", "IdleConnTimeout: ", Unit::Millis, " * time.Millisecond"),
+    ("Go net/http", "IdleConnTimeout: ", Unit::Go, ""),
     ("Python aiohttp", "TCPConnector(keepalive_timeout=", Unit::WholeSeconds, ")"),
     ("Python httpx", "Limits(keepalive_expiry=", Unit::WholeSeconds, ")"),
     ("Java java.net.http", "-Djdk.httpclient.keepalive.timeout=", Unit::WholeSeconds, ""),
     ("Apache HttpClient 5", "evictIdleConnections(TimeValue.ofMilliseconds(", Unit::Millis, "))"),
     ("OkHttp", "ConnectionPool(5, ", Unit::Millis, ", TimeUnit.MILLISECONDS)"),
-    (".NET SocketsHttpHandler", "PooledConnectionIdleTimeout = TimeSpan.FromMilliseconds(", Unit::Millis, ")"),
+    (".NET HttpClient", "PooledConnectionIdleTimeout = TimeSpan.FromMilliseconds(", Unit::Millis, ")"),
     ("Rust reqwest", "pool_idle_timeout(Duration::from_millis(", Unit::Millis, "))"),
     ("nginx upstream", "keepalive_timeout ", Unit::WholeSeconds, "s;"),
 ];
@@ -58,10 +60,13 @@ pub(super) fn settings(server_s: f64) -> Vec<Setting> {
         .iter()
         .filter_map(|&(client, before, unit, after)| {
             let value = match unit {
-                Unit::Millis => kept,
-                Unit::WholeSeconds => kept / 1_000,
+                Unit::Millis => kept.to_string(),
+                Unit::WholeSeconds if kept < 1_000 => return None,
+                Unit::WholeSeconds => (kept / 1_000).to_string(),
+                Unit::Go if kept.is_multiple_of(1_000) => format!("{} * time.Second", kept / 1_000),
+                Unit::Go => format!("{kept} * time.Millisecond"),
             };
-            (value > 0).then(|| Setting {
+            Some(Setting {
                 client,
                 option: format!("{before}{value}{after}"),
             })
@@ -72,6 +77,19 @@ pub(super) fn settings(server_s: f64) -> Vec<Setting> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_that_take_whole_seconds_are_left_out_below_one() {
+        let clients = |server_s| -> Vec<String> {
+            let settings = settings(server_s);
+            settings.into_iter().map(|setting| setting.option).collect()
+        };
+        assert!(clients(6.0).contains(&"IdleConnTimeout: 5 * time.Second".to_owned()));
+        assert!(clients(6.0).contains(&"TCPConnector(keepalive_timeout=5)".to_owned()));
+        let short = clients(1.0);
+        assert!(short.contains(&"IdleConnTimeout: 500 * time.Millisecond".to_owned()));
+        assert!(!short.iter().any(|option| option.contains("TCPConnector")));
+    }
 
     #[test]
     fn the_client_gives_up_before_the_server_does() {

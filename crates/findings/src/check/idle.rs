@@ -104,12 +104,8 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
             tell_race,
         ),
         fix: format!(
-            "{}. Clients without an idle limit of their own (Python requests, boto3, Node http.Agent) need a retry. TCP keep-alive does not help: the limit counts requests, not packets",
-            if options.is_empty() {
-                "no client can be set so short: raise the server's limit".to_owned()
-            } else {
-                options.join("; ")
-            }
+            "{}; clients without an idle limit of their own (Python requests, boto3, Node http.Agent) need a retry; TCP keep-alive does not help: the limit counts requests, not packets",
+            options.join("; ")
         ),
         risk: Some("a request into a closing connection is lost: clients try GET again, POST mostly not (\"socket hang up\", \"connection reset\")".to_owned()),
         ..finding(

@@ -347,3 +347,43 @@ fn an_interrupted_wait_keeps_the_card_and_a_stored_card_reads_back() {
     let stored: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(stored, live);
 }
+
+#[test]
+fn the_document_of_a_check_is_what_its_schema_says() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/schema/check.schema.json"
+    );
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let server = Server::start(&["--idle-timeout", "500ms", "--max-requests", "60"]);
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    server.write_ca(&ca);
+    let ca = ca.to_str().unwrap();
+    let secure = format!("https://127.0.0.1:{}/", server.tls_port());
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let refused = format!("http://{}/", free.local_addr().unwrap());
+    drop(free);
+    let named = server.plain().replace("127.0.0.1", "localhost");
+    for words in [
+        &[
+            &*secure,
+            "--cacert",
+            ca,
+            "--idle-limit",
+            "20s",
+            "--thorough",
+        ][..],
+        &[&named, "-4", "--no-idle"],
+        &[&secure],
+        &[&refused],
+    ] {
+        let (_, document) = check(words);
+        let faults: Vec<String> = validator
+            .iter_errors(&document)
+            .map(|fault| format!("{}: {fault}", fault.instance_path()))
+            .collect();
+        assert_eq!(faults, Vec::<String>::new(), "{words:?}");
+    }
+}

@@ -136,7 +136,19 @@ impl Card {
         }
         self.page
             .title("Versions: is a second request answered on the same connection?");
-        let of = |cell: &dyn Fn(&VersionFacts) -> String| facts.versions.iter().map(cell).collect();
+        // a TLS version that is not spoken at all takes one line, not one for each version of HTTP
+        let silent = |version: &VersionFacts| {
+            let all = facts.versions.iter().filter(|one| one.tls == version.tls);
+            version.tls.is_some() && all.clone().all(|one| one.failed == Some("tls-version"))
+        };
+        let shown: Vec<&VersionFacts> = facts
+            .versions
+            .iter()
+            .filter(|version| !silent(version))
+            .collect();
+        let of = |cell: &dyn Fn(&VersionFacts) -> String| {
+            shown.iter().map(|version| cell(version)).collect()
+        };
         let column = |head, rank, cell: &dyn Fn(&VersionFacts) -> String| Column {
             head,
             rank,
@@ -161,9 +173,19 @@ impl Card {
                 1,
                 column("TLS", 0, &|version| version.tls.unwrap_or("-").to_owned()),
             );
-            columns.push(column("cipher", 4, &|version| said(&version.cipher)));
         }
         self.page.table(columns);
+        let mut silent: Vec<&str> = facts
+            .versions
+            .iter()
+            .filter(|version| silent(version))
+            .filter_map(|version| version.tls)
+            .collect();
+        silent.dedup();
+        for version in silent {
+            let told = format!("TLS {version} offered: refused");
+            self.page.wrapped(Some(Ink::Faint), &told, "  ");
+        }
         for old in &facts.tls_older {
             let said = match old.accepted {
                 Some(true) => "accepted",
@@ -381,9 +403,17 @@ impl Card {
                 cells(&|tls| maybe_time(tls.to_first_answer_ms)),
             ),
             column("rest", 1, cells(&|tls| maybe_time(tls.rest_ms))),
-            column("certs", 3, cells(&|tls| tls.certificates.to_string())),
-            column("chain bytes", 3, cells(&|tls| count(tls.chain_bytes))),
         ]);
+        for tls in &facts.tls {
+            let told = format!(
+                "TLS {}: {}, {} certificates of {} bytes",
+                tls.version,
+                escape(tls.cipher.as_deref().unwrap_or("cipher unknown")),
+                tls.certificates,
+                count(tls.chain_bytes)
+            );
+            self.page.wrapped(Some(Ink::Faint), &told, "  ");
+        }
     }
 
     fn http2(&mut self, http2: &Http2Facts) {
@@ -457,7 +487,9 @@ impl Card {
             };
             let said = format!("{word}{} [{}]", escape(&finding.claim), finding.rule);
             self.page.wrapped(ink, &said, "  ");
-            if !finding.evidence.is_empty() {
+            // the race is told under the limits
+            let told_above = finding.rule == "idle-timeout-race" && facts.race.is_some();
+            if !finding.evidence.is_empty() && !told_above {
                 self.page
                     .wrapped(None, &format!("  {}", escape(&finding.evidence)), "  ");
             }
