@@ -3,11 +3,13 @@
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod demo;
+pub(crate) mod fleet;
 pub(crate) mod link;
 pub(crate) mod report;
 pub(crate) mod serve;
 
 mod builtin;
+mod page;
 mod recording;
 mod requirements;
 mod watching;

@@ -6,6 +6,7 @@ mod cli;
 mod ledgers;
 #[cfg(target_os = "linux")]
 mod link;
+mod pages;
 mod peers;
 mod program;
 mod readme;
