@@ -3,8 +3,9 @@
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, Name, RData, RecordType};
 use ledger::card::NameAnswer;
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long one try waits.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -41,23 +42,40 @@ pub(crate) fn ask(server: SocketAddr, name: &str, v6: bool) -> Result<NameAnswer
     let words = |error: std::io::Error| error.to_string();
     let socket = UdpSocket::bind(local).map_err(words)?;
     socket.connect(server).map_err(words)?;
-    socket.set_read_timeout(Some(PATIENCE)).map_err(words)?;
     let question = question(&name, kind);
     let bytes = question.to_vec().map_err(|error| error.to_string())?;
-    let mut buffer = [0; LONGEST];
-    let mut trouble = "no answer".to_owned();
+    let mut trouble = "no answer in time".to_owned();
     for _ in 0..TRIES {
         socket.send(&bytes).map_err(words)?;
-        match socket.recv(&mut buffer) {
-            Ok(count) => match read(&buffer[..count], &question, &name, kind) {
-                Some(answer) => return answer,
-                None => trouble = "an answer to something else".to_owned(),
-            },
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+        match answer(&socket, &question, &name, kind) {
+            Ok(answer) => return answer,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
             Err(error) => trouble = error.to_string(),
         }
     }
     Err(trouble)
+}
+
+/// Waits for the answer to this question; what belongs to another one is let pass, because anybody may send to us.
+fn answer(
+    socket: &UdpSocket,
+    question: &Message,
+    name: &Name,
+    kind: RecordType,
+) -> std::io::Result<Result<NameAnswer, String>> {
+    let mut buffer = [0; LONGEST];
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        socket.set_read_timeout(Some(left))?;
+        let count = socket.recv(&mut buffer)?;
+        if let Some(answer) = read(&buffer[..count], question, name, kind) {
+            return Ok(answer);
+        }
+    }
 }
 
 fn question(name: &Name, kind: RecordType) -> Message {
@@ -153,6 +171,55 @@ mod tests {
         assert_eq!(told.aliases, ["b", "c"]);
         assert_eq!(told.addresses, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
         assert_eq!(told.ttl_s, Some(7));
+    }
+
+    /// A name server that sends each of these for a question, its id in the first two bytes; how often it was asked.
+    fn scripted(answers: Vec<Vec<Vec<u8>>>) -> (SocketAddr, std::thread::JoinHandle<usize>) {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        let serve = move || {
+            let asked = answers.len();
+            for answers in answers {
+                let mut buffer = [0; 512];
+                let (_, client) = socket.recv_from(&mut buffer).unwrap();
+                for mut answer in answers {
+                    for (byte, id) in answer.iter_mut().zip(&buffer[..2]) {
+                        *byte ^= id;
+                    }
+                    socket.send_to(&answer, client).unwrap();
+                }
+            }
+            asked
+        };
+        (address, std::thread::spawn(serve))
+    }
+
+    #[test]
+    fn a_lost_question_is_asked_again_and_what_nobody_asked_for_is_let_pass() {
+        let (_, mut good) = answer_with(vec![Record::from_rdata(
+            name("a."),
+            30,
+            RData::A(A::new(192, 0, 2, 1)),
+        )]);
+        good[..2].fill(0);
+        let mut foreign = good.clone();
+        foreign[..2].fill(0xff);
+        let junk = vec![0, 0, 7];
+        let (server, asked) = scripted(vec![vec![], vec![foreign, junk, good]]);
+        let told = ask(server, "a", false).unwrap();
+        assert_eq!(told.ttl_s, Some(30));
+        assert_eq!(told.addresses.len(), 1);
+        assert_eq!(asked.join().unwrap(), 2);
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_is_an_error_in_words() {
+        let (_, mut bytes) = answer_with(Vec::new());
+        bytes[..2].fill(0);
+        bytes[3] |= 3;
+        let (server, asked) = scripted(vec![vec![bytes]]);
+        assert_eq!(ask(server, "a", true).unwrap_err(), "Non-Existent Domain");
+        assert_eq!(asked.join().unwrap(), 1);
     }
 
     #[test]

@@ -276,7 +276,9 @@ pub struct RequestsTried {
     pub wanted: u32,
     /// `max=` of the first answer.
     pub announced: Option<u32>,
-    /// How the server ended it; absent: it did not.
+    /// Whether the last answer said that it is the last.
+    pub last_said: bool,
+    /// How the server ended it; absent: it did not, or said so and left the closing to us.
     pub ended: Option<Ended>,
     /// Why a request failed, if one did.
     pub failed: Option<Failure>,

@@ -2,6 +2,7 @@
 
 use super::{Bench, Ended};
 use crate::line::Line;
+use ledger::Side;
 use ledger::card::RequestsTried;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
         answered: 0,
         wanted: bench.caller.budget.cap,
         announced: None,
+        last_said: false,
         ended: None,
         failed: None,
     };
@@ -42,6 +44,7 @@ fn ask_all(bench: &mut Bench<'_>, line: &mut Line, tried: &mut RequestsTried) ->
         tried.answered += 1;
     }
     if !line.is_usable() {
+        tried.last_said = line.talk.announced_by() == Some(Side::Server);
         bench.caller.linger(line, LINGER)?;
     }
     Ok(())

@@ -199,11 +199,14 @@ fn never_kept(facts: &CheckFacts) -> Finding {
 fn cap(facts: &CheckFacts) -> Option<Finding> {
     let max = facts.max_requests.as_ref()?;
     let measured = max.measured.filter(|&measured| measured < FEW_REQUESTS)?;
-    let how = max
-        .ended
-        .as_ref()
-        .map_or_else(|| "a failed request".to_owned(), |ended| ended.words());
-    let announced = max.ended.as_ref().is_some_and(|ended| ended.announced);
+    let how = match &max.ended {
+        Some(ended) => ended.words(),
+        None if max.last_said => {
+            "no end within a second, the closing is left to the client".to_owned()
+        }
+        None => "a failed request".to_owned(),
+    };
+    let announced = max.last_said;
     let told = max.announced.map_or_else(
         || "`max=` is not announced".to_owned(),
         |max| format!("it announces `max={max}`"),

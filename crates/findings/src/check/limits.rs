@@ -111,7 +111,9 @@ pub struct MaxRequests {
     pub announced: Option<u32>,
     /// What was spoken.
     pub http: &'static str,
-    /// How it was ended.
+    /// Whether the last answer said that it is the last.
+    pub last_said: bool,
+    /// How it was ended; absent where the server said so and left the closing to us.
     pub ended: Option<Closing>,
     /// How the request after the last answer failed, where the end was not announced.
     pub failed: Option<&'static str>,
@@ -119,12 +121,13 @@ pub struct MaxRequests {
 
 impl MaxRequests {
     pub(super) fn of(tried: &RequestsTried) -> MaxRequests {
-        let over = tried.ended.is_some() || tried.failed.is_some();
+        let over = tried.last_said || tried.ended.is_some() || tried.failed.is_some();
         MaxRequests {
             measured: over.then_some(tried.answered),
             at_least: (!over).then_some(tried.answered),
             announced: tried.announced,
             http: tried.http.as_str(),
+            last_said: tried.last_said,
             ended: tried.ended.map(Closing::of),
             failed: tried.failed.map(|kind| kind.id()),
         }

@@ -2,6 +2,7 @@
 
 mod check;
 mod check_peers;
+mod check_real;
 mod cli;
 mod ledgers;
 #[cfg(target_os = "linux")]

@@ -598,7 +598,10 @@ fn max_row(max: &MaxRequests) -> [String; 4] {
         number(max.measured)
             .or_else(|| number(max.at_least).map(|least| format!("{least} and more")))
             .unwrap_or_else(|| "-".to_owned()),
-        ended(max.ended.as_ref()),
+        match &max.ended {
+            None if max.last_said => "the client, as announced".to_owned(),
+            closing => ended(closing.as_ref()),
+        },
     ]
 }
 
