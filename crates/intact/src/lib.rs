@@ -26,6 +26,8 @@ Exit codes: 0 fine; 1 a requirement failed; 2 usage; 3 nothing succeeded; 4 not 
 enum Command {
     /// What does a new connection per request cost, and what does each remedy save?
     Bench(Box<cmd::bench::Args>),
+    /// Does this server keep connections alive, how long, for how many requests?
+    Check(Box<cmd::check::Args>),
     /// An instrumented server to try it all on
     Serve(Box<cmd::serve::Args>),
     /// Runs a command as if its server were 30 ms away: an emulated link under the kernel's own TCP
@@ -53,6 +55,7 @@ pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         None => cmd::demo::run(),
         Some(Command::Bench(args)) => cmd::bench::run(*args),
+        Some(Command::Check(args)) => cmd::check::run(*args),
         Some(Command::Serve(args)) => cmd::serve::run(&args),
         Some(Command::Link(args)) => cmd::link::run(&args),
         Some(Command::Fleet(args)) => cmd::fleet::run(&args),

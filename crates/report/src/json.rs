@@ -1,6 +1,7 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
 use findings::bench::BenchFacts;
+use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
 use findings::observe::ObservedFacts;
 use ledger::{Host, Run};
@@ -96,6 +97,29 @@ struct Compare<'a> {
 pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
     let document = Compare {
         schema: COMPARE_SCHEMA,
+        run,
+        facts,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The schema of a check's document.
+pub const CHECK_SCHEMA: &str = "intact.check/1";
+
+#[derive(Serialize)]
+struct Checked<'a> {
+    schema: &'a str,
+    run: &'a Run,
+    #[serde(flatten)]
+    facts: &'a CheckFacts,
+}
+
+/// The document of a check, pretty-printed, with a newline at its end.
+pub fn check(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
+    let document = Checked {
+        schema: CHECK_SCHEMA,
         run,
         facts,
     };

@@ -1,6 +1,7 @@
 //! The commands, one file each: arguments -> configuration -> run -> exit code.
 
 pub(crate) mod bench;
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod fleet;
@@ -17,3 +18,4 @@ mod recording;
 mod requirements;
 mod stored;
 mod watched;
+mod watching;

@@ -1,5 +1,8 @@
 //! The binary as a person meets it.
 
+mod check;
+mod check_peers;
+mod check_real;
 mod cli;
 mod compare;
 mod ledgers;

@@ -1,6 +1,7 @@
 //! Pages for a terminal or a pipe, as text. Width and colour are the caller's to say.
 
 mod bench;
+mod check;
 mod compare;
 mod demonstration;
 mod observed;
@@ -8,6 +9,7 @@ mod page;
 mod table;
 
 pub use bench::bench;
+pub use check::check;
 pub use compare::compare;
 pub use demonstration::demonstration;
 pub use observed::observed;
