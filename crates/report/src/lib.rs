@@ -1,5 +1,12 @@
 //! Facts in, pages out. Never computes, only lays out; knows no producer.
 
 pub mod catalogue;
+pub mod html;
 pub mod json;
+pub mod markdown;
+pub mod page;
+pub mod svg;
 pub mod terminal;
+
+mod escape;
+pub mod number;

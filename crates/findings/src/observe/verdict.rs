@@ -3,6 +3,7 @@
 use super::books::Books;
 use super::facts::{Destination, Figures};
 use crate::finding::{Finding, Severity};
+use crate::words::{ms, percent};
 use ledger::Vantage;
 
 pub(super) fn sentences(
@@ -90,25 +91,5 @@ fn first(books: &Books, totals: &Figures) -> String {
             ms(wasted)
         ),
         _ => format!("{opened} connections were opened where {needed} would do; {reuse}"),
-    }
-}
-
-/// A share in percent; never 0 or 100 unless it is.
-pub(crate) fn percent(share: f64) -> String {
-    match share * 100.0 {
-        0.0 => "0 %".to_owned(),
-        small if small < 1.0 => format!("{small:.1} %"),
-        large if large > 99.0 && large < 100.0 => format!("{large:.1} %"),
-        other => format!("{other:.0} %"),
-    }
-}
-
-/// Milliseconds in the unit that fits.
-pub(crate) fn ms(value: f64) -> String {
-    match value {
-        small if small < 0.9995 => format!("{:.0} µs", small * 1e3),
-        small if small < 9.995 => format!("{small:.1} ms"),
-        small if small < 9_999.5 => format!("{small:.0} ms"),
-        large => format!("{:.1} s", large / 1e3),
     }
 }

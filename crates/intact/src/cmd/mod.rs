@@ -2,11 +2,14 @@
 
 pub(crate) mod bench;
 pub(crate) mod demo;
+pub(crate) mod fleet;
+pub(crate) mod link;
 pub(crate) mod report;
 pub(crate) mod serve;
 pub(crate) mod watch;
 
 mod builtin;
+mod page;
 mod recording;
 mod requirements;
 mod watched;

@@ -2,6 +2,10 @@
 
 mod cli;
 mod ledgers;
+#[cfg(target_os = "linux")]
+mod link;
+mod pages;
 mod peers;
 mod program;
+mod readme;
 mod watch;

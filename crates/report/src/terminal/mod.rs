@@ -1,13 +1,14 @@
 //! Pages for a terminal or a pipe, as text. Width and colour are the caller's to say.
 
 mod bench;
-mod number;
 mod observed;
 mod page;
 mod table;
 
 pub use bench::bench;
 pub use observed::observed;
+
+use crate::number;
 
 /// What the page is printed on.
 #[derive(Clone, Copy, Debug)]

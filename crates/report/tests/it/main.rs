@@ -1,4 +1,8 @@
-//! Pages as a person sees them, on wide and narrow paper.
+//! Pages as a person sees them, on wide and narrow paper and in a browser.
 
 mod bench;
+mod browser;
 mod catalogue;
+mod chromium;
+mod made;
+mod page;
