@@ -16,7 +16,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use watch::{Clock, Config, Ended, KeyLogging, WatchError};
+use watch::{Clock, Config, Ended, KeyLogging, Mode, WatchError};
 
 /// Does my program reuse its connections?
 #[derive(clap::Args)]
@@ -34,6 +34,10 @@ pub(crate) struct Args {
     /// SSLKEYLOGFILE unless it is set, and NODE_OPTIONS
     #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Watching")]
     keys: Keys,
+    /// How connections are followed: through a relay of ours, so that requests are seen; from outside (info), so that data
+    /// passes untouched and only connections and bytes are counted; auto: the relay, and from outside where that cannot be
+    #[arg(long, value_enum, default_value_t = How::Auto, help_heading = "Watching")]
+    mode: How,
     /// Add a round trip to each connection, from its SYN on: what the program would cost over that distance
     #[arg(long, value_name = "TIME", value_parser = super::bench::time, help_heading = "Watching")]
     rtt: Option<Duration>,
@@ -66,6 +70,13 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum How {
+    Auto,
+    Relay,
+    Info,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Keys {
     Auto,
     On,
@@ -87,6 +98,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         let missing = anyhow::anyhow!("name the program to run: intact watch -- CMD");
         return Err(Failed::usage(missing));
     }
+    if args.mode == How::Info && args.rtt.is_some() {
+        let clash = anyhow::anyhow!("--rtt needs the relay: leave --mode info out");
+        return Err(Failed::usage(clash));
+    }
     let requirements = requirements::parse(&args.require, Document::Watch)?;
     let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
     let clock = Clock::start();
@@ -96,6 +111,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
     let mut recording = Recording::start(&head, args.ledger.as_deref()).map_err(own)?;
     let mut config = Config::new(args.command.clone(), fingerprint_key().map_err(own)?);
+    config.mode = match args.mode {
+        How::Auto => Mode::Auto,
+        How::Relay => Mode::Relay,
+        How::Info => Mode::Info,
+    };
     config.keys = key_logging(args.keys);
     config.round_trip = args.rtt.unwrap_or_default();
     let outcome = watch::run(&config, clock, &mut recording).map_err(not_run)?;
