@@ -1,14 +1,13 @@
 //! `intact watch -- CMD`: does my program reuse its connections?
 
+use super::gates::Gates;
 use super::page::{PageFile, page_file};
-use super::requirements;
 use super::watched::Recording;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
-use findings::Severity;
 use findings::observe::ObservedFacts;
-use findings::requirement::{Document, Requirement};
+use findings::requirement::Document;
 use ledger::{Rows, Run, Vantage};
 use report::page::ObservedRun;
 use std::ffi::OsString;
@@ -58,12 +57,8 @@ pub(crate) struct Args {
     /// Print no page
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
-    /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4'; exit 1 when one fails
-    #[arg(long, value_name = "EXPR", help_heading = "Gates")]
-    require: Vec<String>,
-    /// Exit 1 on findings of this severity or worse
-    #[arg(long, value_name = "SEVERITY", help_heading = "Gates")]
-    fail_on: Option<FailOn>,
+    #[command(flatten)]
+    gates: Gates,
     /// The program and its arguments
     #[arg(required_unless_present = "require", last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -83,15 +78,9 @@ pub(super) enum Keys {
     Off,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum FailOn {
-    Warning,
-    Error,
-}
-
 /// Runs the program, then prints the page to standard error; its exit code is ours.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    if requirements::list_if_asked(&args.require, Document::Watch) {
+    if args.gates.list_if_asked(Document::Watch) {
         return Ok(ExitCode::from(exit::FINE));
     }
     if args.command.is_empty() {
@@ -102,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         let clash = anyhow::anyhow!("--rtt needs the relay: leave --mode info out");
         return Err(Failed::usage(clash));
     }
-    let requirements = requirements::parse(&args.require, Document::Watch)?;
+    let requirements = args.gates.parse(Document::Watch)?;
     let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
     let clock = Clock::start();
     let mut head = head();
@@ -136,7 +125,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         let page = report::terminal::observed(&head, &facts, console::error_paper());
         console::note(page.trim_end());
     }
-    let kept = hold(&requirements, args.fail_on, &facts);
+    let kept = args.gates.hold(&requirements, &head, &facts).map_err(own)?;
     Ok(ExitCode::from(match outcome.ended {
         Ended::Code(0) if !kept => exit::REQUIREMENT,
         Ended::Code(code) => code as u8,
@@ -197,28 +186,4 @@ pub(super) fn not_run(error: WatchError) -> Failed {
 fn write_json(path: &Path, run: &Run, facts: &ObservedFacts) -> anyhow::Result<()> {
     let document = report::json::observed(run, facts)?;
     std::fs::write(path, document).with_context(|| format!("--json={}", path.display()))
-}
-
-/// Holds requirements and findings, and says what came of each.
-fn hold(requirements: &[Requirement], fail_on: Option<FailOn>, facts: &ObservedFacts) -> bool {
-    let kept = requirements::hold(requirements, facts);
-    let Some(least) = fail_on.map(|on| match on {
-        FailOn::Warning => Severity::Warning,
-        FailOn::Error => Severity::Error,
-    }) else {
-        return kept;
-    };
-    let mut worst = facts
-        .findings
-        .iter()
-        .filter(|finding| finding.severity >= least)
-        .peekable();
-    let clean = worst.peek().is_none();
-    for finding in worst {
-        console::note(&format!(
-            "--fail-on: {} ({})",
-            finding.rule, finding.subject
-        ));
-    }
-    kept && clean
 }
