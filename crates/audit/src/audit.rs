@@ -1,0 +1,84 @@
+//! The inputs of one audit, one after another, into one stream of events.
+
+use crate::account::Account;
+use crate::capture::{self, Network};
+use crate::error::AuditError;
+use crate::format::Format;
+use crate::input::Input;
+use crate::scope::{Numbers, Scope};
+use ledger::{FingerprintKey, Sink};
+use wire::tls::decrypt::KeyLog;
+
+/// What an audit may use beside its inputs.
+pub struct Options {
+    /// TLS secrets (`--keylog`); those embedded in a pcapng are added as they come.
+    pub keys: KeyLog,
+    /// 32 random bytes, from which the key of the fingerprints is made; it is never written.
+    pub random: [u8; 32],
+    /// Nanosecond 0 of the run, in nanoseconds since 1970.
+    pub base: u64,
+}
+
+/// Reads inputs into ledger events. Captures are read as one: a connection may go on in the next file.
+pub struct Audit {
+    key: FingerprintKey,
+    keys: KeyLog,
+    numbers: Numbers,
+    base: u64,
+    network: Network,
+}
+
+impl Audit {
+    /// An audit that has read nothing yet.
+    pub fn new(options: Options) -> Audit {
+        Audit {
+            key: FingerprintKey::new(&options.random),
+            keys: options.keys,
+            numbers: Numbers::default(),
+            base: options.base,
+            network: Network::default(),
+        }
+    }
+
+    /// Reads one input to its end, or until `go_on` says no; it is asked about every megabyte.
+    pub fn read(
+        &mut self,
+        mut input: Input,
+        sink: &mut dyn Sink,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Account, AuditError> {
+        let mut scope = Scope {
+            sink,
+            numbers: &mut self.numbers,
+            key: &self.key,
+            base: self.base,
+        };
+        let account = match input.format {
+            Format::Pcap | Format::Pcapng => capture::read(
+                &mut input,
+                &mut self.network,
+                &mut self.keys,
+                &mut scope,
+                go_on,
+            ),
+        }?;
+        if let Some(why) = input.trouble.borrow().as_deref() {
+            scope.caveat(
+                "input-damaged",
+                format!("{}: {why}; what came before was read", input.path.display()),
+            );
+        }
+        Ok(account)
+    }
+
+    /// Ends what is still open in the captures. Call it once, after the last input.
+    pub fn finish(&mut self, sink: &mut dyn Sink) {
+        let mut scope = Scope {
+            sink,
+            numbers: &mut self.numbers,
+            key: &self.key,
+            base: self.base,
+        };
+        self.network.finish(&self.keys, &mut scope);
+    }
+}

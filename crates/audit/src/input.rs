@@ -1,0 +1,161 @@
+//! Opening an input: gzip and zstd are seen through, the format is told by the first bytes, nothing is consumed.
+
+use crate::error::AuditError;
+use crate::format::Format;
+use crate::window::Window;
+use flate2::read::MultiGzDecoder;
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// How much of an input its format and its beginning are told from, in bytes.
+const PREFIX: usize = 64 << 10;
+
+/// An input whose format is known and of which nothing has been read yet.
+pub struct Input {
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+    pub(crate) window: Window<Stream>,
+    pub(crate) trouble: Rc<RefCell<Option<String>>>,
+    read: Rc<Cell<u64>>,
+    size: Option<u64>,
+}
+
+impl Input {
+    /// Opens a file, or standard input for `-`.
+    pub fn open(path: &Path) -> Result<Input, AuditError> {
+        let fails = |source| AuditError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let (raw, size): (Box<dyn Read>, _) = if path.as_os_str() == "-" {
+            (Box::new(io::stdin()), None)
+        } else {
+            let file = File::open(path).map_err(fails)?;
+            let about = file.metadata().map_err(fails)?;
+            if about.is_dir() {
+                return Err(AuditError::Folder(path.to_owned()));
+            }
+            let size = about.is_file().then_some(about.len());
+            (Box::new(file), size)
+        };
+        Input::from_reader(path, raw, size)
+    }
+
+    /// An input that comes from elsewhere than a file; `size` in bytes is for progress only.
+    pub fn from_reader(
+        path: &Path,
+        raw: Box<dyn Read>,
+        size: Option<u64>,
+    ) -> Result<Input, AuditError> {
+        let fails = |source| AuditError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let read = Rc::new(Cell::new(0));
+        let mut counted = Counted {
+            inner: raw,
+            read: read.clone(),
+        };
+        let mut magic = Vec::new();
+        counted
+            .by_ref()
+            .take(4)
+            .read_to_end(&mut magic)
+            .map_err(fails)?;
+        let whole = io::Cursor::new(magic.clone()).chain(counted);
+        let plain: Box<dyn Read> = match magic.as_slice() {
+            [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole)),
+            [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole).map_err(fails)?),
+            _ => Box::new(whole),
+        };
+        let trouble = Rc::new(RefCell::new(None));
+        let mut window = Window::new(Stream {
+            inner: plain,
+            trouble: trouble.clone(),
+        });
+        window.fill(PREFIX).map_err(fails)?;
+        let prefix = window.available();
+        if prefix.is_empty() {
+            return Err(match trouble.borrow_mut().take() {
+                Some(why) => AuditError::Broken {
+                    path: path.to_owned(),
+                    format: "compressed file",
+                    why,
+                },
+                None => AuditError::Empty(path.to_owned()),
+            });
+        }
+        let format = Format::tell(prefix).ok_or_else(|| AuditError::Unknown {
+            path: path.to_owned(),
+            start: prefix[..prefix.len().min(24)].escape_ascii().to_string(),
+        })?;
+        Ok(Input {
+            path: path.to_owned(),
+            format,
+            window,
+            trouble,
+            read,
+            size,
+        })
+    }
+
+    /// What it was taken for.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// When it begins, in nanoseconds since 1970, as far as its first bytes tell; no record of it is earlier by more than
+    /// what a clock or a log written at the end of requests explains.
+    pub fn begins_at(&self) -> Option<u64> {
+        self.format.begins_at(self.window.available())
+    }
+
+    /// Its size in the file system in bytes; `None` for a pipe.
+    pub fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    /// A gauge of the bytes read from the file so far.
+    pub fn gauge(&self) -> Rc<Cell<u64>> {
+        self.read.clone()
+    }
+}
+
+/// Counts what comes from the file, before decompression.
+struct Counted {
+    inner: Box<dyn Read>,
+    read: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(into)?;
+        self.read.set(self.read.get() + read as u64);
+        Ok(read)
+    }
+}
+
+/// A stream that ends where it cannot be read any further, and remembers why: what came before is worth reporting.
+pub(crate) struct Stream {
+    inner: Box<dyn Read>,
+    trouble: Rc<RefCell<Option<String>>>,
+}
+
+impl Read for Stream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.trouble.borrow().is_some() {
+            return Ok(0);
+        }
+        match self.inner.read(into) {
+            Ok(read) => Ok(read),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+            Err(error) => {
+                *self.trouble.borrow_mut() = Some(error.to_string());
+                Ok(0)
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! A moving window over a stream: the next bytes as one slice, without copying them out of the buffer.
+
+use std::io::{self, Read};
+
+/// Reads ahead in large pieces and hands out slices.
+pub(crate) struct Window<R> {
+    inner: R,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Bytes handed out so far.
+    taken: u64,
+}
+
+/// How much is read ahead, in bytes.
+const AHEAD: usize = 1 << 20;
+
+impl<R: Read> Window<R> {
+    /// A window over `inner`.
+    pub(crate) fn new(inner: R) -> Window<R> {
+        Window {
+            inner,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            taken: 0,
+        }
+    }
+
+    /// How many bytes were handed out.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Makes at least `len` bytes available if the stream has them; tells how many there are.
+    pub(crate) fn fill(&mut self, len: usize) -> io::Result<usize> {
+        while self.end - self.start < len {
+            if self.start > 0 && self.buffer.len() - self.start < len.max(AHEAD / 2) {
+                self.buffer.copy_within(self.start..self.end, 0);
+                self.end -= self.start;
+                self.start = 0;
+            }
+            if self.buffer.len() - self.end < len.max(AHEAD / 2) {
+                // grows with what has come, so that a false length costs nothing
+                let wanted = (self.end + AHEAD).max(self.buffer.len());
+                self.buffer.resize(wanted, 0);
+            }
+            let read = match self.inner.read(&mut self.buffer[self.end..]) {
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if read == 0 {
+                break;
+            }
+            self.end += read;
+        }
+        Ok(self.end - self.start)
+    }
+
+    /// What is available without reading on.
+    pub(crate) fn available(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// The next `len` bytes; `None` where the stream ends before them, and then none are taken.
+    pub(crate) fn take(&mut self, len: usize) -> io::Result<Option<&[u8]>> {
+        if self.fill(len)? < len {
+            return Ok(None);
+        }
+        let from = self.start;
+        self.start += len;
+        self.taken += len as u64;
+        Ok(Some(&self.buffer[from..from + len]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn a_false_length_does_not_allocate() {
+        let mut window = Window::new(&b"short"[..]);
+        assert!(window.take(usize::MAX / 4).unwrap().is_none());
+        assert!(window.buffer.len() <= 3 * AHEAD);
+        assert_eq!(window.take(5).unwrap(), Some(&b"short"[..]));
+    }
+}

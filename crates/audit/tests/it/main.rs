@@ -1,0 +1,4 @@
+//! Real inputs and hostile ones, held against what others say of them.
+
+mod captures;
+mod reading;
