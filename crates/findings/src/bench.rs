@@ -7,13 +7,11 @@ mod compare;
 mod notes;
 mod variant;
 
+pub use crate::figures::{Connections, Latency, PhaseTime, Requests};
+pub use crate::finding::{Finding, Severity};
 pub use baseline::{Baseline, Since};
 pub use compare::{Compared, compare};
-pub use notes::{Finding, Severity};
-pub use variant::{
-    Connections, FirstCall, Hump, Latency, OwnQueue, PhaseTime, Requests, RoundFigures,
-    VariantFacts, Warmup,
-};
+pub use variant::{FirstCall, Hump, OwnQueue, RoundFigures, VariantFacts, Warmup};
 
 use ledger::{Caveat, Exchange, Run, Sockets, Tally};
 use serde::Serialize;

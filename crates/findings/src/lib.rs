@@ -4,5 +4,12 @@
 //! draws from a seed that the caller hands in.
 
 pub mod bench;
+pub mod figures;
+mod finding;
+pub mod observe;
+mod overlap;
 pub mod requirement;
+pub mod rules;
 pub mod stats;
+
+pub use finding::{Finding, Severity};

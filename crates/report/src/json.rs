@@ -1,6 +1,7 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
 use findings::bench::BenchFacts;
+use findings::observe::ObservedFacts;
 use ledger::{Host, Run};
 use serde::Serialize;
 
@@ -32,6 +33,26 @@ pub fn bench(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
             host: &run.host,
             sockets: &facts.sockets,
         },
+        facts,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[derive(Serialize)]
+struct Observed<'a> {
+    schema: String,
+    run: &'a Run,
+    #[serde(flatten)]
+    facts: &'a ObservedFacts,
+}
+
+/// The document of an observed run, `intact.watch/1`, `intact.audit/1` and so on after its producer, pretty-printed, with a newline at its end.
+pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
+    let document = Observed {
+        schema: format!("intact.{}/1", run.producer),
+        run,
         facts,
     };
     let mut text = serde_json::to_string_pretty(&document)?;

@@ -1,41 +1,8 @@
 //! What stands out in a bench beside the comparison, and what limits its figures.
 
 use super::variant::VariantFacts;
+use crate::finding::{Finding, Severity};
 use ledger::{Caveat, EndedBy, Run};
-use serde::Serialize;
-
-/// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Severity {
-    /// Good to know.
-    Info,
-    /// Costs something, or may break.
-    Warning,
-    /// Broken.
-    Error,
-}
-
-/// A finding, as in every JSON document.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finding {
-    /// The rule's stable id.
-    pub rule: &'static str,
-    /// How much it matters.
-    pub severity: Severity,
-    /// What it is about: a variant's name.
-    pub subject: String,
-    /// What is the case.
-    pub claim: String,
-    /// What it rests on.
-    pub evidence: String,
-    /// What it costs, in milliseconds, where that can be told.
-    pub cost_ms: Option<f64>,
-    /// The same as a share of the time of all exchanges.
-    pub cost_share: Option<f64>,
-    /// What to do about it.
-    pub fix: String,
-}
 
 /// The share of own queue in the latency from which the figures are the client's too.
 const OWN_QUEUE: f64 = 0.05;
@@ -98,6 +65,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
         ),
         cost_ms: cost,
         cost_share: cost.zip(total).filter(|(_, total)| *total > 0.0).map(|(cost, total)| cost / total),
+        risk: None,
         fix: "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)".to_owned(),
     })
 }
@@ -127,6 +95,7 @@ fn failures(variant: &VariantFacts) -> Option<Finding> {
         evidence: kinds.join("; "),
         cost_ms: None,
         cost_share: None,
+        risk: None,
         fix: "their time is not in the latency: look at them before the figures".to_owned(),
     })
 }
@@ -154,6 +123,7 @@ fn statuses(variant: &VariantFacts) -> Option<Finding> {
         evidence: told.join(", "),
         cost_ms: None,
         cost_share: None,
+        risk: None,
         fix: "check URL, method and credentials; --expect 2xx counts them as failed".to_owned(),
     })
 }
@@ -183,6 +153,7 @@ fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
         ),
         cost_ms: None,
         cost_share: None,
+        risk: None,
         fix: "reuse connections first; more source addresses or a wider ip_local_port_range only after that".to_owned(),
     })
 }

@@ -1,111 +1,12 @@
 //! The figures of one variant.
 
+use crate::figures::{Connections, Latency, PhaseTime, Requests};
 use crate::stats::{Bin, Humps, PhaseSeries, explaining_phase, humps_of_bins, tiers};
 use ledger::{Cell, Exchange, Group, Histogram, Outcome, Phase, Tally, Variant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 const NANOS_PER_MS: f64 = 1e6;
-
-/// Counts of requests (`requests` in every JSON document).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Requests {
-    /// Measured exchanges, however they ended.
-    pub total: u64,
-    /// Complete answers of any status (or as `--expect` says).
-    pub ok: u64,
-    /// The others by kind.
-    pub failed: BTreeMap<&'static str, u64>,
-    /// Final status codes of complete answers, warm-up included.
-    pub status: BTreeMap<u16, u64>,
-}
-
-impl Requests {
-    /// How many failed.
-    pub fn failures(&self) -> u64 {
-        self.failed.values().sum()
-    }
-
-    pub(super) fn add(&mut self, other: &Requests) {
-        self.total += other.total;
-        self.ok += other.ok;
-        for (&kind, count) in &other.failed {
-            *self.failed.entry(kind).or_default() += count;
-        }
-        for (&status, count) in &other.status {
-            *self.status.entry(status).or_default() += count;
-        }
-    }
-}
-
-/// Counts of connections (`connections` in every JSON document).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Connections {
-    /// Transport established, in the measured rounds.
-    pub opened: u64,
-    /// Dials that failed, by kind.
-    pub failed: BTreeMap<&'static str, u64>,
-    /// Who ended them.
-    pub ended_by: BTreeMap<&'static str, u64>,
-    /// How many the peak overlap needs: connections open anew each round.
-    pub needed: u64,
-}
-
-impl Connections {
-    pub(super) fn add(&mut self, other: &Connections) {
-        self.opened += other.opened;
-        self.needed += other.needed;
-        for (&kind, count) in &other.failed {
-            *self.failed.entry(kind).or_default() += count;
-        }
-        for (&by, count) in &other.ended_by {
-            *self.ended_by.entry(by).or_default() += count;
-        }
-    }
-}
-
-/// A latency distribution in milliseconds; a percentile with fewer than ten exchanges beyond it is absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Latency {
-    /// Exact mean.
-    pub mean: Option<f64>,
-    /// Median.
-    pub p50: Option<f64>,
-    /// 90th percentile.
-    pub p90: Option<f64>,
-    /// 99th percentile.
-    pub p99: Option<f64>,
-    /// 99.9th percentile.
-    pub p999: Option<f64>,
-    /// Exact maximum.
-    pub max: Option<f64>,
-}
-
-impl Latency {
-    pub(super) fn of(histogram: &Histogram) -> Latency {
-        let ms = |nanos: f64| nanos / NANOS_PER_MS;
-        let at = |q| histogram.supported_quantile(q).map(ms);
-        Latency {
-            mean: histogram.mean().map(ms),
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: histogram.max().map(|max| ms(max as f64)),
-        }
-    }
-}
-
-/// One phase over the exchanges that had it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PhaseTime {
-    /// Mean, in milliseconds.
-    pub mean: f64,
-    /// Median, in milliseconds; absent with fewer than ten exchanges on each side of it.
-    pub p50: Option<f64>,
-    /// Exchanges that had it.
-    pub count: u64,
-}
 
 /// How long answers lay in our own queue before we read them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -373,7 +274,8 @@ impl VariantFacts {
                 .map(|&phase| {
                     (
                         phase.id(),
-                        ok.as_ref().and_then(|group| phase_time(group.phase(phase))),
+                        ok.as_ref()
+                            .and_then(|group| PhaseTime::of(group.phase(phase))),
                     )
                 })
                 .collect(),
@@ -435,16 +337,6 @@ fn round_figures(round: u32, cell: &Cell, nanos: Option<u64>) -> Option<RoundFig
         p50_ms: latency.as_ref().and_then(|latency| latency.p50),
         p99_ms: latency.and_then(|latency| latency.p99),
         rate_per_s: (nanos > 0).then(|| requests as f64 / (nanos as f64 / 1e9)),
-    })
-}
-
-fn phase_time(histogram: &Histogram) -> Option<PhaseTime> {
-    Some(PhaseTime {
-        mean: histogram.mean()? / NANOS_PER_MS,
-        p50: histogram
-            .supported_quantile(0.5)
-            .map(|nanos| nanos / NANOS_PER_MS),
-        count: histogram.count(),
     })
 }
 

@@ -4,8 +4,9 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use findings::bench::BenchFacts;
+use findings::observe::{Observed, ObservedFacts};
 use ledger::store::Reader;
-use ledger::{Exchange, Row, Run, Sink, Tally};
+use ledger::{Caveat, Event, Exchange, Row, Rows, Run, Sink, Tally};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,14 +28,45 @@ pub(crate) struct Args {
 
 /// Reads, works out, prints.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    let (run, facts) = load(&args.ledger)?;
-    let page = if args.json {
-        report::json::bench(&run, &facts).map_err(anyhow::Error::from)?
+    let reader = Reader::open(&args.ledger).map_err(Failed::unreadable)?;
+    let page = if reader.run().producer == "bench" {
+        let (run, facts) = load(&args.ledger)?;
+        if args.json {
+            report::json::bench(&run, &facts).map_err(anyhow::Error::from)?
+        } else {
+            report::terminal::bench(&run, &facts, console::paper())
+        }
     } else {
-        report::terminal::bench(&run, &facts, console::paper())
+        let facts = observed(&reader)?;
+        if args.json {
+            report::json::observed(reader.run(), &facts).map_err(anyhow::Error::from)?
+        } else {
+            report::terminal::observed(reader.run(), &facts, console::paper())
+        }
     };
     console::print(&page);
     Ok(ExitCode::from(exit::FINE))
+}
+
+/// The facts of a stored ledger that observes traffic.
+pub(crate) fn observed(reader: &Reader) -> Result<ObservedFacts, Failed> {
+    let mut observed = Observed::new(reader.run());
+    let mut events = reader.events().map_err(Failed::unreadable)?;
+    for row in events.by_ref() {
+        observed.record(row.as_event());
+    }
+    for caveat in events.caveats() {
+        observed.record(Event::Caveat(&caveat));
+    }
+    if reader.run().rows == Rows::Sample {
+        observed.record(Event::Caveat(&Caveat {
+            id: "sampled-rows".to_owned(),
+            words:
+                "this ledger holds a sample of its exchanges: counts and findings are of the sample"
+                    .to_owned(),
+        }));
+    }
+    Ok(observed.facts())
 }
 
 /// The facts of a stored bench.
@@ -42,7 +74,7 @@ pub(crate) fn load(folder: &Path) -> Result<(Run, BenchFacts), Failed> {
     let reader = Reader::open(folder).map_err(Failed::unreadable)?;
     if reader.run().producer != "bench" {
         let told = anyhow!(
-            "{} was recorded by `intact {}`; only ledgers of `bench` can be reported yet",
+            "{} was recorded by `intact {}`; here only a ledger of `bench` will do",
             folder.display(),
             reader.run().producer
         );

@@ -2,9 +2,12 @@
 
 mod bench;
 mod number;
+mod observed;
+mod page;
 mod table;
 
 pub use bench::bench;
+pub use observed::observed;
 
 /// What the page is printed on.
 #[derive(Clone, Copy, Debug)]

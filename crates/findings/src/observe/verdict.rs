@@ -1,0 +1,114 @@
+//! The first sentences of a page: what the waste is, where most of it goes, what could not be seen.
+
+use super::books::Books;
+use super::facts::{Destination, Figures};
+use crate::finding::{Finding, Severity};
+use ledger::Vantage;
+
+pub(super) fn sentences(
+    books: &Books,
+    totals: &Figures,
+    destinations: &[Destination],
+    findings: &[Finding],
+) -> Vec<String> {
+    let mut said = vec![first(books, totals)];
+    if let Some(dearest) = destinations.first()
+        && destinations.len() > 1
+        && totals.avoidable > 0
+        && dearest.figures.avoidable > 0
+    {
+        said.push(format!(
+            "Most of it goes to {}: {} connections where {} would do{}",
+            dearest.origin,
+            dearest.figures.connections.opened,
+            dearest.figures.connections.needed,
+            dearest
+                .figures
+                .wasted_ms
+                .map_or(String::new(), |wasted| format!(
+                    ", {} of set-up",
+                    ms(wasted)
+                ))
+        ));
+    }
+    let errors = findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error)
+        .count();
+    if errors > 0 {
+        let (noun, verb) = if errors == 1 {
+            ("finding", "is")
+        } else {
+            ("findings", "are")
+        };
+        said.push(format!(
+            "{errors} {noun} {verb} not about cost: something breaks"
+        ));
+    }
+    said
+}
+
+fn first(books: &Books, totals: &Figures) -> String {
+    let opened = totals.connections.opened;
+    let needed = totals.connections.needed;
+    let requests = totals.requests.total;
+    let whose = match books.run().vantage {
+        Vantage::Client => "the program's outbound time",
+        Vantage::Server | Vantage::Middle => "the time of these requests",
+    };
+    let about = if totals.inferred.is_empty() { "" } else { "~" };
+    if opened == 0 && requests == 0 {
+        return match totals.connections.failed.values().sum::<u64>() {
+            0 => "No connection was opened: nothing to reuse".to_owned(),
+            failed => format!("No connection could be opened: {failed} attempts failed"),
+        };
+    }
+    if requests == 0 {
+        return format!(
+            "{opened} connections were opened; what they carried cannot be seen, so neither can reuse"
+        );
+    }
+    let reuse = match totals.reuse {
+        Some(reuse) => format!(
+            "{about}{} of {about}{requests} requests reused a connection",
+            percent(reuse)
+        ),
+        None => {
+            format!("{about}{requests} requests; whether they reused a connection cannot be seen")
+        }
+    };
+    if opened == 0 {
+        return reuse;
+    }
+    if totals.avoidable == 0 {
+        return format!("Nothing to gain: {reuse}, and {opened} connections are what they needed");
+    }
+    match (totals.wasted_share, totals.wasted_ms) {
+        (Some(share), Some(wasted)) => format!(
+            "{} of {whose} is set-up of connections that were not needed: {opened} were opened where {needed} would do, {} lost; {reuse}",
+            percent(share),
+            ms(wasted)
+        ),
+        _ => format!("{opened} connections were opened where {needed} would do; {reuse}"),
+    }
+}
+
+/// A share in percent; never 0 or 100 unless it is.
+pub(crate) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        small if small < 1.0 => format!("{small:.1} %"),
+        large if large > 99.0 && large < 100.0 => format!("{large:.1} %"),
+        other => format!("{other:.0} %"),
+    }
+}
+
+/// Milliseconds in the unit that fits.
+pub(crate) fn ms(value: f64) -> String {
+    match value {
+        small if small < 0.9995 => format!("{:.0} µs", small * 1e3),
+        small if small < 9.995 => format!("{small:.1} ms"),
+        small if small < 9_999.5 => format!("{small:.0} ms"),
+        large => format!("{:.1} s", large / 1e3),
+    }
+}
