@@ -89,6 +89,18 @@ pub enum Length {
     Time(Duration),
 }
 
+/// When answers may be taken in batches, where they come much faster than a wake-up each is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coalesce {
+    /// With several streams on a connection, where one send then carries many requests: much CPU for little own queue.
+    #[default]
+    Streams,
+    /// With many connections too: some CPU for an own queue as long as the latency.
+    Always,
+    /// Each answer is read at once.
+    Never,
+}
+
 /// TLS material.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Credentials {
@@ -131,12 +143,14 @@ pub struct Config {
     pub expect: Expect,
     /// TLS material.
     pub credentials: Credentials,
-    /// `host:port:address` (curl's `--resolve`).
+    /// `host:port:address[,address]` (curl's `--resolve`).
     pub resolve: Vec<String>,
     /// `host1:port1:host2:port2` (curl's `--connect-to`).
     pub connect_to: Vec<String>,
     /// Address family.
     pub family: Family,
+    /// When answers may be taken in batches.
+    pub coalesce: Coalesce,
     /// Look the name up once, instead of once per connection.
     pub look_up_once: bool,
     /// `http://host:port` of a proxy.
@@ -297,6 +311,7 @@ impl Config {
             None
         };
         let request = request::build(self, &address, choice, through_proxy)?;
+        let plan_stamps = kernel_stamps && self.unix_socket.is_none();
         let plan = Plan {
             origin: Origin {
                 scheme: address.scheme,
@@ -307,7 +322,8 @@ impl Config {
             proxy,
             tls,
             protocol: choice.http,
-            stamps: kernel_stamps && self.unix_socket.is_none(),
+            stamps: plan_stamps,
+            local_address: matches!(self.keep, Keep::Ledger(_)),
         };
         Ok(Recipe {
             variant,
@@ -318,6 +334,13 @@ impl Config {
             streams: choice.streams as usize,
             timeout: self.timeout.as_nanos() as u64,
             expect: self.expect,
+            // without the kernel's stamps the wait would be in the latency
+            gather: plan_stamps
+                && match self.coalesce {
+                    Coalesce::Streams => choice.streams > 1,
+                    Coalesce::Always => true,
+                    Coalesce::Never => false,
+                },
         })
     }
 
@@ -405,7 +428,7 @@ impl Config {
         for rule in &self.resolve {
             let wrong = || ConfigError::Value {
                 option: "--resolve",
-                reason: format!("{rule:?} is not HOST:PORT:ADDRESS"),
+                reason: format!("{rule:?} is not HOST:PORT:ADDRESS[,ADDRESS]"),
             };
             let mut parts = rule.splitn(3, ':');
             let (Some(name), Some(at), Some(to)) = (parts.next(), parts.next(), parts.next())
@@ -413,13 +436,29 @@ impl Config {
                 return Err(wrong());
             };
             let at: u16 = at.parse().map_err(|_| wrong())?;
-            let to: IpAddr = to
-                .trim_start_matches('[')
-                .trim_end_matches(']')
-                .parse()
-                .map_err(|_| wrong())?;
+            let mut addresses = Vec::new();
+            for address in to.split(',') {
+                let bare = address.trim_start_matches('[').trim_end_matches(']');
+                addresses.push(bare.parse::<IpAddr>().map_err(|_| wrong())?);
+            }
             if name.eq_ignore_ascii_case(&host) && at == port {
-                let addresses = Arc::new([SocketAddr::new(to, port)]);
+                addresses.retain(|address| match self.family {
+                    Family::Any => true,
+                    Family::V4 => address.is_ipv4(),
+                    Family::V6 => address.is_ipv6(),
+                });
+                if addresses.is_empty() {
+                    return Err(ConfigError::Value {
+                        option: "--resolve",
+                        reason: format!(
+                            "{rule:?} has no address of the family that -4 or -6 asks for"
+                        ),
+                    });
+                }
+                let addresses = addresses
+                    .iter()
+                    .map(|&to| SocketAddr::new(to, port))
+                    .collect();
                 return Ok((Endpoint::Addresses(addresses), Proxy::Transparent));
             }
         }

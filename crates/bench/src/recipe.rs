@@ -71,6 +71,8 @@ pub(crate) struct Recipe {
     pub(crate) timeout: u64,
     /// Which answers are `ok`.
     pub(crate) expect: Expect,
+    /// Whether answers may be gathered into batches.
+    pub(crate) gather: bool,
 }
 
 impl Recipe {

@@ -346,6 +346,7 @@ impl Conductor<'_> {
             let hand = thread::Builder::new()
                 .name(format!("engine-{thread}"))
                 .spawn(move || {
+                    machine::sharpen_timer();
                     let done = engine.run(assignment);
                     (engine, done)
                 })?;

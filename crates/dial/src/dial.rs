@@ -72,6 +72,8 @@ pub struct Dial {
     next_address: usize,
     connection: Connection,
     stamped: bool,
+    /// The poll has said that the transport stands.
+    told_connected: bool,
     /// The look-up that was done, until it is collected.
     lookup: Option<Lookup>,
 }
@@ -101,6 +103,7 @@ impl Dial {
             next_address: 0,
             connection,
             stamped: false,
+            told_connected: false,
             lookup: None,
         };
         let progress = match &plan.endpoint {
@@ -169,6 +172,12 @@ impl Dial {
             }
             Err(words) => self.fail(SetupPhase::Dns, Failure::Lookup, words),
         }
+    }
+
+    /// Takes the poll's word that the transport stands, so that the kernel need not be asked: the socket became writable
+    /// without an error or a hang-up. Call it before [`Dial::ready`].
+    pub fn tell_connected(&mut self) {
+        self.told_connected = true;
     }
 
     /// Drives the dial on after an event on its token.
@@ -255,11 +264,15 @@ impl Dial {
             return Progress::Pending;
         };
         // the peer's name is there once the handshake is; only without it is the error worth a call
-        let connected = match stream.is_connected() {
-            Ok(false) => stream
-                .take_error()
-                .and_then(|error| error.map_or(Ok(false), Err)),
-            other => other,
+        let connected = if self.told_connected {
+            Ok(true)
+        } else {
+            match stream.is_connected() {
+                Ok(false) => stream
+                    .take_error()
+                    .and_then(|error| error.map_or(Ok(false), Err)),
+                other => other,
+            }
         };
         match connected {
             Ok(false) => return Progress::Pending,
@@ -268,7 +281,9 @@ impl Dial {
         }
         let now = clock.now();
         self.connection.setup.connect = Some(Span::new(since, now));
-        self.connection.local = stream.local_addr();
+        if self.plan.local_address {
+            self.connection.local = stream.local_addr();
+        }
         if self.plan.stamps {
             self.stamped = stamp::enable(stream);
         }
@@ -304,6 +319,7 @@ impl Dial {
         clock: &Clock,
     ) -> Progress {
         self.drop_stream();
+        self.told_connected = false;
         if self.next_address + 1 < self.addresses.len() {
             self.next_address += 1;
             self.connection.other_attempts += 1;

@@ -76,4 +76,6 @@ pub struct Plan {
     pub protocol: Protocol,
     /// Whether to ask for kernel receive stamps.
     pub stamps: bool,
+    /// Ask the kernel for our own address of each connection.
+    pub local_address: bool,
 }

@@ -11,7 +11,7 @@ pub use crate::figures::{Connections, Latency, PhaseTime, Requests};
 pub use crate::finding::{Finding, Severity};
 pub use baseline::{Baseline, Since};
 pub use compare::{Compared, compare};
-pub use variant::{FirstCall, Hump, OwnQueue, RoundFigures, VariantFacts, Warmup};
+pub use variant::{BytesPerRequest, FirstCall, Hump, OwnQueue, RoundFigures, VariantFacts, Warmup};
 
 use ledger::{Caveat, Exchange, Run, Sockets, Tally};
 use serde::Serialize;
@@ -69,8 +69,13 @@ impl BenchFacts {
             .unwrap_or(0);
         let mut caveats = tally.caveats.clone();
         caveats.extend(notes::caveats(&variants, rounds));
+        let verdicts = if requests.ok == 0 {
+            notes::unmeasured(first).into_iter().collect()
+        } else {
+            compare::verdicts(run, &variants, &comparisons, rounds)
+        };
         BenchFacts {
-            verdicts: compare::verdicts(run, &variants, &comparisons, rounds),
+            verdicts,
             findings: notes::findings(&variants, run),
             variants,
             comparisons,

@@ -6,7 +6,7 @@
 //! op          = "<" | "<=" | ">" | ">=" | "==" | "!="
 //! ```
 //! The last colon outside quotes ends the selectors, so `host=[::1]:8443: connections <= 4` needs no quotes.
-//! One grammar for every command. What cannot be measured never passes. Must not know a ledger or a document:
+//! One grammar for every command. What cannot be measured never passes. Of the ledger it knows only the kinds of failure, and no document:
 //! whoever has one answers the questions of [`Facts`].
 
 mod catalogue;

@@ -2,7 +2,7 @@
 
 use crate::connection::{Connection, EndedBy, Handshake, TlsVersion};
 use crate::event::{Caveat, Closed, Event, Round, Sink, Sockets};
-use crate::exchange::{Exchange, Phase};
+use crate::exchange::{Exchange, ExchangeBytes, Phase};
 use crate::failure::{Failure, Outcome};
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -33,12 +33,8 @@ pub struct Group {
     pub own_queue: Histogram,
     /// Each phase over the exchanges that had it, in the order of [`Phase::ALL`].
     pub phases: [Histogram; 8],
-    /// Sum of request bytes, heads and bodies.
-    pub sent_bytes: u64,
-    /// Sum of response head bytes.
-    pub head_bytes: u64,
-    /// Sum of response body bytes on the wire.
-    pub body_bytes: u64,
+    /// Sums of bytes on the wire; `decoded` is not kept.
+    pub bytes: ExchangeBytes,
 }
 
 impl Group {
@@ -49,9 +45,7 @@ impl Group {
             without_setup: Histogram::new(),
             own_queue: Histogram::new(),
             phases: Default::default(),
-            sent_bytes: 0,
-            head_bytes: 0,
-            body_bytes: 0,
+            bytes: ExchangeBytes::default(),
         }
     }
 
@@ -78,10 +72,7 @@ impl Group {
                 self.phases[phase as usize].record(span.nanos());
             }
         }
-        let bytes = &exchange.bytes;
-        self.sent_bytes += bytes.request_head + bytes.request_body;
-        self.head_bytes += bytes.head;
-        self.body_bytes += bytes.body;
+        self.add_bytes(&exchange.bytes);
     }
 
     /// Adds all of `other`, whose key is not looked at.
@@ -92,9 +83,15 @@ impl Group {
         for (ours, theirs) in self.phases.iter_mut().zip(&other.phases) {
             ours.merge(theirs);
         }
-        self.sent_bytes += other.sent_bytes;
-        self.head_bytes += other.head_bytes;
-        self.body_bytes += other.body_bytes;
+        self.add_bytes(&other.bytes);
+    }
+
+    #[inline]
+    fn add_bytes(&mut self, more: &ExchangeBytes) {
+        self.bytes.request_head += more.request_head;
+        self.bytes.request_body += more.request_body;
+        self.bytes.head += more.head;
+        self.bytes.body += more.body;
     }
 }
 

@@ -1,4 +1,5 @@
 //! Facts in, pages out. Never computes, only lays out; knows no producer.
 
+pub mod catalogue;
 pub mod json;
 pub mod terminal;

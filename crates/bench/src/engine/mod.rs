@@ -7,6 +7,7 @@
 mod answer;
 pub(crate) mod channel;
 pub(crate) mod conversation;
+mod gather;
 pub(crate) mod http1;
 pub(crate) mod http2;
 pub(crate) mod readiness;

@@ -3,6 +3,7 @@
 
 use super::channel::{Channel, Heard};
 use super::conversation::{Arrival, Ended, State};
+use super::gather::Gather;
 use super::slot::{Granted, Open, Phase, Slot};
 use super::{Assignment, Conversation, Done, Engine};
 use crate::machine;
@@ -94,12 +95,21 @@ impl Engine for Readiness {
             .unwrap_or_else(|| Events::with_capacity(1024));
         let blank = assignment.recipe.blank_exchange(assignment.round);
         let round = assignment.round;
+        let gather = assignment
+            .recipe
+            .gather
+            .then(|| {
+                let each = assignment.recipe.streams.max(1) as u64;
+                Gather::new(assignment.connections as u64 * each, self.clock.now())
+            })
+            .flatten();
         let mut turn = Round {
             engine: self,
             recipe: assignment.recipe,
             round,
             pace: assignment.pace,
             blank,
+            gather,
             slots: (0..assignment.connections).map(|_| Slot::new()).collect(),
             lingering: HashMap::new(),
             wakes: BinaryHeap::new(),
@@ -112,12 +122,19 @@ impl Engine for Readiness {
             exchanges: 0,
         };
         let result = turn.run(&mut events);
+        let gathered = turn.gather.as_ref().is_some_and(Gather::was_used);
         let span = turn.measured;
         let cpu = turn
             .cpu_from
             .and_then(|from| Some(machine::thread_cpu()?.saturating_sub(from)));
         self.events = Some(events);
         result?;
+        if gathered {
+            self.recorder.caveat(
+                "answers-gathered",
+                "with many exchanges in flight, answers were taken in batches: each waited in this client for up to an eighth of its latency, told as own queue and not in the latency; --coalesce off reads each at once",
+            );
+        }
         Ok(Done {
             tally: self.recorder.finish_round(),
             span,
@@ -133,6 +150,7 @@ struct Round<'a> {
     round: u32,
     pace: Box<dyn Pace>,
     blank: Exchange,
+    gather: Option<Gather>,
     slots: Vec<Slot>,
     /// Connections that are over and wait for the server's FIN, by token.
     lingering: HashMap<usize, (Box<Open>, Nanos)>,
@@ -155,7 +173,15 @@ impl Round<'_> {
         let mut swept = self.now();
         self.open_more();
         while self.done < self.slots.len() || !self.lingering.is_empty() {
-            let timeout = self.time_to_wait(swept);
+            let mut timeout = self.time_to_wait(swept);
+            if let Some(pause) = self
+                .gather
+                .as_mut()
+                .and_then(|gather| gather.pause(timeout))
+            {
+                std::thread::sleep(pause);
+                timeout -= pause;
+            }
             match self.engine.poll.poll(events, Some(timeout)) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -168,11 +194,16 @@ impl Round<'_> {
                     continue;
                 }
                 let (index, generation) = parts_of(event.token());
-                let closed = event.is_read_closed();
                 match self.slots.get(index) {
                     Some(slot) if slot.generation == generation => match slot.phase {
-                        Phase::Dialing(..) => self.drive_dial(index),
+                        Phase::Dialing(..) => {
+                            let connected = event.is_writable()
+                                && !event.is_error()
+                                && !event.is_write_closed();
+                            self.drive_dial(index, connected);
+                        }
                         Phase::Open(_) => {
+                            let closed = Hint::of(event);
                             self.drive_open(index, closed, &bridge);
                         }
                         Phase::Vacant | Phase::Done => {}
@@ -182,8 +213,11 @@ impl Round<'_> {
             }
             let gauge = &self.engine.gauge;
             gauge.exchanges.fetch_add(self.exchanges, Ordering::Relaxed);
-            self.exchanges = 0;
             let now = self.now();
+            if let Some(gather) = &mut self.gather {
+                gather.turn(self.exchanges, now);
+            }
+            self.exchanges = 0;
             self.wake_up(now);
             if now.since(swept) >= SWEEP {
                 swept = now;
@@ -319,10 +353,15 @@ impl Round<'_> {
         self.progress(index, progress);
     }
 
-    fn drive_dial(&mut self, index: usize) {
+    /// `connected`: the poll says that the transport stands.
+    fn drive_dial(&mut self, index: usize, connected: bool) {
         let Phase::Dialing(dial, _) = &mut self.slots[index].phase else {
             return;
         };
+        // elsewhere a socket may be writable before it is connected
+        if connected && cfg!(target_os = "linux") {
+            dial.tell_connected();
+        }
         let progress = dial.ready(self.engine.poll.registry(), &self.engine.clock);
         self.progress(index, progress);
     }
@@ -505,8 +544,8 @@ impl Round<'_> {
         self.count(seen);
     }
 
-    /// Reads what is there and goes on with the next exchange. `closed`: the peer closed its side.
-    fn drive_open(&mut self, index: usize, closed: bool, bridge: &StampBridge) {
+    /// Reads what is there and goes on with the next exchange.
+    fn drive_open(&mut self, index: usize, closed: Hint, bridge: &StampBridge) {
         let Phase::Open(open) = &mut self.slots[index].phase else {
             return;
         };
@@ -541,17 +580,18 @@ impl Round<'_> {
                         }
                     }
                     // a short read has emptied the socket, and what comes later is a new edge
-                    if count < engine.buffer.len() && !closed {
-                        break;
+                    match closed {
+                        Hint::Open if count < engine.buffer.len() => break,
+                        Hint::Fin if count < engine.buffer.len() => {
+                            open.end_by_fin(read, &mut tap);
+                            break;
+                        }
+                        Hint::Open | Hint::Fin | Hint::Unclear => {}
                     }
                 }
                 Ok(Heard::Nothing) => break,
                 Ok(Heard::End) => {
-                    open.ended = Some(Ended {
-                        by: Some(Side::Server),
-                        how: Some(Ending::Fin),
-                    });
-                    open.conversation.end(None, read, &mut tap);
+                    open.end_by_fin(read, &mut tap);
                     break;
                 }
                 Err(_) => {
@@ -700,6 +740,30 @@ impl Round<'_> {
             if let Some((open, _)) = self.lingering.remove(&token) {
                 open.close(now, &mut self.engine.recorder);
             }
+        }
+    }
+}
+
+/// What an event says of the peer's side of a connection.
+#[derive(Clone, Copy)]
+enum Hint {
+    /// Nothing of an end.
+    Open,
+    /// A FIN has come behind what is there to be read.
+    Fin,
+    /// An end, and only reading tells which.
+    Unclear,
+}
+
+impl Hint {
+    fn of(event: &mio::event::Event) -> Hint {
+        match event.is_read_closed() {
+            false => Hint::Open,
+            // EPOLLRDHUP alone; elsewhere an error is not told as surely
+            true if cfg!(target_os = "linux") && !event.is_error() && !event.is_write_closed() => {
+                Hint::Fin
+            }
+            true => Hint::Unclear,
         }
     }
 }

@@ -62,6 +62,15 @@ pub(crate) struct Open {
 }
 
 impl Open {
+    /// The server has closed its side with a FIN, after everything that was read.
+    pub(crate) fn end_by_fin(&mut self, at: Nanos, sink: &mut impl Sink) {
+        self.ended = Some(Ended {
+            by: Some(Side::Server),
+            how: Some(Ending::Fin),
+        });
+        self.conversation.end(None, at, sink);
+    }
+
     /// Closes it and records the end. What the server was seen to do goes before what we do.
     pub(crate) fn close(mut self, at: Nanos, sink: &mut impl Sink) {
         let ended = self.ended.unwrap_or(Ended {

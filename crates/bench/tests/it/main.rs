@@ -2,5 +2,6 @@
 
 mod counting;
 mod failures;
-mod peers;
+mod http2;
 mod rig;
+mod routes;

@@ -1,7 +1,8 @@
 //! Scripted servers on loopback, and a bench in a few words.
 
 use bench::{
-    Axes, Bench, Config, Credentials, Expect, Keep, Length, Observer, Position, Target, TlsChoice,
+    Axes, Bench, Coalesce, Config, Credentials, Expect, Keep, Length, Observer, Position, Target,
+    TlsChoice,
 };
 use dial::{Clock, Family};
 use ledger::{Group, Protocol, Row, Rows, Tally};
@@ -58,6 +59,7 @@ pub(crate) fn config(url: &str) -> Config {
         resolve: Vec::new(),
         connect_to: Vec::new(),
         family: Family::Any,
+        coalesce: Coalesce::Always,
         look_up_once: false,
         proxy: None,
         unix_socket: None,

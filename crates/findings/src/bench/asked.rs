@@ -72,12 +72,10 @@ impl Facts for BenchFacts {
                 .server_cpu_us_per_request
                 .map(|us| us * NANOS_PER_US)
                 .ok_or(NoData::NotMeasured("name the server with --server-pid")),
-            "bytes-per-request" => {
-                present(variant.bytes_per_request.map(|bytes| bytes.iter().sum()))
+            "bytes-per-request" => present(variant.bytes_per_request.map(|bytes| bytes.total())),
+            "header-bytes-per-request" => {
+                present(variant.bytes_per_request.map(|bytes| bytes.heads()))
             }
-            "header-bytes-per-request" => Err(NoData::NotMeasured(
-                "request heads and bodies are counted together so far",
-            )),
             "resumed-share" => present(variant.resumed_share),
             "saved" => self.saved(variant, |compared| {
                 Some(compared.saved_ms?.low * NANOS_PER_MS)

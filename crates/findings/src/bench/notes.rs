@@ -2,7 +2,7 @@
 
 use super::variant::VariantFacts;
 use crate::finding::{Finding, Severity};
-use ledger::{Caveat, EndedBy, Run};
+use ledger::{Caveat, EndedBy, Exchange, Failure, Outcome, Run};
 
 /// The share of own queue in the latency from which the figures are the client's too.
 const OWN_QUEUE: f64 = 0.05;
@@ -80,7 +80,7 @@ fn failures(variant: &VariantFacts) -> Option<Finding> {
         .failed
         .iter()
         .map(|(kind, count)| {
-            let words = ledger::Failure::ALL
+            let words = Failure::ALL
                 .iter()
                 .find(|failure| failure.id() == *kind)
                 .map_or("", |failure| failure.words());
@@ -156,6 +156,42 @@ fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
         risk: None,
         fix: "reuse connections first; more source addresses or a wider ip_local_port_range only after that".to_owned(),
     })
+}
+
+/// What to say instead of a verdict when no measured request succeeded: how the first ones failed, the most frequent way first.
+pub(super) fn unmeasured(first: &[Exchange]) -> Option<String> {
+    let mut kinds: Vec<(Failure, u64, Option<&str>)> = Vec::new();
+    for exchange in first {
+        let Outcome::Failed(kind) = exchange.outcome else {
+            continue;
+        };
+        match kinds.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((_, seen, _)) => *seen += 1,
+            None => kinds.push((kind, 1, exchange.detail.as_deref())),
+        }
+    }
+    kinds.sort_by_key(|(_, seen, _)| std::cmp::Reverse(*seen));
+    let told: Vec<String> = kinds
+        .iter()
+        .map(|(kind, seen, detail)| {
+            let detail = detail.map_or_else(String::new, |detail| format!(" ({detail})"));
+            let way_out = way_out(*kind).map_or_else(String::new, |way| format!("; {way}"));
+            format!("{} ×{seen}: {}{detail}{way_out}", kind.id(), kind.words())
+        })
+        .collect();
+    (!told.is_empty()).then(|| format!("Nothing could be measured. {}.", told.join("; ")))
+}
+
+/// The option that helps.
+fn way_out(kind: Failure) -> Option<&'static str> {
+    match kind {
+        Failure::Certificate => {
+            Some("--cacert FILE trusts its authority, --insecure checks neither chain nor name")
+        }
+        Failure::NotTls => Some("http:// speaks plain HTTP, --tls-port names the TLS port"),
+        Failure::Timeout => Some("--timeout gives it longer"),
+        _ => None,
+    }
 }
 
 pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {

@@ -71,6 +71,31 @@ pub struct FirstCall {
     pub ok: bool,
 }
 
+/// Mean bytes of an exchange on the wire, framing included, without TLS and TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BytesPerRequest {
+    /// Request head.
+    pub request_head: f64,
+    /// Request body.
+    pub request_body: f64,
+    /// Response head.
+    pub head: f64,
+    /// Response body.
+    pub body: f64,
+}
+
+impl BytesPerRequest {
+    /// Heads, both ways.
+    pub fn heads(&self) -> f64 {
+        self.request_head + self.head
+    }
+
+    /// Everything, both ways.
+    pub fn total(&self) -> f64 {
+        self.heads() + self.request_body + self.body
+    }
+}
+
 /// Everything about one variant.
 #[derive(Clone, Debug, Serialize)]
 pub struct VariantFacts {
@@ -126,8 +151,8 @@ pub struct VariantFacts {
     pub server_busy: Option<f64>,
     /// Name look-ups.
     pub lookups: u64,
-    /// Mean bytes of a request, of an answer's head and of its body.
-    pub bytes_per_request: Option<[f64; 3]>,
+    /// Mean bytes on the wire.
+    pub bytes_per_request: Option<BytesPerRequest>,
     /// Populations: fresh and reused where both occur, else the two humps of the histogram if it has two.
     pub humps: Vec<Hump>,
     /// Warm-up.
@@ -294,9 +319,13 @@ impl VariantFacts {
                 .filter(|&cpu| cpu > 0 && nanos > 0)
                 .map(|cpu| cpu as f64 / nanos as f64),
             bytes_per_request: ok.as_ref().map(|group| {
-                let count = group.count() as f64;
-                [group.sent_bytes, group.head_bytes, group.body_bytes]
-                    .map(|bytes| bytes as f64 / count)
+                let mean = |bytes: u64| bytes as f64 / group.count() as f64;
+                BytesPerRequest {
+                    request_head: mean(group.bytes.request_head),
+                    request_body: mean(group.bytes.request_body),
+                    head: mean(group.bytes.head),
+                    body: mean(group.bytes.body),
+                }
             }),
             humps: humps(&all),
             histogram: [true, false].map(|fresh| {

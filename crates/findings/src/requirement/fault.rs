@@ -1,5 +1,6 @@
 //! Why an expression is no requirement, shown with a caret under the fault.
 
+use ledger::Failure;
 use std::fmt;
 use std::ops::Range;
 
@@ -141,7 +142,11 @@ fn commands(documents: &[Document]) -> String {
 }
 
 pub(super) fn unknown_metric(name: &str) -> FaultKind {
-    let nearest = nearest(name, METRICS.iter().map(|entry| entry.name));
+    let nearest = match name.strip_prefix("failed.") {
+        Some(kind) => nearest(kind, Failure::ALL.iter().map(|kind| kind.id()))
+            .map(|kind| format!("failed.{kind}")),
+        None => nearest(name, METRICS.iter().map(|entry| entry.name)),
+    };
     FaultKind::UnknownMetric {
         name: shortened(name),
         nearest,

@@ -1,5 +1,6 @@
 //! Reads an expression from left to right, knowing at each step where it is.
 
+use ledger::Failure;
 use std::ops::Range;
 
 use super::catalogue::{Document, METRICS, MetricEntry, Parameter, SELECTORS};
@@ -157,7 +158,8 @@ fn is_parameter(entry: &MetricEntry, text: &str) -> bool {
                 [b'1'..=b'5', b'x', b'x'] | [b'1'..=b'9', b'0'..=b'9', b'0'..=b'9']
             )
         }
-        Some(Parameter::Kind | Parameter::Rule) => {
+        Some(Parameter::Kind) => Failure::ALL.iter().any(|kind| kind.id() == text),
+        Some(Parameter::Rule) => {
             !text.is_empty()
                 && text
                     .bytes()

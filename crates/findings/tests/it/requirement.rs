@@ -95,8 +95,8 @@ fn the_last_colon_ends_the_selectors() {
 #[test]
 fn families_take_their_parameter() {
     assert_eq!(
-        parse("failed.connection-refused == 0").metric().parameter(),
-        Some("connection-refused")
+        parse("failed.connect-timeout == 0").metric().parameter(),
+        Some("connect-timeout")
     );
     assert_eq!(parse("status.5xx == 0").metric().parameter(), Some("5xx"));
     assert_eq!(parse("status.503 == 0").metric().parameter(), Some("503"));
@@ -109,6 +109,7 @@ fn families_take_their_parameter() {
         "status.6xx == 0",
         "failed. == 0",
         "failed.A == 0",
+        "failed.timout == 0",
         "p99.x < 1s",
     ] {
         assert!(wrong.parse::<Requirement>().is_err(), "{wrong}");
@@ -343,7 +344,7 @@ fn written_requirement() -> impl Strategy<Value = String> {
             let parameter = if entry.name.starts_with("status") {
                 "404"
             } else {
-                "some-kind"
+                "timeout"
             };
             let name = if entry.parameter.is_some() {
                 [entry.stem(), parameter].concat()

@@ -2,6 +2,7 @@
 
 use super::builtin::Builtin;
 use super::recording::Recording;
+use super::requirements;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
@@ -12,7 +13,7 @@ use bench::{
 use clap::ValueEnum;
 use dial::{Clock, Family};
 use findings::bench::{Baseline, BenchFacts};
-use findings::requirement::{Document, Requirement};
+use findings::requirement::Document;
 use ledger::{Protocol, Rows, Run, TlsVersion, Vantage};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
@@ -45,6 +46,9 @@ pub(crate) struct Args {
     /// Engine threads
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: u32,
+    /// Take answers in batches where they come faster than a wake-up each is worth (auto: with several streams); less CPU, longer own queue
+    #[arg(long, value_name = "auto|on|off", default_value = "auto")]
+    coalesce: Coalesce,
     /// Seed of the order of the variants and of the samples [default: random, and told]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -154,7 +158,7 @@ pub(crate) struct Args {
     )]
     key: Option<PathBuf>,
     /// Use this address for a name, as curl does
-    #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = "Connection")]
+    #[arg(long, value_name = "HOST:PORT:ADDRESS,..", help_heading = "Connection")]
     resolve: Vec<String>,
     /// Connect elsewhere, as curl does
     #[arg(
@@ -205,7 +209,7 @@ pub(crate) struct Args {
     /// Set the stored ledger of an earlier bench beside this one
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     baseline: Option<PathBuf>,
-    /// A requirement, may be repeated: 'keepalive=on: p99 < 50ms', 'avoidable == 0'; exit 1 when one fails
+    /// A requirement, may be repeated: 'keepalive=on: p99 < 50ms', 'avoidable == 0'; exit 1 when one fails; `help` lists what can be asked
     #[arg(long, value_name = "EXPR", help_heading = "Output")]
     require: Vec<String>,
     /// Which requests have a row in the ledger [default: sample; all with --csv]
@@ -234,6 +238,13 @@ enum Switch {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Coalesce {
+    Auto,
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Dns {
     Each,
     Once,
@@ -247,11 +258,14 @@ enum RowChoice {
 
 /// Runs a bench and prints its page.
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
+    if requirements::list_if_asked(&args.require, Document::Bench) {
+        return Ok(ExitCode::from(exit::FINE));
+    }
     let interrupt = Interrupt::listen()?;
     let json = args.json.clone();
     let ledger = args.ledger.clone();
     let csv = args.csv.clone();
-    let requirements = requirements(&args.require)?;
+    let requirements = requirements::parse(&args.require, Document::Bench)?;
     // read first: a wrong folder is found out before anything is sent
     let baseline = args
         .baseline
@@ -301,39 +315,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     if json.as_deref() != Some("-") {
         console::print(&report::terminal::bench(&head, &facts, console::paper()));
     }
-    let kept = hold(&requirements, &facts);
+    let kept = requirements::hold(&requirements, &facts);
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
         None if !facts.any_success() => exit::UNREACHABLE,
         None if !kept => exit::REQUIREMENT,
         None => exit::FINE,
     }))
-}
-
-/// Reads the requirements before anything is sent.
-fn requirements(expressions: &[String]) -> Result<Vec<Requirement>, Failed> {
-    let mut requirements = Vec::new();
-    for expression in expressions {
-        let requirement: Requirement = expression
-            .parse()
-            .map_err(|fault| Failed::usage(anyhow!("--require: {fault}")))?;
-        requirement
-            .check_for(Document::Bench)
-            .map_err(|fault| Failed::usage(anyhow!("--require: {fault}")))?;
-        requirements.push(requirement);
-    }
-    Ok(requirements)
-}
-
-/// Holds the facts against the requirements and says what came of each; to standard error, so that JSON stays alone.
-fn hold(requirements: &[Requirement], facts: &BenchFacts) -> bool {
-    let mut kept = true;
-    for requirement in requirements {
-        let verdict = requirement.evaluate(facts);
-        kept &= verdict.passed();
-        console::note(&verdict.to_string());
-    }
-    kept
 }
 
 fn usage_or_own(error: BenchError) -> Failed {
@@ -449,6 +437,11 @@ fn config(args: Args, url: String, builtin: Option<&Builtin>) -> Result<Config, 
             (true, _) => Family::V4,
             (_, true) => Family::V6,
             _ => Family::Any,
+        },
+        coalesce: match args.coalesce {
+            Coalesce::Auto => bench::Coalesce::Streams,
+            Coalesce::On => bench::Coalesce::Always,
+            Coalesce::Off => bench::Coalesce::Never,
         },
         look_up_once: args.dns == Dns::Once,
         proxy: args.proxy,

@@ -7,3 +7,4 @@ pub(crate) mod serve;
 
 mod builtin;
 mod recording;
+mod requirements;

@@ -120,7 +120,7 @@ fn a_request_body_arrives_whole_in_every_version() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|group| group["sent_bytes"].as_u64().unwrap())
+        .map(|group| group["bytes"]["request_body"].as_u64().unwrap())
         .sum();
     assert!(sent >= exchanges(cell) * 200_000, "{sent}");
 }

@@ -17,10 +17,12 @@ pub fn bench(run: &Run, facts: &BenchFacts, paper: Paper) -> String {
     let mut page = Page::on(paper);
     page.head(run, facts);
     page.verdicts(facts);
-    page.variants(facts);
-    page.histogram(facts);
-    page.phases(facts);
-    page.first_calls(facts);
+    if facts.requests.total > 0 {
+        page.variants(facts);
+        page.histogram(facts);
+        page.phases(facts);
+        page.first_calls(facts);
+    }
     page.findings(facts);
     page.baseline(facts);
     page.foot(facts);
@@ -44,9 +46,9 @@ impl Page {
         self.wrapped(
             Some(Ink::Faint),
             &format!(
-                "{} variants in {} interleaved rounds, {} requests measured on {} connections, seed {}",
-                facts.variants.len(),
-                facts.rounds,
+                "{} in {}, {} requests measured on {} connections, seed {}",
+                counted(facts.variants.len(), "variant"),
+                counted(facts.rounds as usize, "interleaved round"),
                 count(requests),
                 count(facts.connections.opened),
                 run.seed.unwrap_or(0),
@@ -56,7 +58,9 @@ impl Page {
     }
 
     fn verdicts(&mut self, facts: &BenchFacts) {
-        self.line("");
+        if !facts.verdicts.is_empty() {
+            self.line("");
+        }
         for (nth, verdict) in facts.verdicts.iter().take(VERDICTS).enumerate() {
             let ink = (nth == 0).then_some(Ink::Strong);
             self.wrapped(ink, verdict, "  ");
@@ -131,6 +135,12 @@ impl Page {
             }),
             column("own queue", 9, &|variant| {
                 percent(variant.own_queue_ms.as_ref().map(|queue| queue.share))
+            }),
+            column("bytes/req", 10, &|variant| {
+                maybe_bytes(variant.bytes_per_request.map(|bytes| bytes.total()))
+            }),
+            column("of it heads", 11, &|variant| {
+                maybe_bytes(variant.bytes_per_request.map(|bytes| bytes.heads()))
             }),
         ];
         self.line("");
@@ -380,7 +390,7 @@ impl Page {
             .iter()
             .map(|variant| variant.warmup.requests)
             .sum();
-        if warmup > 0 {
+        if warmup > 0 && facts.requests.total > 0 {
             let told = format!(
                 "beside the measured requests the server saw {} of warm-up and preflight",
                 count(warmup)
@@ -395,6 +405,17 @@ impl Page {
             );
         }
     }
+}
+
+/// Bytes as a whole number.
+fn maybe_bytes(bytes: Option<f64>) -> String {
+    bytes.map_or_else(|| "-".to_owned(), |bytes| count(bytes.round() as u64))
+}
+
+/// `1 round`, `2 rounds`.
+fn counted(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }
 
 fn ended_by(variant: &VariantFacts) -> String {

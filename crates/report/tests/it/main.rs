@@ -1,3 +1,4 @@
 //! Pages as a person sees them, on wide and narrow paper.
 
 mod bench;
+mod catalogue;

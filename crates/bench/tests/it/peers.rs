@@ -1,1 +1,0 @@
-//! Real servers as their packages ship them: our counts equal theirs.

@@ -1,0 +1,157 @@
+//! The ways to a server: proxies, Unix sockets, other addresses, address families.
+
+use crate::rig::{Counts, HELLO, config, request, run, send, server};
+use dial::Family;
+use ledger::Row;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+fn keeps_alive() -> (std::net::SocketAddr, Arc<Counts>) {
+    server(Box::new(|mut stream, _, counts| {
+        while request(&mut stream, counts).is_some() {
+            send(&mut stream, HELLO);
+        }
+    }))
+}
+
+#[test]
+fn a_plain_request_goes_to_the_proxy_in_absolute_form() {
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let seen = heads.clone();
+    let (proxy, counts) = server(Box::new(move |mut stream, _, counts| {
+        while let Some(head) = request(&mut stream, counts) {
+            seen.lock().unwrap().push(head);
+            send(&mut stream, HELLO);
+        }
+    }));
+    let mut config = config("http://intact.example/path");
+    config.proxy = Some(format!("http://{proxy}"));
+    let (ok, failed) = run(config).outcomes();
+    assert_eq!(failed, []);
+    assert_eq!(ok, counts.requests.load(Ordering::SeqCst));
+    for head in heads.lock().unwrap().iter() {
+        assert!(
+            head.starts_with("GET http://intact.example/path HTTP/1.1\r\n"),
+            "{head}"
+        );
+        assert!(head.contains("Host: intact.example\r\n"), "{head}");
+    }
+}
+
+#[test]
+fn http_2_goes_through_a_tunnel_and_a_proxy_that_refuses_it_is_told() {
+    let (origin, _) = keeps_alive();
+    let asked = Arc::new(AtomicU64::new(0));
+    let tunnels = asked.clone();
+    let (proxy, _) = server(Box::new(move |mut stream, _, counts| {
+        let Some(head) = request(&mut stream, counts) else {
+            return;
+        };
+        assert!(head.starts_with("CONNECT "), "{head}");
+        tunnels.fetch_add(1, Ordering::SeqCst);
+        send(
+            &mut stream,
+            b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n",
+        );
+    }));
+    let mut config = config(&format!("http://{origin}/"));
+    config.axes.http = vec![ledger::Protocol::Http2];
+    config.proxy = Some(format!("http://{proxy}"));
+    let (ok, failed) = run(config).outcomes();
+    assert_eq!(ok, 0);
+    assert_eq!(failed[0].0, "proxy");
+    assert_eq!(failed[0].1, asked.load(Ordering::SeqCst));
+}
+
+#[test]
+fn a_unix_socket_carries_the_same_exchanges() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let counts = Arc::new(Counts::default());
+    let seen = counts.clone();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let seen = seen.clone();
+            seen.connections.fetch_add(1, Ordering::SeqCst);
+            thread::spawn(move || -> io::Result<()> {
+                let mut head = Vec::new();
+                let mut byte = [0];
+                loop {
+                    stream.read_exact(&mut byte)?;
+                    head.push(byte[0]);
+                    if head.ends_with(b"\r\n\r\n") {
+                        head.clear();
+                        seen.requests.fetch_add(1, Ordering::SeqCst);
+                        stream.write_all(HELLO)?;
+                    }
+                }
+            });
+        }
+    });
+    let mut config = config("http://intact.example/");
+    config.unix_socket = Some(path);
+    let record = run(config);
+    let (ok, failed) = record.outcomes();
+    assert_eq!(failed, []);
+    assert_eq!(ok, counts.requests.load(Ordering::SeqCst));
+    assert_eq!(record.opened(), counts.connections.load(Ordering::SeqCst));
+    assert!(
+        record
+            .rows
+            .iter()
+            .any(|row| matches!(row, Row::Opened(one) if one.transport == ledger::Transport::Unix))
+    );
+}
+
+#[test]
+fn a_name_is_resolved_and_a_host_replaced_as_asked() {
+    let (address, counts) = keeps_alive();
+    let mut resolved = config("http://intact.example:8080/");
+    resolved.resolve = vec![format!("intact.example:8080:{}", address.ip())];
+    resolved.connect_to = vec![format!(
+        "intact.example:8080:intact.example:{}",
+        address.port()
+    )];
+    // --connect-to gives the port, --resolve would give the address of the old one
+    resolved.resolve.push(format!(
+        "intact.example:{}:{}",
+        address.port(),
+        address.ip()
+    ));
+    let (ok, failed) = run(resolved).outcomes();
+    assert_eq!(failed, []);
+    assert_eq!(ok, counts.requests.load(Ordering::SeqCst));
+}
+
+#[test]
+fn a_family_is_kept_to() {
+    let v6 = TcpListener::bind("[::1]:0").unwrap();
+    let port = v6.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in v6.incoming() {
+            let Ok(mut stream) = stream else { return };
+            thread::spawn(move || {
+                let counts = Counts::default();
+                while request(&mut stream, &counts).is_some() {
+                    send(&mut stream, HELLO);
+                }
+            });
+        }
+    });
+    assert!(TcpStream::connect(("::1", port)).is_ok());
+    let mut six = config(&format!("http://intact.example:{port}/"));
+    six.resolve = vec![format!("intact.example:{port}:127.0.0.1,[::1]")];
+    six.family = Family::V6;
+    let (ok, failed) = run(six.clone()).outcomes();
+    assert!(ok > 0 && failed.is_empty(), "{failed:?}");
+    six.family = Family::V4;
+    let (ok, failed) = run(six).outcomes();
+    assert_eq!(ok, 0);
+    assert_eq!(failed[0].0, "refused");
+}

@@ -1,0 +1,21 @@
+//! docs/requirements.md is what the tables say.
+
+#[test]
+fn the_page_of_requirements_is_made_from_the_tables() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/requirements.md");
+    let made = report::catalogue::markdown();
+    if std::env::var_os("INTACT_UPDATE").is_some() {
+        std::fs::write(path, &made).unwrap();
+    }
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        kept == made,
+        "docs/requirements.md is not what the tables say: run the tests with INTACT_UPDATE=1"
+    );
+}
+
+#[test]
+fn a_command_lists_only_what_it_knows() {
+    let bench = report::catalogue::text(findings::requirement::Document::Bench);
+    assert!(bench.contains("own-queue") && !bench.contains("idle-timeout"));
+}
