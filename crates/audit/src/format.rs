@@ -1,6 +1,7 @@
 //! Which format an input has, by its content.
 
 use crate::capture;
+use ledger::Vantage;
 
 /// A format that is read here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,13 @@ impl Format {
     pub(crate) fn begins_at(self, prefix: &[u8]) -> Option<u64> {
         match self {
             Format::Pcap | Format::Pcapng => capture::begins_at(prefix),
+        }
+    }
+
+    /// Where whoever recorded it stood.
+    pub fn vantage(self) -> Vantage {
+        match self {
+            Format::Pcap | Format::Pcapng => Vantage::Middle,
         }
     }
 

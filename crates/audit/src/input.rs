@@ -102,6 +102,11 @@ impl Input {
         })
     }
 
+    /// Its path, as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// What it was taken for.
     pub fn format(&self) -> Format {
         self.format

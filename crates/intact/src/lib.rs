@@ -26,6 +26,8 @@ Exit codes: 0 fine; 1 a requirement failed; 2 usage; 3 nothing succeeded; 4 not 
 enum Command {
     /// What does a new connection per request cost, and what does each remedy save?
     Bench(Box<cmd::bench::Args>),
+    /// Did connections get reused in this capture, HAR file or access log?
+    Audit(Box<cmd::audit::Args>),
     /// An instrumented server to try it all on
     Serve(Box<cmd::serve::Args>),
     /// Prints the report of a stored ledger
@@ -42,6 +44,7 @@ pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         None => cmd::demo::run(),
         Some(Command::Bench(args)) => cmd::bench::run(*args),
+        Some(Command::Audit(args)) => cmd::audit::run(&args),
         Some(Command::Serve(args)) => cmd::serve::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
     };

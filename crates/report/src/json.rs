@@ -1,5 +1,6 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
+use crate::inputs::InputFacts;
 use findings::bench::BenchFacts;
 use findings::observe::ObservedFacts;
 use ledger::{Host, Run};
@@ -48,12 +49,40 @@ struct Observed<'a> {
     facts: &'a ObservedFacts,
 }
 
+impl<'a> Observed<'a> {
+    fn new(run: &'a Run, facts: &'a ObservedFacts) -> Observed<'a> {
+        Observed {
+            schema: format!("intact.{}/1", run.producer),
+            run,
+            facts,
+        }
+    }
+}
+
 /// The document of an observed run, `intact.watch/1`, `intact.audit/1` and so on after its producer, pretty-printed, with a newline at its end.
 pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
-    let document = Observed {
-        schema: format!("intact.{}/1", run.producer),
-        run,
-        facts,
+    let document = Observed::new(run, facts);
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[derive(Serialize)]
+struct Audit<'a> {
+    #[serde(flatten)]
+    observed: Observed<'a>,
+    inputs: &'a [InputFacts],
+}
+
+/// The document of an audit: that of an observed run, and what was read of each input.
+pub fn audit(
+    run: &Run,
+    facts: &ObservedFacts,
+    inputs: &[InputFacts],
+) -> serde_json::Result<String> {
+    let document = Audit {
+        observed: Observed::new(run, facts),
+        inputs,
     };
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');

@@ -1,12 +1,14 @@
 //! Pages for a terminal or a pipe, as text. Width and colour are the caller's to say.
 
 mod bench;
+mod inputs;
 mod number;
 mod observed;
 mod page;
 mod table;
 
 pub use bench::bench;
+pub use inputs::inputs;
 pub use observed::observed;
 
 /// What the page is printed on.

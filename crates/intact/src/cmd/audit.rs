@@ -1,0 +1,278 @@
+//! `intact audit`: the findings of a capture, a HAR file or a log, offline.
+
+use super::keeping::{Files, Keeping};
+use super::requirements;
+use crate::console;
+use crate::exit::{self, Failed};
+use crate::interrupt::Interrupt;
+use anyhow::{Context, anyhow};
+use audit::{Account, Audit, AuditError, Input, KeyLog, Options};
+use findings::observe::ObservedFacts;
+use findings::requirement::Document;
+use findings::{Finding, Severity};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
+use report::inputs::InputFacts;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Did connections get reused in this capture, HAR file or access log?
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Captures, HAR files or logs, gzip and zstd seen through; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    inputs: Vec<PathBuf>,
+    /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used anyway)
+    #[arg(long, value_name = "FILE")]
+    keylog: Vec<PathBuf>,
+
+    #[command(flatten)]
+    files: Files,
+    /// JSON to standard output, or to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
+    json: Option<String>,
+    /// A requirement, may be repeated: 'reuse > 90%', 'host=api.example.com: connections <= 4'; exit 1 when one fails; `help` lists what can be asked
+    #[arg(long, value_name = "EXPR", help_heading = "Output")]
+    require: Vec<String>,
+    /// Exit 1 when there is a finding of this severity or above
+    #[arg(long, value_name = "warning|error", help_heading = "Output")]
+    fail_on: Option<FailOn>,
+}
+
+const EXAMPLES: &str = "Examples:
+  tcpdump -i any -s 0 -w last-night.pcap port 443     (record; then)
+  intact audit last-night.pcap --keylog keys.txt
+  tcpdump -i lo -U -w - port 8080 | intact audit -
+  intact audit before.pcap --json | jq .totals.reuse
+  intact audit ci.pcapng.gz --require 'reuse > 80%' --fail-on warning
+
+TLS without keys is counted in connections, never as 0 % reuse. See docs/audit.md";
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum FailOn {
+    Warning,
+    Error,
+}
+
+/// Reads the inputs and prints the page.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    if requirements::list_if_asked(&args.require, Document::Audit) {
+        return Ok(ExitCode::from(exit::FINE));
+    }
+    let interrupt = Interrupt::listen()?;
+    let requirements = requirements::parse(&args.require, Document::Audit)?;
+    let keys = key_log(&args.keylog)?;
+    let (inputs, mut unread) = open(&args.inputs)?;
+    let base = inputs.iter().filter_map(Input::begins_at).min();
+    let mut keeping = Keeping::start(head(&inputs, base)?, &args.files)?;
+    let mut reading = Audit::new(Options {
+        keys,
+        random: secret(),
+        base: base.unwrap_or(0),
+    });
+    let bar = Bar::over(&inputs);
+    let mut accounts = Vec::new();
+    for input in inputs {
+        let gauge = input.gauge();
+        let before = bar.position();
+        let mut go_on = || {
+            bar.move_to(before + gauge.get());
+            interrupt.signal().is_none()
+        };
+        match reading.read(input, &mut keeping, &mut go_on) {
+            Ok(account) => accounts.push(account),
+            Err(error) => unread.push(error),
+        }
+        bar.move_to(before + gauge.get());
+    }
+    reading.finish(&mut keeping);
+    bar.clear();
+    if accounts.is_empty() {
+        return Err(nothing_read(unread));
+    }
+    for error in unread {
+        let words = format!("not read: {error}");
+        keeping.record(Event::Caveat(&Caveat {
+            id: "input-not-read".to_owned(),
+            words,
+        }));
+    }
+    let (run, facts) = keeping.finish();
+    let inputs: Vec<InputFacts> = accounts.iter().map(input_facts).collect();
+    tell(args.json.as_deref(), &run, &facts, &inputs)?;
+    let kept = requirements::hold(&requirements, &facts);
+    let grave = args
+        .fail_on
+        .is_some_and(|least| facts.findings.iter().any(|finding| counts(finding, least)));
+    Ok(ExitCode::from(match interrupt.signal() {
+        Some(signal) => exit::by_signal(signal),
+        None if !kept || grave => exit::REQUIREMENT,
+        None => exit::FINE,
+    }))
+}
+
+fn key_log(files: &[PathBuf]) -> Result<KeyLog, Failed> {
+    let mut keys = KeyLog::default();
+    for path in files {
+        let text = std::fs::read(path)
+            .with_context(|| format!("--keylog {}", path.display()))
+            .map_err(Failed::unreadable)?;
+        let wrong = keys.add_text(&String::from_utf8_lossy(&text));
+        if wrong > 0 {
+            console::note(&format!(
+                "--keylog {}: {wrong} lines are no secrets in the format of SSLKEYLOGFILE and were left out",
+                path.display()
+            ));
+        }
+    }
+    Ok(keys)
+}
+
+/// Opens all inputs, the earliest first; those that cannot be read are no reason not to read the others.
+fn open(paths: &[PathBuf]) -> Result<(Vec<Input>, Vec<AuditError>), Failed> {
+    let (mut inputs, mut unread) = (Vec::new(), Vec::new());
+    for path in paths {
+        match Input::open(path) {
+            Ok(input) => inputs.push(input),
+            Err(error) => unread.push(error),
+        }
+    }
+    if inputs.is_empty() {
+        return Err(nothing_read(unread));
+    }
+    let vantage = inputs[0].format().vantage();
+    if let Some(other) = inputs
+        .iter()
+        .find(|input| input.format().vantage() != vantage)
+    {
+        return Err(Failed::usage(anyhow!(
+            "{} and {} were recorded from different places (client, server or between): audit them one at a time",
+            inputs[0].format().as_str(),
+            other.format().as_str()
+        )));
+    }
+    inputs.sort_by_key(Input::begins_at);
+    Ok((inputs, unread))
+}
+
+fn nothing_read(errors: Vec<AuditError>) -> Failed {
+    let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    Failed::unreadable(anyhow!("{}", all.join("\nintact: ")))
+}
+
+fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
+    let argv: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let started = jiff::Timestamp::from_nanosecond(i128::from(base.unwrap_or(0)))
+        .context("the input begins at a time that no calendar has")?;
+    let vantage = inputs
+        .first()
+        .map_or(Vantage::Middle, |input| input.format().vantage());
+    let mut run = Run::new(
+        "audit",
+        env!("CARGO_PKG_VERSION"),
+        vantage,
+        started,
+        super::bench::run_id(),
+        &argv,
+    );
+    run.clock = "the input's".to_owned();
+    run.rows = Rows::All;
+    let names: Vec<String> = inputs.iter().map(|input| name(input.path())).collect();
+    run.subject = Some(match &names[..] {
+        [first, .., last] if names.len() > 3 => format!("{first} ... {last}"),
+        names => names.join(" "),
+    });
+    Ok(run)
+}
+
+fn name(path: &Path) -> String {
+    match path.file_name() {
+        Some(name) if name != "-" => name.to_string_lossy().into_owned(),
+        _ => "standard input".to_owned(),
+    }
+}
+
+fn secret() -> [u8; 32] {
+    let mut key = [0; 32];
+    for half in key.chunks_mut(16) {
+        half.copy_from_slice(&super::bench::run_id().to_le_bytes());
+    }
+    key
+}
+
+fn input_facts(account: &Account) -> InputFacts {
+    InputFacts {
+        name: name(&account.path),
+        format: account.format.as_str().to_owned(),
+        unit: account.unit.as_str().to_owned(),
+        read: account.read,
+        skipped: account.skipped,
+        bytes: account.bytes,
+        evidence: account.evidence.clone(),
+    }
+}
+
+fn tell(
+    json: Option<&str>,
+    run: &Run,
+    facts: &ObservedFacts,
+    inputs: &[InputFacts],
+) -> Result<(), Failed> {
+    if let Some(to) = json {
+        let document = report::json::audit(run, facts, inputs).map_err(anyhow::Error::from)?;
+        if to == "-" {
+            console::print(&document);
+            return Ok(());
+        }
+        std::fs::write(to, document).with_context(|| format!("--json={to}"))?;
+    }
+    let mut page = report::terminal::observed(run, facts, console::paper());
+    page.push_str(&report::terminal::inputs(inputs, console::paper()));
+    console::print(&page);
+    Ok(())
+}
+
+fn counts(finding: &Finding, least: FailOn) -> bool {
+    let least = match least {
+        FailOn::Warning => Severity::Warning,
+        FailOn::Error => Severity::Error,
+    };
+    finding.severity >= least
+}
+
+/// Progress in bytes of the inputs.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn over(inputs: &[Input]) -> Bar {
+        let total: Option<u64> = inputs.iter().map(Input::size).sum();
+        let bar = match total.filter(|_| std::io::stderr().is_terminal()) {
+            Some(total) => {
+                ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5))
+            }
+            None => ProgressBar::hidden(),
+        };
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:30} {bytes} of {total_bytes}, {eta} left")
+        {
+            bar.set_style(style);
+        }
+        Bar(bar)
+    }
+
+    fn position(&self) -> u64 {
+        self.0.position()
+    }
+
+    fn move_to(&self, position: u64) {
+        self.0.set_position(position);
+    }
+
+    fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
