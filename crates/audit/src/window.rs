@@ -14,6 +14,8 @@ pub(crate) struct Window<R> {
 
 /// How much is read ahead, in bytes.
 const AHEAD: usize = 1 << 20;
+/// The first read, in bytes: most inputs are small.
+const FIRST: usize = 64 << 10;
 
 impl<R: Read> Window<R> {
     /// A window over `inner`.
@@ -35,15 +37,16 @@ impl<R: Read> Window<R> {
     /// Makes at least `len` bytes available if the stream has them; tells how many there are.
     pub(crate) fn fill(&mut self, len: usize) -> io::Result<usize> {
         while self.end - self.start < len {
-            if self.start > 0 && self.buffer.len() - self.start < len.max(AHEAD / 2) {
+            if self.end == self.buffer.len() {
                 self.buffer.copy_within(self.start..self.end, 0);
                 self.end -= self.start;
                 self.start = 0;
-            }
-            if self.buffer.len() - self.end < len.max(AHEAD / 2) {
                 // grows with what has come, so that a false length costs nothing
-                let wanted = (self.end + AHEAD).max(self.buffer.len());
-                self.buffer.resize(wanted, 0);
+                let is_full = self.end == self.buffer.len();
+                if is_full || self.buffer.len() < AHEAD {
+                    let more = self.buffer.len().clamp(FIRST, AHEAD);
+                    self.buffer.resize(self.buffer.len() + more, 0);
+                }
             }
             let read = match self.inner.read(&mut self.buffer[self.end..]) {
                 Ok(read) => read,

@@ -170,6 +170,7 @@ pub(super) fn parse_tcp(payload: &[u8], len: usize, at: u64) -> Option<Tcp<'_>> 
 /// A UDP datagram.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Udp<'a> {
+    pub(super) source: u16,
     pub(super) target: u16,
     pub(super) payload: &'a [u8],
 }
@@ -178,6 +179,7 @@ pub(super) struct Udp<'a> {
 pub(super) fn parse_udp(payload: &[u8]) -> Option<Udp<'_>> {
     let head: &[u8; 8] = payload.first_chunk()?;
     Some(Udp {
+        source: u16::from_be_bytes([head[0], head[1]]),
         target: u16::from_be_bytes([head[2], head[3]]),
         payload: &payload[8..],
     })

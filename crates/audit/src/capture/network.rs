@@ -3,8 +3,10 @@
 use super::Packet;
 use super::conversation::{Blind, Conversation, Fate};
 use super::fragments::Fragments;
-use super::ip::{self, Datagram, protocol};
+use super::ip::{self, Datagram, Udp, protocol};
 use super::link::{self, Inside};
+use super::names::{self, Names};
+use super::quic::Quic;
 use super::speech::{Guess, guess_client, guess_server};
 use crate::scope::Scope;
 use std::collections::hash_map::Entry;
@@ -58,6 +60,8 @@ pub(crate) struct Network {
     /// Connections that are over but stay for a while, in order of time.
     leaving: VecDeque<(u64, Pair)>,
     fragments: Fragments,
+    names: Names,
+    quic: Quic,
     waiting: usize,
     now: u64,
     facts: Facts,
@@ -131,11 +135,15 @@ impl Network {
                 }
                 return;
             }
-            protocol::UDP => ip::parse_udp(datagram.payload).and_then(|udp| match udp.target {
+            protocol::UDP => match ip::parse_udp(datagram.payload) {
                 // VXLAN (RFC 7348)
-                4789 => link::ethernet(udp.payload.get(8..)?),
-                _ => None,
-            }),
+                Some(udp) if udp.target == 4789 => udp.payload.get(8..).and_then(link::ethernet),
+                Some(udp) => {
+                    self.take_udp(datagram, &udp, at, scope);
+                    return;
+                }
+                None => None,
+            },
             protocol::GRE => ip::parse_gre(datagram.payload),
             protocol::IPV4 | protocol::IPV6 => Some(datagram.payload),
             _ => None,
@@ -143,6 +151,17 @@ impl Network {
         match tunnelled {
             Some(inner) if depth < MAX_DEPTH => self.take_ip(inner, at, depth + 1, keys, scope),
             _ => self.facts.skipped += 1,
+        }
+    }
+
+    fn take_udp(&mut self, datagram: &Datagram<'_>, udp: &Udp<'_>, at: u64, scope: &mut Scope<'_>) {
+        let source = SocketAddr::new(datagram.source, udp.source);
+        let target = SocketAddr::new(datagram.target, udp.target);
+        let len = datagram.len.saturating_sub(8);
+        if udp.source == names::PORT || udp.target == names::PORT {
+            self.names.take(source, target, udp.payload, at, scope);
+        } else if !self.quic.take(source, target, udp.payload, len, at, scope) {
+            self.facts.skipped += 1;
         }
     }
 
@@ -276,6 +295,8 @@ impl Network {
         }
         self.slots.clear();
         self.leaving.clear();
+        self.names.finish(self.now, scope);
+        self.quic.finish(self.now, scope);
         self.tell_limits(scope);
     }
 
@@ -290,6 +311,11 @@ impl Network {
             facts.blind_tls,
             "tls-without-keys",
             "connections are encrypted and cannot be seen inside: record with SSLKEYLOGFILE and pass --keylog FILE",
+        );
+        tell(
+            std::mem::take(&mut self.quic.told),
+            "quic",
+            "connections are QUIC (HTTP/3), and what they carry cannot be seen in a capture: a HAR or a NetLog of the client tells more",
         );
         tell(
             facts.blind_unknown,
