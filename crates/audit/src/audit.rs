@@ -4,6 +4,7 @@ use crate::account::Account;
 use crate::capture::{self, Network};
 use crate::error::AuditError;
 use crate::format::Format;
+use crate::har;
 use crate::input::Input;
 use crate::scope::{Numbers, Scope};
 use ledger::{FingerprintKey, Sink};
@@ -61,6 +62,7 @@ impl Audit {
                 &mut scope,
                 go_on,
             ),
+            Format::Har => har::read(&mut input, &mut scope),
         }?;
         if let Some(why) = input.trouble.borrow().as_deref() {
             scope.caveat(

@@ -1,6 +1,6 @@
 //! Which format an input has, by its content.
 
-use crate::capture;
+use crate::{capture, har};
 use ledger::Vantage;
 
 /// A format that is read here.
@@ -10,6 +10,8 @@ pub enum Format {
     Pcap,
     /// A capture as Wireshark writes it.
     Pcapng,
+    /// An archive of HTTP requests as browsers and proxies export it.
+    Har,
 }
 
 impl Format {
@@ -19,6 +21,8 @@ impl Format {
             Some(Format::Pcap)
         } else if capture::is_pcapng(prefix) {
             Some(Format::Pcapng)
+        } else if har::is_har(prefix) {
+            Some(Format::Har)
         } else {
             None
         }
@@ -28,6 +32,7 @@ impl Format {
     pub(crate) fn begins_at(self, prefix: &[u8]) -> Option<u64> {
         match self {
             Format::Pcap | Format::Pcapng => capture::begins_at(prefix),
+            Format::Har => har::begins_at(prefix),
         }
     }
 
@@ -35,6 +40,7 @@ impl Format {
     pub fn vantage(self) -> Vantage {
         match self {
             Format::Pcap | Format::Pcapng => Vantage::Middle,
+            Format::Har => Vantage::Client,
         }
     }
 
@@ -43,6 +49,7 @@ impl Format {
         match self {
             Format::Pcap => "pcap",
             Format::Pcapng => "pcapng",
+            Format::Har => "HAR",
         }
     }
 }

@@ -11,6 +11,7 @@ mod audit;
 mod capture;
 mod error;
 mod format;
+mod har;
 mod input;
 mod scope;
 mod window;

@@ -67,7 +67,7 @@ impl<R: Read> Window<R> {
     }
 
     /// The next `len` bytes; `None` where the stream ends before them, and then none are taken.
-    pub(crate) fn take(&mut self, len: usize) -> io::Result<Option<&[u8]>> {
+    pub(crate) fn pull(&mut self, len: usize) -> io::Result<Option<&[u8]>> {
         if self.fill(len)? < len {
             return Ok(None);
         }
@@ -78,14 +78,25 @@ impl<R: Read> Window<R> {
     }
 }
 
+/// For readers that want bytes one after another.
+impl<R: Read> Read for Window<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let len = self.fill(1)?.min(into.len());
+        into[..len].copy_from_slice(&self.available()[..len]);
+        self.start += len;
+        self.taken += len as u64;
+        Ok(len)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     #[test]
     fn a_false_length_does_not_allocate() {
         let mut window = Window::new(&b"short"[..]);
-        assert!(window.take(usize::MAX / 4).unwrap().is_none());
+        assert!(window.pull(usize::MAX / 4).unwrap().is_none());
         assert!(window.buffer.len() <= 3 * AHEAD);
-        assert_eq!(window.take(5).unwrap(), Some(&b"short"[..]));
+        assert_eq!(window.pull(5).unwrap(), Some(&b"short"[..]));
     }
 }

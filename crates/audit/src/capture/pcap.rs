@@ -44,7 +44,7 @@ fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
 impl Pcap {
     /// Reads the head.
     pub(super) fn open<R: Read>(window: &mut Window<R>) -> Result<Pcap, End> {
-        let Ok(Some(head)) = window.take(HEAD) else {
+        let Ok(Some(head)) = window.pull(HEAD) else {
             return Err(End::Cut);
         };
         let Some((big_endian, unit)) = magic(head) else {
@@ -74,7 +74,7 @@ impl Pcap {
             return Err(End::Damaged(format!("a packet claims {captured} bytes")));
         }
         let at = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.unit;
-        let Ok(Some(record)) = window.take(RECORD + captured as usize) else {
+        let Ok(Some(record)) = window.pull(RECORD + captured as usize) else {
             return Err(End::Cut);
         };
         Ok(Packet {

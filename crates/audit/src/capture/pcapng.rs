@@ -119,11 +119,11 @@ impl Pcapng {
             match found {
                 Some(found) => break (found, total),
                 None => {
-                    let _ = window.take(total);
+                    let _ = window.pull(total);
                 }
             }
         };
-        let Ok(Some(taken)) = window.take(len) else {
+        let Ok(Some(taken)) = window.pull(len) else {
             return Err(End::Cut);
         };
         Ok(Packet {

@@ -1,4 +1,5 @@
 //! Real inputs and hostile ones, held against what others say of them.
 
 mod captures;
+mod hars;
 mod reading;

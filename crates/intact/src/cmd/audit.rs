@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     reading.finish(&mut keeping);
     bar.clear();
     if accounts.is_empty() {
-        return Err(nothing_read(unread));
+        return Err(nothing_read(&unread));
     }
     for error in unread {
         let words = format!("not read: {error}");
@@ -140,7 +140,7 @@ fn open(paths: &[PathBuf]) -> Result<(Vec<Input>, Vec<AuditError>), Failed> {
         }
     }
     if inputs.is_empty() {
-        return Err(nothing_read(unread));
+        return Err(nothing_read(&unread));
     }
     let vantage = inputs[0].format().vantage();
     if let Some(other) = inputs
@@ -157,7 +157,7 @@ fn open(paths: &[PathBuf]) -> Result<(Vec<Input>, Vec<AuditError>), Failed> {
     Ok((inputs, unread))
 }
 
-fn nothing_read(errors: Vec<AuditError>) -> Failed {
+fn nothing_read(errors: &[AuditError]) -> Failed {
     let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
     Failed::unreadable(anyhow!("{}", all.join("\nintact: ")))
 }

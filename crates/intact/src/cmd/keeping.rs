@@ -166,10 +166,10 @@ impl Keeping {
             return;
         }
         match event {
-            Event::Opened(connection) | Event::Revised(connection) => {
-                if self.connections.len() < NAMED || self.connections.contains_key(&connection.id) {
-                    self.connections.insert(connection.id, connection.clone());
-                }
+            Event::Opened(connection) | Event::Revised(connection)
+                if self.connections.len() < NAMED =>
+            {
+                self.connections.insert(connection.id, connection.clone());
             }
             Event::Closed(closed) => {
                 self.connections.remove(&closed.connection);
