@@ -45,4 +45,6 @@ pub struct Account {
     pub bytes: u64,
     /// By what evidence connections were told apart, in words.
     pub evidence: Option<String>,
+    /// Lines for a server's configuration that make its log tell more, ready to paste.
+    pub advice: Vec<String>,
 }

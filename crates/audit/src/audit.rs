@@ -6,6 +6,7 @@ use crate::error::AuditError;
 use crate::format::Format;
 use crate::har;
 use crate::input::Input;
+use crate::log::{self, Pools};
 use crate::scope::{Numbers, Scope};
 use ledger::{FingerprintKey, Sink};
 use wire::tls::decrypt::KeyLog;
@@ -27,6 +28,7 @@ pub struct Audit {
     numbers: Numbers,
     base: u64,
     network: Network,
+    pools: Pools,
 }
 
 impl Audit {
@@ -38,6 +40,7 @@ impl Audit {
             numbers: Numbers::default(),
             base: options.base,
             network: Network::default(),
+            pools: Pools::default(),
         }
     }
 
@@ -63,6 +66,12 @@ impl Audit {
                 go_on,
             ),
             Format::Har => har::read(&mut input, &mut scope),
+            Format::AccessLog => {
+                let Some(dialect) = input.dialect.take() else {
+                    return Err(AuditError::Empty(input.path));
+                };
+                log::read(&mut input, &dialect, &mut self.pools, &mut scope, go_on)
+            }
         }?;
         if let Some(why) = input.trouble.borrow().as_deref() {
             scope.caveat(
@@ -82,5 +91,6 @@ impl Audit {
             base: self.base,
         };
         self.network.finish(&self.keys, &mut scope);
+        self.pools.finish(&mut scope);
     }
 }

@@ -21,7 +21,7 @@ pub enum AuditError {
     Folder(PathBuf),
     /// Its first bytes belong to no format that is read here.
     #[error(
-        "{path} starts with \"{start}\", which is none of the formats that audit reads: pcap, pcapng, HAR, access logs, ledgers (see `intact audit --help`)"
+        "{path} starts with \"{start}\", which is none of the formats that audit reads: pcap, pcapng, HAR, access logs (--log-format FORMAT names one of your own; see `intact audit --help`)"
     )]
     Unknown {
         /// The file.

@@ -12,6 +12,8 @@ pub enum Format {
     Pcapng,
     /// An archive of HTTP requests as browsers and proxies export it.
     Har,
+    /// What a server or a proxy writes of each request.
+    AccessLog,
 }
 
 impl Format {
@@ -33,6 +35,7 @@ impl Format {
         match self {
             Format::Pcap | Format::Pcapng => capture::begins_at(prefix),
             Format::Har => har::begins_at(prefix),
+            Format::AccessLog => None,
         }
     }
 
@@ -41,6 +44,7 @@ impl Format {
         match self {
             Format::Pcap | Format::Pcapng => Vantage::Middle,
             Format::Har => Vantage::Client,
+            Format::AccessLog => Vantage::Server,
         }
     }
 
@@ -50,6 +54,7 @@ impl Format {
             Format::Pcap => "pcap",
             Format::Pcapng => "pcapng",
             Format::Har => "HAR",
+            Format::AccessLog => "access log",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::AuditError;
 use crate::format::Format;
+use crate::log::{self, Dialect, Pattern};
 use crate::window::Window;
 use flate2::read::MultiGzDecoder;
 use std::cell::{Cell, RefCell};
@@ -13,19 +14,28 @@ use std::rc::Rc;
 /// How much of an input its format and its beginning are told from, in bytes.
 const PREFIX: usize = 64 << 10;
 
+/// What a person says of inputs that do not tell it themselves.
+#[derive(Clone, Debug, Default)]
+pub struct Hints {
+    /// The format of access logs.
+    pub log_format: Option<Pattern>,
+}
+
 /// An input whose format is known and of which nothing has been read yet.
 pub struct Input {
     pub(crate) path: PathBuf,
     pub(crate) format: Format,
     pub(crate) window: Window<Stream>,
     pub(crate) trouble: Rc<RefCell<Option<String>>>,
+    /// How an access log is written.
+    pub(crate) dialect: Option<Dialect>,
     read: Rc<Cell<u64>>,
     size: Option<u64>,
 }
 
 impl Input {
     /// Opens a file, or standard input for `-`.
-    pub fn open(path: &Path) -> Result<Input, AuditError> {
+    pub fn open(path: &Path, hints: &Hints) -> Result<Input, AuditError> {
         let fails = |source| AuditError::Io {
             path: path.to_owned(),
             source,
@@ -41,7 +51,7 @@ impl Input {
             let size = about.is_file().then_some(about.len());
             (Box::new(file), size)
         };
-        Input::from_reader(path, raw, size)
+        Input::from_reader(path, raw, size, hints)
     }
 
     /// An input that comes from elsewhere than a file; `size` in bytes is for progress only.
@@ -49,6 +59,7 @@ impl Input {
         path: &Path,
         raw: Box<dyn Read>,
         size: Option<u64>,
+        hints: &Hints,
     ) -> Result<Input, AuditError> {
         let fails = |source| AuditError::Io {
             path: path.to_owned(),
@@ -88,15 +99,27 @@ impl Input {
                 None => AuditError::Empty(path.to_owned()),
             });
         }
-        let format = Format::tell(prefix).ok_or_else(|| AuditError::Unknown {
-            path: path.to_owned(),
-            start: prefix[..prefix.len().min(24)].escape_ascii().to_string(),
-        })?;
+        let mut dialect = None;
+        let format = match Format::tell(prefix) {
+            Some(format) => format,
+            None => {
+                let given = hints.log_format.clone().map(Dialect::Given);
+                dialect = given.or_else(|| Dialect::tell(prefix));
+                if dialect.is_none() {
+                    return Err(AuditError::Unknown {
+                        path: path.to_owned(),
+                        start: prefix[..prefix.len().min(24)].escape_ascii().to_string(),
+                    });
+                }
+                Format::AccessLog
+            }
+        };
         Ok(Input {
             path: path.to_owned(),
             format,
             window,
             trouble,
+            dialect,
             read,
             size,
         })
@@ -115,7 +138,11 @@ impl Input {
     /// When it begins, in nanoseconds since 1970, as far as its first bytes tell; no record of it is earlier by more than
     /// what a clock or a log written at the end of requests explains.
     pub fn begins_at(&self) -> Option<u64> {
-        self.format.begins_at(self.window.available())
+        let prefix = self.window.available();
+        match &self.dialect {
+            Some(dialect) => log::begins_at(prefix, dialect),
+            None => self.format.begins_at(prefix),
+        }
     }
 
     /// Its size in the file system in bytes; `None` for a pipe.

@@ -13,6 +13,7 @@ mod error;
 mod format;
 mod har;
 mod input;
+mod log;
 mod scope;
 mod window;
 
@@ -20,5 +21,6 @@ pub use account::{Account, Unit};
 pub use audit::{Audit, Options};
 pub use error::AuditError;
 pub use format::Format;
-pub use input::Input;
+pub use input::{Hints, Input};
+pub use log::{Pattern, PatternError};
 pub use wire::tls::decrypt::KeyLog;

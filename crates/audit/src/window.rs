@@ -78,6 +78,35 @@ impl<R: Read> Window<R> {
     }
 }
 
+impl<R: Read> Window<R> {
+    /// Puts the next line into `line`, without its end; of one that is longer than `longest` nothing. False at the end, or
+    /// where the stream cannot be read any further.
+    pub(crate) fn line(&mut self, line: &mut Vec<u8>, longest: usize) -> bool {
+        line.clear();
+        let mut too_long = false;
+        loop {
+            if !matches!(self.fill(1), Ok(1..)) {
+                return !line.is_empty();
+            }
+            let there = self.available();
+            let end = memchr::memchr(b'\n', there);
+            let len = end.unwrap_or(there.len());
+            too_long |= line.len() + len > longest;
+            if too_long {
+                line.clear();
+            } else {
+                line.extend_from_slice(&self.buffer[self.start..self.start + len]);
+            }
+            let taken = len + usize::from(end.is_some());
+            self.start += taken;
+            self.taken += taken as u64;
+            if end.is_some() {
+                return true;
+            }
+        }
+    }
+}
+
 /// For readers that want bytes one after another.
 impl<R: Read> Read for Window<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {

@@ -19,4 +19,6 @@ pub struct InputFacts {
     pub bytes: u64,
     /// By what evidence connections were told apart, in words; absent where the format leaves no choice.
     pub evidence: Option<String>,
+    /// Lines for a server's configuration that make its log tell more, ready to paste.
+    pub advice: Vec<String>,
 }

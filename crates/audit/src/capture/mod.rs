@@ -170,5 +170,6 @@ pub(crate) fn read(
         skipped: facts.skipped - before.skipped,
         bytes: input.window.taken(),
         evidence: None,
+        advice: Vec::new(),
     })
 }

@@ -76,6 +76,7 @@ pub(crate) fn read(input: &mut Input, scope: &mut Scope<'_>) -> Result<Account, 
         skipped: document.skipped,
         bytes: input.window.taken(),
         evidence: Some(evidence),
+        advice: Vec::new(),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Running an audit over bytes or files, and finding things in what came out.
 
-use audit::{Account, Audit, AuditError, Input, KeyLog, Options};
+use audit::{Account, Audit, AuditError, Hints, Input, KeyLog, Options};
 use ledger::{Caveat, Closed, Connection, ConnectionId, Exchange, Row};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -31,14 +31,23 @@ pub(crate) fn keys(name: &str) -> KeyLog {
 pub(crate) fn bytes(content: &[u8], keys: KeyLog) -> Result<Outcome, AuditError> {
     let reader = Box::new(Cursor::new(content.to_vec()));
     inputs(
-        vec![Input::from_reader(Path::new("input"), reader, None)?],
+        vec![Input::from_reader(
+            Path::new("input"),
+            reader,
+            None,
+            &Hints::default(),
+        )?],
         keys,
     )
 }
 
 /// Audits a file.
 pub(crate) fn file(name: &str, keys: KeyLog) -> Outcome {
-    inputs(vec![Input::open(&fixture(name)).unwrap()], keys).unwrap()
+    inputs(
+        vec![Input::open(&fixture(name), &Hints::default()).unwrap()],
+        keys,
+    )
+    .unwrap()
 }
 
 /// Audits inputs as the binary does.

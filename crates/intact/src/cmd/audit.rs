@@ -6,7 +6,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use audit::{Account, Audit, AuditError, Input, KeyLog, Options};
+use audit::{Account, Audit, AuditError, Hints, Input, KeyLog, Options, Pattern};
 use findings::observe::ObservedFacts;
 use findings::requirement::Document;
 use findings::{Finding, Severity};
@@ -27,6 +27,9 @@ pub(crate) struct Args {
     /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used anyway)
     #[arg(long, value_name = "FILE")]
     keylog: Vec<PathBuf>,
+    /// How an access log is written, as it stands in the configuration of nginx, Apache or Envoy (usual formats are recognised)
+    #[arg(long, value_name = "FORMAT", value_parser = pattern)]
+    log_format: Option<Pattern>,
 
     #[command(flatten)]
     files: Files,
@@ -45,6 +48,8 @@ const EXAMPLES: &str = "Examples:
   tcpdump -i any -s 0 -w last-night.pcap port 443     (record; then)
   intact audit last-night.pcap --keylog keys.txt
   tcpdump -i lo -U -w - port 8080 | intact audit -
+  intact audit /var/log/nginx/access.log*
+  intact audit odd.log --log-format '$remote_addr [$time_local] $status $connection $connection_requests'
   intact audit before.pcap --json | jq .totals.reuse
   intact audit ci.pcapng.gz --require 'reuse > 80%' --fail-on warning
 
@@ -64,7 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let interrupt = Interrupt::listen()?;
     let requirements = requirements::parse(&args.require, Document::Audit)?;
     let keys = key_log(&args.keylog)?;
-    let (inputs, mut unread) = open(&args.inputs)?;
+    let (inputs, mut unread) = open(&args.inputs, &args.log_format)?;
     let base = inputs.iter().filter_map(Input::begins_at).min();
     let mut keeping = Keeping::start(head(&inputs, base)?, &args.files)?;
     let mut reading = Audit::new(Options {
@@ -113,6 +118,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     }))
 }
 
+fn pattern(text: &str) -> Result<Pattern, String> {
+    Pattern::new(text).map_err(|error| error.to_string())
+}
+
 fn key_log(files: &[PathBuf]) -> Result<KeyLog, Failed> {
     let mut keys = KeyLog::default();
     for path in files {
@@ -131,10 +140,16 @@ fn key_log(files: &[PathBuf]) -> Result<KeyLog, Failed> {
 }
 
 /// Opens all inputs, the earliest first; those that cannot be read are no reason not to read the others.
-fn open(paths: &[PathBuf]) -> Result<(Vec<Input>, Vec<AuditError>), Failed> {
+fn open(
+    paths: &[PathBuf],
+    log_format: &Option<Pattern>,
+) -> Result<(Vec<Input>, Vec<AuditError>), Failed> {
     let (mut inputs, mut unread) = (Vec::new(), Vec::new());
+    let hints = Hints {
+        log_format: log_format.clone(),
+    };
     for path in paths {
-        match Input::open(path) {
+        match Input::open(path, &hints) {
             Ok(input) => inputs.push(input),
             Err(error) => unread.push(error),
         }
@@ -213,6 +228,7 @@ fn input_facts(account: &Account) -> InputFacts {
         skipped: account.skipped,
         bytes: account.bytes,
         evidence: account.evidence.clone(),
+        advice: account.advice.clone(),
     }
 }
 

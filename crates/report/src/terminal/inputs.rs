@@ -29,6 +29,19 @@ pub fn inputs(inputs: &[InputFacts], paper: Paper) -> String {
             one.unit,
         );
         page.wrapped(Some(Ink::Faint), &told, "  ");
+        if !one.advice.is_empty() {
+            page.line("");
+            page.wrapped(
+                None,
+                "To make it tell, put this into the configuration:",
+                "",
+            );
+            // never wrapped: it is there to be pasted
+            for line in &one.advice {
+                page.line(line);
+            }
+            page.line("");
+        }
     }
     if inputs.len() > SHOWN {
         let told = format!("read: {} more files, see --json", inputs.len() - SHOWN);
