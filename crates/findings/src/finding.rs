@@ -1,5 +1,6 @@
 //! A finding: what is the case, what it rests on, what it costs, what to do. The same in every document.
 
+use crate::rules::{Claim, Client, Doc, Remedy};
 use serde::Serialize;
 
 /// How much a finding matters.
@@ -12,6 +13,17 @@ pub enum Severity {
     Warning,
     /// Broken.
     Error,
+}
+
+impl Severity {
+    /// `info`, `warning`, `error`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
 }
 
 /// A finding, as in every JSON document.
@@ -35,4 +47,44 @@ pub struct Finding {
     pub fix: String,
     /// What the remedy can break here, or what breaks without it; absent where nothing is known to.
     pub risk: Option<String>,
+}
+
+impl Finding {
+    /// A finding of a rule, with the rule's own remedy and risk.
+    pub(crate) fn by(
+        doc: &'static Doc,
+        severity: Severity,
+        subject: String,
+        claim: String,
+        evidence: String,
+    ) -> Finding {
+        Finding {
+            rule: doc.id,
+            severity,
+            subject,
+            claim,
+            evidence,
+            cost_ms: None,
+            cost_share: None,
+            fix: doc.fix.to_owned(),
+            risk: (!doc.risk.is_empty()).then(|| doc.risk.to_owned()),
+        }
+    }
+
+    /// With the cost of the set-ups that it claims.
+    pub(crate) fn costing(self, claim: Claim) -> Finding {
+        Finding {
+            cost_ms: claim.cost_ms,
+            cost_share: claim.share,
+            ..self
+        }
+    }
+
+    /// With what the client at hand calls the remedy, where it is recognised.
+    pub(crate) fn in_words_of(mut self, client: Option<Client>, remedy: Remedy) -> Finding {
+        if let Some(advice) = client.and_then(|client| client.advice(remedy)) {
+            self.fix = format!("{}. {advice}", self.fix);
+        }
+        self
+    }
 }

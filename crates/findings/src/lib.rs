@@ -11,5 +11,6 @@ mod overlap;
 pub mod requirement;
 pub mod rules;
 pub mod stats;
+mod words;
 
 pub use finding::{Finding, Severity};

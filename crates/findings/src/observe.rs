@@ -22,6 +22,7 @@ pub use facts::{
     Destination, Figures, Gaps, LookupFigures, ObservedFacts, PerConnection, Phases, SetupMeans,
     TlsFigures,
 };
+pub(crate) use facts::{at_least, danger_from, server_limit};
 pub use live::{Last, Live, Party};
 pub use why::Why;
 

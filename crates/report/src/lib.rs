@@ -1,6 +1,9 @@
 //! Facts in, pages out. Never computes, only lays out; knows no producer.
 
+pub mod annotations;
 pub mod catalogue;
 pub mod inputs;
 pub mod json;
+pub mod junit;
+pub mod markdown;
 pub mod terminal;

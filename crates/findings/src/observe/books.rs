@@ -283,13 +283,24 @@ impl Books {
     /// Counts an end and gives back the connection.
     pub(super) fn closed(&mut self, closed: &Closed) -> Option<&Live> {
         self.now = self.now.max(closed.close.at);
-        let live = self.live.remove(&closed.connection)?;
+        let mut live = self.live.remove(&closed.connection)?;
         self.leave_pool(&live);
         let key = (live.destination, live.party);
-        let keeps_others = self.pools.get(&key).is_some_and(|pool| pool.reused > 0);
-        let why = Why::end_of(&live, &closed.close, keeps_others);
+        let why = Why::end_of(&live, &closed.close);
+        let mut waiters = std::mem::take(&mut live.waiters).into_iter();
+        let mut replaced = live.is_retiring();
+        // what ends right after its answer was idle for nobody: an opening in between came in its place
+        if why.is_at_once() {
+            if let Some(first) = waiters.next().filter(|_| !replaced) {
+                self.correct(live.destination, first.connection, why);
+                replaced = true;
+            }
+            for waiter in waiters {
+                self.look_again(live.destination, closed.connection, waiter);
+            }
+        }
         // an announced end was entered when it was announced
-        if let Some(pool) = self.pools.get_mut(&key).filter(|_| !live.is_retiring()) {
+        if let Some(pool) = self.pools.get_mut(&key).filter(|_| !replaced) {
             pool.end(closed.close.at, why);
         }
         self.counts[live.destination].close(&live, &closed.close);
@@ -435,18 +446,26 @@ impl Books {
         let opened = self.live.get(&waiter.connection);
         let party = opened.map(|live| live.party);
         let party = party.or(self.live.get(&was_busy).map(|live| live.party));
-        let other = party
-            .and_then(|party| self.pools.get(&(destination, party))?.idle_at(waiter.at))
+        let pool = party.and_then(|party| self.pools.get_mut(&(destination, party)));
+        let other = pool
+            .as_ref()
+            .and_then(|pool| pool.idle_at(waiter.at))
             .filter(|&other| other != was_busy && waiter.tries < TRIES);
         if let Some(other) = other {
             let tries = waiter.tries + 1;
             self.wait(other, Waiter { tries, ..waiter });
             return;
         }
+        let why = pool.and_then(|pool| pool.replace(waiter.at));
+        self.correct(destination, waiter.connection, why.unwrap_or(Why::Growth));
+    }
+
+    /// An opening that was booked beside an idle connection had another reason.
+    fn correct(&mut self, destination: usize, opened: ConnectionId, why: Why) {
         self.book_why(destination, Why::IdleExisted, Sign::Remove);
-        self.book_why(destination, Why::Growth, Sign::Add);
-        if let Some(live) = self.live.get_mut(&waiter.connection) {
-            live.why = Why::Growth;
+        self.book_why(destination, why, Sign::Add);
+        if let Some(live) = self.live.get_mut(&opened) {
+            live.why = why;
         }
     }
 

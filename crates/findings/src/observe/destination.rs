@@ -143,6 +143,12 @@ pub struct Counts {
     pub protocols: BTreeMap<Protocol, u64>,
     /// TLS handshakes.
     pub tls: BTreeMap<(Option<TlsVersion>, Option<Handshake>), u64>,
+    /// Connections whose client offered to resume a session.
+    pub resumption_offered: u64,
+    /// Connections on which the server sent session tickets.
+    pub ticketed: u64,
+    /// TLS connections by whether the client offered HTTP/2 and whether the server chose it; those whose offer was not seen are not here.
+    pub h2: BTreeMap<(bool, bool), u64>,
     /// Commands of the processes.
     pub commands: BTreeMap<Arc<str>, u64>,
     /// The processes, the first sixteen.
@@ -196,6 +202,17 @@ impl Counts {
         }
         if let (Some(tls), None) = (&connection.tls, &connection.failed) {
             sign.on(self.tls.entry((tls.version, tls.handshake)).or_default());
+            if tls.resumption_offered == Some(true) {
+                sign.on(&mut self.resumption_offered);
+            }
+            if tls.tickets.is_some_and(|tickets| tickets > 0) {
+                sign.on(&mut self.ticketed);
+            }
+            if let Some(offered) = &tls.alpn_offered {
+                let offers = offered.iter().any(|one| &**one == "h2");
+                let chosen = tls.alpn_chosen.as_deref() == Some("h2");
+                sign.on(self.h2.entry((offers, chosen)).or_default());
+            }
         }
         let setup = &connection.setup;
         for (sum, step) in self
@@ -223,6 +240,7 @@ impl Counts {
         self.infer(&connection.certainty);
         self.protocols.retain(|_, count| *count > 0);
         self.tls.retain(|_, count| *count > 0);
+        self.h2.retain(|_, count| *count > 0);
         self.dials_failed.retain(|_, count| *count > 0);
         self.commands.retain(|_, count| *count > 0);
     }
@@ -312,6 +330,16 @@ impl Counts {
             + unseen
             + self.opened_in_vain;
         needed.min(self.opened)
+    }
+
+    /// Most requests at once on connections that carry one at a time.
+    pub fn single_at_once(&self) -> u64 {
+        self.single.peak()
+    }
+
+    /// Most requests at once on connections that carry several.
+    pub fn streams_at_once(&self) -> u64 {
+        self.streams.peak()
     }
 
     /// The time between first and last event, in seconds.

@@ -373,7 +373,10 @@ impl Figures {
         self.avoidable = figures().map(|one| one.avoidable).sum();
         let costs: Vec<f64> = figures().filter_map(|one| one.wasted_ms).collect();
         self.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
-        self.wasted_share = share_of(self.wasted_ms, self.outbound_ms);
+        // the set-up of connections that cannot be seen inside is no part of the requests' time
+        let seen = figures().filter(|one| one.requests.total > 0);
+        let of_requests: f64 = seen.filter_map(|one| one.wasted_ms).sum();
+        self.wasted_share = share_of(self.wasted_ms.map(|_| of_requests), self.outbound_ms);
         if let Some(gaps) = &mut self.idle_gaps {
             gaps.server_limit_s = None;
             gaps.danger_from_s = None;

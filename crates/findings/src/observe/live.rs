@@ -1,6 +1,6 @@
 //! A connection that is open, and what its client's pool looks like. Bounded by who keeps them (`books`).
 
-use super::why::Why;
+use super::why::{AT_ONCE, Why};
 use ledger::{
     Connection, ConnectionId, Exchange, Failure, Nanos, Outcome, Protocol, Run, Side, Vantage,
 };
@@ -183,7 +183,14 @@ impl Pool {
     /// The end that an opening at `at` replaces: the latest before it.
     pub(super) fn replace(&mut self, at: Nanos) -> Option<Why> {
         let found = self.ended.iter().rposition(|&(end, _)| end <= at)?;
-        self.ended.remove(found).map(|(_, why)| why)
+        let (_, why) = self.ended.remove(found)?;
+        // that others were kept shows only in their being there still
+        let idle = self.idle.first();
+        let kept = self.reused > 0 || idle.is_some_and(|&(end, _)| at.since(end) >= AT_ONCE);
+        Some(match why {
+            Why::ClientAtOnce if kept => Why::PoolFull,
+            other => other,
+        })
     }
 
     /// The connection that has been idle for the longest time at `at`.

@@ -3,6 +3,7 @@
 use super::books::Books;
 use super::facts::{Destination, Figures};
 use crate::finding::{Finding, Severity};
+use crate::words::{ms, percent};
 use ledger::Vantage;
 
 pub(super) fn sentences(
@@ -31,18 +32,16 @@ pub(super) fn sentences(
                 ))
         ));
     }
-    let errors = findings
+    let mut broken: Vec<&str> = findings
         .iter()
         .filter(|finding| finding.severity == Severity::Error)
-        .count();
-    if errors > 0 {
-        let (noun, verb) = if errors == 1 {
-            ("finding", "is")
-        } else {
-            ("findings", "are")
-        };
+        .map(|finding| finding.rule)
+        .collect();
+    broken.dedup();
+    if !broken.is_empty() {
         said.push(format!(
-            "{errors} {noun} {verb} not about cost: something breaks"
+            "Beside the cost, something breaks: {}",
+            broken.join(", ")
         ));
     }
     said
@@ -83,32 +82,12 @@ fn first(books: &Books, totals: &Figures) -> String {
     if totals.avoidable == 0 {
         return format!("Nothing to gain: {reuse}, and {opened} connections are what they needed");
     }
-    match (totals.wasted_share, totals.wasted_ms) {
-        (Some(share), Some(wasted)) => format!(
+    match (totals.wasted_share, totals.outbound_ms) {
+        (Some(share), Some(outbound)) => format!(
             "{} of {whose} is set-up of connections that were not needed: {opened} were opened where {needed} would do, {} lost; {reuse}",
             percent(share),
-            ms(wasted)
+            ms(share * outbound)
         ),
         _ => format!("{opened} connections were opened where {needed} would do; {reuse}"),
-    }
-}
-
-/// A share in percent; never 0 or 100 unless it is.
-pub(crate) fn percent(share: f64) -> String {
-    match share * 100.0 {
-        0.0 => "0 %".to_owned(),
-        small if small < 1.0 => format!("{small:.1} %"),
-        large if large > 99.0 && large < 100.0 => format!("{large:.1} %"),
-        other => format!("{other:.0} %"),
-    }
-}
-
-/// Milliseconds in the unit that fits.
-pub(crate) fn ms(value: f64) -> String {
-    match value {
-        small if small < 0.9995 => format!("{:.0} µs", small * 1e3),
-        small if small < 9.995 => format!("{small:.1} ms"),
-        small if small < 9_999.5 => format!("{small:.0} ms"),
-        large => format!("{:.1} s", large / 1e3),
     }
 }

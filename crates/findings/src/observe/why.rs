@@ -5,7 +5,7 @@ use super::live::Live;
 use ledger::{Close, Ending, Moment, Protocol, Side};
 
 /// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where the producer does not say.
-const AT_ONCE: u64 = 100_000_000;
+pub(super) const AT_ONCE: u64 = 100_000_000;
 
 macro_rules! whys {
     ($($variant:ident $words:literal,)*) => {
@@ -56,9 +56,8 @@ impl Why {
         }
     }
 
-    /// What the end of a connection means for the one that is opened in its place. `keeps_others`: whether its client
-    /// reuses other connections at that moment.
-    pub(super) fn end_of(live: &Live, close: &Close, keeps_others: bool) -> Why {
+    /// What the end of a connection means for the one that is opened in its place.
+    pub(super) fn end_of(live: &Live, close: &Close) -> Why {
         let last = live.last.as_ref();
         if close.moment == Some(Moment::Stale) || last.is_some_and(|last| last.stale) {
             return Why::Stale;
@@ -84,11 +83,21 @@ impl Why {
             (Some(Side::Server), _) if at_once && is_old(live) => Why::ServerAnnouncedAtOnce,
             (Some(Side::Server), _) if at_once && carried > 0 => Why::NotKept,
             (Some(Side::Server), _) => Why::ServerIdle,
-            (Some(Side::Client), _) if at_once && keeps_others => Why::PoolFull,
             (Some(Side::Client), _) if at_once => Why::ClientAtOnce,
             (Some(Side::Client), _) => Why::ClientIdle,
             (None, _) => Why::Broken,
         }
+    }
+
+    /// Whether the connection was never idle in the sense that something else could have used it.
+    pub(super) fn is_at_once(self) -> bool {
+        use Why::{
+            Broken, ClientAnnounced, ClientAtOnce, NotKept, ServerAnnouncedAtOnce, Undrained,
+        };
+        matches!(
+            self,
+            Undrained | ClientAtOnce | ClientAnnounced | ServerAnnouncedAtOnce | NotKept | Broken
+        )
     }
 }
 

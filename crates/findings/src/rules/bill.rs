@@ -1,7 +1,16 @@
 //! Who pays for what: the avoidable set-ups of each destination, which rules claim until none is left.
 
 use crate::figures::NANOS_PER_MS;
+use crate::finding::Severity;
 use crate::observe::{Books, Counts, Why};
+use crate::rules::Client;
+use crate::words::{many, ms};
+use std::collections::BTreeSet;
+
+/// Avoidable connections from which on a claim is more than a note.
+const SEVERAL: u64 = 3;
+/// The share of a destination's time from which on it is more than a note.
+const DEAR: f64 = 0.05;
 
 /// Avoidable connections that a rule has claimed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -14,12 +23,36 @@ pub struct Claim {
     pub share: Option<f64>,
 }
 
+impl Claim {
+    /// A warning from three connections, or a twentieth of the destination's time, on; else a note.
+    pub(crate) fn severity(&self) -> Severity {
+        if self.connections >= SEVERAL || self.share.is_some_and(|share| share >= DEAR) {
+            Severity::Warning
+        } else {
+            Severity::Info
+        }
+    }
+
+    /// What the claimed set-ups took, for a sentence of evidence.
+    pub(crate) fn words(&self) -> String {
+        let each = self
+            .cost_ms
+            .map(|cost| cost / self.connections.max(1) as f64);
+        let each = each.map_or_else(String::new, |each| format!(", {} of set-up each", ms(each)));
+        format!(
+            "{} that need not have been opened{each}",
+            many(self.connections, "connection")
+        )
+    }
+}
+
 /// The avoidable set-ups that nobody has claimed yet.
 #[derive(Debug)]
 pub struct Bill<'a> {
     books: &'a Books,
     needed: Vec<u64>,
     left: Vec<u64>,
+    explained: BTreeSet<(usize, Why)>,
 }
 
 impl<'a> Bill<'a> {
@@ -35,6 +68,7 @@ impl<'a> Bill<'a> {
             books,
             needed,
             left,
+            explained: BTreeSet::new(),
         }
     }
 
@@ -67,6 +101,48 @@ impl<'a> Bill<'a> {
         whys.iter()
             .map(|one| why.get(one).copied().unwrap_or(0))
             .sum()
+    }
+
+    /// Why connections were opened of which no rule has spoken yet, and how many for each reason; the most frequent first.
+    pub fn unexplained(&self, destination: usize) -> Vec<(u64, Why)> {
+        let whys = self.books.counts[destination].why.iter();
+        let mut found: Vec<(u64, Why)> = whys
+            .filter(|(why, openings)| **why != Why::Growth && **openings > 0)
+            .filter(|(why, _)| !self.explained.contains(&(destination, **why)))
+            .map(|(why, openings)| (*openings, *why))
+            .collect();
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        found
+    }
+
+    /// Claims, at each destination, what is left and was opened for one of these reasons: (destination, openings, claim),
+    /// where at least `least` can be claimed.
+    pub fn claim_by(&mut self, whys: &[Why], least: u64) -> Vec<(usize, u64, Claim)> {
+        let mut claims = Vec::new();
+        for destination in 0..self.left.len() {
+            let openings = self.openings(destination, whys);
+            if openings.min(self.left[destination]) >= least.max(1) {
+                claims.push((destination, openings, self.claim(destination, openings)));
+                self.explained
+                    .extend(whys.iter().map(|&why| (destination, why)));
+            }
+        }
+        claims
+    }
+
+    /// What a person calls a destination.
+    pub fn name(&self, destination: usize) -> String {
+        self.books.places[destination].name()
+    }
+
+    /// The counts of a destination.
+    pub fn counts(&self, destination: usize) -> &'a Counts {
+        &self.books.counts[destination]
+    }
+
+    /// The client of most connections to a destination, if it is recognised.
+    pub fn client(&self, destination: usize) -> Option<Client> {
+        Client::recognise(self.counts(destination))
     }
 
     /// Claims up to `connections` of what is left.

@@ -1,7 +1,7 @@
 //! `intact audit`: the findings of a capture, a HAR file or a log, offline.
 
+use super::gates::Gates;
 use super::keeping::{Files, Keeping};
-use super::requirements;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
@@ -9,7 +9,6 @@ use anyhow::{Context, anyhow};
 use audit::{Account, Audit, AuditError, Hints, Input, KeyLog, Options, Pattern};
 use findings::observe::ObservedFacts;
 use findings::requirement::Document;
-use findings::{Finding, Severity};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
 use report::inputs::InputFacts;
@@ -36,12 +35,8 @@ pub(crate) struct Args {
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
     json: Option<String>,
-    /// A requirement, may be repeated: 'reuse > 90%', 'host=api.example.com: connections <= 4'; exit 1 when one fails; `help` lists what can be asked
-    #[arg(long, value_name = "EXPR", help_heading = "Output")]
-    require: Vec<String>,
-    /// Exit 1 when there is a finding of this severity or above
-    #[arg(long, value_name = "warning|error", help_heading = "Output")]
-    fail_on: Option<FailOn>,
+    #[command(flatten)]
+    gates: Gates,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -55,19 +50,13 @@ const EXAMPLES: &str = "Examples:
 
 TLS without keys is counted in connections, never as 0 % reuse. See docs/audit.md";
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum FailOn {
-    Warning,
-    Error,
-}
-
 /// Reads the inputs and prints the page.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    if requirements::list_if_asked(&args.require, Document::Audit) {
+    if args.gates.list_if_asked(Document::Audit) {
         return Ok(ExitCode::from(exit::FINE));
     }
     let interrupt = Interrupt::listen()?;
-    let requirements = requirements::parse(&args.require, Document::Audit)?;
+    let requirements = args.gates.parse(Document::Audit)?;
     let keys = key_log(&args.keylog)?;
     let (inputs, mut unread) = open(&args.inputs, &args.log_format)?;
     let base = inputs.iter().filter_map(Input::begins_at).min();
@@ -107,13 +96,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let (run, facts) = keeping.finish();
     let inputs: Vec<InputFacts> = accounts.iter().map(input_facts).collect();
     tell(args.json.as_deref(), &run, &facts, &inputs)?;
-    let kept = requirements::hold(&requirements, &facts);
-    let grave = args
-        .fail_on
-        .is_some_and(|least| facts.findings.iter().any(|finding| counts(finding, least)));
+    let kept = args.gates.hold(&requirements, &run, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
-        None if !kept || grave => exit::REQUIREMENT,
+        None if !kept => exit::REQUIREMENT,
         None => exit::FINE,
     }))
 }
@@ -250,14 +236,6 @@ fn tell(
     page.push_str(&report::terminal::inputs(inputs, console::paper()));
     console::print(&page);
     Ok(())
-}
-
-fn counts(finding: &Finding, least: FailOn) -> bool {
-    let least = match least {
-        FailOn::Warning => Severity::Warning,
-        FailOn::Error => Severity::Error,
-    };
-    finding.severity >= least
 }
 
 /// Progress in bytes of the inputs.

@@ -7,6 +7,8 @@ pub(crate) mod report;
 pub(crate) mod serve;
 
 mod builtin;
+mod gates;
 mod keeping;
 mod recording;
 mod requirements;
+mod stored;

@@ -1,12 +1,14 @@
 //! `intact report`: the page of a stored ledger, whole or cut off by a kill.
 
+use super::gates::Gates;
+use super::stored;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use findings::bench::BenchFacts;
-use findings::observe::{Observed, ObservedFacts};
+use findings::requirement::Document;
 use ledger::store::Reader;
-use ledger::{Caveat, Event, Exchange, Row, Rows, Run, Sink, Tally};
+use ledger::{Exchange, Row, Run, Sink, Tally};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,7 +18,10 @@ use std::process::ExitCode;
 #[command(after_help = "Examples:
   intact bench https://my.server/ --ledger before
   intact report before
-  intact report before --json | jq .comparisons")]
+  intact report before --json | jq .comparisons
+  intact report last-night --require 'reuse > 90%' --fail-on error --junit intact.xml
+
+Exit codes: 1 when a requirement failed or --fail-on found something, 5 when there is no ledger")]
 pub(crate) struct Args {
     /// Ledger folder
     #[arg(value_name = "DIR")]
@@ -24,49 +29,41 @@ pub(crate) struct Args {
     /// Print JSON instead of the page
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    gates: Gates,
 }
 
 /// Reads, works out, prints.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let reader = Reader::open(&args.ledger).map_err(Failed::unreadable)?;
-    let page = if reader.run().producer == "bench" {
+    let document = stored::document(&reader.run().producer);
+    if args.gates.list_if_asked(document) {
+        return Ok(ExitCode::from(exit::FINE));
+    }
+    let requirements = args.gates.parse(document)?;
+    let kept = if document == Document::Bench {
         let (run, facts) = load(&args.ledger)?;
-        if args.json {
+        console::print(&if args.json {
             report::json::bench(&run, &facts).map_err(anyhow::Error::from)?
         } else {
             report::terminal::bench(&run, &facts, console::paper())
-        }
+        });
+        args.gates.hold(&requirements, &run, &facts)?
     } else {
-        let facts = observed(&reader)?;
-        if args.json {
-            report::json::observed(reader.run(), &facts).map_err(anyhow::Error::from)?
+        let run = reader.run();
+        let facts = stored::observed(&reader)?;
+        console::print(&if args.json {
+            report::json::observed(run, &facts).map_err(anyhow::Error::from)?
         } else {
-            report::terminal::observed(reader.run(), &facts, console::paper())
-        }
+            report::terminal::observed(run, &facts, console::paper())
+        });
+        args.gates.hold(&requirements, run, &facts)?
     };
-    console::print(&page);
-    Ok(ExitCode::from(exit::FINE))
-}
-
-/// The facts of a stored ledger that observes traffic.
-pub(crate) fn observed(reader: &Reader) -> Result<ObservedFacts, Failed> {
-    let mut observed = Observed::new(reader.run());
-    let mut events = reader.events().map_err(Failed::unreadable)?;
-    for row in events.by_ref() {
-        observed.record(row.as_event());
-    }
-    for caveat in events.caveats() {
-        observed.record(Event::Caveat(&caveat));
-    }
-    if reader.run().rows == Rows::Sample {
-        observed.record(Event::Caveat(&Caveat {
-            id: "sampled-rows".to_owned(),
-            words:
-                "this ledger holds a sample of its exchanges: counts and findings are of the sample"
-                    .to_owned(),
-        }));
-    }
-    Ok(observed.facts())
+    Ok(ExitCode::from(if kept {
+        exit::FINE
+    } else {
+        exit::REQUIREMENT
+    }))
 }
 
 /// The facts of a stored bench.

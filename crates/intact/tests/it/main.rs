@@ -2,5 +2,6 @@
 
 mod cli;
 mod ledgers;
+mod observed;
 mod peers;
 mod program;

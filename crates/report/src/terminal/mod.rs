@@ -2,7 +2,7 @@
 
 mod bench;
 mod inputs;
-mod number;
+pub(crate) mod number;
 mod observed;
 mod page;
 mod table;

@@ -12,6 +12,8 @@ use ledger::{Phase, Run};
 const DESTINATIONS: usize = 20;
 /// Findings that the page shows.
 const FINDINGS: usize = 12;
+/// Notes that the page shows, a line or two each; `--json` tells the rest of them.
+const NOTES: usize = 8;
 /// The widest that a destination's name may be.
 const NAME: usize = 34;
 
@@ -80,13 +82,7 @@ impl Page {
             |cell: &'static dyn Fn(&Figures) -> String| move |one: &Destination| cell(&one.figures);
         let mut columns = vec![
             column("destination", 0, &|one| shorten(&escape(&one.origin), NAME)),
-            column("requests", 0, &|one| {
-                format!(
-                    "{}{}",
-                    about(&one.figures),
-                    count(one.figures.requests.total)
-                )
-            }),
+            column("requests", 0, &|one| requests(&one.figures)),
             column("conns", 0, &figures(&|one| count(one.connections.opened))),
             column("needed", 1, &figures(&|one| count(one.connections.needed))),
             column("reused", 0, &|one| {
@@ -108,7 +104,10 @@ impl Page {
             }),
         ];
         if shown.iter().any(|one| one.figures.requests.failures() > 0) {
-            let failed = figures(&|one| count(one.requests.failures()));
+            let failed = figures(&|one| match one.requests.total {
+                0 => "-".to_owned(),
+                _ => count(one.requests.failures()),
+            });
             columns.insert(2, column("failed", 0, &failed));
         }
         self.table(columns);
@@ -126,30 +125,36 @@ impl Page {
         if facts.findings.is_empty() {
             return;
         }
-        self.title("What stands out, and what to change");
-        for finding in facts.findings.iter().take(FINDINGS) {
-            self.one_finding(finding);
+        let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = facts
+            .findings
+            .iter()
+            .partition(|finding| finding.severity == Severity::Info);
+        let mut hidden = 0;
+        if !grave.is_empty() {
+            self.title("What stands out, and what to change");
+            for finding in grave.iter().take(FINDINGS) {
+                self.one_finding(finding);
+            }
+            hidden += grave.len().saturating_sub(FINDINGS);
         }
-        let more = facts.findings.len().saturating_sub(FINDINGS);
-        if more > 0 {
-            let told = format!("{more} more findings: see --json");
+        if !notes.is_empty() {
+            self.trim();
+            self.title("Worth a note");
+            for finding in notes.iter().take(NOTES) {
+                let said = format!("{} [{}]", claim(finding), finding.rule);
+                self.wrapped(None, &said, "  ");
+            }
+            hidden += notes.len().saturating_sub(NOTES);
+        }
+        if hidden > 0 {
+            let told = format!("{hidden} more findings: see --json");
             self.wrapped(Some(Ink::Faint), &told, "");
         }
     }
 
     fn one_finding(&mut self, finding: &Finding) {
         let ink = (finding.severity != Severity::Info).then_some(Ink::Alarm);
-        let cost = match (finding.cost_ms, finding.cost_share) {
-            (Some(ms), Some(share)) => format!(", costs {} ({})", time(ms), percent(Some(share))),
-            (Some(ms), None) => format!(", costs {}", time(ms)),
-            _ => String::new(),
-        };
-        let said = format!(
-            "{}: {}{cost} [{}]",
-            escape(&finding.subject),
-            escape(&finding.claim),
-            finding.rule
-        );
+        let said = format!("{} [{}]", claim(finding), finding.rule);
         self.wrapped(ink, &said, "  ");
         self.wrapped(None, &escape(&finding.evidence), "  ");
         self.wrapped(None, &format!("-> {}", escape(&finding.fix)), "   ");
@@ -255,6 +260,30 @@ impl Page {
 
 fn about(figures: &Figures) -> &'static str {
     if figures.inferred.is_empty() { "" } else { "~" }
+}
+
+/// Subject, claim and cost of a finding.
+fn claim(finding: &Finding) -> String {
+    let cost = match (finding.cost_ms, finding.cost_share) {
+        (Some(ms), Some(share)) if ms > 0.0 => {
+            format!(", costs {} ({})", time(ms), percent(Some(share)))
+        }
+        (Some(ms), None) if ms > 0.0 => format!(", costs {}", time(ms)),
+        _ => String::new(),
+    };
+    format!(
+        "{}: {}{cost}",
+        escape(&finding.subject),
+        escape(&finding.claim)
+    )
+}
+
+/// The count of requests; a dash where connections do not show theirs.
+fn requests(figures: &Figures) -> String {
+    match figures.requests.total {
+        0 if figures.unseen > 0 => "-".to_owned(),
+        total => format!("{}{}", about(figures), count(total)),
+    }
 }
 
 fn plural(count: u64, noun: &str) -> String {
