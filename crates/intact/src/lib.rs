@@ -30,8 +30,13 @@ enum Command {
     Audit(Box<cmd::audit::Args>),
     /// An instrumented server to try it all on
     Serve(Box<cmd::serve::Args>),
+    /// Runs a command as if its server were 30 ms away: an emulated link under the kernel's own TCP
+    Link(cmd::link::Args),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
+    /// For our own use: keeps a link
+    #[command(hide = true)]
+    LinkKeeper,
 }
 
 /// The definition of the command line.
@@ -46,7 +51,9 @@ pub fn main() -> ExitCode {
         Some(Command::Bench(args)) => cmd::bench::run(*args),
         Some(Command::Audit(args)) => cmd::audit::run(&args),
         Some(Command::Serve(args)) => cmd::serve::run(&args),
+        Some(Command::Link(args)) => cmd::link::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
+        Some(Command::LinkKeeper) => cmd::link::keep(),
     };
     done.unwrap_or_else(|failed| {
         console::note(&format!("intact: {failed}"));

@@ -182,6 +182,7 @@ fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
     );
     run.clock = "the input's".to_owned();
     run.rows = Rows::All;
+    run.ends_seen = vantage == Vantage::Middle;
     let names: Vec<String> = inputs.iter().map(|input| name(input.path())).collect();
     run.subject = Some(match &names[..] {
         [first, .., last] if names.len() > 3 => format!("{first} ... {last}"),

@@ -1,6 +1,6 @@
 //! `intact bench`: variants side by side.
 
-use super::builtin::Builtin;
+use super::builtin::{Builtin, Ready};
 use super::recording::Recording;
 use super::requirements;
 use crate::console;
@@ -278,10 +278,10 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     };
     let url = match (&args.url, &builtin) {
         (Some(url), _) => url.clone(),
-        (None, Some(builtin)) => builtin.url(),
+        (None, Some(builtin)) => builtin.ready().url(),
         (None, None) => return Err(Failed::usage(anyhow!("name a URL"))),
     };
-    let config = config(args, url, builtin.as_ref())?;
+    let config = config(args, url, builtin.as_ref().map(Builtin::ready))?;
     let polite = config.opening_per_s.is_some();
     let bench = Bench::new(config).map_err(usage_or_own)?;
     announce(&bench, polite);
@@ -357,7 +357,7 @@ fn write_json(to: Option<&str>, run: &Run, facts: &BenchFacts) -> anyhow::Result
     std::fs::write(to, document).with_context(|| format!("--json={to}"))
 }
 
-fn config(args: Args, url: String, builtin: Option<&Builtin>) -> Result<Config, Failed> {
+fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Failed> {
     let on = |switches: &[Switch]| {
         switches
             .iter()
@@ -404,7 +404,7 @@ fn config(args: Args, url: String, builtin: Option<&Builtin>) -> Result<Config, 
         target: Target {
             url,
             plain_port: args.plain_port,
-            tls_port: args.tls_port.or(builtin.map(Builtin::tls_port)),
+            tls_port: args.tls_port.or(builtin.map(Ready::tls_port)),
         },
         axes,
         length: Length::Exchanges(1),
@@ -427,7 +427,7 @@ fn config(args: Args, url: String, builtin: Option<&Builtin>) -> Result<Config, 
                         .map_err(Failed::usage)?
                         .into(),
                 ),
-                (None, builtin) => builtin.map(Builtin::roots),
+                (None, builtin) => builtin.map(Ready::roots),
             },
             certificate: args.cert.zip(args.key),
         },
@@ -451,7 +451,7 @@ fn config(args: Args, url: String, builtin: Option<&Builtin>) -> Result<Config, 
         } else {
             Keep::First
         },
-        server_pid: args.server_pid.or(builtin.map(Builtin::pid)),
+        server_pid: args.server_pid.or(builtin.map(|ready| ready.pid)),
     };
     match (args.requests, args.time) {
         (Some(requests), _) => config.length = Length::Exchanges(requests),

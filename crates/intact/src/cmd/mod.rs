@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod demo;
+pub(crate) mod link;
 pub(crate) mod report;
 pub(crate) mod serve;
 

@@ -2,6 +2,9 @@
 
 mod cli;
 mod ledgers;
+#[cfg(target_os = "linux")]
+mod link;
 mod observed;
 mod peers;
 mod program;
+mod readme;
