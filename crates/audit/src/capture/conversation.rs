@@ -262,11 +262,23 @@ impl Conversation {
     fn end(&self) -> Option<End> {
         let close = self.flow.close()?;
         let tls = self.layers.tls.as_ref();
-        let goodbye = tls.is_some_and(|tls| tls.said_goodbye(close.by));
+        let goodbye_at = |by: Side| tls.and_then(|tls| tls.goodbye_at(by));
+        // a server answers a close_notify with its FIN, which may come before the client's
+        let other = match close.by {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        };
+        if let Some(at) = goodbye_at(other).filter(|&at| at <= close.at) {
+            return Some(End {
+                at,
+                by: side(other),
+                how: Ending::CloseNotify,
+            });
+        }
         let how = match close.how {
             How::Rst => Ending::Rst,
             How::Fin if self.layers.went_away(close.by) => Ending::Goaway,
-            How::Fin if goodbye => Ending::CloseNotify,
+            How::Fin if goodbye_at(close.by).is_some() => Ending::CloseNotify,
             How::Fin => Ending::Fin,
         };
         Some(End {

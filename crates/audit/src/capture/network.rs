@@ -20,7 +20,7 @@ use wire::tls::decrypt::KeyLog;
 const MAX_LIVE: usize = 32_768;
 /// Bytes that may wait for missing packets, over all connections.
 const MAX_WAITING: usize = 64 << 20;
-/// How long a connection that is over stays, for packets that come late. Nanoseconds.
+/// How long a connection that is over stays while packets of it are missing. Nanoseconds.
 const GRACE: u64 = 1_000_000_000;
 /// How long the ports of a connection that is over are remembered. Nanoseconds.
 const MEMORY: u64 = 60_000_000_000;
@@ -213,7 +213,10 @@ impl Network {
         let waited = live.waiting();
         live.take(live.side_of(source), segment, keys, scope);
         self.waiting = self.waiting + live.waiting() - waited;
-        if live.is_over() && !was_over {
+        if live.is_over() && live.waiting() == 0 {
+            // at once, so that who looks at the events knows of the end before the next opening
+            self.let_go(pair, true, keys, scope);
+        } else if live.is_over() && !was_over {
             self.leaving.push_back((self.now + GRACE, pair));
         }
     }

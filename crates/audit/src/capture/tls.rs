@@ -103,15 +103,16 @@ impl TlsLayer {
         self.facts().client_hello.as_ref()?.server_name.as_deref()
     }
 
-    /// Whether that side said that it closes.
-    pub(super) fn said_goodbye(&self, side: Side) -> bool {
+    /// When that side said that it closes, in nanoseconds since 1970.
+    pub(super) fn goodbye_at(&self, side: Side) -> Option<u64> {
         let inner = self.inner();
         let told = match side {
             Side::Client => inner.client_close_notify_at,
             Side::Server => inner.server_close_notify_at,
         };
-        let plain = |alert: &wire::tls::Alert| alert.from == side && alert.description == 0;
-        told.is_some() || self.facts().alerts.iter().any(plain)
+        let is_goodbye = |alert: &&wire::tls::Alert| alert.from == side && alert.description == 0;
+        let plain = self.facts().alerts.iter().find(is_goodbye);
+        told.or(plain.map(|alert| alert.at))
     }
 
     /// What the ledger keeps of it.

@@ -183,29 +183,39 @@ impl<'a> Line<'a> {
     }
 
     fn set_request(&mut self, value: Cow<'a, str>) {
-        let mut words = value.split(' ');
-        let (method, target) = (words.next(), words.next());
-        self.protocol = words.next().and_then(protocol).or(self.protocol);
-        let is_method = |word: &&str| {
-            !word.is_empty()
-                && word
-                    .bytes()
-                    .all(|byte| byte.is_ascii_uppercase() || byte == b'-')
-        };
-        let Some(method) = method.filter(is_method) else {
-            return;
-        };
-        // borrowed from a line, copied from an escaped value
-        let part = |word: &str| match &value {
+        let (method, target, version) = match value {
             Cow::Borrowed(text) => {
-                let from = word.as_ptr() as usize - text.as_ptr() as usize;
-                Cow::Borrowed(&text[from..from + word.len()])
+                let (method, target, version) = request_line(text);
+                (
+                    method.map(Cow::Borrowed),
+                    target.map(Cow::Borrowed),
+                    version,
+                )
             }
-            Cow::Owned(_) => Cow::Owned(word.to_owned()),
+            Cow::Owned(text) => {
+                let (method, target, version) = request_line(&text);
+                let owned = |word: Option<&str>| word.map(|word| Cow::Owned(word.to_owned()));
+                (owned(method), owned(target), version)
+            }
         };
-        self.method = Some(part(method));
-        self.target = target.map(part);
+        self.protocol = version.or(self.protocol);
+        self.method = method;
+        self.target = target;
     }
+}
+
+/// Method, target and version of a request line; nothing of what is none.
+fn request_line(text: &str) -> (Option<&str>, Option<&str>, Option<Protocol>) {
+    let mut words = text.split(' ');
+    let is_method = |word: &&str| {
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_uppercase() || byte == b'-')
+    };
+    let method = words.next().filter(is_method);
+    let target = words.next().filter(|_| method.is_some());
+    (method, target, words.next().and_then(protocol))
 }
 
 fn finer(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {

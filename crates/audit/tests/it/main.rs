@@ -2,4 +2,5 @@
 
 mod captures;
 mod hars;
+mod logs;
 mod reading;
