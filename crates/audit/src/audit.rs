@@ -1,7 +1,7 @@
 //! The inputs of one audit, one after another, into one stream of events.
 
 use crate::account::Account;
-use crate::capture::{self, Network};
+use crate::capture::{self, Ladder, Network};
 use crate::error::AuditError;
 use crate::format::Format;
 use crate::har;
@@ -17,8 +17,19 @@ pub struct Options {
     pub keys: KeyLog,
     /// 32 random bytes, from which the key of the fingerprints is made; it is never written.
     pub random: [u8; 32],
+    /// The connection whose packets are wanted one by one (`--ladder`).
+    pub ladder: Option<Choice>,
     /// Nanosecond 0 of the run, in nanoseconds since 1970.
     pub base: u64,
+}
+
+/// One of the connections of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The first that carries a request.
+    First,
+    /// That of this number in the ledger.
+    Number(u64),
 }
 
 /// Reads inputs into ledger events. Captures are read as one: a connection may go on in the next file.
@@ -39,7 +50,7 @@ impl Audit {
             keys: options.keys,
             numbers: Numbers::default(),
             base: options.base,
-            network: Network::default(),
+            network: Network::new(options.ladder),
             pools: Pools::default(),
         }
     }
@@ -80,6 +91,11 @@ impl Audit {
             );
         }
         Ok(account)
+    }
+
+    /// The packets of the connection that was wanted, if there was one; after [`Audit::finish`].
+    pub fn ladder(&mut self) -> Option<Ladder> {
+        self.network.ladder.take().map(|ladder| *ladder)
     }
 
     /// Ends what is still open in the captures. Call it once, after the last input.

@@ -18,7 +18,8 @@ mod scope;
 mod window;
 
 pub use account::{Account, Unit};
-pub use audit::{Audit, Options};
+pub use audit::{Audit, Choice, Options};
+pub use capture::{Ladder, Step};
 pub use error::AuditError;
 pub use format::Format;
 pub use input::{Hints, Input};

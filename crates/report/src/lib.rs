@@ -5,5 +5,6 @@ pub mod catalogue;
 pub mod inputs;
 pub mod json;
 pub mod junit;
+pub mod ladder;
 pub mod markdown;
 pub mod terminal;

@@ -2,12 +2,14 @@
 //!
 //! Owns the reassembly, the TLS layer and the observer of what is spoken; decides which of them is needed by the first bytes.
 
+use super::ladder::{Climb, Ladder};
 use super::record::{End, Record, side};
 use super::speech::{Guess, guess_client, guess_server, is_tls_record};
 use super::tls::{Piece, TlsLayer};
 use crate::scope::Scope;
 use ledger::{
-    Connection, ConnectionBytes, DialFailure, Ending, Failure, Protocol, SetupPhase, Span,
+    Connection, ConnectionBytes, ConnectionId, DialFailure, Ending, Failure, Protocol, SetupPhase,
+    Span,
 };
 use std::net::SocketAddr;
 use wire::Side;
@@ -70,6 +72,10 @@ pub(super) enum Fate {
         unseen: u64,
         /// Why it cannot be seen inside, if it cannot.
         blind: Option<Blind>,
+        /// Exchanges that it carried.
+        carried: u64,
+        /// Its packets, where they were wanted.
+        ladder: Option<Box<Ladder>>,
     },
     /// A first SYN, so late in the capture that its answer may come after it.
     TooLate,
@@ -121,6 +127,11 @@ impl Conversation {
         }
     }
 
+    /// Its number.
+    pub(super) fn id(&self) -> ConnectionId {
+        self.record.connection.id
+    }
+
     /// When the last packet came, in nanoseconds since 1970.
     pub(super) fn seen_at(&self) -> u64 {
         self.seen_at
@@ -160,6 +171,10 @@ impl Conversation {
             ..
         } = self;
         self.seen_at = self.seen_at.max(segment.at);
+        if let Some(climb) = &mut record.climb {
+            climb.packet(from, segment);
+        }
+        let repeated = flow.stream(from).facts().repeated;
         if from == Side::Client && segment.len > 0 {
             record.hears_client = true;
         }
@@ -178,6 +193,17 @@ impl Conversation {
             Run::Gap { len, .. } => layers.lose(side, len, record, scope),
         };
         flow.push(from, segment, &mut emit);
+        if let Some(climb) = &mut record.climb
+            && flow.stream(from).facts().repeated > repeated
+        {
+            climb.was_again();
+        }
+    }
+
+    /// Begins to keep its packets; to be asked for before the first one.
+    pub(super) fn climb(&mut self, client: SocketAddr, server: SocketAddr) {
+        let id = self.record.connection.id;
+        self.record.climb = Some(Box::new(Climb::new(id, client, server)));
     }
 
     /// Ends the entry. `complete`: the capture goes on for long enough, so what did not come never came.
@@ -214,6 +240,8 @@ impl Conversation {
             return Fate::Connection {
                 unseen: 0,
                 blind: None,
+                carried: 0,
+                ladder: self.record.ladder(),
             };
         }
         let blind = self.blind();
@@ -241,6 +269,8 @@ impl Conversation {
         Fate::Connection {
             unseen: record.unseen(),
             blind,
+            carried: record.carried(),
+            ladder: record.ladder(),
         }
     }
 
@@ -340,8 +370,14 @@ impl Layers {
             && !record.readable
         {
             for (side, at, bytes) in std::mem::take(held) {
+                if let Some(climb) = &mut record.climb {
+                    climb.read_tls(side, &bytes, at);
+                }
                 tls.read(keys, side, &bytes, at, &mut pieces);
             }
+        }
+        if let Some(climb) = &mut record.climb {
+            climb.read_tls(from, bytes, at);
         }
         tls.read(keys, from, bytes, at, &mut pieces);
         describe_tls(tls, record, scope);
@@ -460,6 +496,9 @@ impl Speech {
                 }
             }
             Speech::Http2(observer) => {
+                if let Some(climb) = &mut record.climb {
+                    climb.read_h2(from, bytes, at);
+                }
                 observer.read(from, bytes, at, |event| record.overhear(event, scope));
             }
             Speech::Http09(exchange) if from == Side::Server => {
@@ -612,6 +651,9 @@ impl Speech {
         record.enter_upgrade();
         if let Some(request) = last.request {
             observer.assume_upgraded(request);
+        }
+        if let Some(climb) = &mut record.climb {
+            climb.read_h2(from, rest, at);
         }
         observer.read(from, rest, at, |event| record.overhear(event, scope));
         *self = Speech::Http2(Box::new(observer));

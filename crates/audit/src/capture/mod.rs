@@ -7,6 +7,7 @@
 mod conversation;
 mod fragments;
 mod ip;
+mod ladder;
 mod link;
 mod names;
 mod network;
@@ -17,6 +18,7 @@ mod record;
 mod speech;
 mod tls;
 
+pub use ladder::{Ladder, Step};
 pub(crate) use network::Network;
 
 use crate::account::{Account, Unit};

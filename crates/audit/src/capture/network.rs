@@ -4,10 +4,12 @@ use super::Packet;
 use super::conversation::{Blind, Conversation, Fate};
 use super::fragments::Fragments;
 use super::ip::{self, Datagram, Udp, protocol};
+use super::ladder::Ladder;
 use super::link::{self, Inside};
 use super::names::{self, Names};
 use super::quic::Quic;
 use super::speech::{Guess, guess_client, guess_server};
+use crate::audit::Choice;
 use crate::scope::Scope;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -24,6 +26,8 @@ const MAX_WAITING: usize = 64 << 20;
 const GRACE: u64 = 1_000_000_000;
 /// How long the ports of a connection that is over are remembered. Nanoseconds.
 const MEMORY: u64 = 60_000_000_000;
+/// Connections whose packets are kept at once.
+const MAX_CLIMBING: usize = 64;
 /// Tunnels within tunnels.
 const MAX_DEPTH: usize = 4;
 
@@ -55,6 +59,11 @@ enum Slot {
 /// The connections of a capture.
 #[derive(Default)]
 pub(crate) struct Network {
+    wanted: Option<Choice>,
+    /// The packets of the one that was wanted.
+    pub(crate) ladder: Option<Box<Ladder>>,
+    /// Connections whose packets are kept until it is known whether they are wanted.
+    climbing: usize,
     slots: HashMap<Pair, Slot>,
     live: usize,
     /// Connections that are over but stay for a while, in order of time.
@@ -68,6 +77,14 @@ pub(crate) struct Network {
 }
 
 impl Network {
+    /// A network of which nothing has been seen.
+    pub(crate) fn new(wanted: Option<Choice>) -> Network {
+        Network {
+            wanted,
+            ..Network::default()
+        }
+    }
+
     /// What was met so far.
     pub(super) fn facts(&self) -> &Facts {
         &self.facts
@@ -199,13 +216,18 @@ impl Network {
                 };
                 self.live += 1;
                 self.facts.joined += u64::from(opening.late);
-                slot.insert(Slot::Live(Box::new(Conversation::new(
-                    opening.client,
-                    opening.server,
-                    segment.at,
-                    opening.late,
-                    scope,
-                ))))
+                let (client, server) = (opening.client, opening.server);
+                let mut live = Conversation::new(client, server, segment.at, opening.late, scope);
+                let climbs = match self.wanted {
+                    Some(Choice::Number(number)) => live.id().0 == number,
+                    Some(Choice::First) => self.ladder.is_none() && self.climbing < MAX_CLIMBING,
+                    None => false,
+                };
+                if climbs {
+                    self.climbing += 1;
+                    live.climb(client, server);
+                }
+                slot.insert(Slot::Live(Box::new(live)))
             }
         };
         let Slot::Live(live) = live else { return };
@@ -247,7 +269,21 @@ impl Network {
         self.live -= 1;
         self.waiting -= live.waiting();
         match live.finish(complete, now, keys, scope) {
-            Fate::Connection { unseen, blind } => {
+            Fate::Connection {
+                unseen,
+                blind,
+                carried,
+                ladder,
+            } => {
+                if let Some(ladder) = ladder {
+                    self.climbing -= 1;
+                    let wanted = carried > 0 || self.wanted != Some(Choice::First);
+                    let number = ladder.connection;
+                    let known = self.ladder.as_ref().map(|known| known.connection);
+                    if wanted && known.is_none_or(|known| number < known) {
+                        self.ladder = Some(ladder);
+                    }
+                }
                 self.facts.unseen += unseen;
                 match blind {
                     Some(Blind::Tls) => self.facts.blind_tls += 1,

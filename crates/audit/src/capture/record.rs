@@ -1,5 +1,6 @@
 //! One connection's entry in the ledger while it grows: what was overheard becomes events.
 
+use super::ladder::{Climb, Ladder};
 use crate::scope::Scope;
 use ledger::{
     Certainty, Close, Closed, Connection, ConnectionBytes, Ending, Event, Exchange, Failure,
@@ -59,6 +60,8 @@ pub(super) struct Record {
     /// Whether exchanges can be seen at all.
     pub(super) readable: bool,
     pub(super) pings: Option<u32>,
+    /// Its packets, where they are wanted.
+    pub(super) climb: Option<Box<Climb>>,
     /// Where a proxy leads the connection.
     tunnel: Option<(String, u16)>,
 }
@@ -82,6 +85,7 @@ impl Record {
             body: Some(Vec::new()),
             readable: false,
             pings: None,
+            climb: None,
             tunnel: None,
         }
     }
@@ -89,6 +93,16 @@ impl Record {
     /// Exchanges whose end is not in the capture.
     pub(super) fn unseen(&self) -> u64 {
         self.unseen
+    }
+
+    /// Exchanges that it carried.
+    pub(super) fn carried(&self) -> u64 {
+        self.done
+    }
+
+    /// Its packets, where they were wanted.
+    pub(super) fn ladder(&mut self) -> Option<Box<Ladder>> {
+        self.climb.take().map(|climb| Box::new(climb.finish()))
     }
 
     /// Reports the connection, or what is new of it.
@@ -183,6 +197,9 @@ impl Record {
     }
 
     fn finish(&mut self, seen: &Seen, outcome: SeenOutcome, scope: &mut Scope<'_>) {
+        if let Some(climb) = &mut self.climb {
+            climb.read_exchange(seen);
+        }
         // an answer that nobody asked for (a 408 before the server closes) is no exchange, unless the asking is not in the capture
         if seen.request.is_none() && self.hears_client {
             return;

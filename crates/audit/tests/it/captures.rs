@@ -188,6 +188,43 @@ fn spans_of_an_exchange_are_disjoint_and_within_it() {
     }
 }
 
+/// What is in the packets of the capture's first connection that carries a request, `>` from the client.
+fn ladder(name: &str) -> Vec<String> {
+    let ladder = audited(name).ladder.unwrap();
+    let steps = ladder.steps.iter().map(|step| {
+        let way = if step.by_client { '>' } else { '<' };
+        let flags = step.flags.join("+");
+        format!("{way}{flags} {}", step.names.join(", "))
+    });
+    steps.map(|step| step.trim().to_owned()).collect()
+}
+
+#[test]
+fn the_packets_of_a_connection_are_named() {
+    assert_eq!(
+        ladder("nginx-curl.pcapng"),
+        [
+            ">SYN", "<SYN+ACK", ">ACK", "> GET /a", "<ACK", "< 200", ">ACK", "> GET /b", "< 200",
+            "> GET /c", "< 200", ">FIN", "<FIN"
+        ]
+    );
+    let tls = audited("tls-1.2-stream-keylog.pcap").ladder.unwrap();
+    let names: Vec<&str> = tls
+        .steps
+        .iter()
+        .flat_map(|step| &step.names)
+        .map(String::as_str)
+        .collect();
+    for wanted in [
+        "ClientHello",
+        "ServerHello",
+        "Certificate",
+        "ServerHelloDone",
+    ] {
+        assert!(names.contains(&wanted), "{wanted} is not among {names:?}");
+    }
+}
+
 #[test]
 fn every_truncation_ends_cleanly() {
     for name in truth().into_keys() {

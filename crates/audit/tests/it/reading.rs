@@ -1,6 +1,6 @@
 //! Running an audit over bytes or files, and finding things in what came out.
 
-use audit::{Account, Audit, AuditError, Hints, Input, KeyLog, Options};
+use audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options};
 use ledger::{Caveat, Closed, Connection, ConnectionId, Exchange, Row};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Outcome {
     pub(crate) rows: Vec<Row>,
     pub(crate) accounts: Vec<Account>,
+    pub(crate) ladder: Option<Ladder>,
 }
 
 /// A file among the fixtures.
@@ -55,6 +56,7 @@ pub(crate) fn inputs(inputs: Vec<Input>, keys: KeyLog) -> Result<Outcome, AuditE
     let base = inputs.iter().filter_map(Input::begins_at).min();
     let mut audit = Audit::new(Options {
         keys,
+        ladder: Some(Choice::First),
         random: [7; 32],
         base: base.unwrap_or(0),
     });
@@ -64,6 +66,7 @@ pub(crate) fn inputs(inputs: Vec<Input>, keys: KeyLog) -> Result<Outcome, AuditE
         outcome.accounts.push(account);
     }
     audit.finish(&mut outcome.rows);
+    outcome.ladder = audit.ladder();
     Ok(outcome)
 }
 

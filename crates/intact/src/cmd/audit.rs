@@ -6,12 +6,15 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use audit::{Account, Audit, AuditError, Hints, Input, KeyLog, Options, Pattern};
+use audit::{
+    Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options, Pattern, Step,
+};
 use findings::observe::ObservedFacts;
 use findings::requirement::Document;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
 use report::inputs::InputFacts;
+use report::ladder::{LadderFacts, StepFacts};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,6 +29,9 @@ pub(crate) struct Args {
     /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used anyway)
     #[arg(long, value_name = "FILE")]
     keylog: Vec<PathBuf>,
+    /// Show the packets of one connection of a capture, by its number; without one, of the first that carries a request
+    #[arg(long, value_name = "CONNECTION", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    ladder: Option<u64>,
     /// How an access log is written, as it stands in the configuration of nginx, Apache or Envoy (usual formats are recognised)
     #[arg(long, value_name = "FORMAT", value_parser = pattern)]
     log_format: Option<Pattern>,
@@ -45,6 +51,7 @@ const EXAMPLES: &str = "Examples:
   tcpdump -i lo -U -w - port 8080 | intact audit -
   intact audit /var/log/nginx/access.log*
   intact audit odd.log --log-format '$remote_addr [$time_local] $status $connection $connection_requests'
+  intact audit trace.pcapng --ladder                  packets in time: one for an answer, or two?
   intact audit before.pcap --json | jq .totals.reuse
   intact audit ci.pcapng.gz --require 'reuse > 80%' --fail-on warning
 
@@ -63,6 +70,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let mut keeping = Keeping::start(head(&inputs, base)?, &args.files)?;
     let mut reading = Audit::new(Options {
         keys,
+        ladder: args.ladder.map(|number| match number {
+            0 => Choice::First,
+            number => Choice::Number(number),
+        }),
         random: secret(),
         base: base.unwrap_or(0),
     });
@@ -82,6 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         bar.move_to(before + gauge.get());
     }
     reading.finish(&mut keeping);
+    let ladder = reading.ladder();
     bar.clear();
     if accounts.is_empty() {
         return Err(nothing_read(&unread));
@@ -93,9 +105,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             words,
         }));
     }
+    let answers = keeping.answers();
     let (run, facts) = keeping.finish();
     let inputs: Vec<InputFacts> = accounts.iter().map(input_facts).collect();
     tell(args.json.as_deref(), &run, &facts, &inputs)?;
+    if args.ladder.is_some() && args.json.as_deref() != Some("-") {
+        let ladder = ladder.as_ref().map(ladder_facts);
+        let page = report::terminal::ladder(ladder.as_ref(), &answers, console::paper());
+        console::print(&page);
+    }
     let kept = args.gates.hold(&requirements, &run, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
@@ -217,6 +235,32 @@ fn input_facts(account: &Account) -> InputFacts {
         evidence: account.evidence.clone(),
         advice: account.advice.clone(),
     }
+}
+
+fn ladder_facts(ladder: &Ladder) -> LadderFacts {
+    let steps = ladder.steps.iter().map(|step| StepFacts {
+        at: step.at,
+        by_client: step.by_client,
+        words: words(step),
+        again: step.again,
+    });
+    LadderFacts {
+        connection: ladder.connection.0,
+        client: ladder.client.to_string(),
+        server: ladder.server.to_string(),
+        steps: steps.collect(),
+        left_out: ladder.left_out,
+    }
+}
+
+/// Flags, then what is in a packet; where that has no name, its length.
+fn words(step: &Step) -> String {
+    let mut words: Vec<String> = step.flags.iter().map(|flag| (*flag).to_owned()).collect();
+    words.extend(step.names.iter().cloned());
+    if step.len > 0 && step.names.is_empty() {
+        words.push(format!("{} bytes", step.len));
+    }
+    words.join(", ")
 }
 
 fn tell(

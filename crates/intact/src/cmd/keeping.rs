@@ -3,6 +3,7 @@
 
 use crate::console;
 use anyhow::Context;
+use findings::answers::{AnswerFacts, Answers};
 use findings::observe::{Observed, ObservedFacts};
 use ledger::export::csv;
 use ledger::export::har::HarWriter;
@@ -39,6 +40,7 @@ pub(crate) struct Files {
 pub(crate) struct Keeping {
     run: Run,
     observed: Observed,
+    answers: Answers,
     ledger: Option<(Writer, Tally)>,
     csv: Option<BufWriter<File>>,
     har: Option<HarWriter<BufWriter<File>>>,
@@ -78,6 +80,7 @@ impl Keeping {
             .transpose()?;
         Ok(Keeping {
             observed: Observed::new(&run),
+            answers: Answers::default(),
             run,
             ledger: ledger.map(|writer| (writer, Tally::new())),
             csv,
@@ -88,6 +91,11 @@ impl Keeping {
             flushed: Instant::now(),
             breath: 0,
         })
+    }
+
+    /// How answers came.
+    pub(crate) fn answers(&self) -> Vec<AnswerFacts> {
+        self.answers.facts()
     }
 
     /// Ends the files: the head of the run and what was found out.
@@ -182,6 +190,7 @@ impl Keeping {
 impl Sink for Keeping {
     fn record(&mut self, event: Event<'_>) {
         self.observed.record(event);
+        self.answers.record(event);
         self.write(event);
         self.lost += u64::from(self.trouble.is_some());
         self.breath += 1;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod inputs;
+mod ladder;
 pub(crate) mod number;
 mod observed;
 mod page;
@@ -9,6 +10,7 @@ mod table;
 
 pub use bench::bench;
 pub use inputs::inputs;
+pub use ladder::ladder;
 pub use observed::observed;
 
 /// What the page is printed on.
