@@ -4,3 +4,4 @@ mod captures;
 mod hars;
 mod logs;
 mod reading;
+mod tshark;

@@ -1,5 +1,6 @@
 //! The binary as a person meets it.
 
+mod audit;
 mod cli;
 mod ledgers;
 #[cfg(target_os = "linux")]
