@@ -7,6 +7,7 @@ use crate::format::Format;
 use crate::har;
 use crate::input::Input;
 use crate::log::{self, Pools};
+use crate::replay;
 use crate::scope::{Numbers, Scope};
 use ledger::{FingerprintKey, Sink};
 use wire::tls::decrypt::KeyLog;
@@ -77,6 +78,12 @@ impl Audit {
                 go_on,
             ),
             Format::Har => har::read(&mut input, &mut scope),
+            Format::Ledger => {
+                let Some(reader) = input.ledger.take() else {
+                    return Err(AuditError::Folder(input.path));
+                };
+                replay::read(&input, &reader, &mut scope, go_on)
+            }
             Format::AccessLog => {
                 let Some(dialect) = input.dialect.take() else {
                     return Err(AuditError::Empty(input.path));

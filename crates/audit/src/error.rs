@@ -17,7 +17,7 @@ pub enum AuditError {
     #[error("{0} is empty")]
     Empty(PathBuf),
     /// It is a folder, but no ledger.
-    #[error("{0} is a folder without a ledger: name the files in it")]
+    #[error("{0} is a folder without a ledger or files")]
     Folder(PathBuf),
     /// Its first bytes belong to no format that is read here.
     #[error(

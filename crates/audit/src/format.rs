@@ -1,7 +1,6 @@
 //! Which format an input has, by its content.
 
 use crate::{capture, har};
-use ledger::Vantage;
 
 /// A format that is read here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +13,8 @@ pub enum Format {
     Har,
     /// What a server or a proxy writes of each request.
     AccessLog,
+    /// What `intact` recorded with `--ledger`.
+    Ledger,
 }
 
 impl Format {
@@ -35,16 +36,7 @@ impl Format {
         match self {
             Format::Pcap | Format::Pcapng => capture::begins_at(prefix),
             Format::Har => har::begins_at(prefix),
-            Format::AccessLog => None,
-        }
-    }
-
-    /// Where whoever recorded it stood.
-    pub fn vantage(self) -> Vantage {
-        match self {
-            Format::Pcap | Format::Pcapng => Vantage::Middle,
-            Format::Har => Vantage::Client,
-            Format::AccessLog => Vantage::Server,
+            Format::AccessLog | Format::Ledger => None,
         }
     }
 
@@ -55,6 +47,7 @@ impl Format {
             Format::Pcapng => "pcapng",
             Format::Har => "HAR",
             Format::AccessLog => "access log",
+            Format::Ledger => "ledger",
         }
     }
 }

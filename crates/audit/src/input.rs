@@ -3,8 +3,11 @@
 use crate::error::AuditError;
 use crate::format::Format;
 use crate::log::{self, Dialect, Pattern};
+use crate::replay;
 use crate::window::Window;
 use flate2::read::MultiGzDecoder;
+use ledger::Vantage;
+use ledger::store::{Reader, StoreError};
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, Read};
@@ -29,6 +32,8 @@ pub struct Input {
     pub(crate) trouble: Rc<RefCell<Option<String>>>,
     /// How an access log is written.
     pub(crate) dialect: Option<Dialect>,
+    /// A ledger, which is a folder.
+    pub(crate) ledger: Option<Reader>,
     read: Rc<Cell<u64>>,
     size: Option<u64>,
 }
@@ -46,12 +51,38 @@ impl Input {
             let file = File::open(path).map_err(fails)?;
             let about = file.metadata().map_err(fails)?;
             if about.is_dir() {
-                return Err(AuditError::Folder(path.to_owned()));
+                return Input::from_folder(path);
             }
             let size = about.is_file().then_some(about.len());
             (Box::new(file), size)
         };
         Input::from_reader(path, raw, size, hints)
+    }
+
+    /// A stored ledger.
+    fn from_folder(path: &Path) -> Result<Input, AuditError> {
+        let reader = Reader::open(path).map_err(|error| match error {
+            StoreError::NotALedger(_) => AuditError::Folder(path.to_owned()),
+            other => AuditError::Broken {
+                path: path.to_owned(),
+                format: "ledger",
+                why: other.to_string(),
+            },
+        })?;
+        let trouble = Rc::new(RefCell::new(None));
+        Ok(Input {
+            path: path.to_owned(),
+            format: Format::Ledger,
+            window: Window::new(Stream {
+                inner: Box::new(io::empty()),
+                trouble: trouble.clone(),
+            }),
+            trouble,
+            dialect: None,
+            ledger: Some(reader),
+            read: Rc::new(Cell::new(0)),
+            size: None,
+        })
     }
 
     /// An input that comes from elsewhere than a file; `size` in bytes is for progress only.
@@ -120,6 +151,7 @@ impl Input {
             window,
             trouble,
             dialect,
+            ledger: None,
             read,
             size,
         })
@@ -135,9 +167,30 @@ impl Input {
         self.format
     }
 
+    /// Where whoever recorded it stood.
+    pub fn vantage(&self) -> Vantage {
+        match (self.format, &self.ledger) {
+            (_, Some(reader)) => reader.run().vantage,
+            (Format::Har, None) => Vantage::Client,
+            (Format::AccessLog, None) => Vantage::Server,
+            (Format::Pcap | Format::Pcapng | Format::Ledger, None) => Vantage::Middle,
+        }
+    }
+
+    /// Whether it tells how connections end.
+    pub fn sees_ends(&self) -> bool {
+        match &self.ledger {
+            Some(reader) => reader.run().ends_seen,
+            None => matches!(self.format, Format::Pcap | Format::Pcapng),
+        }
+    }
+
     /// When it begins, in nanoseconds since 1970, as far as its first bytes tell; no record of it is earlier by more than
     /// what a clock or a log written at the end of requests explains.
     pub fn begins_at(&self) -> Option<u64> {
+        if let Some(reader) = &self.ledger {
+            return replay::begins_at(reader);
+        }
         let prefix = self.window.available();
         match &self.dialect {
             Some(dialect) => log::begins_at(prefix, dialect),

@@ -14,6 +14,7 @@ mod format;
 mod har;
 mod input;
 mod log;
+mod replay;
 mod scope;
 mod window;
 

@@ -5,8 +5,8 @@ use ledger::{Caveat, ConnectionId, Event, FingerprintKey, Nanos, Sink};
 /// The numbers given so far. They are unique over all inputs of an audit.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
-    connections: u64,
-    exchanges: u64,
+    pub(crate) connections: u64,
+    pub(crate) exchanges: u64,
 }
 
 /// The way out for events.

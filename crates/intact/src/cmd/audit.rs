@@ -23,7 +23,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Captures, HAR files or logs, gzip and zstd seen through; - is standard input
+    /// Captures, HAR files, access logs, ledgers, or folders of them; gzip and zstd seen through; - is standard input
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<PathBuf>,
     /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used anyway)
@@ -152,8 +152,8 @@ fn open(
     let hints = Hints {
         log_format: log_format.clone(),
     };
-    for path in paths {
-        match Input::open(path, &hints) {
+    for path in paths.iter().flat_map(|path| files_of(path)) {
+        match Input::open(&path, &hints) {
             Ok(input) => inputs.push(input),
             Err(error) => unread.push(error),
         }
@@ -161,11 +161,8 @@ fn open(
     if inputs.is_empty() {
         return Err(nothing_read(&unread));
     }
-    let vantage = inputs[0].format().vantage();
-    if let Some(other) = inputs
-        .iter()
-        .find(|input| input.format().vantage() != vantage)
-    {
+    let vantage = inputs[0].vantage();
+    if let Some(other) = inputs.iter().find(|input| input.vantage() != vantage) {
         return Err(Failed::usage(anyhow!(
             "{} and {} were recorded from different places (client, server or between): audit them one at a time",
             inputs[0].format().as_str(),
@@ -174,6 +171,25 @@ fn open(
     }
     inputs.sort_by_key(Input::begins_at);
     Ok((inputs, unread))
+}
+
+/// The files of a folder that is no ledger, and the ledgers in it; anything else is itself.
+fn files_of(path: &Path) -> Vec<PathBuf> {
+    let is_ledger = |path: &Path| path.join("run.json").is_file();
+    let entries = match std::fs::read_dir(path) {
+        Ok(entries) if !is_ledger(path) => entries,
+        _ => return vec![path.to_owned()],
+    };
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_file() || is_ledger(path))
+        .collect();
+    files.sort();
+    // an empty folder is told of by itself
+    if files.is_empty() {
+        files.push(path.to_owned());
+    }
+    files
 }
 
 fn nothing_read(errors: &[AuditError]) -> Failed {
@@ -189,7 +205,7 @@ fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
         .context("the input begins at a time that no calendar has")?;
     let vantage = inputs
         .first()
-        .map_or(Vantage::Middle, |input| input.format().vantage());
+        .map_or(Vantage::Middle, |input| input.vantage());
     let mut run = Run::new(
         "audit",
         env!("CARGO_PKG_VERSION"),
@@ -200,7 +216,7 @@ fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
     );
     run.clock = "the input's".to_owned();
     run.rows = Rows::All;
-    run.ends_seen = vantage == Vantage::Middle;
+    run.ends_seen = inputs.iter().all(Input::sees_ends);
     let names: Vec<String> = inputs.iter().map(|input| name(input.path())).collect();
     run.subject = Some(match &names[..] {
         [first, .., last] if names.len() > 3 => format!("{first} ... {last}"),

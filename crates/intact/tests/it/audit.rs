@@ -119,6 +119,14 @@ fn a_kept_ledger_gives_the_same_facts_again() {
     let second: Value = serde_json::from_slice(&out.stdout).unwrap();
     first.as_object_mut().unwrap().remove("inputs");
     assert_eq!(first, second);
+    // a ledger is an input, too; two of them are read as one
+    let replayed = document(&[&ledger]);
+    for key in ["requests", "connections", "reused", "findings", "totals"] {
+        assert_eq!(replayed[key], first[key], "{key}");
+    }
+    let twice = document(&[&ledger, &ledger]);
+    assert_eq!(twice["requests"]["total"], 62);
+    assert_eq!(twice["connections"]["opened"], 26);
     assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), 32);
     // our own export is one of the inputs
     let again = document(&[&har]);
@@ -145,7 +153,7 @@ fn exit_codes_tell_what_happened() {
         (&[&empty], 5, "is empty"),
         (&[&text], 5, "none of the formats"),
         (&[&bomb], 5, "compressed"),
-        (&[folder], 5, "folder"),
+        (&[folder], 5, "is empty"),
         (&[&missing], 5, "No such file"),
         (&[&capture, &missing], 0, ""),
         (&[&capture, &har], 2, "one at a time"),
