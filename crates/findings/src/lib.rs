@@ -5,6 +5,7 @@
 
 pub mod answers;
 pub mod bench;
+pub mod change;
 pub mod figures;
 mod finding;
 pub mod observe;

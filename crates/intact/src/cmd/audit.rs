@@ -9,6 +9,8 @@ use anyhow::{Context, anyhow};
 use audit::{
     Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options, Pattern, Step,
 };
+use findings::answers::AnswerFacts;
+use findings::change::ChangeFacts;
 use findings::observe::ObservedFacts;
 use findings::requirement::Document;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -50,6 +52,7 @@ const EXAMPLES: &str = "Examples:
   intact audit last-night.pcap --keylog keys.txt
   tcpdump -i lo -U -w - port 8080 | intact audit -
   intact audit /var/log/nginx/access.log*
+  intact audit before/ after/                         one stretch of time: what changed, and when
   intact audit odd.log --log-format '$remote_addr [$time_local] $status $connection $connection_requests'
   intact audit trace.pcapng --ladder                  packets in time: one for an answer, or two?
   intact audit before.pcap --json | jq .totals.reuse
@@ -105,15 +108,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             words,
         }));
     }
-    let answers = keeping.answers();
+    let (answers, change) = (keeping.answers(), keeping.change());
     let (run, facts) = keeping.finish();
-    let inputs: Vec<InputFacts> = accounts.iter().map(input_facts).collect();
-    tell(args.json.as_deref(), &run, &facts, &inputs)?;
-    if args.ladder.is_some() && args.json.as_deref() != Some("-") {
-        let ladder = ladder.as_ref().map(ladder_facts);
-        let page = report::terminal::ladder(ladder.as_ref(), &answers, console::paper());
-        console::print(&page);
-    }
+    let told = Told {
+        run: &run,
+        facts: &facts,
+        inputs: accounts.iter().map(input_facts).collect(),
+        answers,
+        change,
+        ladder: args.ladder.map(|_| ladder.as_ref().map(ladder_facts)),
+    };
+    told.tell(args.json.as_deref())?;
     let kept = args.gates.hold(&requirements, &run, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
@@ -279,24 +284,56 @@ fn words(step: &Step) -> String {
     words.join(", ")
 }
 
-fn tell(
-    json: Option<&str>,
-    run: &Run,
-    facts: &ObservedFacts,
-    inputs: &[InputFacts],
-) -> Result<(), Failed> {
-    if let Some(to) = json {
-        let document = report::json::audit(run, facts, inputs).map_err(anyhow::Error::from)?;
-        if to == "-" {
-            console::print(&document);
-            return Ok(());
+/// All that an audit has to say.
+struct Told<'a> {
+    run: &'a Run,
+    facts: &'a ObservedFacts,
+    inputs: Vec<InputFacts>,
+    answers: Vec<AnswerFacts>,
+    change: Option<ChangeFacts>,
+    /// Absent where it was not asked for.
+    ladder: Option<Option<LadderFacts>>,
+}
+
+impl Told<'_> {
+    fn tell(&self, json: Option<&str>) -> anyhow::Result<()> {
+        if let Some(to) = json {
+            let change = self.change.as_ref();
+            let document =
+                report::json::audit(self.run, self.facts, &self.inputs, &self.answers, change)?;
+            if to == "-" {
+                console::print(&document);
+                return Ok(());
+            }
+            std::fs::write(to, document).with_context(|| format!("--json={to}"))?;
         }
-        std::fs::write(to, document).with_context(|| format!("--json={to}"))?;
+        let paper = console::paper();
+        let mut page = report::terminal::observed(self.run, self.facts, paper);
+        if let Some(change) = &self.change {
+            page.push_str(&report::terminal::change(
+                change,
+                &self.wall(change.at_ms),
+                paper,
+            ));
+        }
+        page.push_str(&report::terminal::inputs(&self.inputs, paper));
+        if let Some(ladder) = &self.ladder {
+            page.push_str(&report::terminal::ladder(
+                ladder.as_ref(),
+                &self.answers,
+                paper,
+            ));
+        }
+        console::print(&page);
+        Ok(())
     }
-    let mut page = report::terminal::observed(run, facts, console::paper());
-    page.push_str(&report::terminal::inputs(inputs, console::paper()));
-    console::print(&page);
-    Ok(())
+
+    /// A time of the run as people read it.
+    fn wall(&self, ms: f64) -> String {
+        let started: Option<jiff::Timestamp> = self.run.started.parse().ok();
+        let at = started.map(|started| started + jiff::SignedDuration::from_millis(ms as i64));
+        at.map_or_else(|| self.run.started.clone(), |at| format!("{at:.0}"))
+    }
 }
 
 /// Progress in bytes of the inputs.

@@ -4,6 +4,7 @@
 use crate::console;
 use anyhow::Context;
 use findings::answers::{AnswerFacts, Answers};
+use findings::change::{Change, ChangeFacts};
 use findings::observe::{Observed, ObservedFacts};
 use ledger::export::csv;
 use ledger::export::har::HarWriter;
@@ -41,6 +42,7 @@ pub(crate) struct Keeping {
     run: Run,
     observed: Observed,
     answers: Answers,
+    change: Change,
     ledger: Option<(Writer, Tally)>,
     csv: Option<BufWriter<File>>,
     har: Option<HarWriter<BufWriter<File>>>,
@@ -81,6 +83,7 @@ impl Keeping {
         Ok(Keeping {
             observed: Observed::new(&run),
             answers: Answers::default(),
+            change: Change::default(),
             run,
             ledger: ledger.map(|writer| (writer, Tally::new())),
             csv,
@@ -96,6 +99,11 @@ impl Keeping {
     /// How answers came.
     pub(crate) fn answers(&self) -> Vec<AnswerFacts> {
         self.answers.facts()
+    }
+
+    /// The largest step in latency.
+    pub(crate) fn change(&self) -> Option<ChangeFacts> {
+        self.change.facts()
     }
 
     /// Ends the files: the head of the run and what was found out.
@@ -191,6 +199,7 @@ impl Sink for Keeping {
     fn record(&mut self, event: Event<'_>) {
         self.observed.record(event);
         self.answers.record(event);
+        self.change.record(event);
         self.write(event);
         self.lost += u64::from(self.trouble.is_some());
         self.breath += 1;

@@ -1,6 +1,7 @@
 //! Pages for a terminal or a pipe, as text. Width and colour are the caller's to say.
 
 mod bench;
+mod change;
 mod inputs;
 mod ladder;
 pub(crate) mod number;
@@ -9,6 +10,7 @@ mod page;
 mod table;
 
 pub use bench::bench;
+pub use change::change;
 pub use inputs::inputs;
 pub use ladder::ladder;
 pub use observed::observed;
