@@ -28,6 +28,8 @@ enum Command {
     Bench(Box<cmd::bench::Args>),
     /// Does this server keep connections alive, how long, for how many requests?
     Check(Box<cmd::check::Args>),
+    /// Did connections get reused in this capture, HAR file or access log?
+    Audit(Box<cmd::audit::Args>),
     /// An instrumented server to try it all on
     Serve(Box<cmd::serve::Args>),
     /// Runs a command as if its server were 30 ms away: an emulated link under the kernel's own TCP
@@ -56,6 +58,7 @@ pub fn main() -> ExitCode {
         None => cmd::demo::run(),
         Some(Command::Bench(args)) => cmd::bench::run(*args),
         Some(Command::Check(args)) => cmd::check::run(*args),
+        Some(Command::Audit(args)) => cmd::audit::run(&args),
         Some(Command::Serve(args)) => cmd::serve::run(&args),
         Some(Command::Link(args)) => cmd::link::run(&args),
         Some(Command::Fleet(args)) => cmd::fleet::run(&args),

@@ -3,8 +3,10 @@
 pub mod annotations;
 pub mod catalogue;
 pub mod html;
+pub mod inputs;
 pub mod json;
 pub mod junit;
+pub mod ladder;
 pub mod markdown;
 pub mod page;
 pub mod svg;

@@ -1,5 +1,6 @@
 //! The commands, one file each: arguments -> configuration -> run -> exit code.
 
+pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod compare;
@@ -12,6 +13,7 @@ pub(crate) mod watch;
 
 mod builtin;
 mod gates;
+mod keeping;
 mod linked;
 mod page;
 mod recording;

@@ -1,5 +1,6 @@
 //! The binary as a person meets it.
 
+mod audit;
 mod check;
 mod check_peers;
 mod check_real;
