@@ -1,0 +1,206 @@
+//! One folder per client below `target/clients/`, with its packages in exact versions and copies of its programs.
+//!
+//! Nothing is shared between clients, so packages cannot overwrite each other; nothing of it is committed.
+
+use anyhow::{Context, bail};
+use fix::{Client, Language, Variant};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A client that can be run.
+pub(crate) struct Environment {
+    folder: PathBuf,
+    language: Language,
+    /// The runtime's program.
+    runtime: PathBuf,
+}
+
+/// The sources of all clients.
+pub(crate) fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../clients")
+}
+
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/clients")
+}
+
+/// A program with its variables, ready to be started as often as wanted.
+pub(crate) struct Launch {
+    words: Vec<PathBuf>,
+    folder: PathBuf,
+    variables: Vec<(String, String)>,
+}
+
+impl Launch {
+    /// The command, not yet started.
+    pub(crate) fn command(&self) -> anyhow::Result<Command> {
+        let [program, words @ ..] = &self.words[..] else {
+            bail!("nothing to run");
+        };
+        let mut command = Command::new(program);
+        command
+            .args(words)
+            .current_dir(&self.folder)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        // what the person's shell sets must not decide what a client does
+        for name in ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NODE_OPTIONS", "PYTHONPATH"] {
+            command.env_remove(name);
+        }
+        Ok(command)
+    }
+}
+
+impl Environment {
+    /// Installs what is missing and copies the programs.
+    pub(crate) fn prepare(client: &Client, runtime: Option<&str>) -> anyhow::Result<Environment> {
+        let name = runtime.map_or(client.id.clone(), |version| format!("{}-{version}", client.id));
+        let folder = cache().join(name);
+        fs::create_dir_all(&folder)?;
+        copy(&sources().join("driver"), &folder)?;
+        copy(&sources().join(&client.id), &folder)?;
+        let mut environment = Environment {
+            folder,
+            language: client.language,
+            runtime: PathBuf::new(),
+        };
+        let packages: Vec<(&str, &str)> = client
+            .packages
+            .iter()
+            .map(|(name, version)| (name.as_str(), version.as_str()))
+            .collect();
+        environment.runtime = match (client.language, runtime) {
+            (Language::Node, Some(version)) => node(version)?,
+            (Language::Node, None) => "node".into(),
+            (Language::Python, _) => environment.folder.join("venv/bin/python"),
+            _ => PathBuf::new(),
+        };
+        environment.once(&packages, || match client.language {
+            Language::Node => npm(&environment.folder, &packages),
+            Language::Python => pip(&environment.folder, &packages),
+            other => bail!("no way to install for {} yet", other.id()),
+        })?;
+        Ok(environment)
+    }
+
+    /// Runs `install` unless these very packages are there already.
+    fn once(
+        &self,
+        packages: &[(&str, &str)],
+        install: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mark = self.folder.join("installed");
+        let wanted = format!("{packages:?}");
+        if fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
+            return Ok(());
+        }
+        install()?;
+        fs::write(mark, wanted)?;
+        Ok(())
+    }
+
+    /// The program of a variant, built if it has to be.
+    pub(crate) fn launch(&self, variant: &Variant, idle_ms: Option<u64>) -> anyhow::Result<Launch> {
+        let source = |extension: &str| self.folder.join(format!("{}.{extension}", variant.program()));
+        let words = match self.language {
+            Language::Node => vec![
+                self.runtime.clone(),
+                self.folder.join("driver.mjs"),
+                source("mjs"),
+            ],
+            Language::Python => vec![
+                self.runtime.clone(),
+                self.folder.join("driver.py"),
+                source("py"),
+            ],
+            other => bail!("no way to run {} yet", other.id()),
+        };
+        let mut variables: Vec<(String, String)> = variant
+            .env
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        if let Some(idle) = idle_ms {
+            variables.push(("INTACT_IDLE_MS".to_owned(), idle.to_string()));
+        }
+        Ok(Launch {
+            words,
+            folder: self.folder.clone(),
+            variables,
+        })
+    }
+}
+
+/// Copies the files of a folder, not its folders.
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let entries = fs::read_dir(from).with_context(|| from.display().to_string())?;
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// A Node of its own, as the registry packs it.
+fn node(version: &str) -> anyhow::Result<PathBuf> {
+    let machine = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => bail!("the registry has no Node for {other}"),
+    };
+    let package = format!("node-linux-{machine}");
+    let folder = cache().join(format!("runtime-node-{version}"));
+    let program = folder.join(format!("node_modules/{package}/bin/node"));
+    if !program.is_file() {
+        fs::create_dir_all(&folder)?;
+        npm(&folder, &[(&package, version)])?;
+    }
+    Ok(program)
+}
+
+fn npm(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
+    // keeps npm from looking for a package of ours further up
+    fs::write(folder.join("package.json"), "{\"private\": true}\n")?;
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let mut words = vec!["install".to_owned(), "--no-audit".to_owned(), "--no-fund".to_owned()];
+    words.extend(packages.iter().map(|(name, version)| format!("{name}@{version}")));
+    run(folder, "npm", &words)
+}
+
+fn pip(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
+    run(folder, "python3", &["-m", "venv", "--clear", "venv"])?;
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let mut words = vec!["-m".to_owned(), "pip".to_owned(), "install".to_owned(), "-q".to_owned()];
+    words.extend(packages.iter().map(|(name, version)| format!("{name}=={version}")));
+    run(folder, folder.join("venv/bin/python"), &words)
+}
+
+fn run(
+    folder: &Path,
+    program: impl AsRef<OsStr>,
+    words: &[impl AsRef<OsStr>],
+) -> anyhow::Result<()> {
+    let mut command = Command::new(program);
+    command
+        .args(words)
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    let output = command
+        .output()
+        .with_context(|| format!("{command:?}: is it installed?"))?;
+    if !output.status.success() {
+        bail!(
+            "{command:?} failed: {}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(())
+}

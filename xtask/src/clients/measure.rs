@@ -1,0 +1,319 @@
+//! The scenarios: what is asked of each variant, and how the server's ledger becomes facts.
+//!
+//! A scenario has a server and a client program of its own, so that no pool is warm from the one before.
+
+use super::environment::Launch;
+use super::peer::{End, Peer, RACE, Script};
+use super::program::{About, Outcome, Program, Skill, Step};
+use super::server::Server;
+use anyhow::Context;
+use fix::{Count, Facts, Fate, Fates, Hint, Idle, Load};
+use std::path::Path;
+use std::time::Duration;
+
+const SMALL: &str = "/bytes/100";
+const LARGE: &str = "/bytes/1000000";
+const MISSING: &str = "/status/404";
+/// Long enough that ten requests overlap even on a busy computer.
+const SLOW: &str = "/delay/100";
+const WARM: &str = "/warm/x";
+const STALE: &str = "/stale/x";
+
+/// Idle for so long before the server closes, and then as long again until the client has surely been told.
+const SERVER_IDLE: &str = "300ms";
+const UNTIL_DEAD: Duration = Duration::from_millis(900);
+/// What the hint says, and a pause just past it that is shorter than every client's own limit.
+const HINT: &str = "timeout=3";
+const PAST_HINT: Duration = Duration::from_millis(3400);
+
+/// What it takes to measure.
+pub(crate) struct Bench<'a> {
+    /// The `intact` binary.
+    pub(crate) intact: &'a Path,
+    /// The program.
+    pub(crate) launch: &'a Launch,
+    /// How long an idle connection is watched.
+    pub(crate) idle_for: Duration,
+}
+
+/// Everything about one variant.
+pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, Facts)> {
+    std::thread::scope(|scope| {
+        // waiting takes no CPU, so it goes on beside the rest
+        let idle = scope.spawn(|| bench.idle().context("idle"));
+        let mut facts = Facts::default();
+        let about = bench.plain(&mut facts).context("plain")?;
+        facts.tls = bench.tls().context("tls")?;
+        let is_reused = facts
+            .plain
+            .as_ref()
+            .is_some_and(|load| load.sequential.is_reused());
+        if is_reused && about.can.contains(&Skill::Pause) {
+            facts.hint = bench.hint().context("hint")?;
+            facts.stale.fin = Some(bench.dead("fin").context("dead by FIN")?);
+            facts.stale.rst = Some(bench.dead("rst").context("dead by RST")?);
+            facts.stale.race_fin = Some(bench.race(End::Fin).context("race with FIN")?);
+            facts.stale.race_rst = Some(bench.race(End::Rst).context("race with RST")?);
+        }
+        if about.can.contains(&Skill::Unread) {
+            bench.unread(&mut facts).context("unread")?;
+        }
+        facts.connection_field = bench.field().context("field")?;
+        facts.idle = idle
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok((about, facts))
+    })
+}
+
+impl Bench<'_> {
+    fn start(&self, server: Option<&Server>) -> anyhow::Result<Program> {
+        let mut command = self.launch.command()?;
+        if let Some(server) = server {
+            let ca = server.ca();
+            // each runtime has a name of its own for it
+            for name in [
+                "INTACT_CA",
+                "NODE_EXTRA_CA_CERTS",
+                "SSL_CERT_FILE",
+                "REQUESTS_CA_BUNDLE",
+                "CURL_CA_BUNDLE",
+                "AWS_CA_BUNDLE",
+            ] {
+                command.env(name, &ca);
+            }
+        }
+        Program::start(command)
+    }
+
+    fn plain(&self, facts: &mut Facts) -> anyhow::Result<About> {
+        let server = Server::start(self.intact, &[])?;
+        let mut program = self.start(Some(&server))?;
+        let small = server.plain() + SMALL;
+        let missing = server.plain() + MISSING;
+        let in_turn = failed(&program.run(&Step::get(&small).times(10))?);
+        let not_found = failed(&program.run(&Step::get(&missing).times(10))?);
+        let at_once = self.at_once(&mut program, &server.plain())?;
+        let about = program.about.clone();
+        program.end()?;
+        let books = server.end()?;
+        facts.not_found = Some(books.count(MISSING, 10, not_found)?);
+        facts.plain = Some(Load {
+            sequential: books.count(SMALL, 10, in_turn)?,
+            concurrent: at_once
+                .map(|failed| books.count(SLOW, 30, failed))
+                .transpose()?,
+        });
+        Ok(about)
+    }
+
+    fn tls(&self) -> anyhow::Result<Option<Load>> {
+        let server = Server::start(self.intact, &[])?;
+        let mut program = self.start(Some(&server))?;
+        let small = server.secure() + SMALL;
+        let in_turn = failed(&program.run(&Step::get(&small).times(10))?);
+        let at_once = self.at_once(&mut program, &server.secure())?;
+        program.end()?;
+        let books = server.end()?;
+        Ok(Some(Load {
+            sequential: books.count(SMALL, 10, in_turn)?,
+            concurrent: at_once
+                .map(|failed| books.count(SLOW, 30, failed))
+                .transpose()?,
+        }))
+    }
+
+    /// Three rounds of ten at once; how many failed, if the client can do that.
+    fn at_once(&self, program: &mut Program, base: &str) -> anyhow::Result<Option<u64>> {
+        if !program.can(Skill::Concurrent) {
+            return Ok(None);
+        }
+        let slow = format!("{base}{SLOW}");
+        let mut bad = 0;
+        for _ in 0..3 {
+            bad += failed(&program.run(&Step::get(&slow).times(10).at_once())?);
+        }
+        Ok(Some(bad))
+    }
+
+    fn unread(&self, facts: &mut Facts) -> anyhow::Result<()> {
+        let count = |path: &str| -> anyhow::Result<Count> {
+            let server = Server::start(self.intact, &[])?;
+            let mut program = self.start(Some(&server))?;
+            let url = server.plain() + path;
+            let bad = failed(&program.run(&Step::get(&url).times(10).unread())?);
+            program.end()?;
+            server.end()?.count(path, 10, bad)
+        };
+        facts.unread_small = Some(count(SMALL)?);
+        facts.unread_large = Some(count(LARGE)?);
+        Ok(())
+    }
+
+    fn idle(&self) -> anyhow::Result<Option<Idle>> {
+        let server = Server::start(self.intact, &[])?;
+        let mut program = self.start(Some(&server))?;
+        if !program.can(Skill::Pause) {
+            return Ok(None);
+        }
+        let warm = server.plain() + WARM;
+        let stale = server.plain() + STALE;
+        program.run(&Step::get(&warm))?;
+        std::thread::sleep(self.idle_for);
+        program.run(&Step::get(&stale))?;
+        let watched = self.idle_for.as_secs_f64();
+        // the server ends first, so that a connection that is still there is closed by it and not by the program's end
+        let books = server.end()?;
+        program.end()?;
+        let first = books.asked(WARM).next().and_then(|one| one.connection);
+        let second = books.asked(STALE).next().and_then(|one| one.connection);
+        let closed = books
+            .end_of(WARM)
+            .filter(|(after, close)| close.by == Some(ledger::Side::Client) && *after < watched);
+        Ok(Some(match closed {
+            Some((after, _)) if after < 0.2 => Idle::NotKept,
+            Some((after, _)) => Idle::Closed {
+                after_s: (after * 10.0).round() / 10.0,
+            },
+            None if first != second => Idle::LeftAtNextUse { within_s: watched },
+            None => Idle::Kept { for_s: watched },
+        }))
+    }
+
+    fn hint(&self) -> anyhow::Result<Option<Hint>> {
+        let connections = |keep_alive| -> anyhow::Result<u64> {
+            let peer = Peer::start(Script {
+                race: End::Fin,
+                keep_alive,
+            })?;
+            let mut program = self.start(None)?;
+            let url = peer.plain() + WARM;
+            program.run(&Step::get(&url))?;
+            std::thread::sleep(PAST_HINT);
+            program.run(&Step::get(&url))?;
+            program.end()?;
+            let asked = peer.asked();
+            Ok(asked.iter().map(|one| one.connection).max().unwrap_or(0))
+        };
+        if connections(None)? > 1 {
+            // it would not have kept the connection anyway
+            return Ok(None);
+        }
+        Ok(Some(if connections(Some(HINT))? > 1 {
+            Hint::Obeyed
+        } else {
+            Hint::Ignored
+        }))
+    }
+
+    fn dead(&self, how: &str) -> anyhow::Result<Fates> {
+        let words = ["--idle-timeout", SERVER_IDLE, "--close", how];
+        let server = Server::start(self.intact, &words)?;
+        let mut program = self.start(Some(&server))?;
+        let warm = server.plain() + WARM;
+        let stale = server.plain() + STALE;
+        let ask = |program: &mut Program, step: &Step<'_>| -> anyhow::Result<Outcome> {
+            program.run(&Step::get(&warm))?;
+            std::thread::sleep(UNTIL_DEAD);
+            only(program.run(step)?)
+        };
+        let get = ask(&mut program, &Step::get(&stale))?;
+        let post = program
+            .can(Skill::Post)
+            .then(|| ask(&mut program, &Step::post(&stale)))
+            .transpose()?;
+        program.end()?;
+        let books = server.end()?;
+        let seen = |method: &str| {
+            let with = |one: &&ledger::Exchange| {
+                one.method
+                    .as_ref()
+                    .is_some_and(|name| name.as_str() == method)
+            };
+            books.asked(STALE).filter(with).count()
+        };
+        Ok(Fates {
+            get: Some(fate(&get, seen("GET"))),
+            post: post.map(|post| fate(&post, seen("POST"))),
+        })
+    }
+
+    fn race(&self, race: End) -> anyhow::Result<Fates> {
+        let peer = Peer::start(Script {
+            race,
+            keep_alive: None,
+        })?;
+        let mut program = self.start(None)?;
+        let warm = peer.plain() + WARM;
+        let url = peer.plain() + RACE;
+        let ask = |program: &mut Program, step: &Step<'_>| -> anyhow::Result<Outcome> {
+            program.run(&Step::get(&warm))?;
+            only(program.run(step)?)
+        };
+        let get = ask(&mut program, &Step::get(&url))?;
+        let post = program
+            .can(Skill::Post)
+            .then(|| ask(&mut program, &Step::post(&url)))
+            .transpose()?;
+        program.end()?;
+        let asked = peer.asked();
+        let seen = |method: &str| {
+            asked
+                .iter()
+                .filter(|one| one.target == RACE && one.method == method)
+                .count()
+        };
+        Ok(Fates {
+            get: Some(fate(&get, seen("GET"))),
+            post: post.map(|post| fate(&post, seen("POST"))),
+        })
+    }
+
+    fn field(&self) -> anyhow::Result<Option<String>> {
+        let peer = Peer::start(Script {
+            race: End::Fin,
+            keep_alive: None,
+        })?;
+        let mut program = self.start(None)?;
+        let url = peer.plain() + WARM;
+        program.run(&Step::get(&url))?;
+        program.end()?;
+        Ok(peer.asked().into_iter().next().map(|one| one.connection_field))
+    }
+}
+
+fn failed(outcomes: &[Outcome]) -> u64 {
+    outcomes
+        .iter()
+        .filter(|outcome| matches!(outcome, Outcome::Error(_)))
+        .count() as u64
+}
+
+fn only(outcomes: Vec<Outcome>) -> anyhow::Result<Outcome> {
+    let [outcome] = <[Outcome; 1]>::try_from(outcomes)
+        .map_err(|all| anyhow::anyhow!("one request, {} outcomes", all.len()))?;
+    Ok(outcome)
+}
+
+fn fate(outcome: &Outcome, seen: usize) -> Fate {
+    match (outcome, seen) {
+        (Outcome::Status(_), 0..=1) => Fate::Fine,
+        (Outcome::Status(_), _) => Fate::SentTwice,
+        (Outcome::Error(_), 0..=1) => Fate::Error,
+        (Outcome::Error(_), _) => Fate::SentTwiceInVain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fate_is_what_the_program_got_and_how_often_the_server_saw_it() {
+        let error = Outcome::Error("ECONNRESET".to_owned());
+        assert_eq!(fate(&Outcome::Status(200), 1), Fate::Fine);
+        assert_eq!(fate(&Outcome::Status(200), 2), Fate::SentTwice);
+        assert_eq!(fate(&error, 1), Fate::Error);
+        assert_eq!(fate(&error, 3), Fate::SentTwiceInVain);
+    }
+}

@@ -1,0 +1,250 @@
+//! `cargo xtask clients`: measures the clients of the catalogue against `intact serve` and writes `clients/measured.json`,
+//! or with `--check` holds that file against what they do now.
+
+mod check;
+mod environment;
+mod measure;
+mod peer;
+mod program;
+mod server;
+
+use anyhow::{Context, bail};
+use environment::Environment;
+use fix::{Catalogue, Client, Measurement, Variant};
+use measure::Bench;
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Measures the clients of the catalogue.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Clients to measure, or CLIENT/VARIANT; none: all
+    names: Vec<String>,
+    /// Hold the catalogue against what the clients do now, and write nothing
+    #[arg(long)]
+    check: bool,
+    /// Only the clients that need little to be installed
+    #[arg(long)]
+    quick: bool,
+    /// Watch idle connections for 130 s instead of 7
+    #[arg(long)]
+    full: bool,
+    /// Variants measured at a time
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+}
+
+/// One variant on one runtime.
+struct Job<'a> {
+    client: &'a Client,
+    variant: &'a Variant,
+    runtime: Option<&'a str>,
+}
+
+impl Job<'_> {
+    fn name(&self) -> String {
+        let name = format!("{}/{}", self.client.id, self.variant.id);
+        self.runtime.map_or(name.clone(), |version| format!("{name} on {version}"))
+    }
+}
+
+/// Measures. `Ok(false)`: a claim of the catalogue does not hold, or a client could not be measured.
+pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
+    let catalogue = read()?;
+    let jobs = choose(&catalogue, args)?;
+    let intact = build()?;
+    let idle_for = Duration::from_secs(if args.full { 130 } else { 7 });
+    let queue = Mutex::new(VecDeque::from(jobs));
+    let book = Mutex::new(Book {
+        catalogue: catalogue.clone(),
+        fine: true,
+    });
+    std::thread::scope(|scope| {
+        for _ in 0..args.jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().map(|mut queue| queue.pop_front());
+                    let Ok(Some(job)) = next else { break };
+                    let done = measure_one(&job, &intact, idle_for);
+                    if let Ok(mut book) = book.lock() {
+                        book.note(&job, done, args.check);
+                    }
+                }
+            });
+        }
+    });
+    let book = book
+        .into_inner()
+        .map_err(|_| anyhow::anyhow!("a measurement panicked"))?;
+    Ok(book.fine)
+}
+
+/// What has been found so far.
+struct Book {
+    catalogue: Catalogue,
+    fine: bool,
+}
+
+impl Book {
+    fn note(&mut self, job: &Job<'_>, done: anyhow::Result<Measurement>, check: bool) {
+        let name = job.name();
+        let measured = match done {
+            Ok(measured) => measured,
+            Err(error) => {
+                self.fine = false;
+                println!("{name}: FAILED: {error:#}");
+                return;
+            }
+        };
+        if check {
+            let told: Vec<String> = match self.catalogue.measured.iter().find(|one| check::is_of(one, &measured)) {
+                Some(claimed) => check::differences(claimed, &measured),
+                None => vec![format!("never measured with {:?}", measured.versions)],
+            };
+            self.fine &= told.is_empty();
+            for line in &told {
+                println!("{name}: {line}");
+            }
+            if told.is_empty() {
+                println!("{name}: holds");
+            }
+            return;
+        }
+        println!("{name}: measured");
+        self.catalogue.measured.retain(|one| !check::is_of(one, &measured));
+        self.catalogue.measured.push(measured);
+        // after each, so that a later failure loses nothing
+        if let Err(error) = write(&mut self.catalogue) {
+            self.fine = false;
+            println!("{name}: FAILED: {error:#}");
+        }
+    }
+}
+
+fn measure_one(job: &Job<'_>, intact: &Path, idle_for: Duration) -> anyhow::Result<Measurement> {
+    let environment = Environment::prepare(job.client, job.runtime)?;
+    let launch = environment.launch(job.variant, None)?;
+    let bench = Bench {
+        intact,
+        launch: &launch,
+        idle_for,
+    };
+    let (about, facts) = measure::measure(&bench)?;
+    Ok(Measurement {
+        client: job.client.id.clone(),
+        variant: job.variant.id.clone(),
+        versions: about.versions,
+        date: jiff::Zoned::now().date().to_string(),
+        snippet: snippet(job.client, job.variant)?,
+        facts,
+    })
+}
+
+/// The lines of a program between its marks.
+pub(crate) fn snippet(client: &Client, variant: &Variant) -> anyhow::Result<String> {
+    let folder = environment::sources().join(&client.id);
+    let path = fs::read_dir(&folder)
+        .with_context(|| folder.display().to_string())?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.file_stem().is_some_and(|stem| stem == variant.program()))
+        .with_context(|| format!("no program {} in {}", variant.program(), folder.display()))?;
+    let text = fs::read_to_string(&path)?;
+    let is_mark = |line: &str, word: &str| {
+        line.trim_start_matches([' ', '\t', '/', '#']).trim_end() == word
+    };
+    let lines: Vec<&str> = text
+        .lines()
+        .skip_while(|line| !is_mark(line, "snippet"))
+        .skip(1)
+        .take_while(|line| !is_mark(line, "end"))
+        .collect();
+    if lines.is_empty() {
+        bail!("{} has no lines between `snippet` and `end`", path.display());
+    }
+    Ok(lines.join("\n"))
+}
+
+fn choose<'a>(catalogue: &'a Catalogue, args: &Args) -> anyhow::Result<Vec<Job<'a>>> {
+    let wanted = |client: &Client, variant: &Variant| {
+        let is_named = |name: &String| {
+            *name == client.id || *name == format!("{}/{}", client.id, variant.id)
+        };
+        (args.names.is_empty() || args.names.iter().any(is_named)) && (client.quick || !args.quick)
+    };
+    let mut jobs = Vec::new();
+    for client in &catalogue.clients {
+        for variant in client.variants.iter().filter(|variant| wanted(client, variant)) {
+            let runtimes = client.runtimes.iter().map(|version| Some(version.as_str()));
+            let runtimes: Vec<_> = if client.runtimes.is_empty() {
+                vec![None]
+            } else {
+                runtimes.collect()
+            };
+            jobs.extend(runtimes.into_iter().map(|runtime| Job {
+                client,
+                variant,
+                runtime,
+            }));
+        }
+    }
+    if jobs.is_empty() {
+        bail!("the catalogue has no {}", args.names.join(", "));
+    }
+    Ok(jobs)
+}
+
+/// The catalogue as it is in the tree now, which may be newer than this program.
+fn read() -> anyhow::Result<Catalogue> {
+    let folder = environment::sources();
+    let written = fs::read_to_string(folder.join("catalogue.toml"))?;
+    let measured = fs::read_to_string(folder.join("measured.json"))?;
+    Ok(Catalogue::parse(&written, &measured)?)
+}
+
+/// Writes the measured part, in the order of the written one.
+fn write(catalogue: &mut Catalogue) -> anyhow::Result<()> {
+    let order: Vec<(String, String)> = catalogue
+        .clients
+        .iter()
+        .flat_map(|client| {
+            client
+                .variants
+                .iter()
+                .map(|variant| (client.id.clone(), variant.id.clone()))
+        })
+        .collect();
+    catalogue.measured.sort_by_key(|one| {
+        let at = order
+            .iter()
+            .position(|(client, variant)| *client == one.client && *variant == one.variant);
+        (at, format!("{:?}", one.versions))
+    });
+    let mut text = serde_json::to_string_pretty(&catalogue.measured)?;
+    text.push('\n');
+    let path = environment::sources().join("measured.json");
+    let new = path.with_extension("json.new");
+    fs::write(&new, text)?;
+    fs::rename(new, path)?;
+    Ok(())
+}
+
+/// Builds `intact` and says where it is.
+fn build() -> anyhow::Result<PathBuf> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "--package", "intact"])
+        .status()
+        .context("cargo build")?;
+    if !built.success() {
+        bail!("cargo build --package intact failed");
+    }
+    let own = std::env::current_exe()?;
+    own.ancestors()
+        .map(|folder| folder.join("intact"))
+        .find(|program| program.is_file())
+        .context("intact is not beside xtask in the target folder")
+}
