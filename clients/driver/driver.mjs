@@ -18,6 +18,8 @@ for (const name of program.packages ?? []) versions[name] = versionOf(name);
 
 const can = ["pause", "concurrent"];
 if (!program.getOnly) can.push("post");
+if (program.postOnly) can.push("post-only");
+if (!program.ownService) can.push("status");
 if (program.unread) can.push("unread");
 
 async function outcome(method, url, read) {
@@ -27,7 +29,7 @@ async function outcome(method, url, read) {
       : await program.unread(url);
   } catch (error) {
     // several libraries report a status as an error; it is an answer all the same
-    const status = error.response?.status ?? error.status ?? error.$metadata?.httpStatusCode ?? error.statusCode;
+    const status = error.response?.status ?? error.response?.statusCode ?? error.status ?? error.$metadata?.httpStatusCode ?? error.statusCode;
     if (Number.isInteger(status)) return status;
     return String(error.code ?? error.cause?.code ?? error.name);
   }

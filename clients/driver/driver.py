@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import json
 import platform
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
@@ -24,12 +25,14 @@ if not getattr(program, "ONE_AT_A_TIME", False):
     can.append("concurrent")
 if not getattr(program, "GET_ONLY", False):
     can.append("post")
+if not getattr(program, "OWN_SERVICE", False):
+    can.append("status")
 if hasattr(program, "unread"):
     can.append("unread")
 
 
 def failure(error):
-    return getattr(error, "errno_name", None) or type(error).__name__
+    return type(error).__name__
 
 
 def once(method, url, read):
@@ -89,8 +92,5 @@ if IS_ASYNC:
     asyncio.run(main_async())
 else:
     main()
-sys.stdout.flush()
-import os
-
 # what is left open is the harness's to see, not the interpreter's to tidy up
 os._exit(0)

@@ -74,6 +74,18 @@ pub enum Language {
 }
 
 impl Language {
+    /// All of them, in the order of the table.
+    pub const ALL: [Language; 8] = [
+        Language::Node,
+        Language::Python,
+        Language::Go,
+        Language::Java,
+        Language::Rust,
+        Language::Php,
+        Language::Ruby,
+        Language::Shell,
+    ];
+
     /// The word in ids: `node`, `python`, ...
     pub fn id(self) -> &'static str {
         match self {

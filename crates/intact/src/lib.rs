@@ -28,6 +28,8 @@ enum Command {
     Bench(Box<cmd::bench::Args>),
     /// An instrumented server to try it all on
     Serve(Box<cmd::serve::Args>),
+    /// How is connection reuse turned on in my client library?
+    Fix(cmd::fix::Args),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
 }
@@ -43,6 +45,7 @@ pub fn main() -> ExitCode {
         None => cmd::demo::run(),
         Some(Command::Bench(args)) => cmd::bench::run(*args),
         Some(Command::Serve(args)) => cmd::serve::run(&args),
+        Some(Command::Fix(args)) => cmd::fix::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
     };
     done.unwrap_or_else(|failed| {

@@ -15,24 +15,72 @@ pub(crate) fn is_of(one: &Measurement, other: &Measurement) -> bool {
 /// What no longer holds, a line each.
 pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut hold = |what: &str, holds: bool, claimed: &dyn std::fmt::Debug, found: &dyn std::fmt::Debug| {
-        if !holds {
-            lines.push(format!("{what}: the catalogue says {claimed:?}, now it is {found:?}"));
-        }
-    };
-    hold("snippet", claimed.snippet == found.snippet, &claimed.snippet, &found.snippet);
+    let mut hold =
+        |what: &str, holds: bool, claimed: &dyn std::fmt::Debug, found: &dyn std::fmt::Debug| {
+            if !holds {
+                lines.push(format!(
+                    "{what}: the catalogue says {claimed:?}, now it is {found:?}"
+                ));
+            }
+        };
+    hold(
+        "snippet",
+        claimed.snippet == found.snippet,
+        &claimed.snippet,
+        &found.snippet,
+    );
     // taken apart so that a new fact cannot be forgotten here
-    let Facts { connection_field, plain, tls, idle, hint, stale, unread_small, unread_large, not_found } = &claimed.facts;
+    let Facts {
+        connection_field,
+        plain,
+        tls,
+        idle,
+        hint,
+        stale,
+        unread_small,
+        unread_large,
+        not_found,
+    } = &claimed.facts;
     let now = &found.facts;
-    hold("connection field", *connection_field == now.connection_field, connection_field, &now.connection_field);
-    hold("plain", is_load(plain.as_ref(), now.plain.as_ref()), plain, &now.plain);
-    hold("tls", is_load(tls.as_ref(), now.tls.as_ref()), tls, &now.tls);
+    hold(
+        "connection field",
+        *connection_field == now.connection_field,
+        connection_field,
+        &now.connection_field,
+    );
+    hold(
+        "plain",
+        is_load(plain.as_ref(), now.plain.as_ref()),
+        plain,
+        &now.plain,
+    );
+    hold(
+        "tls",
+        is_load(tls.as_ref(), now.tls.as_ref()),
+        tls,
+        &now.tls,
+    );
     hold("idle", is_idle(*idle, now.idle), idle, &now.idle);
     hold("hint", *hint == now.hint, hint, &now.hint);
     hold("stale", *stale == now.stale, stale, &now.stale);
-    hold("unread, small", *unread_small == now.unread_small, unread_small, &now.unread_small);
-    hold("unread, large", *unread_large == now.unread_large, unread_large, &now.unread_large);
-    hold("not found", *not_found == now.not_found, not_found, &now.not_found);
+    hold(
+        "unread, small",
+        *unread_small == now.unread_small,
+        unread_small,
+        &now.unread_small,
+    );
+    hold(
+        "unread, large",
+        *unread_large == now.unread_large,
+        unread_large,
+        &now.unread_large,
+    );
+    hold(
+        "not found",
+        *not_found == now.not_found,
+        not_found,
+        &now.not_found,
+    );
     lines
 }
 

@@ -40,12 +40,25 @@ impl Launch {
             bail!("nothing to run");
         };
         let mut command = Command::new(program);
+        // libraries print advertisements; what matters of it is there to be read
+        let log = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.folder.join("stderr.log"))?;
         command
             .args(words)
+            .stderr(log)
             .current_dir(&self.folder)
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
         // what the person's shell sets must not decide what a client does
-        for name in ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NODE_OPTIONS", "PYTHONPATH"] {
+        for name in [
+            "http_proxy",
+            "https_proxy",
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "NODE_OPTIONS",
+            "PYTHONPATH",
+        ] {
             command.env_remove(name);
         }
         Ok(command)
@@ -55,7 +68,9 @@ impl Launch {
 impl Environment {
     /// Installs what is missing and copies the programs.
     pub(crate) fn prepare(client: &Client, runtime: Option<&str>) -> anyhow::Result<Environment> {
-        let name = runtime.map_or(client.id.clone(), |version| format!("{}-{version}", client.id));
+        let name = runtime.map_or(client.id.clone(), |version| {
+            format!("{}-{version}", client.id)
+        });
         let folder = cache().join(name);
         fs::create_dir_all(&folder)?;
         copy(&sources().join("driver"), &folder)?;
@@ -102,7 +117,10 @@ impl Environment {
 
     /// The program of a variant, built if it has to be.
     pub(crate) fn launch(&self, variant: &Variant, idle_ms: Option<u64>) -> anyhow::Result<Launch> {
-        let source = |extension: &str| self.folder.join(format!("{}.{extension}", variant.program()));
+        let source = |extension: &str| {
+            self.folder
+                .join(format!("{}.{extension}", variant.program()))
+        };
         let words = match self.language {
             Language::Node => vec![
                 self.runtime.clone(),
@@ -167,8 +185,16 @@ fn npm(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
     if packages.is_empty() {
         return Ok(());
     }
-    let mut words = vec!["install".to_owned(), "--no-audit".to_owned(), "--no-fund".to_owned()];
-    words.extend(packages.iter().map(|(name, version)| format!("{name}@{version}")));
+    let mut words = vec![
+        "install".to_owned(),
+        "--no-audit".to_owned(),
+        "--no-fund".to_owned(),
+    ];
+    words.extend(
+        packages
+            .iter()
+            .map(|(name, version)| format!("{name}@{version}")),
+    );
     run(folder, "npm", &words)
 }
 
@@ -177,8 +203,17 @@ fn pip(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
     if packages.is_empty() {
         return Ok(());
     }
-    let mut words = vec!["-m".to_owned(), "pip".to_owned(), "install".to_owned(), "-q".to_owned()];
-    words.extend(packages.iter().map(|(name, version)| format!("{name}=={version}")));
+    let mut words = vec![
+        "-m".to_owned(),
+        "pip".to_owned(),
+        "install".to_owned(),
+        "-q".to_owned(),
+    ];
+    words.extend(
+        packages
+            .iter()
+            .map(|(name, version)| format!("{name}=={version}")),
+    );
     run(folder, folder.join("venv/bin/python"), &words)
 }
 
@@ -188,10 +223,7 @@ fn run(
     words: &[impl AsRef<OsStr>],
 ) -> anyhow::Result<()> {
     let mut command = Command::new(program);
-    command
-        .args(words)
-        .current_dir(folder)
-        .stdin(Stdio::null());
+    command.args(words).current_dir(folder).stdin(Stdio::null());
     let output = command
         .output()
         .with_context(|| format!("{command:?}: is it installed?"))?;

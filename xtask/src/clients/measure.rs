@@ -17,7 +17,8 @@ const MISSING: &str = "/status/404";
 /// Long enough that ten requests overlap even on a busy computer.
 const SLOW: &str = "/delay/100";
 const WARM: &str = "/warm/x";
-const STALE: &str = "/stale/x";
+const NEXT: &str = "/next/x";
+const STALE: &str = "/stale/";
 
 /// Idle for so long before the server closes, and then as long again until the client has surely been told.
 const SERVER_IDLE: &str = "300ms";
@@ -92,12 +93,17 @@ impl Bench<'_> {
         let small = server.plain() + SMALL;
         let missing = server.plain() + MISSING;
         let in_turn = failed(&program.run(&Step::get(&small).times(10))?);
-        let not_found = failed(&program.run(&Step::get(&missing).times(10))?);
+        let not_found = program
+            .can(Skill::Status)
+            .then(|| program.run(&Step::get(&missing).times(10)))
+            .transpose()?;
         let at_once = self.at_once(&mut program, &server.plain())?;
         let about = program.about.clone();
         program.end()?;
         let books = server.end()?;
-        facts.not_found = Some(books.count(MISSING, 10, not_found)?);
+        facts.not_found = not_found
+            .map(|outcomes| books.count(MISSING, 10, failed(&outcomes)))
+            .transpose()?;
         facts.plain = Some(Load {
             sequential: books.count(SMALL, 10, in_turn)?,
             concurrent: at_once
@@ -157,22 +163,21 @@ impl Bench<'_> {
             return Ok(None);
         }
         let warm = server.plain() + WARM;
-        let stale = server.plain() + STALE;
+        let next = server.plain() + NEXT;
         program.run(&Step::get(&warm))?;
         std::thread::sleep(self.idle_for);
-        program.run(&Step::get(&stale))?;
+        program.run(&Step::get(&next))?;
         let watched = self.idle_for.as_secs_f64();
         // the server ends first, so that a connection that is still there is closed by it and not by the program's end
         let books = server.end()?;
         program.end()?;
         let first = books.asked(WARM).next().and_then(|one| one.connection);
-        let second = books.asked(STALE).next().and_then(|one| one.connection);
-        let closed = books
-            .end_of(WARM)
-            .filter(|(after, close)| close.by == Some(ledger::Side::Client) && *after < watched);
+        let second = books.asked(NEXT).next().and_then(|one| one.connection);
+        // whoever closes right after the answer does so because the client asked for it
+        let closed = books.end_of(WARM).filter(|&after| after < watched);
         Ok(Some(match closed {
-            Some((after, _)) if after < 0.2 => Idle::NotKept,
-            Some((after, _)) => Idle::Closed {
+            Some(after) if after < 0.2 => Idle::NotKept,
+            Some(after) => Idle::Closed {
                 after_s: (after * 10.0).round() / 10.0,
             },
             None if first != second => Idle::LeftAtNextUse { within_s: watched },
@@ -210,32 +215,10 @@ impl Bench<'_> {
         let words = ["--idle-timeout", SERVER_IDLE, "--close", how];
         let server = Server::start(self.intact, &words)?;
         let mut program = self.start(Some(&server))?;
-        let warm = server.plain() + WARM;
-        let stale = server.plain() + STALE;
-        let ask = |program: &mut Program, step: &Step<'_>| -> anyhow::Result<Outcome> {
-            program.run(&Step::get(&warm))?;
-            std::thread::sleep(UNTIL_DEAD);
-            only(program.run(step)?)
-        };
-        let get = ask(&mut program, &Step::get(&stale))?;
-        let post = program
-            .can(Skill::Post)
-            .then(|| ask(&mut program, &Step::post(&stale)))
-            .transpose()?;
+        let outcomes = ask_each(&mut program, &server.plain(), STALE, UNTIL_DEAD)?;
         program.end()?;
         let books = server.end()?;
-        let seen = |method: &str| {
-            let with = |one: &&ledger::Exchange| {
-                one.method
-                    .as_ref()
-                    .is_some_and(|name| name.as_str() == method)
-            };
-            books.asked(STALE).filter(with).count()
-        };
-        Ok(Fates {
-            get: Some(fate(&get, seen("GET"))),
-            post: post.map(|post| fate(&post, seen("POST"))),
-        })
+        Ok(outcomes.fates(|path| books.asked(path).count()))
     }
 
     fn race(&self, race: End) -> anyhow::Result<Fates> {
@@ -244,29 +227,10 @@ impl Bench<'_> {
             keep_alive: None,
         })?;
         let mut program = self.start(None)?;
-        let warm = peer.plain() + WARM;
-        let url = peer.plain() + RACE;
-        let ask = |program: &mut Program, step: &Step<'_>| -> anyhow::Result<Outcome> {
-            program.run(&Step::get(&warm))?;
-            only(program.run(step)?)
-        };
-        let get = ask(&mut program, &Step::get(&url))?;
-        let post = program
-            .can(Skill::Post)
-            .then(|| ask(&mut program, &Step::post(&url)))
-            .transpose()?;
+        let outcomes = ask_each(&mut program, &peer.plain(), RACE, Duration::ZERO)?;
         program.end()?;
         let asked = peer.asked();
-        let seen = |method: &str| {
-            asked
-                .iter()
-                .filter(|one| one.target == RACE && one.method == method)
-                .count()
-        };
-        Ok(Fates {
-            get: Some(fate(&get, seen("GET"))),
-            post: post.map(|post| fate(&post, seen("POST"))),
-        })
+        Ok(outcomes.fates(|path| asked.iter().filter(|one| one.target == path).count()))
     }
 
     fn field(&self) -> anyhow::Result<Option<String>> {
@@ -278,8 +242,62 @@ impl Bench<'_> {
         let url = peer.plain() + WARM;
         program.run(&Step::get(&url))?;
         program.end()?;
-        Ok(peer.asked().into_iter().next().map(|one| one.connection_field))
+        Ok(peer
+            .asked()
+            .into_iter()
+            .next()
+            .map(|one| one.connection_field))
     }
+}
+
+/// What came of a GET and of a POST, each with a path of its own below `base`.
+struct Outcomes {
+    base: &'static str,
+    get: Option<Outcome>,
+    post: Option<Outcome>,
+}
+
+impl Outcomes {
+    /// With how often the server saw each path.
+    fn fates(self, seen: impl Fn(&str) -> usize) -> Fates {
+        let fate_of = |outcome: Option<Outcome>, word: &str| {
+            let seen = seen(&format!("{}{word}", self.base));
+            outcome.map(|outcome| fate(&outcome, seen))
+        };
+        Fates {
+            get: fate_of(self.get, "get"),
+            post: fate_of(self.post, "post"),
+        }
+    }
+}
+
+/// Makes a GET and a POST, each on a connection that was used before and then paused.
+fn ask_each(
+    program: &mut Program,
+    server: &str,
+    base: &'static str,
+    pause: Duration,
+) -> anyhow::Result<Outcomes> {
+    let warm = format!("{server}{WARM}");
+    let does_get = !program.can(Skill::PostOnly);
+    let does_post = program.can(Skill::Post);
+    let mut ask = |step: &Step<'_>| -> anyhow::Result<Outcome> {
+        program.run(&Step::get(&warm))?;
+        std::thread::sleep(pause);
+        only(program.run(step)?)
+    };
+    let mut outcomes = Outcomes {
+        base,
+        get: None,
+        post: None,
+    };
+    if does_get {
+        outcomes.get = Some(ask(&Step::get(&format!("{server}{base}get")))?);
+    }
+    if does_post {
+        outcomes.post = Some(ask(&Step::post(&format!("{server}{base}post")))?);
+    }
+    Ok(outcomes)
 }
 
 fn failed(outcomes: &[Outcome]) -> u64 {

@@ -9,14 +9,14 @@ mod program;
 mod server;
 
 use anyhow::{Context, bail};
-use environment::Environment;
+use environment::{Environment, Launch};
 use fix::{Catalogue, Client, Measurement, Variant};
 use measure::Bench;
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Measures the clients of the catalogue.
@@ -48,7 +48,8 @@ struct Job<'a> {
 impl Job<'_> {
     fn name(&self) -> String {
         let name = format!("{}/{}", self.client.id, self.variant.id);
-        self.runtime.map_or(name.clone(), |version| format!("{name} on {version}"))
+        self.runtime
+            .map_or(name.clone(), |version| format!("{name} on {version}"))
     }
 }
 
@@ -59,6 +60,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     let intact = build()?;
     let idle_for = Duration::from_secs(if args.full { 130 } else { 7 });
     let queue = Mutex::new(VecDeque::from(jobs));
+    // variants of one client share its folder
+    let installing = Mutex::new(());
     let book = Mutex::new(Book {
         catalogue: catalogue.clone(),
         fine: true,
@@ -69,7 +72,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
                 loop {
                     let next = queue.lock().map(|mut queue| queue.pop_front());
                     let Ok(Some(job)) = next else { break };
-                    let done = measure_one(&job, &intact, idle_for);
+                    let done = launch_of(&job, &installing)
+                        .and_then(|launch| measure_one(&job, &launch, &intact, idle_for));
                     if let Ok(mut book) = book.lock() {
                         book.note(&job, done, args.check);
                     }
@@ -101,7 +105,12 @@ impl Book {
             }
         };
         if check {
-            let told: Vec<String> = match self.catalogue.measured.iter().find(|one| check::is_of(one, &measured)) {
+            let told: Vec<String> = match self
+                .catalogue
+                .measured
+                .iter()
+                .find(|one| check::is_of(one, &measured))
+            {
                 Some(claimed) => check::differences(claimed, &measured),
                 None => vec![format!("never measured with {:?}", measured.versions)],
             };
@@ -115,7 +124,9 @@ impl Book {
             return;
         }
         println!("{name}: measured");
-        self.catalogue.measured.retain(|one| !check::is_of(one, &measured));
+        self.catalogue
+            .measured
+            .retain(|one| !check::is_of(one, &measured));
         self.catalogue.measured.push(measured);
         // after each, so that a later failure loses nothing
         if let Err(error) = write(&mut self.catalogue) {
@@ -125,12 +136,21 @@ impl Book {
     }
 }
 
-fn measure_one(job: &Job<'_>, intact: &Path, idle_for: Duration) -> anyhow::Result<Measurement> {
-    let environment = Environment::prepare(job.client, job.runtime)?;
-    let launch = environment.launch(job.variant, None)?;
+/// Installs and builds what a variant needs, one at a time.
+fn launch_of(job: &Job<'_>, installing: &Mutex<()>) -> anyhow::Result<Launch> {
+    let _alone = installing.lock().unwrap_or_else(PoisonError::into_inner);
+    Environment::prepare(job.client, job.runtime)?.launch(job.variant, None)
+}
+
+fn measure_one(
+    job: &Job<'_>,
+    launch: &Launch,
+    intact: &Path,
+    idle_for: Duration,
+) -> anyhow::Result<Measurement> {
     let bench = Bench {
         intact,
-        launch: &launch,
+        launch,
         idle_for,
     };
     let (about, facts) = measure::measure(&bench)?;
@@ -150,12 +170,14 @@ pub(crate) fn snippet(client: &Client, variant: &Variant) -> anyhow::Result<Stri
     let path = fs::read_dir(&folder)
         .with_context(|| folder.display().to_string())?
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| path.file_stem().is_some_and(|stem| stem == variant.program()))
+        .find(|path| {
+            path.file_stem()
+                .is_some_and(|stem| stem == variant.program())
+        })
         .with_context(|| format!("no program {} in {}", variant.program(), folder.display()))?;
     let text = fs::read_to_string(&path)?;
-    let is_mark = |line: &str, word: &str| {
-        line.trim_start_matches([' ', '\t', '/', '#']).trim_end() == word
-    };
+    let is_mark =
+        |line: &str, word: &str| line.trim_start_matches([' ', '\t', '/', '#']).trim_end() == word;
     let lines: Vec<&str> = text
         .lines()
         .skip_while(|line| !is_mark(line, "snippet"))
@@ -163,21 +185,27 @@ pub(crate) fn snippet(client: &Client, variant: &Variant) -> anyhow::Result<Stri
         .take_while(|line| !is_mark(line, "end"))
         .collect();
     if lines.is_empty() {
-        bail!("{} has no lines between `snippet` and `end`", path.display());
+        bail!(
+            "{} has no lines between `snippet` and `end`",
+            path.display()
+        );
     }
     Ok(lines.join("\n"))
 }
 
 fn choose<'a>(catalogue: &'a Catalogue, args: &Args) -> anyhow::Result<Vec<Job<'a>>> {
     let wanted = |client: &Client, variant: &Variant| {
-        let is_named = |name: &String| {
-            *name == client.id || *name == format!("{}/{}", client.id, variant.id)
-        };
+        let is_named =
+            |name: &String| *name == client.id || *name == format!("{}/{}", client.id, variant.id);
         (args.names.is_empty() || args.names.iter().any(is_named)) && (client.quick || !args.quick)
     };
     let mut jobs = Vec::new();
     for client in &catalogue.clients {
-        for variant in client.variants.iter().filter(|variant| wanted(client, variant)) {
+        for variant in client
+            .variants
+            .iter()
+            .filter(|variant| wanted(client, variant))
+        {
             let runtimes = client.runtimes.iter().map(|version| Some(version.as_str()));
             let runtimes: Vec<_> = if client.runtimes.is_empty() {
                 vec![None]

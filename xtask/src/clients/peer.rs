@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use wire::http1::{RequestEvent, RequestParser};
 
-/// The path whose requests are struck.
-pub(crate) const RACE: &str = "/race/x";
+/// What the paths of requests that are struck begin with.
+pub(crate) const RACE: &str = "/race/";
 
 /// How the peer ends a connection in place of an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum End {
 /// What the peer does.
 #[derive(Clone, Copy)]
 pub(crate) struct Script {
-    /// What requests for [`RACE`] get on a connection that was used before.
+    /// What requests below [`RACE`] get on a connection that was used before.
     pub(crate) race: End,
     /// The `Keep-Alive` field of all answers.
     pub(crate) keep_alive: Option<&'static str>,
@@ -33,7 +33,7 @@ pub(crate) struct Script {
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) connection: u64,
-    pub(crate) method: String,
+    /// Without its query string.
     pub(crate) target: String,
     /// The `Connection` field, empty when there was none.
     pub(crate) connection_field: String,
@@ -119,15 +119,15 @@ fn serve(
             match step.event {
                 None => break,
                 Some(RequestEvent::Head(head)) => {
-                    let text =
-                        |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or(b"")).into_owned();
+                    let text = |bytes: Option<&[u8]>| {
+                        String::from_utf8_lossy(bytes.unwrap_or(b"")).into_owned()
+                    };
                     let asked = Asked {
                         connection,
-                        method: text(Some(head.method)),
-                        target: text(Some(head.target)),
+                        target: text(head.target.split(|&byte| byte == b'?').next()),
                         connection_field: text(head.header("connection")),
                     };
-                    strike = answered > 0 && asked.target == RACE;
+                    strike = answered > 0 && asked.target.starts_with(RACE);
                     if head.expects_continue {
                         stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
                     }

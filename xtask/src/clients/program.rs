@@ -42,6 +42,10 @@ pub(crate) enum Skill {
     Unread,
     /// POST.
     Post,
+    /// Making sense of a status other than 200 without the body that its service would send.
+    Status,
+    /// Nothing but POST, whatever it is asked for.
+    PostOnly,
     /// Keeping its connections while it waits for the next step.
     Pause,
 }
@@ -114,9 +118,9 @@ impl Program {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| format!("cannot start {command:?}"))?;
+            .with_context(|| format!("cannot start {}", name(&command)))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            bail!("{command:?} has no input or output");
+            bail!("{} has no input or output", name(&command));
         };
         let (sender, lines) = channel();
         std::thread::spawn(move || {
@@ -135,12 +139,14 @@ impl Program {
                 can: Vec::new(),
             },
         };
-        let line = program
-            .lines
-            .recv_timeout(START)
-            .with_context(|| format!("{command:?} did not get ready"))?;
-        program.about =
-            serde_json::from_str(&line).with_context(|| format!("{command:?} said {line:?}"))?;
+        let line = program.lines.recv_timeout(START).with_context(|| {
+            format!(
+                "{} did not get ready: see stderr.log in its folder",
+                name(&command)
+            )
+        })?;
+        program.about = serde_json::from_str(&line)
+            .with_context(|| format!("{} said {line:?}", name(&command)))?;
         Ok(program)
     }
 
@@ -169,7 +175,10 @@ impl Program {
             Err(RecvTimeoutError::Timeout) => {
                 self.child.kill()?;
                 self.input = None;
-                Ok(vec![Outcome::Error("hangs".to_owned()); step.count as usize])
+                Ok(vec![
+                    Outcome::Error("hangs".to_owned());
+                    step.count as usize
+                ])
             }
             Err(RecvTimeoutError::Disconnected) => {
                 bail!("the program ended instead of answering {line:?}")
@@ -190,6 +199,17 @@ impl Program {
         self.child.wait()?;
         Ok(())
     }
+}
+
+/// The command's words without its variables.
+fn name(command: &Command) -> String {
+    let words = command.get_args().map(|word| word.to_string_lossy());
+    let mut told = command.get_program().to_string_lossy().into_owned();
+    for word in words {
+        told.push(' ');
+        told.push_str(&word);
+    }
+    told
 }
 
 impl Drop for Program {

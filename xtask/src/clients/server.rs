@@ -172,11 +172,11 @@ impl Books {
         })
     }
 
-    /// How the connection of the first exchange with a path ended, and how many seconds after that exchange.
-    pub(crate) fn end_of(&self, path: &str) -> Option<(f64, &Close)> {
+    /// How many seconds after the first exchange with a path its connection ended.
+    pub(crate) fn end_of(&self, path: &str) -> Option<f64> {
         let exchange = self.asked(path).next()?;
         let close = self.closes.get(&exchange.connection?)?;
         let idle = close.at.0.saturating_sub(exchange.end.0);
-        Some((idle as f64 / 1e9, close))
+        Some(idle as f64 / 1e9)
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod demo;
+pub(crate) mod fix;
 pub(crate) mod report;
 pub(crate) mod serve;
 

@@ -1,10 +1,12 @@
 //! Pages for a terminal or a pipe, as text. Width and colour are the caller's to say.
 
 mod bench;
+mod fix;
 mod number;
 mod table;
 
 pub use bench::bench;
+pub use fix::{Question, fix_client, fix_list};
 
 /// What the page is printed on.
 #[derive(Clone, Copy, Debug)]
