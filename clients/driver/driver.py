@@ -20,7 +20,7 @@ for name in getattr(program, "PACKAGES", []):
     versions[name] = version(name)
 versions.update(getattr(program, "VERSIONS", {}))
 
-can = ["pause"]
+can = [] if getattr(program, "NO_PAUSE", False) else ["pause"]
 if not getattr(program, "ONE_AT_A_TIME", False):
     can.append("concurrent")
 if not getattr(program, "GET_ONLY", False):
@@ -68,7 +68,9 @@ def main():
     say({"versions": versions, "can": can})
     for line in sys.stdin:
         count, at_once, method, read, url = parse(line)
-        if at_once:
+        if hasattr(program, "batch"):
+            say(program.batch(count, at_once, method, url))
+        elif at_once:
             say(list(threads.map(lambda _: once(method, url, read), range(count))))
         else:
             say([once(method, url, read) for _ in range(count)])

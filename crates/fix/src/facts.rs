@@ -103,9 +103,11 @@ pub enum Idle {
         /// Seconds after the answer.
         after_s: f64,
     },
-    /// The client leaves it open and takes a new one for the next request, after so long or less.
+    /// The client leaves it open and never uses it again, however soon.
+    Abandoned,
+    /// The client leaves it open, but takes a new one for a request that comes so long after, or later.
     LeftAtNextUse {
-        /// Seconds after which that was so.
+        /// The shortest of the pauses tried for which that was so, in seconds.
         within_s: f64,
     },
     /// It was still open when we stopped watching, and used again.

@@ -91,7 +91,8 @@ fn idle(idle: Idle) -> String {
     match idle {
         Idle::NotKept => "not kept".to_owned(),
         Idle::Closed { after_s } => format!("{after_s} s"),
-        Idle::LeftAtNextUse { within_s } => format!("left open, not used again ({within_s} s)"),
+        Idle::Abandoned => "left open, unused".to_owned(),
+        Idle::LeftAtNextUse { within_s } => format!("{within_s} s, at next use"),
         Idle::Kept { for_s } => format!("> {for_s} s"),
     }
 }

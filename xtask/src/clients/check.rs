@@ -111,11 +111,11 @@ fn is_idle(claimed: Option<Idle>, found: Option<Idle>) -> bool {
         (
             Some(Idle::LeftAtNextUse { within_s: claimed } | Idle::Kept { for_s: claimed }),
             Some(Idle::Kept { for_s: found }),
-        ) => claimed >= found,
+        ) => claimed >= found - SLACK_S,
         (
             Some(Idle::LeftAtNextUse { within_s: claimed }),
             Some(Idle::LeftAtNextUse { within_s: found }),
-        ) => claimed >= found,
+        ) => (claimed - found).abs() <= SLACK_S,
         (claimed, found) => claimed == found,
     }
 }

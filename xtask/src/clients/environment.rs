@@ -89,11 +89,17 @@ impl Environment {
             (Language::Node, Some(version)) => node(version)?,
             (Language::Node, None) => "node".into(),
             (Language::Python, _) => environment.folder.join("venv/bin/python"),
+            (Language::Shell, _) => "python3".into(),
+            (Language::Php, _) => "php".into(),
+            (Language::Ruby, _) => "ruby".into(),
             _ => PathBuf::new(),
         };
         environment.once(&packages, || match client.language {
             Language::Node => npm(&environment.folder, &packages),
             Language::Python => pip(&environment.folder, &packages),
+            Language::Go => go(&environment.folder, &packages),
+            // the system's own, by `cargo xtask test --install`
+            Language::Php | Language::Ruby | Language::Shell => Ok(()),
             other => bail!("no way to install for {} yet", other.id()),
         })?;
         Ok(environment)
@@ -127,11 +133,22 @@ impl Environment {
                 self.folder.join("driver.mjs"),
                 source("mjs"),
             ],
-            Language::Python => vec![
+            Language::Python | Language::Shell => vec![
                 self.runtime.clone(),
                 self.folder.join("driver.py"),
                 source("py"),
             ],
+            Language::Php => vec![
+                self.runtime.clone(),
+                self.folder.join("driver.php"),
+                source("php"),
+            ],
+            Language::Ruby => vec![
+                self.runtime.clone(),
+                self.folder.join("driver.rb"),
+                source("rb"),
+            ],
+            Language::Go => vec![self.build_go(variant)?],
             other => bail!("no way to run {} yet", other.id()),
         };
         let mut variables: Vec<(String, String)> = variant
@@ -147,6 +164,26 @@ impl Environment {
             folder: self.folder.clone(),
             variables,
         })
+    }
+}
+
+impl Environment {
+    /// Each program is a package of its own, with a copy of the driver.
+    fn build_go(&self, variant: &Variant) -> anyhow::Result<PathBuf> {
+        let package = self.folder.join("cmd").join(variant.program());
+        fs::create_dir_all(&package)?;
+        fs::copy(self.folder.join("driver.go"), package.join("driver.go"))?;
+        let program = format!("{}.go", variant.program());
+        fs::copy(self.folder.join(&program), package.join("program.go"))?;
+        let built = self.folder.join("bin").join(variant.program());
+        let words: [&OsStr; 4] = [
+            "build".as_ref(),
+            "-o".as_ref(),
+            built.as_ref(),
+            package.as_ref(),
+        ];
+        run(&self.folder, "go", &words)?;
+        Ok(built)
     }
 }
 
@@ -196,6 +233,17 @@ fn npm(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
             .map(|(name, version)| format!("{name}@{version}")),
     );
     run(folder, "npm", &words)
+}
+
+fn go(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
+    let _ = fs::remove_file(folder.join("go.mod"));
+    run(folder, "go", &["mod", "init", "clients"])?;
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let mut words = vec!["get".to_owned()];
+    words.extend(packages.iter().map(|(name, version)| format!("{name}@{version}")));
+    run(folder, "go", &words)
 }
 
 fn pip(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {

@@ -23,6 +23,10 @@ const STALE: &str = "/stale/";
 /// Idle for so long before the server closes, and then as long again until the client has surely been told.
 const SERVER_IDLE: &str = "300ms";
 const UNTIL_DEAD: Duration = Duration::from_millis(900);
+/// Pauses to find an idle limit with, off the round numbers that limits are.
+const PAUSES_S: [f64; 13] = [
+    1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 10.5, 15.5, 20.5, 30.5, 60.5, 90.5, 120.5,
+];
 /// What the hint says, and a pause just past it that is shorter than every client's own limit.
 const HINT: &str = "timeout=3";
 const PAST_HINT: Duration = Duration::from_millis(3400);
@@ -41,7 +45,7 @@ pub(crate) struct Bench<'a> {
 pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, Facts)> {
     std::thread::scope(|scope| {
         // waiting takes no CPU, so it goes on beside the rest
-        let idle = scope.spawn(|| bench.idle().context("idle"));
+        let idle = scope.spawn(|| bench.idle(bench.idle_for).context("idle"));
         let mut facts = Facts::default();
         let about = bench.plain(&mut facts).context("plain")?;
         facts.tls = bench.tls().context("tls")?;
@@ -60,9 +64,14 @@ pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, Facts)> {
             bench.unread(&mut facts).context("unread")?;
         }
         facts.connection_field = bench.field().context("field")?;
-        facts.idle = idle
+        let idle = idle
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        facts.idle = match idle {
+            Some(Idle::LeftAtNextUse { .. }) if !is_reused => Some(Idle::Abandoned),
+            Some(Idle::LeftAtNextUse { within_s }) => Some(bench.shortest(within_s).context("idle")?),
+            other => other,
+        };
         Ok((about, facts))
     })
 }
@@ -156,7 +165,29 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn idle(&self) -> anyhow::Result<Option<Idle>> {
+    /// The shortest pause after which a client that looks at the age of its connections only when it needs one takes a new one.
+    fn shortest(&self, longest: f64) -> anyhow::Result<Idle> {
+        std::thread::scope(|scope| {
+            let pauses = PAUSES_S.iter().copied().filter(|&pause| pause < longest);
+            let tries: Vec<_> = pauses
+                .map(|pause| {
+                    (pause, scope.spawn(move || self.idle(Duration::from_secs_f64(pause))))
+                })
+                .collect();
+            let mut shortest = longest;
+            for (pause, tried) in tries.into_iter().rev() {
+                let idle = tried
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                if matches!(idle, Some(Idle::LeftAtNextUse { .. })) {
+                    shortest = pause;
+                }
+            }
+            Ok(Idle::LeftAtNextUse { within_s: shortest })
+        })
+    }
+
+    fn idle(&self, pause: Duration) -> anyhow::Result<Option<Idle>> {
         let server = Server::start(self.intact, &[])?;
         let mut program = self.start(Some(&server))?;
         if !program.can(Skill::Pause) {
@@ -165,9 +196,9 @@ impl Bench<'_> {
         let warm = server.plain() + WARM;
         let next = server.plain() + NEXT;
         program.run(&Step::get(&warm))?;
-        std::thread::sleep(self.idle_for);
+        std::thread::sleep(pause);
         program.run(&Step::get(&next))?;
-        let watched = self.idle_for.as_secs_f64();
+        let watched = pause.as_secs_f64();
         // the server ends first, so that a connection that is still there is closed by it and not by the program's end
         let books = server.end()?;
         program.end()?;
