@@ -14,7 +14,7 @@ spec = importlib.util.spec_from_file_location("program", sys.argv[1])
 program = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(program)
 
-IS_ASYNC = inspect.iscoroutinefunction(program.request)
+IS_ASYNC = inspect.iscoroutinefunction(getattr(program, "request", None))
 versions = {"python": platform.python_version()}
 for name in getattr(program, "PACKAGES", []):
     versions[name] = version(name)

@@ -8,7 +8,7 @@ function request(string $method, string $url, ?string $body): int|string
 {
     global $context;
     $made = stream_context_create([
-        'http' => $context + ['method' => $method, 'content' => $body ?? '', 'ignore_errors' => true],
+        'http' => $context + ['method' => $method, 'content' => $body ?? '', 'ignore_errors' => true, 'timeout' => 1],
         'ssl' => ['cafile' => getenv('INTACT_CA') ?: ''],
     ]);
     $answer = @file_get_contents($url, false, $made);

@@ -12,7 +12,7 @@ export const ownService = true;
 const clients = new Map();
 
 export async function request(method, url) {
-  if (!clients.has(url)) clients.set(url, new Redis({ ...settings, url, token: "x", enableTelemetry: false, retry: { retries: 0 }, enableAutoPipelining: false }));
+  if (!clients.has(url)) clients.set(url, new Redis({ ...settings, url, token: "x", enableTelemetry: false, enableAutoPipelining: false }));
   try {
     await clients.get(url).get("key");
   } catch (error) {

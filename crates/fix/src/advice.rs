@@ -6,7 +6,10 @@ use serde::Serialize;
 use std::time::Duration;
 
 /// The word in snippets that stands for an idle limit in milliseconds, and the one for seconds.
-const PLACEHOLDERS: [(&str, u64); 4] = [
+const PLACEHOLDERS: [(&str, u64); 6] = [
+    // with the mark that its language puts before a name
+    ("$idle_seconds", 1000),
+    ("IDLE_SECONDS", 1000),
     ("idleMs", 1),
     ("idle_seconds", 1000),
     ("idleSeconds", 1000),
@@ -113,7 +116,8 @@ impl Catalogue {
             });
         };
         let ours = client_idle(server_idle);
-        if let Some(Idle::Closed { after_s } | Idle::LeftAtNextUse { within_s: after_s }) = default.facts.idle
+        if let Some(Idle::Closed { after_s } | Idle::LeftAtNextUse { within_s: after_s }) =
+            default.facts.idle
             && is_reused(default)
             && after_s <= server_idle.mul_f64(0.9).as_secs_f64()
         {

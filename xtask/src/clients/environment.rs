@@ -100,7 +100,9 @@ impl Environment {
             Language::Go => go(&environment.folder, &packages),
             // the system's own, by `cargo xtask test --install`
             Language::Php | Language::Ruby | Language::Shell => Ok(()),
-            other => bail!("no way to install for {} yet", other.id()),
+            Language::Java => maven(&environment.folder, &packages),
+            // its own manifest names what it needs
+            Language::Rust => Ok(()),
         })?;
         Ok(environment)
     }
@@ -122,7 +124,12 @@ impl Environment {
     }
 
     /// The program of a variant, built if it has to be.
-    pub(crate) fn launch(&self, variant: &Variant, idle_ms: Option<u64>) -> anyhow::Result<Launch> {
+    pub(crate) fn launch(
+        &self,
+        client: &Client,
+        variant: &Variant,
+        idle_ms: Option<u64>,
+    ) -> anyhow::Result<Launch> {
         let source = |extension: &str| {
             self.folder
                 .join(format!("{}.{extension}", variant.program()))
@@ -149,7 +156,12 @@ impl Environment {
                 source("rb"),
             ],
             Language::Go => vec![self.build_go(variant)?],
-            other => bail!("no way to run {} yet", other.id()),
+            Language::Java => {
+                let classes = self.build_java(variant)?;
+                let path = format!("{}:lib/*", classes.display());
+                vec!["java".into(), "-cp".into(), path.into(), "Driver".into()]
+            }
+            Language::Rust => vec![self.build_rust(client, variant)?],
         };
         let mut variables: Vec<(String, String)> = variant
             .env
@@ -184,6 +196,43 @@ impl Environment {
         ];
         run(&self.folder, "go", &words)?;
         Ok(built)
+    }
+}
+
+impl Environment {
+    /// Every program is a class of the same name, so each has a folder of classes of its own.
+    fn build_java(&self, variant: &Variant) -> anyhow::Result<PathBuf> {
+        let classes = PathBuf::from("classes").join(variant.program());
+        let source = format!("{}.java", variant.program());
+        let words: [&OsStr; 6] = [
+            "-cp".as_ref(),
+            "lib/*".as_ref(),
+            "-d".as_ref(),
+            classes.as_ref(),
+            "Driver.java".as_ref(),
+            source.as_ref(),
+        ];
+        run(&self.folder, "javac", &words)?;
+        Ok(classes)
+    }
+
+    fn build_rust(&self, client: &Client, variant: &Variant) -> anyhow::Result<PathBuf> {
+        let version = client.packages.get(&client.id).map_or("", String::as_str);
+        let rustc = Command::new("rustc").arg("--version").output()?;
+        let rustc = String::from_utf8_lossy(&rustc.stdout).into_owned();
+        let rust = rustc.split_whitespace().nth(1).unwrap_or_default();
+        let built = Command::new("cargo")
+            .args(["build", "--quiet", "--bin", variant.program()])
+            .current_dir(&self.folder)
+            .env("CARGO_TARGET_DIR", self.folder.join("target"))
+            .env("CLIENT_VERSION", version)
+            .env("RUST_VERSION", rust)
+            .output()
+            .context("cargo")?;
+        if !built.status.success() {
+            bail!("{}", String::from_utf8_lossy(&built.stderr));
+        }
+        Ok(self.folder.join("target/debug").join(variant.program()))
     }
 }
 
@@ -242,8 +291,40 @@ fn go(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
         return Ok(());
     }
     let mut words = vec!["get".to_owned()];
-    words.extend(packages.iter().map(|(name, version)| format!("{name}@{version}")));
+    words.extend(
+        packages
+            .iter()
+            .map(|(name, version)| format!("{name}@{version}")),
+    );
     run(folder, "go", &words)
+}
+
+fn maven(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
+    fs::create_dir_all(folder.join("lib"))?;
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let mut dependencies = String::new();
+    for (name, version) in packages {
+        let (group, artifact) = name
+            .split_once(':')
+            .with_context(|| format!("{name} is no group:artifact"))?;
+        dependencies.push_str(&format!(
+            "<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version></dependency>\n"
+        ));
+    }
+    let pom = format!(
+        "<project><modelVersion>4.0.0</modelVersion><groupId>clients</groupId><artifactId>client</artifactId>\
+         <version>1</version><dependencies>\n{dependencies}</dependencies></project>\n"
+    );
+    fs::write(folder.join("pom.xml"), pom)?;
+    let words = [
+        "-q",
+        "-B",
+        "dependency:copy-dependencies",
+        "-DoutputDirectory=lib",
+    ];
+    run(folder, "mvn", &words)
 }
 
 fn pip(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {

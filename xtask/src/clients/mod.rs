@@ -7,6 +7,7 @@ mod measure;
 mod peer;
 mod program;
 mod server;
+mod survive;
 
 use anyhow::{Context, bail};
 use environment::{Environment, Launch};
@@ -33,6 +34,9 @@ pub(crate) struct Args {
     /// Watch idle connections for 130 s instead of 7
     #[arg(long)]
     full: bool,
+    /// Instead: a hundred requests with pauses around SECONDS against a server that closes idle connections then
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["check", "full"])]
+    survive: Option<f64>,
     /// Variants measured at a time
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -58,6 +62,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     let catalogue = read()?;
     let jobs = choose(&catalogue, args)?;
     let intact = build()?;
+    if let Some(seconds) = args.survive {
+        let server_idle = Duration::try_from_secs_f64(seconds).context("--survive")?;
+        return survive_all(&jobs, &intact, server_idle);
+    }
     let idle_for = Duration::from_secs(if args.full { 130 } else { 7 });
     let queue = Mutex::new(VecDeque::from(jobs));
     // variants of one client share its folder
@@ -94,6 +102,19 @@ struct Book {
 }
 
 impl Book {
+    /// What the catalogue claims and is not so, a line each. Where the versions differ, what it says of others is held all the same.
+    fn held_against(&self, measured: &Measurement) -> Vec<String> {
+        let claims = || self.catalogue.measured.iter();
+        let exact = claims().find(|one| check::is_of(one, measured));
+        let similar = || {
+            claims().rfind(|one| one.client == measured.client && one.variant == measured.variant)
+        };
+        match exact.or_else(similar) {
+            Some(claimed) => check::differences(claimed, measured),
+            None => vec!["the catalogue says nothing of it".to_owned()],
+        }
+    }
+
     fn note(&mut self, job: &Job<'_>, done: anyhow::Result<Measurement>, check: bool) {
         let name = job.name();
         let measured = match done {
@@ -105,15 +126,7 @@ impl Book {
             }
         };
         if check {
-            let told: Vec<String> = match self
-                .catalogue
-                .measured
-                .iter()
-                .find(|one| check::is_of(one, &measured))
-            {
-                Some(claimed) => check::differences(claimed, &measured),
-                None => vec![format!("never measured with {:?}", measured.versions)],
-            };
+            let told = self.held_against(&measured);
             self.fine &= told.is_empty();
             for line in &told {
                 println!("{name}: {line}");
@@ -124,9 +137,12 @@ impl Book {
             return;
         }
         println!("{name}: measured");
-        self.catalogue
-            .measured
-            .retain(|one| !check::is_of(one, &measured));
+        // of a runtime that the catalogue does not name there is only the one installed
+        let only = job.runtime.is_none();
+        self.catalogue.measured.retain(|one| {
+            let same = one.client == measured.client && one.variant == measured.variant;
+            !(check::is_of(one, &measured) || only && same)
+        });
         self.catalogue.measured.push(measured);
         // after each, so that a later failure loses nothing
         if let Err(error) = write(&mut self.catalogue) {
@@ -136,10 +152,38 @@ impl Book {
     }
 }
 
+/// Tells of each variant how many of a hundred requests it lost. Limits are set as `intact fix --server-idle` says.
+fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow::Result<bool> {
+    let mut fine = true;
+    for job in jobs {
+        let idle = fix::client_idle(server_idle).as_millis() as u64;
+        let launch = Environment::prepare(job.client, job.runtime)?.launch(
+            job.client,
+            job.variant,
+            Some(idle),
+        )?;
+        let survived = survive::survive(intact, &launch, server_idle)?;
+        let lost = survived.errors.len();
+        println!(
+            "{}: {} of {} answered on {} connections{}",
+            job.name(),
+            survived.answered,
+            survived.answered + lost,
+            survived.connections,
+            survived
+                .errors
+                .first()
+                .map_or(String::new(), |error| format!("; lost to {error}")),
+        );
+        fine &= lost == 0 || job.variant.role != fix::Role::Limit;
+    }
+    Ok(fine)
+}
+
 /// Installs and builds what a variant needs, one at a time.
 fn launch_of(job: &Job<'_>, installing: &Mutex<()>) -> anyhow::Result<Launch> {
     let _alone = installing.lock().unwrap_or_else(PoisonError::into_inner);
-    Environment::prepare(job.client, job.runtime)?.launch(job.variant, None)
+    Environment::prepare(job.client, job.runtime)?.launch(job.client, job.variant, None)
 }
 
 fn measure_one(
@@ -190,7 +234,15 @@ pub(crate) fn snippet(client: &Client, variant: &Variant) -> anyhow::Result<Stri
             path.display()
         );
     }
-    Ok(lines.join("\n"))
+    let indented = lines.iter().filter(|line| !line.trim().is_empty());
+    let margin = indented
+        .map(|line| line.len() - line.trim_start().len())
+        .min();
+    let lines: Vec<&str> = lines
+        .iter()
+        .map(|line| line.get(margin.unwrap_or(0)..).unwrap_or(""))
+        .collect();
+    Ok(lines.join("\n").trim_end().to_owned())
 }
 
 fn choose<'a>(catalogue: &'a Catalogue, args: &Args) -> anyhow::Result<Vec<Job<'a>>> {
@@ -212,7 +264,9 @@ fn choose<'a>(catalogue: &'a Catalogue, args: &Args) -> anyhow::Result<Vec<Job<'
             } else {
                 runtimes.collect()
             };
-            jobs.extend(runtimes.into_iter().map(|runtime| Job {
+            // the newest is the last
+            let skipped = if args.quick { runtimes.len() - 1 } else { 0 };
+            jobs.extend(runtimes.into_iter().skip(skipped).map(|runtime| Job {
                 client,
                 variant,
                 runtime,
@@ -275,4 +329,47 @@ fn build() -> anyhow::Result<PathBuf> {
         .map(|folder| folder.join("intact"))
         .find(|program| program.is_file())
         .context("intact is not beside xtask in the target folder")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fix_prints_is_what_was_measured() {
+        let catalogue = read().unwrap();
+        for client in &catalogue.clients {
+            for variant in &client.variants {
+                let written = snippet(client, variant).unwrap();
+                for one in catalogue.of(client, variant) {
+                    assert_eq!(
+                        one.snippet, written,
+                        "{}/{} was changed and not measured again",
+                        client.id, variant.id
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_variant_was_measured_on_every_runtime() {
+        let catalogue = read().unwrap();
+        for client in &catalogue.clients {
+            for variant in &client.variants {
+                let measured: Vec<&Measurement> = catalogue.of(client, variant).collect();
+                assert!(!measured.is_empty(), "{}/{}", client.id, variant.id);
+                for runtime in &client.runtimes {
+                    let has =
+                        |one: &Measurement| one.versions.values().any(|version| version == runtime);
+                    assert!(
+                        measured.iter().any(|one| has(one)),
+                        "{}/{} on {runtime}",
+                        client.id,
+                        variant.id
+                    );
+                }
+            }
+        }
+    }
 }

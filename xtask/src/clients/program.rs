@@ -44,6 +44,8 @@ pub(crate) enum Skill {
     Post,
     /// Making sense of a status other than 200 without the body that its service would send.
     Status,
+    /// Nothing but plain HTTP.
+    PlainOnly,
     /// Nothing but POST, whatever it is asked for.
     PostOnly,
     /// Keeping its connections while it waits for the next step.

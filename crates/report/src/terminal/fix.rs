@@ -43,9 +43,7 @@ pub fn fix_list(catalogue: &Catalogue, clients: &[&Client], paper: Paper) -> Str
             column("3 x 10", 1, &|row| cells[row].at_once.clone()),
             column("idle limit", 0, &|row| cells[row].idle.clone()),
             column("hint", 4, &|row| cells[row].hint.to_owned()),
-            column("closing server: GET / POST", 3, &|row| {
-                cells[row].race.clone()
-            }),
+            column("race, GET / POST", 3, &|row| cells[row].race.clone()),
             column("measured with", 9, &|row| rows[row].1.versions_told()),
         ];
         let (lines, _) = lay_out(columns, paper.width);
@@ -56,7 +54,7 @@ pub fn fix_list(catalogue: &Catalogue, clients: &[&Client], paper: Paper) -> Str
         out.push('\n');
     }
     let told = "The defaults, on the newest version measured. Numbers under requests are the connections they took (1 is best; 3 rounds of 10 at \
-                once need 10). `intact fix CLIENT` says what to set, --server-idle 60s for a server that closes idle connections after so long.";
+                once need 10); race: what a request meets that arrives as the server closes. `intact fix CLIENT` says what to set, --server-idle 60s for a server that closes idle connections after so long.";
     for line in wrap(told, paper.width, "") {
         let _ = writeln!(out, "{line}");
     }
@@ -294,7 +292,8 @@ impl Page {
             column("race GET / POST", 2, &|row| cells[row].race.clone()),
         ];
         let (lines, _) = lay_out(columns, self.paper.width);
-        self.out.push_str("\nAll variants, with the connections that 10 requests in turn and 3 rounds of 10 took\n");
+        self.out.push('\n');
+        self.line("All variants, with the connections that 10 requests in turn and 3 rounds of 10 at once took:");
         for line in lines {
             let _ = writeln!(self.out, "{line}");
         }
