@@ -42,7 +42,7 @@ enum Chore {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Test { install } => test::run(install),
-        Chore::Clients(args) => clients::run(&args),
+        Chore::Clients(args) => clients::run(&args).map(|done| done.failed == 0),
         Chore::Docs { folder } => docs::write(&folder).map(|()| true),
     };
     match done {

@@ -346,6 +346,23 @@ fn pip(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
     run(folder, folder.join("venv/bin/python"), &words)
 }
 
+/// The Debian package that brings a program.
+pub(crate) fn package_of(program: &str) -> Option<&'static str> {
+    Some(match program {
+        "npm" | "node" => "nodejs npm",
+        "python3" => "python3-venv",
+        "go" => "golang-go",
+        "java" | "javac" => "default-jdk-headless",
+        "mvn" => "maven",
+        "cargo" => "cargo",
+        "php" => "php-cli php-curl",
+        "ruby" => "ruby",
+        "curl" => "curl",
+        "wget" => "wget",
+        _ => return None,
+    })
+}
+
 fn run(
     folder: &Path,
     program: impl AsRef<OsStr>,
@@ -353,9 +370,13 @@ fn run(
 ) -> anyhow::Result<()> {
     let mut command = Command::new(program);
     command.args(words).current_dir(folder).stdin(Stdio::null());
-    let output = command
-        .output()
-        .with_context(|| format!("{command:?}: is it installed?"))?;
+    let output = command.output().with_context(|| {
+        let name = command.get_program().to_string_lossy().into_owned();
+        match package_of(&name) {
+            Some(package) => format!("{name} is not installed: apt-get install {package}"),
+            None => format!("{command:?}"),
+        }
+    })?;
     if !output.status.success() {
         bail!(
             "{command:?} failed: {}{}",

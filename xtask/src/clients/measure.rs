@@ -37,45 +37,45 @@ pub(crate) struct Bench<'a> {
     pub(crate) intact: &'a Path,
     /// The program.
     pub(crate) launch: &'a Launch,
-    /// How long an idle connection is watched.
-    pub(crate) idle_for: Duration,
 }
 
-/// Everything about one variant.
+/// Everything about one variant but what becomes of idle connections, which takes long and no CPU.
 pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, Facts)> {
-    std::thread::scope(|scope| {
-        // waiting takes no CPU, so it goes on beside the rest
-        let idle = scope.spawn(|| bench.idle(bench.idle_for).context("idle"));
-        let mut facts = Facts::default();
-        let about = bench.plain(&mut facts).context("plain")?;
-        facts.tls = bench.tls().context("tls")?;
-        let is_reused = facts
-            .plain
-            .as_ref()
-            .is_some_and(|load| load.sequential.is_reused());
-        if is_reused && about.can.contains(&Skill::Pause) {
-            facts.hint = bench.hint().context("hint")?;
-            facts.stale.fin = Some(bench.dead("fin").context("dead by FIN")?);
-            facts.stale.rst = Some(bench.dead("rst").context("dead by RST")?);
-            facts.stale.race_fin = Some(bench.race(End::Fin).context("race with FIN")?);
-            facts.stale.race_rst = Some(bench.race(End::Rst).context("race with RST")?);
-        }
-        if about.can.contains(&Skill::Unread) {
-            bench.unread(&mut facts).context("unread")?;
-        }
-        facts.connection_field = bench.field().context("field")?;
-        let idle = idle
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        facts.idle = match idle {
-            Some(Idle::LeftAtNextUse { .. }) if !is_reused => Some(Idle::Abandoned),
-            Some(Idle::LeftAtNextUse { within_s }) => {
-                Some(bench.shortest(within_s).context("idle")?)
-            }
-            other => other,
-        };
-        Ok((about, facts))
+    let mut facts = Facts::default();
+    let about = bench.plain(&mut facts).context("plain")?;
+    facts.tls = bench.tls().context("tls")?;
+    if is_reused(&facts) && about.can.contains(&Skill::Pause) {
+        facts.hint = bench.hint().context("hint")?;
+        facts.stale.fin = Some(bench.dead("fin").context("dead by FIN")?);
+        facts.stale.rst = Some(bench.dead("rst").context("dead by RST")?);
+        facts.stale.race_fin = Some(bench.race(End::Fin).context("race with FIN")?);
+        facts.stale.race_rst = Some(bench.race(End::Rst).context("race with RST")?);
+    }
+    if about.can.contains(&Skill::Unread) {
+        bench.unread(&mut facts).context("unread")?;
+    }
+    facts.connection_field = bench.field().context("field")?;
+    Ok((about, facts))
+}
+
+/// What becomes of idle connections, watched for so long.
+pub(crate) fn watch(
+    bench: &Bench<'_>,
+    facts: &Facts,
+    how_long: Duration,
+) -> anyhow::Result<Option<Idle>> {
+    Ok(match bench.idle(how_long).context("idle")? {
+        Some(Idle::LeftAtNextUse { .. }) if !is_reused(facts) => Some(Idle::Abandoned),
+        Some(Idle::LeftAtNextUse { within_s }) => Some(bench.shortest(within_s).context("idle")?),
+        other => other,
     })
+}
+
+fn is_reused(facts: &Facts) -> bool {
+    facts
+        .plain
+        .as_ref()
+        .is_some_and(|load| load.sequential.is_reused())
 }
 
 impl Bench<'_> {

@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// Hold the catalogue against what the clients do now, and write nothing
     #[arg(long)]
     check: bool,
+    /// Print what is measured as JSON, and write nothing
+    #[arg(long, conflicts_with = "check")]
+    show: bool,
     /// Only the clients that need little to be installed
     #[arg(long)]
     quick: bool,
@@ -35,11 +38,26 @@ pub(crate) struct Args {
     #[arg(long)]
     full: bool,
     /// Instead: a hundred requests with pauses around SECONDS against a server that closes idle connections then
-    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["check", "full"])]
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["check", "show", "full"])]
     survive: Option<f64>,
     /// Variants measured at a time
     #[arg(long, default_value_t = 2)]
     jobs: usize,
+}
+
+impl Args {
+    /// What CI holds the catalogue to.
+    pub(crate) fn quick_check() -> Args {
+        Args {
+            names: Vec::new(),
+            check: true,
+            show: false,
+            quick: true,
+            full: false,
+            survive: None,
+            jobs: 4,
+        }
+    }
 }
 
 /// One variant on one runtime.
@@ -57,8 +75,16 @@ impl Job<'_> {
     }
 }
 
-/// Measures. `Ok(false)`: a claim of the catalogue does not hold, or a client could not be measured.
-pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
+/// What came of all of them.
+pub(crate) struct Done {
+    /// Variants that were measured, or hold what the catalogue says.
+    pub(crate) fine: u64,
+    /// Variants that do not, or could not be measured.
+    pub(crate) failed: u64,
+}
+
+/// Measures.
+pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
     let catalogue = read()?;
     let jobs = choose(&catalogue, args)?;
     let intact = build()?;
@@ -72,33 +98,50 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     let installing = Mutex::new(());
     let book = Mutex::new(Book {
         catalogue: catalogue.clone(),
-        fine: true,
+        done: Done { fine: 0, failed: 0 },
     });
+    let (queue, installing, book) = (&queue, &installing, &book);
+    let intact = &*intact;
     std::thread::scope(|scope| {
         for _ in 0..args.jobs.max(1) {
-            scope.spawn(|| {
+            scope.spawn(move || {
                 loop {
                     let next = queue.lock().map(|mut queue| queue.pop_front());
                     let Ok(Some(job)) = next else { break };
-                    let done = launch_of(&job, &installing)
-                        .and_then(|launch| measure_one(&job, &launch, &intact, idle_for));
-                    if let Ok(mut book) = book.lock() {
-                        book.note(&job, done, args.check);
+                    let launched = launch_of(&job, installing);
+                    let done = launched
+                        .and_then(|launch| Ok((measure_one(&job, &launch, intact)?, launch)));
+                    let note = move |done| {
+                        if let Ok(mut book) = book.lock() {
+                            book.note(&job, done, args);
+                        }
+                    };
+                    match done {
+                        // waiting takes no CPU: the next is measured meanwhile
+                        Ok((measured, launch)) => {
+                            scope.spawn(move || {
+                                note(watch_one(measured, &launch, intact, idle_for));
+                            });
+                        }
+                        Err(error) => note(Err(error)),
                     }
                 }
             });
         }
     });
-    let book = book
-        .into_inner()
+    let mut book = book
+        .lock()
         .map_err(|_| anyhow::anyhow!("a measurement panicked"))?;
-    Ok(book.fine)
+    Ok(std::mem::replace(
+        &mut book.done,
+        Done { fine: 0, failed: 0 },
+    ))
 }
 
 /// What has been found so far.
 struct Book {
     catalogue: Catalogue,
-    fine: bool,
+    done: Done,
 }
 
 impl Book {
@@ -115,28 +158,40 @@ impl Book {
         }
     }
 
-    fn note(&mut self, job: &Job<'_>, done: anyhow::Result<Measurement>, check: bool) {
+    fn note(&mut self, job: &Job<'_>, measured: anyhow::Result<Measurement>, args: &Args) {
         let name = job.name();
-        let measured = match done {
-            Ok(measured) => measured,
+        match measured.and_then(|measured| self.take(job, measured, args)) {
+            Ok(told) if told.is_empty() => {
+                self.done.fine += 1;
+                println!("{name}: {}", if args.check { "holds" } else { "measured" });
+            }
+            Ok(told) => {
+                self.done.failed += 1;
+                for line in told {
+                    println!("{name}: {line}");
+                }
+            }
             Err(error) => {
-                self.fine = false;
+                self.done.failed += 1;
                 println!("{name}: FAILED: {error:#}");
-                return;
             }
-        };
-        if check {
-            let told = self.held_against(&measured);
-            self.fine &= told.is_empty();
-            for line in &told {
-                println!("{name}: {line}");
-            }
-            if told.is_empty() {
-                println!("{name}: holds");
-            }
-            return;
         }
-        println!("{name}: measured");
+    }
+
+    /// Checks, shows or writes; gives what does not hold.
+    fn take(
+        &mut self,
+        job: &Job<'_>,
+        measured: Measurement,
+        args: &Args,
+    ) -> anyhow::Result<Vec<String>> {
+        if args.check {
+            return Ok(self.held_against(&measured));
+        }
+        if args.show {
+            println!("{}", serde_json::to_string_pretty(&measured)?);
+            return Ok(Vec::new());
+        }
         // of a runtime that the catalogue does not name there is only the one installed
         let only = job.runtime.is_none();
         self.catalogue.measured.retain(|one| {
@@ -145,16 +200,14 @@ impl Book {
         });
         self.catalogue.measured.push(measured);
         // after each, so that a later failure loses nothing
-        if let Err(error) = write(&mut self.catalogue) {
-            self.fine = false;
-            println!("{name}: FAILED: {error:#}");
-        }
+        write(&mut self.catalogue)?;
+        Ok(Vec::new())
     }
 }
 
 /// Tells of each variant how many of a hundred requests it lost. Limits are set as `intact fix --server-idle` says.
-fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow::Result<bool> {
-    let mut fine = true;
+fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow::Result<Done> {
+    let mut done = Done { fine: 0, failed: 0 };
     for job in jobs {
         let idle = fix::client_idle(server_idle).as_millis() as u64;
         let launch = Environment::prepare(job.client, job.runtime)?.launch(
@@ -175,9 +228,13 @@ fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow
                 .first()
                 .map_or(String::new(), |error| format!("; lost to {error}")),
         );
-        fine &= lost == 0 || job.variant.role != fix::Role::Limit;
+        if lost == 0 || job.variant.role != fix::Role::Limit {
+            done.fine += 1;
+        } else {
+            done.failed += 1;
+        }
     }
-    Ok(fine)
+    Ok(done)
 }
 
 /// Installs and builds what a variant needs, one at a time.
@@ -186,18 +243,8 @@ fn launch_of(job: &Job<'_>, installing: &Mutex<()>) -> anyhow::Result<Launch> {
     Environment::prepare(job.client, job.runtime)?.launch(job.client, job.variant, None)
 }
 
-fn measure_one(
-    job: &Job<'_>,
-    launch: &Launch,
-    intact: &Path,
-    idle_for: Duration,
-) -> anyhow::Result<Measurement> {
-    let bench = Bench {
-        intact,
-        launch,
-        idle_for,
-    };
-    let (about, facts) = measure::measure(&bench)?;
+fn measure_one(job: &Job<'_>, launch: &Launch, intact: &Path) -> anyhow::Result<Measurement> {
+    let (about, facts) = measure::measure(&Bench { intact, launch })?;
     Ok(Measurement {
         client: job.client.id.clone(),
         variant: job.variant.id.clone(),
@@ -206,6 +253,17 @@ fn measure_one(
         snippet: snippet(job.client, job.variant)?,
         facts,
     })
+}
+
+fn watch_one(
+    mut measured: Measurement,
+    launch: &Launch,
+    intact: &Path,
+    idle_for: Duration,
+) -> anyhow::Result<Measurement> {
+    let bench = Bench { intact, launch };
+    measured.facts.idle = measure::watch(&bench, &measured.facts, idle_for)?;
+    Ok(measured)
 }
 
 /// The lines of a program between its marks.

@@ -2,6 +2,7 @@
 //!
 //! The protocol is in clients/README.md. A program that hangs is an answer too: the step's deadline passes and is reported as such.
 
+use super::environment::package_of;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -120,7 +121,15 @@ impl Program {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| format!("cannot start {}", name(&command)))?;
+            .with_context(|| {
+                let program = command.get_program().to_string_lossy();
+                match package_of(&program) {
+                    Some(package) => {
+                        format!("{program} is not installed: apt-get install {package}")
+                    }
+                    None => format!("cannot start {}", name(&command)),
+                }
+            })?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             bail!("{} has no input or output", name(&command));
         };
