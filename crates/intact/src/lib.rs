@@ -40,6 +40,8 @@ enum Command {
     Watch(Box<cmd::watch::Args>),
     /// Did my fix help? Programs side by side, or stored ledgers
     Compare(Box<cmd::compare::Args>),
+    /// How is connection reuse turned on in my client library?
+    Fix(cmd::fix::Args),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
     /// For our own use: keeps a link
@@ -64,6 +66,7 @@ pub fn main() -> ExitCode {
         Some(Command::Fleet(args)) => cmd::fleet::run(&args),
         Some(Command::Watch(args)) => cmd::watch::run(&args),
         Some(Command::Compare(args)) => cmd::compare::run(&args),
+        Some(Command::Fix(args)) => cmd::fix::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
         Some(Command::LinkKeeper) => cmd::link::keep(),
     };

@@ -5,6 +5,7 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod demo;
+pub(crate) mod fix;
 pub(crate) mod fleet;
 pub(crate) mod link;
 pub(crate) mod report;

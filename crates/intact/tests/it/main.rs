@@ -6,6 +6,7 @@ mod check_peers;
 mod check_real;
 mod cli;
 mod compare;
+mod fix;
 mod ledgers;
 #[cfg(target_os = "linux")]
 mod link;
