@@ -2,6 +2,8 @@
 //! times (ns of any one clock) come in, packets that are due go out.
 
 mod flows;
+#[cfg(fuzzing)]
+pub(crate) mod fuzz;
 mod lane;
 pub(crate) mod packet;
 
