@@ -359,12 +359,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     }
     if let Some(file) = page_file {
         let pictures = Pictures::new(&head, &tally, &facts, &recorded.timeline);
-        let page = report::page::bench(&[BenchRun {
+        let run = BenchRun {
             run: &head,
             facts: &facts,
             pictures: &pictures,
-        }]);
-        file.write(&page.context("--report")?)?;
+        };
+        file.write(&[run.into()])?;
     }
     let kept = requirements::hold(&requirements, &facts);
     Ok(ExitCode::from(match interrupt.signal() {
@@ -558,6 +558,7 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
+/// `1.0`, `1.1` or `2`.
 pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
     match word {
         "1.0" => Ok(Protocol::Http10),
