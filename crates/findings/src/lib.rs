@@ -7,11 +7,13 @@ pub mod bench;
 pub mod compare;
 pub mod figures;
 mod finding;
+pub mod fleet;
 pub mod observe;
 mod overlap;
 pub mod requirement;
 pub mod rules;
 pub mod stats;
+pub mod timeline;
 mod words;
 
 pub use finding::{Finding, Severity};

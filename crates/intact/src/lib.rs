@@ -32,8 +32,15 @@ enum Command {
     Watch(Box<cmd::watch::Args>),
     /// Did my fix help? Programs side by side, or stored ledgers
     Compare(Box<cmd::compare::Args>),
+    /// Runs a command as if its server were 30 ms away: an emulated link under the kernel's own TCP
+    Link(cmd::link::Args),
+    /// The same measurements at scale: queue, workers, store
+    Fleet(Box<cmd::fleet::Args>),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
+    /// For our own use: keeps a link
+    #[command(hide = true)]
+    LinkKeeper,
 }
 
 /// The definition of the command line.
@@ -49,7 +56,10 @@ pub fn main() -> ExitCode {
         Some(Command::Serve(args)) => cmd::serve::run(&args),
         Some(Command::Watch(args)) => cmd::watch::run(&args),
         Some(Command::Compare(args)) => cmd::compare::run(&args),
+        Some(Command::Link(args)) => cmd::link::run(&args),
+        Some(Command::Fleet(args)) => cmd::fleet::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
+        Some(Command::LinkKeeper) => cmd::link::keep(),
     };
     done.unwrap_or_else(|failed| {
         console::note(&format!("intact: {failed}"));

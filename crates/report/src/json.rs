@@ -25,20 +25,30 @@ struct Environment<'a> {
     sockets: &'a [ledger::Sockets],
 }
 
+impl<'a> Document<'a> {
+    fn new(run: &'a Run, facts: &'a BenchFacts) -> Document<'a> {
+        Document {
+            schema: BENCH_SCHEMA,
+            run,
+            environment: Environment {
+                host: &run.host,
+                sockets: &facts.sockets,
+            },
+            facts,
+        }
+    }
+}
+
 /// The document of a bench, pretty-printed, with a newline at its end.
 pub fn bench(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
-    let document = Document {
-        schema: BENCH_SCHEMA,
-        run,
-        environment: Environment {
-            host: &run.host,
-            sockets: &facts.sockets,
-        },
-        facts,
-    };
-    let mut text = serde_json::to_string_pretty(&document)?;
+    let mut text = serde_json::to_string_pretty(&Document::new(run, facts))?;
     text.push('\n');
     Ok(text)
+}
+
+/// The same without a blank too many, to be put into a page.
+pub(crate) fn bench_compact(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
+    serde_json::to_string(&Document::new(run, facts))
 }
 
 #[derive(Serialize)]

@@ -2,7 +2,14 @@
 
 pub mod annotations;
 pub mod catalogue;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+pub mod page;
+pub mod summary;
+pub mod svg;
 pub mod terminal;
+
+mod escape;
+pub mod number;

@@ -130,11 +130,12 @@ fn statuses(variant: &VariantFacts) -> Option<Finding> {
 
 /// At this rate of connections that we close first a real network would run out of ports.
 fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
+    // those that every round must end are not churn, however short the round
     let ours = variant
         .connections
         .ended_by
-        .get(EndedBy::Client.id())
-        .copied()?;
+        .get(EndedBy::Client.id())?
+        .saturating_sub(variant.connections.needed);
     let share = ours as f64 / variant.connections.opened.max(1) as f64;
     let churn = variant.churn_per_s? * share;
     let (first, last) = run.host.ephemeral_ports?;
@@ -195,53 +196,57 @@ fn way_out(kind: Failure) -> Option<&'static str> {
 }
 
 pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
-    let mut caveats = Vec::new();
-    let mut add = |id: &str, words: String| {
-        caveats.push(Caveat {
-            id: id.to_owned(),
-            words,
-        });
+    let late = |variant: &VariantFacts| {
+        let share = variant.own_queue_ms.as_ref()?.share;
+        (share > OWN_QUEUE).then(|| format!("{:.0} %", share * 100.0))
     };
-    for variant in variants {
-        if let Some(queue) = &variant.own_queue_ms
-            && queue.share > OWN_QUEUE
-        {
-            add(
-                "own-queue",
-                format!(
-                    "{}: we read answers late, by {:.0} % of the latency on average (own queue); the latency told ends at the kernel's stamp and leaves that out, requests/s cannot (more --threads, or a smaller -c)",
-                    variant.name,
-                    queue.share * 100.0
-                ),
-            );
-        }
-        if variant.client_busy.is_some_and(|busy| busy > 0.9) {
-            add(
-                "client-saturated",
-                format!(
-                    "{}: the client used its processor to the full",
-                    variant.name
-                ),
-            );
-        }
-        if variant.server_busy.is_some_and(|busy| busy > 0.95) {
-            add(
-                "server-saturated",
-                format!(
-                    "{}: the server used a processor to the full: latency is mostly waiting for it",
-                    variant.name
-                ),
-            );
-        }
-        if variant.rounds.len() as u32 > rounds {
-            add(
-                "cut-short",
-                format!(
-                    "{}: the run was cut short, its last round has no counterpart",
-                    variant.name
-                ),
-            );
-        }
-    }
-    caveats
+    let told: [(&str, Vec<Option<String>>, &str); 4] = [
+        (
+            "own-queue",
+            variants.iter().map(late).collect(),
+            "we read answers late, by that share of the latency on average (own queue); the latency told ends at the kernel's stamp and leaves that out, requests/s cannot (more --threads, or a smaller -c)",
+        ),
+        (
+            "client-saturated",
+            which(variants, |variant| {
+                variant.client_busy.is_some_and(|busy| busy > 0.9)
+            }),
+            "the client used its processor to the full",
+        ),
+        (
+            "server-saturated",
+            which(variants, |variant| {
+                variant.server_busy.is_some_and(|busy| busy > 0.95)
+            }),
+            "the server used a processor to the full: latency is mostly waiting for it",
+        ),
+        (
+            "cut-short",
+            which(variants, |variant| variant.rounds.len() as u32 > rounds),
+            "the run was cut short, its last round has no counterpart",
+        ),
+    ];
+    told.into_iter()
+        .filter_map(|(id, values, words)| {
+            let subjects: Vec<String> = variants
+                .iter()
+                .zip(values)
+                .filter_map(|(variant, value)| {
+                    Some(format!("{} {}", variant.name, value?).trim_end().to_owned())
+                })
+                .collect();
+            (!subjects.is_empty()).then(|| Caveat {
+                id: id.to_owned(),
+                words: format!("{}: {words}", subjects.join(", ")),
+            })
+        })
+        .collect()
+}
+
+/// Which variants something is true of; nothing more to say of each.
+fn which(variants: &[VariantFacts], is: impl Fn(&VariantFacts) -> bool) -> Vec<Option<String>> {
+    variants
+        .iter()
+        .map(|variant| is(variant).then(String::new))
+        .collect()
 }

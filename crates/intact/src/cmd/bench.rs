@@ -1,6 +1,7 @@
 //! `intact bench`: variants side by side.
 
-use super::builtin::Builtin;
+use super::builtin::{Builtin, Ready};
+use super::page::{PageFile, page_file};
 use super::recording::Recording;
 use super::requirements;
 use crate::console;
@@ -12,9 +13,10 @@ use bench::{
 };
 use clap::ValueEnum;
 use dial::{Clock, Family};
-use findings::bench::{Baseline, BenchFacts};
+use findings::bench::{Baseline, BenchFacts, Pictures};
 use findings::requirement::Document;
 use ledger::{Protocol, Rows, Run, TlsVersion, Vantage};
+use report::page::BenchRun;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -206,6 +208,9 @@ pub(crate) struct Args {
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
+    report: Option<PageFile>,
     /// Set the stored ledger of an earlier bench beside this one
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     baseline: Option<PathBuf>,
@@ -265,23 +270,25 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let json = args.json.clone();
     let ledger = args.ledger.clone();
     let csv = args.csv.clone();
+    let page_file = args.report.clone();
     let requirements = requirements::parse(&args.require, Document::Bench)?;
     // read first: a wrong folder is found out before anything is sent
     let baseline = args
         .baseline
         .as_deref()
         .map(super::report::load)
-        .transpose()?;
+        .transpose()?
+        .map(|then| (then.run, then.facts));
     let builtin = match &args.url {
         Some(_) => None,
         None => Some(Builtin::start()?),
     };
     let url = match (&args.url, &builtin) {
         (Some(url), _) => url.clone(),
-        (None, Some(builtin)) => builtin.url(),
+        (None, Some(builtin)) => builtin.ready().url(),
         (None, None) => return Err(Failed::usage(anyhow!("name a URL"))),
     };
-    let config = config(args, url, builtin.as_ref())?;
+    let config = config(args, url, builtin.as_ref().map(Builtin::ready))?;
     let polite = config.opening_per_s.is_some();
     let bench = Bench::new(config).map_err(usage_or_own)?;
     announce(&bench, polite);
@@ -307,13 +314,23 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     )?;
     let clock = Clock::start();
     let mut tally = bench.run(clock, &mut recording).map_err(usage_or_own)?;
-    let (head, first, caveat) = recording.finish();
-    tally.caveats.extend(caveat);
-    let mut facts = BenchFacts::new(&head, &tally, &first);
+    let recorded = recording.finish();
+    let head = recorded.run;
+    tally.caveats.extend(recorded.caveat);
+    let mut facts = BenchFacts::new(&head, &tally, &recorded.first);
     facts.baseline = baseline.map(|(run, then)| Baseline::new(&run, &then, &facts));
     write_json(json.as_deref(), &head, &facts)?;
     if json.as_deref() != Some("-") {
         console::print(&report::terminal::bench(&head, &facts, console::paper()));
+    }
+    if let Some(file) = page_file {
+        let pictures = Pictures::new(&head, &tally, &facts, &recorded.timeline);
+        let page = report::page::bench(&[BenchRun {
+            run: &head,
+            facts: &facts,
+            pictures: &pictures,
+        }]);
+        file.write(&page.context("--report")?)?;
     }
     let kept = requirements::hold(&requirements, &facts);
     Ok(ExitCode::from(match interrupt.signal() {
@@ -357,7 +374,7 @@ fn write_json(to: Option<&str>, run: &Run, facts: &BenchFacts) -> anyhow::Result
     std::fs::write(to, document).with_context(|| format!("--json={to}"))
 }
 
-fn config(args: Args, url: String, builtin: Option<&Builtin>) -> Result<Config, Failed> {
+fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Failed> {
     let on = |switches: &[Switch]| {
         switches
             .iter()
@@ -404,7 +421,7 @@ fn config(args: Args, url: String, builtin: Option<&Builtin>) -> Result<Config, 
         target: Target {
             url,
             plain_port: args.plain_port,
-            tls_port: args.tls_port.or(builtin.map(Builtin::tls_port)),
+            tls_port: args.tls_port.or(builtin.map(Ready::tls_port)),
         },
         axes,
         length: Length::Exchanges(1),
@@ -412,6 +429,8 @@ fn config(args: Args, url: String, builtin: Option<&Builtin>) -> Result<Config, 
         threads: args.threads,
         seed: args.seed.unwrap_or_else(|| random() >> 32),
         opening_per_s: None,
+        requests_per_s: None,
+        most: None,
         timeout: args.timeout,
         method,
         headers,
@@ -427,7 +446,7 @@ fn config(args: Args, url: String, builtin: Option<&Builtin>) -> Result<Config, 
                         .map_err(Failed::usage)?
                         .into(),
                 ),
-                (None, builtin) => builtin.map(Builtin::roots),
+                (None, builtin) => builtin.map(Ready::roots),
             },
             certificate: args.cert.zip(args.key),
         },
@@ -446,12 +465,13 @@ fn config(args: Args, url: String, builtin: Option<&Builtin>) -> Result<Config, 
         look_up_once: args.dns == Dns::Once,
         proxy: args.proxy,
         unix_socket: args.unix_socket,
-        keep: if args.ledger.is_some() || args.csv.is_some() {
+        // the page draws connections, which only the rows of a ledger have
+        keep: if args.ledger.is_some() || args.csv.is_some() || args.report.is_some() {
             Keep::Ledger(rows)
         } else {
             Keep::First
         },
-        server_pid: args.server_pid.or(builtin.map(Builtin::pid)),
+        server_pid: args.server_pid.or(builtin.map(|ready| ready.pid)),
     };
     match (args.requests, args.time) {
         (Some(requests), _) => config.length = Length::Exchanges(requests),
@@ -504,7 +524,7 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-fn http_version(word: &str) -> Result<Protocol, String> {
+pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
     match word {
         "1.0" => Ok(Protocol::Http10),
         "1.1" | "1" => Ok(Protocol::Http11),
@@ -513,7 +533,7 @@ fn http_version(word: &str) -> Result<Protocol, String> {
     }
 }
 
-fn tls_choice(word: &str) -> Result<TlsChoice, String> {
+pub(crate) fn tls_choice(word: &str) -> Result<TlsChoice, String> {
     match word {
         "none" => Ok(TlsChoice::None),
         "any" | "auto" => Ok(TlsChoice::Any),

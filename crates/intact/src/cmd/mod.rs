@@ -3,12 +3,15 @@
 pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod demo;
+pub(crate) mod fleet;
+pub(crate) mod link;
 pub(crate) mod report;
 pub(crate) mod serve;
 pub(crate) mod watch;
 
 mod builtin;
 mod gates;
+mod page;
 mod recording;
 mod requirements;
 mod stored;

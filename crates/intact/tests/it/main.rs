@@ -3,7 +3,11 @@
 mod cli;
 mod compare;
 mod ledgers;
+#[cfg(target_os = "linux")]
+mod link;
 mod observed;
+mod pages;
 mod peers;
 mod program;
+mod readme;
 mod watch;

@@ -2,7 +2,6 @@
 
 mod bench;
 mod compare;
-pub(crate) mod number;
 mod observed;
 mod page;
 mod table;
@@ -10,6 +9,8 @@ mod table;
 pub use bench::bench;
 pub use compare::compare;
 pub use observed::observed;
+
+use crate::number;
 
 /// What the page is printed on.
 #[derive(Clone, Copy, Debug)]
