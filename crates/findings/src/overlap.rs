@@ -95,6 +95,12 @@ mod tests {
             prop_assert_eq!(overlap(&spans).peak(), peak_by_force(&spans));
         }
 
+    }
+
+    proptest! {
+        // each case is held against a quadratic count
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
         #[test]
         fn with_too_many_moments_it_never_tells_less(spans in prop::collection::vec((0u64..1_000_000, 0u64..2_000), 1_000..2_000)) {
             let overlap = overlap(&spans);
