@@ -2,11 +2,10 @@
 //! One pass over the events, bounded memory: what goes over the bounds is counted together and said. Must not conclude.
 
 use super::destination::{Counts, Place, Sign};
-use super::live::{HAND_BACK, Live, Party, Pool, Waiter, client_address};
+use super::live::{HAND_BACK, Live, Party, Pool, Waiter};
 use super::why::Why;
 use ledger::{
-    Caveat, Closed, Connection, ConnectionId, Exchange, Lookup, Nanos, Run, Scheme, Transport,
-    Vantage,
+    Caveat, Closed, Connection, ConnectionId, Exchange, Lookup, Nanos, Run, Scheme, Vantage,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -347,15 +346,7 @@ impl Books {
     /// The index of a connection's destination, made if need be.
     fn place(&mut self, connection: &Connection) -> usize {
         let server = self.run.vantage == Vantage::Server;
-        let address = connection
-            .peer
-            .filter(|_| connection.origin.is_none() && !server);
-        let unix = connection.transport == Transport::Unix;
-        let place = self.place_at(Place {
-            origin: connection.origin.clone(),
-            address: address.filter(|_| !unix),
-            client: client_address(connection).filter(|_| server),
-        });
+        let place = self.place_at(Place::of(connection, self.run.vantage));
         if let (Some(origin), Some(peer), false) = (&connection.origin, connection.peer, server)
             && origin.scheme != Scheme::Tcp
             && (self.served.len() < DESTINATIONS || self.served.contains_key(&peer))
@@ -431,6 +422,9 @@ impl Books {
     /// Why a connection is opened, judged by the state of the pools.
     fn reason(&mut self, connection: &Connection, destination: usize, party: Party) -> Why {
         let at = connection.at;
+        if !self.run.ends_seen {
+            return Why::Unseen;
+        }
         if let Some(pool) = self.pools.get_mut(&(destination, party)) {
             if pool.multiplexing > 0 {
                 return Why::StreamsFree;

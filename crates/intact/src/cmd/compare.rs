@@ -145,7 +145,7 @@ fn of_ledgers(folders: &[PathBuf]) -> Result<(Run, CompareFacts), Failed> {
     run.varied = vec!["ledger".to_owned()];
     let mut contest = Contest::new(&run);
     for (index, reader) in readers.iter().enumerate() {
-        contest.take(index, None, None, &stored::observed(reader)?);
+        contest.take(index, None, None, &stored::observed(reader)?.facts());
     }
     Ok((run, contest.facts()))
 }

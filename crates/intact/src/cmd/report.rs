@@ -7,13 +7,14 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use findings::bench::{BenchFacts, Pictures};
+use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
-use findings::observe::ObservedFacts;
-use findings::requirement::{Document, Requirement};
+use findings::observe::{self, ObservedFacts};
+use findings::requirement::Document;
 use findings::timeline::Timeline;
 use ledger::store::Reader;
 use ledger::{Exchange, Row, Run, Sink, Tally};
-use report::page::BenchRun;
+use report::page::{BenchRun, ObservedRun, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -44,35 +45,42 @@ pub(crate) struct Args {
 
 /// Reads, works out, prints.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    let document = documents(&args.ledgers)?;
-    if args.gates.list_if_asked(document) {
-        return Ok(ExitCode::from(exit::FINE));
+    if args.ledgers.len() > 1 && args.gates.has_one_file() {
+        let told = anyhow!("--junit takes what one ledger says: report them one at a time");
+        return Err(Failed::usage(told));
     }
-    let requirements = args.gates.parse(document)?;
-    args.gates.for_documents(args.ledgers.len())?;
-    let stored = args
-        .ledgers
-        .iter()
-        .map(|folder| Stored::read(folder))
-        .collect::<Result<Vec<Stored>, Failed>>()?;
-    for one in &stored {
-        let page = if args.json {
+    let mut stored = Vec::new();
+    for folder in &args.ledgers {
+        let reader = Reader::open(folder).map_err(Failed::unreadable)?;
+        let document = stored::document(&reader.run().producer);
+        if args.gates.list_if_asked(document) {
+            return Ok(ExitCode::from(exit::FINE));
+        }
+        let requirements = args.gates.parse(document)?;
+        stored.push((Stored::read(folder, &reader)?, requirements));
+    }
+    for (one, _) in &stored {
+        console::print(&if args.json {
             one.json().context("--json")?
         } else {
             one.terminal()
-        };
-        console::print(&page);
+        });
     }
     if let Some(file) = &args.report {
         let runs = stored
             .iter()
-            .map(Stored::as_bench)
-            .collect::<Result<Vec<BenchRun<'_>>, Failed>>()?;
-        file.write(&report::page::bench(&runs).context("--report")?)?;
+            .map(|(one, _)| one.source())
+            .collect::<Result<Vec<Source<'_>>, Failed>>()?;
+        file.write(&runs)?;
     }
     let mut kept = true;
-    for one in &stored {
-        kept &= one.hold(&args.gates, &requirements)?;
+    for (one, requirements) in &stored {
+        kept &= match one {
+            Stored::Bench(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Check(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Observed(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Compared(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+        };
     }
     Ok(ExitCode::from(if kept {
         exit::FINE
@@ -81,37 +89,41 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     }))
 }
 
-/// What can be asked of all these ledgers; with different kinds that is what the first has.
-fn documents(folders: &[PathBuf]) -> Result<Document, Failed> {
-    let first = Reader::open(&folders[0]).map_err(Failed::unreadable)?;
-    Ok(stored::document(&first.run().producer))
-}
-
 /// A stored ledger with what findings make of it.
 enum Stored {
     Bench(Box<StoredBench>),
-    Observed(Box<Stood<ObservedFacts>>),
-    Compared(Box<Stood<CompareFacts>>),
+    Check(Box<StoredCheck>),
+    Observed(Box<StoredObserved>),
+    Compared(Box<StoredCompared>),
 }
 
 impl Stored {
-    fn read(folder: &Path) -> Result<Stored, Failed> {
-        let reader = Reader::open(folder).map_err(Failed::unreadable)?;
+    fn read(folder: &Path, reader: &Reader) -> Result<Stored, Failed> {
         if reader.run().producer == "bench" {
             return load(folder).map(|one| Stored::Bench(Box::new(one)));
         }
-        let run = reader.run().clone();
-        if stored::document(&run.producer) == Document::Compare {
-            let facts = stored::compared(&reader)?;
-            return Ok(Stored::Compared(Box::new(Stood { run, facts })));
+        if reader.run().producer == "check" {
+            return checked(reader).map(|one| Stored::Check(Box::new(one)));
         }
-        let facts = stored::observed(&reader)?;
-        Ok(Stored::Observed(Box::new(Stood { run, facts })))
+        if stored::document(&reader.run().producer) == Document::Compare {
+            return Ok(Stored::Compared(Box::new(StoredCompared {
+                run: reader.run().clone(),
+                facts: stored::compared(reader)?,
+            })));
+        }
+        let observed = stored::observed(reader)?;
+        let run = reader.run().clone();
+        Ok(Stored::Observed(Box::new(StoredObserved {
+            facts: observed.facts(),
+            pictures: observed.pictures(&run),
+            run,
+        })))
     }
 
     fn json(&self) -> serde_json::Result<String> {
         match self {
             Stored::Bench(one) => report::json::bench(&one.run, &one.facts),
+            Stored::Check(one) => report::json::check(&one.run, &one.facts),
             Stored::Observed(one) => report::json::observed(&one.run, &one.facts),
             Stored::Compared(one) => report::json::compare(&one.run, &one.facts),
         }
@@ -120,6 +132,7 @@ impl Stored {
     fn terminal(&self) -> String {
         match self {
             Stored::Bench(one) => report::terminal::bench(&one.run, &one.facts, console::paper()),
+            Stored::Check(one) => report::terminal::check(&one.run, &one.facts, console::paper()),
             Stored::Observed(one) => {
                 report::terminal::observed(&one.run, &one.facts, console::paper())
             }
@@ -129,38 +142,44 @@ impl Stored {
         }
     }
 
-    fn hold(&self, gates: &Gates, requirements: &[Requirement]) -> anyhow::Result<bool> {
-        match self {
-            Stored::Bench(one) => gates.hold(requirements, &one.run, &one.facts),
-            Stored::Observed(one) => gates.hold(requirements, &one.run, &one.facts),
-            Stored::Compared(one) => gates.hold(requirements, &one.run, &one.facts),
-        }
-    }
-
-    fn as_bench(&self) -> Result<BenchRun<'_>, Failed> {
-        match self {
-            Stored::Bench(one) => Ok(BenchRun {
+    fn source(&self) -> Result<Source<'_>, Failed> {
+        Ok(match self {
+            Stored::Bench(one) => Source::Bench(BenchRun {
                 run: &one.run,
                 facts: &one.facts,
                 pictures: &one.pictures,
             }),
-            Stored::Observed(one) => Err(no_page(&one.run)),
-            Stored::Compared(one) => Err(no_page(&one.run)),
-        }
+            Stored::Observed(one) => Source::Observed(ObservedRun {
+                run: &one.run,
+                facts: &one.facts,
+                pictures: &one.pictures,
+            }),
+            Stored::Check(_) | Stored::Compared(_) => {
+                return Err(Failed::usage(anyhow!(
+                    "--report: only what was benched or observed has a page yet; --json and --markdown have all of it"
+                )));
+            }
+        })
     }
 }
 
-fn no_page(run: &Run) -> Failed {
-    Failed::usage(anyhow!(
-        "--report: only ledgers of `bench` have a page yet, this is one of `{}`; --json has all of it, --markdown writes a short page",
-        run.producer
-    ))
+/// A stored run that observed traffic.
+struct StoredObserved {
+    run: Run,
+    facts: ObservedFacts,
+    pictures: observe::Pictures,
 }
 
-/// A stored run with its facts.
-struct Stood<F> {
+/// A stored check.
+struct StoredCheck {
     run: Run,
-    facts: F,
+    facts: CheckFacts,
+}
+
+/// A stored comparison.
+struct StoredCompared {
+    run: Run,
+    facts: CompareFacts,
 }
 
 /// A stored bench.
@@ -170,6 +189,23 @@ pub(crate) struct StoredBench {
     /// Its facts.
     pub(crate) facts: BenchFacts,
     pictures: Pictures,
+}
+
+/// Reads a stored check.
+fn checked(reader: &Reader) -> Result<StoredCheck, Failed> {
+    // cut off before the first probe there is no card, and then the page says so
+    let card = reader
+        .card()
+        .map_err(Failed::unreadable)?
+        .unwrap_or_default();
+    let mut events = reader.events().map_err(Failed::unreadable)?;
+    let rows: Vec<Row> = events.by_ref().collect();
+    let mut facts = CheckFacts::new(&card, &rows);
+    facts.caveats.extend(events.caveats());
+    Ok(StoredCheck {
+        run: reader.run().clone(),
+        facts,
+    })
 }
 
 /// Reads a stored bench.

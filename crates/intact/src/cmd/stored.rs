@@ -2,16 +2,16 @@
 
 use crate::exit::Failed;
 use findings::compare::{CompareFacts, Contest};
-use findings::observe::{Observed, ObservedFacts};
+use findings::observe::Observed;
 use findings::requirement::Document;
 use ledger::store::Reader;
 use ledger::{Caveat, Event, Rows, Sink};
 
-/// The facts of a ledger, whole or cut off by a kill.
-pub(crate) fn observed(reader: &Reader) -> Result<ObservedFacts, Failed> {
+/// What a ledger says, whole or cut off by a kill.
+pub(crate) fn observed(reader: &Reader) -> Result<Observed, Failed> {
     let mut observed = Observed::new(reader.run());
     replay(reader, &mut observed)?;
-    Ok(observed.facts())
+    Ok(observed)
 }
 
 /// Hands the events to a fold, and what could not be read.
@@ -45,6 +45,7 @@ pub(crate) fn compared(reader: &Reader) -> Result<CompareFacts, Failed> {
 pub(crate) fn document(producer: &str) -> Document {
     match producer {
         "bench" => Document::Bench,
+        "check" => Document::Check,
         "audit" => Document::Audit,
         "compare" => Document::Compare,
         _ => Document::Watch,

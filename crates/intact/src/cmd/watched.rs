@@ -2,7 +2,7 @@
 //! program: it is told at the end, and what could not be written is counted.
 
 use anyhow::Context;
-use findings::observe::{Observed, ObservedFacts};
+use findings::observe::Observed;
 use ledger::store::{StoreError, Writer};
 use ledger::{Caveat, Event, Run, Sink, Tally};
 use std::path::Path;
@@ -21,11 +21,6 @@ impl Recording {
     pub(crate) fn start(run: &Run, ledger: Option<&Path>) -> anyhow::Result<Recording> {
         Recording::with(Observed::new(run), run, ledger)
     }
-
-    /// Writes what is left; what was found out.
-    pub(crate) fn finish(self) -> ObservedFacts {
-        self.end().facts()
-    }
 }
 
 impl<F: Sink> Recording<F> {
@@ -43,7 +38,7 @@ impl<F: Sink> Recording<F> {
     }
 
     /// Writes what is left and gives the fold back.
-    pub(crate) fn end(mut self) -> F {
+    pub(crate) fn finish(mut self) -> F {
         if let Some((writer, tally)) = &mut self.ledger {
             let written = writer.flush().and_then(|()| writer.replace_tally(tally));
             if let Err(error) = written {

@@ -89,6 +89,12 @@ fn run() -> Run {
 }
 
 pub(crate) fn facts() -> (Run, ObservedFacts) {
+    let (run, seen) = observed();
+    (run, seen.facts())
+}
+
+/// The made-up run, and what was gathered of it.
+pub(crate) fn observed() -> (Run, Observed) {
     let run = run();
     let mut seen = Observed::new(&run);
     // forty calls, each with an agent of its own
@@ -168,7 +174,7 @@ pub(crate) fn facts() -> (Run, ObservedFacts) {
         id: "io-uring".to_owned(),
         words: "io_uring was refused to the program, so that its sockets can be seen".to_owned(),
     }));
-    (run, seen.facts())
+    (run, seen)
 }
 
 fn page(width: usize) -> String {
@@ -291,7 +297,7 @@ fn each_requirement_and_each_rule_is_a_test_for_a_ci() {
 #[test]
 fn a_pull_request_gets_a_short_page() {
     let (run, facts) = facts();
-    insta::assert_snapshot!(report::summary::observed(&run, &facts));
+    insta::assert_snapshot!(report::markdown::observed(&run, &facts));
 }
 
 #[test]
