@@ -46,7 +46,7 @@ pub fn run(
     };
     let code = filter::program(Asked {
         names: config.mode != Mode::Info,
-        questions: false,
+        questions: config.mode != Mode::Info,
         probes: false,
     });
     let began = clock.now();

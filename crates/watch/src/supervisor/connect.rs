@@ -32,7 +32,12 @@ impl Supervisor {
         };
         let wanted = match named {
             Named::Inet(wanted) if socket::kind(&socket) == Kind::Tcp => wanted,
-            Named::Inet(_) => return UNTOUCHED,
+            Named::Inet(to) => {
+                if socket::kind(&socket) == Kind::Udp {
+                    self.connect_datagrams(notice, cookie, to);
+                }
+                return UNTOUCHED;
+            }
             Named::Other => {
                 self.names.forget(cookie);
                 return UNTOUCHED;
@@ -67,13 +72,7 @@ impl Supervisor {
         about.round = self.place.map(|place| place.round);
         about.peer = Some(unmapped(wanted));
         about.origin = Some(origin(unmapped(wanted)));
-        about.owner = self
-            .processes
-            .identify(notice.thread)
-            .map(|identity| Owner {
-                pid: identity.process,
-                command: identity.command,
-            });
+        about.owner = self.owner(notice.thread);
         if self.mode == Mode::Info {
             self.follow(cookie, about, Unwatched::NoRelay);
             return UNTOUCHED;
@@ -119,6 +118,15 @@ impl Supervisor {
         self.calls.insert(number, Call { dial, stage });
         self.guard(number, Supervisor::advance);
         None
+    }
+
+    /// The process that a call comes from.
+    pub(super) fn owner(&mut self, thread: u32) -> Option<Owner> {
+        let identity = self.processes.identify(thread)?;
+        Some(Owner {
+            pid: identity.process,
+            command: identity.command,
+        })
     }
 
     /// The address that a `connect` names, and a copy of its socket; `None` where it is not for us.

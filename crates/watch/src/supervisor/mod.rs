@@ -6,8 +6,10 @@
 mod call;
 mod connect;
 mod landing;
+mod lookups;
 mod names;
 mod outside;
+mod question;
 mod trap;
 
 use crate::order::{Order, Orders};
@@ -22,6 +24,7 @@ use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, Place, Unwatched}
 use call::Call;
 use landing::Pad;
 use ledger::{Caveat, Nanos, Row, Span};
+use lookups::Lookups;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use names::Names;
@@ -59,6 +62,7 @@ pub(crate) struct Supervisor {
     place: Option<Place>,
     processes: Processes,
     names: Names,
+    lookups: Lookups,
     mode: Mode,
     outside: Option<Outside>,
     pads: [Option<Pad>; 2],
@@ -132,6 +136,7 @@ impl Supervisor {
             place: config.place,
             processes: Processes::default(),
             names: Names::default(),
+            lookups: Lookups::default(),
             mode: config.mode,
             outside,
             pads,
@@ -179,7 +184,9 @@ impl Supervisor {
                 }
             }
             self.take_deadlines();
+            self.record_unseen_lookups(false);
         }
+        self.record_unseen_lookups(true);
         for call in std::mem::take(&mut self.calls).into_values() {
             self.record_given_up(call.dial.about);
         }
@@ -221,6 +228,14 @@ impl Supervisor {
             libc::SYS_connect => self.connect(notice),
             libc::SYS_getpeername => Some(self.tell_name(notice, |ends| ends.peer)),
             libc::SYS_getsockname => Some(self.tell_name(notice, |ends| ends.local)),
+            libc::SYS_sendto => {
+                let _ = self.see_sendto(notice);
+                Some(Answer::Continue)
+            }
+            libc::SYS_sendmmsg => {
+                let _ = self.see_sendmmsg(notice);
+                Some(Answer::Continue)
+            }
             _ => Some(Answer::Continue),
         }
     }
