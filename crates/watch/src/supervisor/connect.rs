@@ -16,7 +16,7 @@ use mio::{Interest, Token};
 use socket2::Socket;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Instant;
 
 impl Supervisor {
@@ -82,7 +82,11 @@ impl Supervisor {
             return UNTOUCHED;
         }
         socket::connect_at_once(&socket);
-        let Ok(far) = stand_in(&socket, unmapped(wanted)) else {
+        let stands_in = stand_in(&socket, unmapped(wanted));
+        let Some(far) = stands_in
+            .ok()
+            .filter(|far| far.as_raw_fd() < self.last_descriptor)
+        else {
             self.follow(cookie, about, Unwatched::NoRelay);
             return UNTOUCHED;
         };

@@ -23,6 +23,8 @@ const TOGETHER: u64 = 5_000_000_000;
 const BESIDE: u64 = 20_000_000;
 /// A socket that has asked nothing that we saw within this time writes its questions unseen, in nanoseconds.
 const UNSEEN: u64 = 1_000_000_000;
+/// More types of record than a resolver asks for at once.
+const MAX_KINDS: usize = 8;
 /// Sockets and look-ups that are remembered.
 const MAX: usize = 4096;
 
@@ -54,8 +56,10 @@ impl Lookups {
         }
         let key = (pid, name.clone());
         let (since, kinds) = self.asked.entry(key).or_insert((at, Vec::new()));
-        let is_new =
-            kinds.is_empty() || kinds.contains(&kind) || at.saturating_sub(*since) >= TOGETHER;
+        let is_new = kinds.is_empty()
+            || kinds.contains(&kind)
+            || kinds.len() >= MAX_KINDS
+            || at.saturating_sub(*since) >= TOGETHER;
         if is_new {
             *since = at;
             kinds.clear();
@@ -194,6 +198,9 @@ impl Supervisor {
         silent.sort_by_key(|(at, ..)| *at);
         for (at, server, owner) in silent {
             let pid = owner.as_ref().map_or(0, |owner: &Owner| owner.pid);
+            if self.lookups.nameless.len() >= MAX {
+                self.lookups.nameless.clear();
+            }
             let before = self.lookups.nameless.insert(pid, at);
             if before.is_none_or(|before| at.saturating_sub(before) >= BESIDE) {
                 self.record_lookup(None, at, server, owner);

@@ -16,7 +16,7 @@ use crate::order::{Order, Orders};
 use crate::sys::address;
 use crate::sys::launch;
 use crate::sys::notify::{Answer, Listener, Notice};
-use crate::sys::process::{Processes, read_memory, write_memory};
+use crate::sys::process::{Processes, raise_descriptor_limit, read_memory, write_memory};
 use crate::sys::signals::{self, Signals};
 use crate::sys::socket;
 use crate::sys::timer::Timer;
@@ -31,7 +31,7 @@ use names::Names;
 use outside::Outside;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 use trap::Traps;
@@ -44,6 +44,9 @@ const DEADLINES: Token = Token(4);
 const ENDS: Token = Token(5);
 /// Tokens of calls begin here: two a call, the way to the destination and our end of a meeting.
 const FIRST_CALL: usize = 6;
+
+/// Descriptors that are kept free for what is under way and for files.
+const RESERVED: u64 = 64;
 
 /// Answers the program's calls until it and everything that it started has ended.
 pub(crate) struct Supervisor {
@@ -64,6 +67,8 @@ pub(crate) struct Supervisor {
     names: Names,
     lookups: Lookups,
     mode: Mode,
+    /// A socket of ours with this number or a higher one leaves too little room for others.
+    last_descriptor: RawFd,
     outside: Option<Outside>,
     pads: [Option<Pad>; 2],
     traps: Traps,
@@ -138,6 +143,8 @@ impl Supervisor {
             names: Names::default(),
             lookups: Lookups::default(),
             mode: config.mode,
+            last_descriptor: RawFd::try_from(raise_descriptor_limit().saturating_sub(RESERVED))
+                .unwrap_or(RawFd::MAX),
             outside,
             pads,
             traps: Traps::default(),

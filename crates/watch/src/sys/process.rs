@@ -1,7 +1,7 @@
 //! Other processes: their memory, their descriptors, their names.
 #![allow(
     unsafe_code,
-    reason = "process_vm_readv, process_vm_writev, pidfd_open, pidfd_getfd"
+    reason = "process_vm_readv, process_vm_writev, pidfd_open, pidfd_getfd, setrlimit"
 )]
 
 use super::checked;
@@ -11,6 +11,22 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Lets this process have as many descriptors as it may; how many that are. Programs that run already keep their limit.
+pub(crate) fn raise_descriptor_limit() -> u64 {
+    // SAFETY: a structure of zeroes is valid; the kernel fills and reads it.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        let before = limit.rlim_cur;
+        limit.rlim_cur = limit.rlim_max;
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0 {
+            limit.rlim_max
+        } else {
+            before
+        }
+    }
+}
 
 /// Copies bytes out of a process. Fewer than asked for is an error.
 pub(crate) fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
