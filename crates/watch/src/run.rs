@@ -47,7 +47,7 @@ pub fn run(
     let code = filter::program(Asked {
         names: config.mode != Mode::Info,
         questions: config.mode != Mode::Info,
-        probes: false,
+        probes: config.mode != Mode::Info,
     });
     let began = clock.now();
     let (child, listener) =

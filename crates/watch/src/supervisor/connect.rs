@@ -103,6 +103,7 @@ impl Supervisor {
             cookie,
             v6: socket::is_v6(&socket),
             blocking,
+            probes: socket::probe_interval(&socket),
             far,
             registered: false,
             decided: None,
@@ -357,8 +358,13 @@ impl Supervisor {
             dial.about.peer = Some(peer);
         }
         if let Some(peer) = dial.about.peer {
-            let v6 = dial.v6;
-            self.names.remember(dial.cookie, Ends { local, peer, v6 });
+            let ends = Ends {
+                local,
+                peer,
+                v6: dial.v6,
+                connection: dial.about.id,
+            };
+            self.names.remember(dial.cookie, ends);
         }
     }
 
@@ -374,6 +380,7 @@ impl Supervisor {
             near,
             far: dial.far,
             about,
+            probes: dial.probes,
         })));
     }
 

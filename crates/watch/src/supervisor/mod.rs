@@ -235,6 +235,10 @@ impl Supervisor {
             libc::SYS_connect => self.connect(notice),
             libc::SYS_getpeername => Some(self.tell_name(notice, |ends| ends.peer)),
             libc::SYS_getsockname => Some(self.tell_name(notice, |ends| ends.local)),
+            libc::SYS_setsockopt => {
+                let _ = self.see_option(notice);
+                Some(Answer::Continue)
+            }
             libc::SYS_sendto => {
                 let _ = self.see_sendto(notice);
                 Some(Answer::Continue)
@@ -288,6 +292,30 @@ impl Supervisor {
         write_memory(thread, place, given).ok()?;
         write_memory(thread, len_place, &(bytes.len() as u32).to_ne_bytes()).ok()?;
         Some(Answer::Value(0))
+    }
+
+    /// The program sets an option of TCP keep-alive probes: they are no reuse, and a note of them saves that mistake.
+    fn see_option(&mut self, notice: &Notice) -> Option<()> {
+        if self.names.is_empty() {
+            return None;
+        }
+        let [descriptor, level, name, place, len, _] = notice.arguments;
+        let socket = self
+            .processes
+            .copy_descriptor(notice.thread, descriptor as i32)
+            .ok()?;
+        let ends = self.names.find(socket::cookie(&socket).ok()?)?;
+        let mut value = [0; 4];
+        read_memory(notice.thread, place, &mut value).ok()?;
+        let value = u32::from_ne_bytes(value);
+        let interval = match (level as i32, name as i32) {
+            _ if len < 4 || value == 0 => return None,
+            (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE) => value,
+            (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => socket::idle_before_probes(&socket)?,
+            _ => return None,
+        };
+        self.orders.send(Order::Probe(ends.connection, interval));
+        Some(())
     }
 
     fn take_signals(&mut self) {

@@ -110,6 +110,18 @@ pub(crate) fn is_connected(socket: &impl AsFd) -> bool {
         .is_ok_and(|state| state != TCP_CLOSE && state != SYN_SENT)
 }
 
+/// The interval of TCP keep-alive probes in seconds, where they are on: how long the connection idles before the first.
+pub(crate) fn probe_interval(socket: &impl AsFd) -> Option<u32> {
+    let on: i32 = option(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE).ok()?;
+    idle_before_probes(socket).filter(|_| on != 0)
+}
+
+/// How long a connection would idle before the first probe, in seconds, on or not.
+pub(crate) fn idle_before_probes(socket: &impl AsFd) -> Option<u32> {
+    let idle: i32 = option(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE).ok()?;
+    u32::try_from(idle).ok()
+}
+
 /// A deferred connect (TCP_FASTOPEN_CONNECT) would wait for the first data: from now on it connects when asked to.
 pub(crate) fn connect_at_once(socket: &impl AsFd) {
     let _ = set_option(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 0i32);
