@@ -1,14 +1,15 @@
 //! `intact watch -- CMD`: does my program reuse its connections?
 
-use super::requirements;
+use super::gates::Gates;
+use super::page::{PageFile, page_file};
 use super::watched::Recording;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
-use findings::Severity;
 use findings::observe::ObservedFacts;
-use findings::requirement::{Document, Requirement};
+use findings::requirement::Document;
 use ledger::{Rows, Run, Vantage};
+use report::page::ObservedRun;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -50,15 +51,14 @@ pub(crate) struct Args {
         help_heading = "Output"
     )]
     json: Option<PathBuf>,
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
+    report: Option<PageFile>,
     /// Print no page
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
-    /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4'; exit 1 when one fails
-    #[arg(long, value_name = "EXPR", help_heading = "Gates")]
-    require: Vec<String>,
-    /// Exit 1 on findings of this severity or worse
-    #[arg(long, value_name = "SEVERITY", help_heading = "Gates")]
-    fail_on: Option<FailOn>,
+    #[command(flatten)]
+    gates: Gates,
     /// The program and its arguments
     #[arg(required_unless_present = "require", last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -72,21 +72,15 @@ enum How {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Keys {
+pub(super) enum Keys {
     Auto,
     On,
     Off,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum FailOn {
-    Warning,
-    Error,
-}
-
 /// Runs the program, then prints the page to standard error; its exit code is ours.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    if requirements::list_if_asked(&args.require, Document::Watch) {
+    if args.gates.list_if_asked(Document::Watch) {
         return Ok(ExitCode::from(exit::FINE));
     }
     if args.command.is_empty() {
@@ -97,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         let clash = anyhow::anyhow!("--rtt needs the relay: leave --mode info out");
         return Err(Failed::usage(clash));
     }
-    let requirements = requirements::parse(&args.require, Document::Watch)?;
+    let requirements = args.gates.parse(Document::Watch)?;
     let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
     let clock = Clock::start();
     let mut head = head();
@@ -114,15 +108,24 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     config.keys = key_logging(args.keys);
     config.round_trip = args.rtt.unwrap_or_default();
     let outcome = watch::run(&config, clock, &mut recording).map_err(not_run)?;
-    let facts = recording.finish();
+    let observed = recording.finish();
+    let facts = observed.facts();
     if let Some(path) = &args.json {
         write_json(path, &head, &facts).map_err(own)?;
+    }
+    if let Some(file) = &args.report {
+        let run = ObservedRun {
+            run: &head,
+            facts: &facts,
+            pictures: &observed.pictures(&head),
+        };
+        file.write(&[run.into()]).map_err(own)?;
     }
     if !args.quiet {
         let page = report::terminal::observed(&head, &facts, console::error_paper());
         console::note(page.trim_end());
     }
-    let kept = hold(&requirements, args.fail_on, &facts);
+    let kept = args.gates.hold(&requirements, &head, &facts).map_err(own)?;
     Ok(ExitCode::from(match outcome.ended {
         Ended::Code(0) if !kept => exit::REQUIREMENT,
         Ended::Code(code) => code as u8,
@@ -132,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
 
 /// How programs are told to log keys. A key log that the person has set up is read along with them; with `on` it is
 /// replaced.
-fn key_logging(keys: Keys) -> Option<KeyLogging> {
+pub(super) fn key_logging(keys: Keys) -> Option<KeyLogging> {
     let own_file = std::env::var_os("SSLKEYLOGFILE")
         .filter(|path| keys == Keys::Auto && !path.is_empty())
         .map(PathBuf::from);
@@ -161,7 +164,7 @@ fn head() -> Run {
 }
 
 /// A key for this run's fingerprints; it is never stored.
-fn fingerprint_key() -> anyhow::Result<[u8; 32]> {
+pub(super) fn fingerprint_key() -> anyhow::Result<[u8; 32]> {
     let mut key = [0; 32];
     std::fs::File::open("/dev/urandom")
         .and_then(|mut random| random.read_exact(&mut key))
@@ -170,7 +173,7 @@ fn fingerprint_key() -> anyhow::Result<[u8; 32]> {
 }
 
 /// The program was not run: a wrapper's exit codes.
-fn not_run(error: WatchError) -> Failed {
+pub(super) fn not_run(error: WatchError) -> Failed {
     let code = match error {
         WatchError::NotFound(_) => exit::NOT_FOUND,
         WatchError::NotRunnable { .. } => exit::NOT_RUNNABLE,
@@ -183,28 +186,4 @@ fn not_run(error: WatchError) -> Failed {
 fn write_json(path: &Path, run: &Run, facts: &ObservedFacts) -> anyhow::Result<()> {
     let document = report::json::observed(run, facts)?;
     std::fs::write(path, document).with_context(|| format!("--json={}", path.display()))
-}
-
-/// Holds requirements and findings, and says what came of each.
-fn hold(requirements: &[Requirement], fail_on: Option<FailOn>, facts: &ObservedFacts) -> bool {
-    let kept = requirements::hold(requirements, facts);
-    let Some(least) = fail_on.map(|on| match on {
-        FailOn::Warning => Severity::Warning,
-        FailOn::Error => Severity::Error,
-    }) else {
-        return kept;
-    };
-    let mut worst = facts
-        .findings
-        .iter()
-        .filter(|finding| finding.severity >= least)
-        .peekable();
-    let clean = worst.peek().is_none();
-    for finding in worst {
-        console::note(&format!(
-            "--fail-on: {} ({})",
-            finding.rule, finding.subject
-        ));
-    }
-    kept && clean
 }
