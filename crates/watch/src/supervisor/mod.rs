@@ -8,11 +8,11 @@ mod connect;
 mod landing;
 mod lookups;
 mod names;
-mod outside;
 mod question;
 mod trap;
 
 use crate::order::{Order, Orders};
+use crate::outside::Outside;
 use crate::sys::address;
 use crate::sys::launch;
 use crate::sys::notify::{Answer, Listener, Notice};
@@ -28,7 +28,6 @@ use lookups::Lookups;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use names::Names;
-use outside::Outside;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -182,7 +181,10 @@ impl Supervisor {
                     DEADLINES => self.timer.rung(),
                     ENDS => {
                         if let Some(outside) = &mut self.outside {
-                            outside.take_ends(self.clock, &self.orders);
+                            let orders = &self.orders;
+                            outside.take_ends(self.clock, &mut |row| {
+                                orders.send(Order::Record(Box::new(row)));
+                            });
                         }
                     }
                     PAD_V4 => self.take_arrivals(0),
@@ -198,7 +200,10 @@ impl Supervisor {
             self.record_given_up(call.dial.about);
         }
         if let Some(outside) = self.outside.take() {
-            outside.finish(self.clock, &self.orders);
+            let orders = &self.orders;
+            outside.finish_after_end(self.clock, &mut |row| {
+                orders.send(Order::Record(Box::new(row)));
+            });
         }
         for (reason, count) in &self.unwatched {
             self.record(Row::Caveat(Caveat {
