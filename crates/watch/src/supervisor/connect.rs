@@ -3,7 +3,7 @@
 use super::call::{Call, Dial, HOLD, LOOK, Stage};
 use super::names::Ends;
 use super::trap::{Trap, begin};
-use super::{FIRST_CALL, Supervisor};
+use super::{FIRST_CALL, Supervisor, listen_outside};
 use crate::order::{Carriage, Order};
 use crate::sys::address::{self, Named, unmapped};
 use crate::sys::notify::{Answer, Notice};
@@ -59,7 +59,7 @@ impl Supervisor {
             return UNTOUCHED;
         }
         let socket = Socket::from(socket);
-        if self.is_elsewhere(&socket) {
+        if socket::namespace(&socket) != self.namespace {
             self.leave(Unwatched::OtherNamespace);
             return UNTOUCHED;
         }
@@ -162,14 +162,11 @@ impl Supervisor {
         looked.ok()
     }
 
-    /// Whether a socket lives in another network namespace than ours.
-    fn is_elsewhere(&self, socket: &Socket) -> bool {
-        let ours = self.pads.iter().flatten().next();
-        ours.is_some_and(|pad| socket::is_elsewhere(socket, pad))
-    }
-
     /// Leaves a connection to the kernel and follows it from outside, or counts it as unwatched where that cannot be.
     fn follow(&mut self, cookie: u64, about: Connection, reason: Unwatched) {
+        if self.outside.is_none() && self.mode != Mode::Relay {
+            self.outside = listen_outside(self.poll.registry()).ok();
+        }
         match &mut self.outside {
             Some(outside) => outside.follow(cookie, about),
             None => self.leave(reason),

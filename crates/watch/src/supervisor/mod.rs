@@ -26,7 +26,7 @@ use landing::Pad;
 use ledger::{Caveat, Nanos, Row, Span};
 use lookups::Lookups;
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Interest, Poll, Registry, Token};
 use names::Names;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -66,6 +66,8 @@ pub(crate) struct Supervisor {
     names: Names,
     lookups: Lookups,
     mode: Mode,
+    /// Our network namespace, where the kernel tells.
+    namespace: Option<u64>,
     /// A socket of ours with this number or a higher one leaves too little room for others.
     last_descriptor: RawFd,
     outside: Option<Outside>,
@@ -102,15 +104,11 @@ impl Supervisor {
             SIGNALS,
             Interest::READABLE,
         )?;
+        // each socket's end on this machine is told to it, so it is there only where it is needed
         let outside = match config.mode {
-            Mode::Relay => None,
-            Mode::Info => Some(Outside::new()?),
-            Mode::Auto => Outside::new().ok(),
+            Mode::Info => Some(listen_outside(registry)?),
+            Mode::Auto | Mode::Relay => None,
         };
-        if let Some(outside) = &outside {
-            let descriptor = outside.as_raw_fd();
-            registry.register(&mut SourceFd(&descriptor), ENDS, Interest::READABLE)?;
-        }
         let timer = Timer::new()?;
         registry.register(
             &mut SourceFd(&timer.as_raw_fd()),
@@ -124,6 +122,7 @@ impl Supervisor {
                 pad.register(registry, token)?;
             }
         }
+        let namespace = pads.iter().flatten().next().and_then(socket::namespace);
         Ok(Supervisor {
             poll,
             listener: Listener::new(listener),
@@ -142,6 +141,7 @@ impl Supervisor {
             names: Names::default(),
             lookups: Lookups::default(),
             mode: config.mode,
+            namespace,
             last_descriptor: RawFd::try_from(raise_descriptor_limit().saturating_sub(RESERVED))
                 .unwrap_or(RawFd::MAX),
             outside,
@@ -390,4 +390,12 @@ impl Supervisor {
     fn record(&self, row: Row) {
         self.orders.send(Order::Record(Box::new(row)));
     }
+}
+
+/// Has the kernel tell how sockets end.
+fn listen_outside(registry: &Registry) -> io::Result<Outside> {
+    let outside = Outside::new()?;
+    let descriptor = outside.as_raw_fd();
+    registry.register(&mut SourceFd(&descriptor), ENDS, Interest::READABLE)?;
+    Ok(outside)
 }

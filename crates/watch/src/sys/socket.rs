@@ -53,12 +53,8 @@ pub(crate) fn cookie(socket: &impl AsFd) -> io::Result<u64> {
     option(socket, libc::SOL_SOCKET, libc::SO_COOKIE)
 }
 
-/// Whether a socket lives in another network namespace than one of ours; before Linux 5.14 it cannot be told and is taken for no.
-pub(crate) fn is_elsewhere(socket: &impl AsFd, ours: &impl AsFd) -> bool {
-    namespace(socket) != namespace(ours)
-}
-
-fn namespace(socket: &impl AsFd) -> Option<u64> {
+/// The network namespace that a socket lives in; before Linux 5.14 it cannot be told, of any.
+pub(crate) fn namespace(socket: &impl AsFd) -> Option<u64> {
     option(socket, libc::SOL_SOCKET, SO_NETNS_COOKIE).ok()
 }
 
