@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod figures;
 mod finding;
+pub mod fleet;
 pub mod observe;
 mod overlap;
 mod population;

@@ -11,4 +11,4 @@ pub mod svg;
 pub mod terminal;
 
 mod escape;
-mod number;
+pub mod number;

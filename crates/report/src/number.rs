@@ -1,7 +1,7 @@
 //! Figures as people read them: three digits, a unit that fits.
 
 /// Milliseconds, in the unit that fits.
-pub(crate) fn time(ms: f64) -> String {
+pub fn time(ms: f64) -> String {
     match ms {
         ms if ms < 0.0 => format!("-{}", time(-ms)),
         ms if ms < 0.000_5 => "0".to_owned(),
@@ -15,7 +15,7 @@ pub(crate) fn time(ms: f64) -> String {
 }
 
 /// Milliseconds on an axis: round values without the zeros that say nothing, and seconds from one second on.
-pub(crate) fn tick(ms: f64) -> String {
+pub fn tick(ms: f64) -> String {
     if ms >= 999.5 {
         return format!("{} s", trimmed(&format!("{:.2}", ms / 1e3)));
     }
@@ -34,12 +34,12 @@ fn trimmed(number: &str) -> &str {
 }
 
 /// A time that may be absent.
-pub(crate) fn maybe_time(ms: Option<f64>) -> String {
+pub fn maybe_time(ms: Option<f64>) -> String {
     ms.map_or_else(|| "-".to_owned(), time)
 }
 
 /// A count with separators.
-pub(crate) fn count(count: u64) -> String {
+pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut told = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -52,7 +52,7 @@ pub(crate) fn count(count: u64) -> String {
 }
 
 /// A rate a second.
-pub(crate) fn rate(per_s: Option<f64>) -> String {
+pub fn rate(per_s: Option<f64>) -> String {
     match per_s {
         None => "-".to_owned(),
         Some(rate) if rate < 9.95 => format!("{rate:.1}"),
@@ -61,7 +61,7 @@ pub(crate) fn rate(per_s: Option<f64>) -> String {
 }
 
 /// A share in percent; never 0 % or 100 % unless it is.
-pub(crate) fn percent(share: Option<f64>) -> String {
+pub fn percent(share: Option<f64>) -> String {
     match share {
         None => "-".to_owned(),
         Some(share) if share > 0.0 && share < 0.000_5 => "<0.1 %".to_owned(),

@@ -429,6 +429,8 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
         threads: args.threads,
         seed: args.seed.unwrap_or_else(|| random() >> 32),
         opening_per_s: None,
+        requests_per_s: None,
+        most: None,
         timeout: args.timeout,
         method,
         headers,
@@ -522,7 +524,7 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-fn http_version(word: &str) -> Result<Protocol, String> {
+pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
     match word {
         "1.0" => Ok(Protocol::Http10),
         "1.1" | "1" => Ok(Protocol::Http11),
@@ -531,7 +533,7 @@ fn http_version(word: &str) -> Result<Protocol, String> {
     }
 }
 
-fn tls_choice(word: &str) -> Result<TlsChoice, String> {
+pub(crate) fn tls_choice(word: &str) -> Result<TlsChoice, String> {
     match word {
         "none" => Ok(TlsChoice::None),
         "any" | "auto" => Ok(TlsChoice::Any),

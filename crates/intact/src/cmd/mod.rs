@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod demo;
+pub(crate) mod fleet;
 pub(crate) mod link;
 pub(crate) mod report;
 pub(crate) mod serve;
