@@ -4,6 +4,7 @@
 //! draws from a seed that the caller hands in.
 
 pub mod bench;
+pub mod compare;
 pub mod figures;
 mod finding;
 pub mod fleet;

@@ -32,6 +32,8 @@ enum Command {
     Link(cmd::link::Args),
     /// Does my program reuse its connections?
     Watch(Box<cmd::watch::Args>),
+    /// Did my fix help? Programs side by side, or stored ledgers
+    Compare(Box<cmd::compare::Args>),
     /// The same measurements at scale: queue, workers, store
     Fleet(Box<cmd::fleet::Args>),
     /// Prints the report of a stored ledger
@@ -54,6 +56,7 @@ pub fn main() -> ExitCode {
         Some(Command::Serve(args)) => cmd::serve::run(&args),
         Some(Command::Link(args)) => cmd::link::run(&args),
         Some(Command::Watch(args)) => cmd::watch::run(&args),
+        Some(Command::Compare(args)) => cmd::compare::run(&args),
         Some(Command::Fleet(args)) => cmd::fleet::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
         Some(Command::LinkKeeper) => cmd::link::keep(),

@@ -1,6 +1,7 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
 use findings::bench::BenchFacts;
+use findings::compare::CompareFacts;
 use findings::observe::ObservedFacts;
 use ledger::{Host, Run};
 use serde::Serialize;
@@ -76,6 +77,29 @@ pub(crate) fn observed_compact(run: &Run, facts: &ObservedFacts) -> serde_json::
 /// The document of an observed run, `intact.watch/1`, `intact.audit/1` and so on after its producer, pretty-printed, with a newline at its end.
 pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(&Observed::new(run, facts))?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The schema of a comparison's document.
+pub const COMPARE_SCHEMA: &str = "intact.compare/1";
+
+#[derive(Serialize)]
+struct Compare<'a> {
+    schema: &'a str,
+    run: &'a Run,
+    #[serde(flatten)]
+    facts: &'a CompareFacts,
+}
+
+/// The document of a comparison, pretty-printed, with a newline at its end.
+pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
+    let document = Compare {
+        schema: COMPARE_SCHEMA,
+        run,
+        facts,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     Ok(text)
 }

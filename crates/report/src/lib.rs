@@ -7,6 +7,7 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod page;
+pub mod summary;
 pub mod svg;
 pub mod terminal;
 

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// How connections are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct Config {
     pub streams: Streams,
     /// How connections are followed.
     pub mode: Mode,
+    /// A round trip that is added to each connection, from its SYN on. Zero for none.
+    pub round_trip: Duration,
     /// How programs are told to log the keys of their TLS connections; `None`: not at all.
     pub keys: Option<KeyLogging>,
     /// The variant and the round that its rows belong to, where several runs share a ledger.
@@ -55,6 +58,7 @@ impl Config {
             environment: Vec::new(),
             streams: Streams::default(),
             mode: Mode::default(),
+            round_trip: Duration::ZERO,
             keys: Some(KeyLogging::default()),
             place: None,
             numbers: Numbers::default(),

@@ -273,7 +273,8 @@ impl Books {
         let id = live.connection.id;
         self.live.insert(id, live);
         for waiter in waiters {
-            if exchange.at <= waiter.at && waiter.at < exchange.end {
+            // one that was about to be used was taken, too: the request is seen a little after the client has decided
+            if exchange.at <= waiter.at.after(HAND_BACK) && waiter.at < exchange.end {
                 self.look_again(destination, id, waiter);
             } else if exchange.end <= waiter.at
                 && let Some(live) = self.live.get_mut(&id)

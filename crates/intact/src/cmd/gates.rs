@@ -4,8 +4,9 @@
 use super::requirements;
 use crate::console;
 use crate::exit::Failed;
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use findings::bench::BenchFacts;
+use findings::compare::CompareFacts;
 use findings::observe::ObservedFacts;
 use findings::requirement::{Document, Facts, Requirement, Verdict};
 use findings::{Finding, Severity};
@@ -52,7 +53,7 @@ pub(crate) trait Judged: Facts {
     fn findings(&self) -> &[Finding];
 
     /// The short page.
-    fn markdown(&self, run: &Run) -> String;
+    fn summary(&self, run: &Run) -> String;
 }
 
 impl Judged for ObservedFacts {
@@ -60,8 +61,18 @@ impl Judged for ObservedFacts {
         &self.findings
     }
 
-    fn markdown(&self, run: &Run) -> String {
-        report::markdown::observed(run, self)
+    fn summary(&self, run: &Run) -> String {
+        report::summary::observed(run, self)
+    }
+}
+
+impl Judged for CompareFacts {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn summary(&self, _: &Run) -> String {
+        report::summary::compare(self)
     }
 }
 
@@ -70,8 +81,8 @@ impl Judged for BenchFacts {
         &self.findings
     }
 
-    fn markdown(&self, run: &Run) -> String {
-        report::markdown::bench(run, self)
+    fn summary(&self, run: &Run) -> String {
+        report::summary::bench(run, self)
     }
 }
 
@@ -81,9 +92,14 @@ impl Gates {
         requirements::list_if_asked(&self.require, document)
     }
 
-    /// Whether something is written that a second run would overwrite.
-    pub(crate) fn has_one_file(&self) -> bool {
-        self.junit.is_some()
+    /// Refuses a file that would hold only the last of several documents.
+    pub(crate) fn for_documents(&self, count: usize) -> Result<(), Failed> {
+        if self.junit.is_some() && count > 1 {
+            return Err(Failed::usage(anyhow!(
+                "--junit is about one ledger: name one"
+            )));
+        }
+        Ok(())
     }
 
     /// Reads the requirements, before anything runs.
@@ -126,7 +142,7 @@ impl Gates {
             write(path, &text).context("--junit")?;
         }
         if let Some(path) = &self.markdown {
-            let text = facts.markdown(run);
+            let text = facts.summary(run);
             append(path, &text).context("--markdown")?;
         }
         if let Some(ci) = ci() {

@@ -1,6 +1,7 @@
 //! The commands, one file each: arguments -> configuration -> run -> exit code.
 
 pub(crate) mod bench;
+pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod fleet;
 pub(crate) mod link;

@@ -7,7 +7,9 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use findings::bench::{BenchFacts, Pictures};
+use findings::compare::CompareFacts;
 use findings::observe::{self, ObservedFacts};
+use findings::requirement::{Document, Requirement};
 use findings::timeline::Timeline;
 use ledger::store::Reader;
 use ledger::{Exchange, Row, Run, Sink, Tally};
@@ -42,37 +44,35 @@ pub(crate) struct Args {
 
 /// Reads, works out, prints.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    if args.ledgers.len() > 1 && args.gates.has_one_file() {
-        let told = anyhow!("--junit takes what one ledger says: report them one at a time");
-        return Err(Failed::usage(told));
+    let document = documents(&args.ledgers)?;
+    if args.gates.list_if_asked(document) {
+        return Ok(ExitCode::from(exit::FINE));
     }
-    let mut stored = Vec::new();
-    for folder in &args.ledgers {
-        let reader = Reader::open(folder).map_err(Failed::unreadable)?;
-        let document = stored::document(&reader.run().producer);
-        if args.gates.list_if_asked(document) {
-            return Ok(ExitCode::from(exit::FINE));
-        }
-        let requirements = args.gates.parse(document)?;
-        stored.push((Stored::read(folder, &reader)?, requirements));
-    }
-    for (one, _) in &stored {
-        console::print(&if args.json {
+    let requirements = args.gates.parse(document)?;
+    args.gates.for_documents(args.ledgers.len())?;
+    let stored = args
+        .ledgers
+        .iter()
+        .map(|folder| Stored::read(folder))
+        .collect::<Result<Vec<Stored>, Failed>>()?;
+    for one in &stored {
+        let page = if args.json {
             one.json().context("--json")?
         } else {
             one.terminal()
-        });
+        };
+        console::print(&page);
     }
     if let Some(file) = &args.report {
-        let runs: Vec<Source<'_>> = stored.iter().map(|(one, _)| one.source()).collect();
+        let runs = stored
+            .iter()
+            .map(Stored::source)
+            .collect::<Result<Vec<Source<'_>>, Failed>>()?;
         file.write(&runs)?;
     }
     let mut kept = true;
-    for (one, requirements) in &stored {
-        kept &= match one {
-            Stored::Bench(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
-            Stored::Observed(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
-        };
+    for one in &stored {
+        kept &= one.hold(&args.gates, &requirements)?;
     }
     Ok(ExitCode::from(if kept {
         exit::FINE
@@ -81,23 +81,37 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     }))
 }
 
+/// What can be asked of all these ledgers; with different kinds that is what the first has.
+fn documents(folders: &[PathBuf]) -> Result<Document, Failed> {
+    let first = Reader::open(&folders[0]).map_err(Failed::unreadable)?;
+    Ok(stored::document(&first.run().producer))
+}
+
 /// A stored ledger with what findings make of it.
 enum Stored {
     Bench(Box<StoredBench>),
     Observed(Box<StoredObserved>),
+    Compared(Box<Stood<CompareFacts>>),
 }
 
 impl Stored {
-    fn read(folder: &Path, reader: &Reader) -> Result<Stored, Failed> {
+    fn read(folder: &Path) -> Result<Stored, Failed> {
+        let reader = Reader::open(folder).map_err(Failed::unreadable)?;
         if reader.run().producer == "bench" {
             return load(folder).map(|one| Stored::Bench(Box::new(one)));
         }
-        let observed = stored::observed(reader)?;
         let run = reader.run().clone();
+        if stored::document(&run.producer) == Document::Compare {
+            let facts = stored::compared(&reader)?;
+            return Ok(Stored::Compared(Box::new(Stood { run, facts })));
+        }
+        let observed = stored::observed(&reader)?;
+        let pictures = observed.pictures(&run);
+        let facts = observed.facts();
         Ok(Stored::Observed(Box::new(StoredObserved {
-            facts: observed.facts(),
-            pictures: observed.pictures(&run),
             run,
+            facts,
+            pictures,
         })))
     }
 
@@ -105,6 +119,7 @@ impl Stored {
         match self {
             Stored::Bench(one) => report::json::bench(&one.run, &one.facts),
             Stored::Observed(one) => report::json::observed(&one.run, &one.facts),
+            Stored::Compared(one) => report::json::compare(&one.run, &one.facts),
         }
     }
 
@@ -114,23 +129,42 @@ impl Stored {
             Stored::Observed(one) => {
                 report::terminal::observed(&one.run, &one.facts, console::paper())
             }
+            Stored::Compared(one) => {
+                report::terminal::compare(&one.run, &one.facts, console::paper())
+            }
         }
     }
 
-    fn source(&self) -> Source<'_> {
+    fn hold(&self, gates: &Gates, requirements: &[Requirement]) -> anyhow::Result<bool> {
         match self {
-            Stored::Bench(one) => Source::Bench(BenchRun {
-                run: &one.run,
-                facts: &one.facts,
-                pictures: &one.pictures,
-            }),
-            Stored::Observed(one) => Source::Observed(ObservedRun {
-                run: &one.run,
-                facts: &one.facts,
-                pictures: &one.pictures,
-            }),
+            Stored::Bench(one) => gates.hold(requirements, &one.run, &one.facts),
+            Stored::Observed(one) => gates.hold(requirements, &one.run, &one.facts),
+            Stored::Compared(one) => gates.hold(requirements, &one.run, &one.facts),
         }
     }
+
+    fn source(&self) -> Result<Source<'_>, Failed> {
+        match self {
+            Stored::Bench(one) => Ok(Source::Bench(BenchRun {
+                run: &one.run,
+                facts: &one.facts,
+                pictures: &one.pictures,
+            })),
+            Stored::Observed(one) => Ok(Source::Observed(ObservedRun {
+                run: &one.run,
+                facts: &one.facts,
+                pictures: &one.pictures,
+            })),
+            Stored::Compared(one) => Err(no_page(&one.run)),
+        }
+    }
+}
+
+fn no_page(run: &Run) -> Failed {
+    Failed::usage(anyhow!(
+        "--report: a ledger of `{}` has no page yet; --json has all of it, --markdown writes a short page",
+        run.producer
+    ))
 }
 
 /// A stored run that observed traffic.
@@ -138,6 +172,12 @@ struct StoredObserved {
     run: Run,
     facts: ObservedFacts,
     pictures: observe::Pictures,
+}
+
+/// A stored run with its facts.
+struct Stood<F> {
+    run: Run,
+    facts: F,
 }
 
 /// A stored bench.

@@ -15,6 +15,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use watch::{Clock, Config, Ended, KeyLogging, WatchError};
 
 /// Does my program reuse its connections?
@@ -33,6 +34,9 @@ pub(crate) struct Args {
     /// SSLKEYLOGFILE unless it is set, and NODE_OPTIONS
     #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Watching")]
     keys: Keys,
+    /// Add a round trip to each connection, from its SYN on: what the program would cost over that distance
+    #[arg(long, value_name = "TIME", value_parser = super::bench::time, help_heading = "Watching")]
+    rtt: Option<Duration>,
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
@@ -62,7 +66,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Keys {
+pub(super) enum Keys {
     Auto,
     On,
     Off,
@@ -86,12 +90,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let requirements = requirements::parse(&args.require, Document::Watch)?;
     let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
     let clock = Clock::start();
-    let head = head();
+    let mut head = head();
+    head.link = args
+        .rtt
+        .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
     let mut recording = Recording::start(&head, args.ledger.as_deref()).map_err(own)?;
     let mut config = Config::new(args.command.clone(), fingerprint_key().map_err(own)?);
     config.keys = key_logging(args.keys);
+    config.round_trip = args.rtt.unwrap_or_default();
     let outcome = watch::run(&config, clock, &mut recording).map_err(not_run)?;
-    let observed = recording.finish();
+    let observed = recording.end();
     let facts = observed.facts();
     if let Some(path) = &args.json {
         write_json(path, &head, &facts).map_err(own)?;
@@ -118,7 +126,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
 
 /// How programs are told to log keys. A key log that the person has set up is read along with them; with `on` it is
 /// replaced.
-fn key_logging(keys: Keys) -> Option<KeyLogging> {
+pub(super) fn key_logging(keys: Keys) -> Option<KeyLogging> {
     let own_file = std::env::var_os("SSLKEYLOGFILE")
         .filter(|path| keys == Keys::Auto && !path.is_empty())
         .map(PathBuf::from);
@@ -147,7 +155,7 @@ fn head() -> Run {
 }
 
 /// A key for this run's fingerprints; it is never stored.
-fn fingerprint_key() -> anyhow::Result<[u8; 32]> {
+pub(super) fn fingerprint_key() -> anyhow::Result<[u8; 32]> {
     let mut key = [0; 32];
     std::fs::File::open("/dev/urandom")
         .and_then(|mut random| random.read_exact(&mut key))
@@ -156,7 +164,7 @@ fn fingerprint_key() -> anyhow::Result<[u8; 32]> {
 }
 
 /// The program was not run: a wrapper's exit codes.
-fn not_run(error: WatchError) -> Failed {
+pub(super) fn not_run(error: WatchError) -> Failed {
     let code = match error {
         WatchError::NotFound(_) => exit::NOT_FOUND,
         WatchError::NotRunnable { .. } => exit::NOT_RUNNABLE,

@@ -8,9 +8,9 @@ use ledger::{Caveat, Event, Run, Sink, Tally};
 use std::path::Path;
 use watch::Observer;
 
-/// Takes the events of a watched program.
-pub(crate) struct Recording {
-    observed: Observed,
+/// Takes the events of watched programs; `F` works out what they mean.
+pub(crate) struct Recording<F = Observed> {
+    fold: F,
     ledger: Option<(Writer, Tally)>,
     trouble: Option<String>,
     lost: u64,
@@ -19,19 +19,26 @@ pub(crate) struct Recording {
 impl Recording {
     /// Opens the ledger, if one was asked for.
     pub(crate) fn start(run: &Run, ledger: Option<&Path>) -> anyhow::Result<Recording> {
+        Recording::with(Observed::new(run), run, ledger)
+    }
+}
+
+impl<F: Sink> Recording<F> {
+    /// The same for another fold.
+    pub(crate) fn with(fold: F, run: &Run, ledger: Option<&Path>) -> anyhow::Result<Recording<F>> {
         let writer = ledger
             .map(|folder| Writer::create(folder, run).context("--ledger"))
             .transpose()?;
         Ok(Recording {
-            observed: Observed::new(run),
+            fold,
             ledger: writer.map(|writer| (writer, Tally::new())),
             trouble: None,
             lost: 0,
         })
     }
 
-    /// Writes what is left; what was found out.
-    pub(crate) fn finish(mut self) -> Observed {
+    /// Writes what is left and gives the fold back.
+    pub(crate) fn end(mut self) -> F {
         if let Some((writer, tally)) = &mut self.ledger {
             let written = writer.flush().and_then(|()| writer.replace_tally(tally));
             if let Err(error) = written {
@@ -39,12 +46,12 @@ impl Recording {
             }
         }
         if let Some(trouble) = &self.trouble {
-            self.observed.record(Event::Caveat(&Caveat {
+            self.fold.record(Event::Caveat(&Caveat {
                 id: "not-written".to_owned(),
                 words: format!("{trouble}; {} rows were not written", self.lost),
             }));
         }
-        self.observed
+        self.fold
     }
 
     fn stumble(&mut self, error: &StoreError) {
@@ -53,9 +60,9 @@ impl Recording {
     }
 }
 
-impl Sink for Recording {
+impl<F: Sink> Sink for Recording<F> {
     fn record(&mut self, event: Event<'_>) {
-        self.observed.record(event);
+        self.fold.record(event);
         if let Some((writer, tally)) = &mut self.ledger {
             tally.record(event);
             if let Err(error) = writer.append(event) {
@@ -68,7 +75,7 @@ impl Sink for Recording {
     }
 }
 
-impl Observer for Recording {
+impl<F: Sink + Send> Observer for Recording<F> {
     fn tick(&mut self) {
         if let Some((writer, _)) = &mut self.ledger
             && let Err(error) = writer.flush()

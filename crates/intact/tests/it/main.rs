@@ -1,6 +1,7 @@
 //! The binary as a person meets it.
 
 mod cli;
+mod compare;
 mod ledgers;
 #[cfg(target_os = "linux")]
 mod link;

@@ -20,7 +20,7 @@ fn span(from: u64, to: u64) -> Option<Span> {
     Some(Span::new(at(from), at(to)))
 }
 
-fn connection(id: u64, from: u64, scheme: Scheme, host: &str, port: u16) -> Connection {
+pub(crate) fn connection(id: u64, from: u64, scheme: Scheme, host: &str, port: u16) -> Connection {
     let mut one = Connection::new(ConnectionId(id), at(from));
     one.origin = Some(Origin {
         scheme,
@@ -47,7 +47,7 @@ fn connection(id: u64, from: u64, scheme: Scheme, host: &str, port: u16) -> Conn
     one
 }
 
-fn exchange(id: u64, connection: u64, from: u64, wait_from: u64, to: u64) -> Exchange {
+pub(crate) fn exchange(id: u64, connection: u64, from: u64, wait_from: u64, to: u64) -> Exchange {
     let mut one = Exchange::new(id, at(from));
     one.connection = Some(ConnectionId(connection));
     one.fresh = Some(wait_from > from);
@@ -297,7 +297,7 @@ fn each_requirement_and_each_rule_is_a_test_for_a_ci() {
 #[test]
 fn a_pull_request_gets_a_short_page() {
     let (run, facts) = facts();
-    insta::assert_snapshot!(report::markdown::observed(&run, &facts));
+    insta::assert_snapshot!(report::summary::observed(&run, &facts));
 }
 
 #[test]

@@ -76,6 +76,16 @@ fn look_at_server(bytes: &[u8]) -> First {
         [_] | [_, _] | [_, _, 0] | [_, _, 0, 0] => First::More,
         // a server that speaks HTTP/1 unasked is about to close
         [b'H', b'T', b'T', b'P', ..] => First::Http1,
+        // HTTP/2 SETTINGS need not wait for the preface: six bytes a setting, no flags, stream 0 (RFC 9113 section 6.5)
+        [0, _, len, rest @ ..] if len % 2 == 0 => {
+            let head = [4, 0, 0, 0, 0, 0];
+            let known = rest.len().min(head.len());
+            match rest[..known] == head[..known] {
+                true if known == head.len() => First::Http2,
+                true => First::More,
+                false => First::Unknown,
+            }
+        }
         _ => First::Unknown,
     }
 }
@@ -110,6 +120,9 @@ mod tests {
             First::Counted(Protocol::Mysql)
         );
         assert_eq!(look(Side::Server, b"220 mail"), First::Unknown);
+        let settings = [0, 0, 18, 4, 0, 0, 0, 0, 0, 0, 3];
+        assert_eq!(look(Side::Server, &settings), First::Http2);
+        assert_eq!(look(Side::Server, &settings[..5]), First::More);
     }
 
     proptest! {

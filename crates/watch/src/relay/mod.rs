@@ -3,17 +3,22 @@
 //! Ends pass on as they come: a half-close as a half-close, a reset as a reset. A panic of an observer is caught and
 //! ends the observation of that one connection, not the connection.
 
+mod delay;
 mod way;
 
 use crate::observe::{Books, Keys, Observation};
 use crate::order::{Carriage, Order};
 use crate::sys::socket;
+use crate::sys::timer::Timer;
 use crate::{Clock, Config, Observer};
 use ledger::{Ending, Side};
 use mio::event::Event;
 use mio::net::TcpStream;
+use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
+use std::collections::BTreeSet;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -21,6 +26,7 @@ use std::time::{Duration, Instant};
 use way::{Came, Stop, Way};
 
 const ORDERS: Token = Token(usize::MAX);
+const ARRIVALS: Token = Token(usize::MAX - 2);
 /// How often files are flushed and late keys looked for.
 const TICK: Duration = Duration::from_secs(1);
 /// How long what the program left behind is passed on after its end.
@@ -50,6 +56,10 @@ pub(crate) struct Relay<'a> {
     /// Freed in this turn: late events of it may still name them.
     freed: Vec<usize>,
     again: Vec<usize>,
+    /// One way of the emulated distance.
+    distance: Duration,
+    arrivals: BTreeSet<(Instant, usize)>,
+    timer: Timer,
     scratch: Vec<u8>,
     finishing: Option<Instant>,
 }
@@ -64,6 +74,12 @@ impl<'a> Relay<'a> {
     ) -> io::Result<Relay<'a>> {
         let poll = Poll::new()?;
         let waker = Arc::new(Waker::new(poll.registry(), ORDERS)?);
+        let timer = Timer::new()?;
+        poll.registry().register(
+            &mut SourceFd(&timer.as_raw_fd()),
+            ARRIVALS,
+            Interest::READABLE,
+        )?;
         Ok(Relay {
             poll,
             waker,
@@ -74,6 +90,9 @@ impl<'a> Relay<'a> {
             free: Vec::new(),
             freed: Vec::new(),
             again: Vec::new(),
+            distance: config.round_trip / 2,
+            arrivals: BTreeSet::new(),
+            timer,
             scratch: vec![0; SCRATCH],
             finishing: None,
         })
@@ -112,10 +131,12 @@ impl<'a> Relay<'a> {
             }
             for event in &events {
                 match event.token() {
+                    ARRIVALS => self.timer.rung(),
                     ORDERS => self.take_orders(),
                     _ => self.take_event(event),
                 }
             }
+            self.take_arrivals();
             self.free.append(&mut self.freed);
         }
         for number in 0..self.links.len() {
@@ -129,6 +150,17 @@ impl<'a> Relay<'a> {
             let carried = self.links.iter().flatten().all(|link| link.out.has_ended());
             carried || Instant::now() >= deadline
         })
+    }
+
+    /// Passes on what has come over the emulated distance.
+    fn take_arrivals(&mut self) {
+        while let Some(&(due, number)) = self.arrivals.first()
+            && due <= Instant::now()
+        {
+            self.arrivals.pop_first();
+            self.pump(number);
+        }
+        self.timer.set(self.arrivals.first().map(|(due, _)| *due));
     }
 
     fn tick(&mut self) {
@@ -172,8 +204,8 @@ impl<'a> Relay<'a> {
         let link = Box::new(Link {
             near,
             far,
-            out: Way::default(),
-            back: Way::default(),
+            out: Way::over(self.distance, false),
+            back: Way::over(self.distance, true),
             observation: Some(Observation::new(about)),
         });
         if number == self.links.len() {
@@ -242,6 +274,8 @@ impl<'a> Relay<'a> {
             self.close(number);
         } else if back_stop == Stop::Turn || out_stop == Stop::Turn {
             self.again.push(number);
+        } else if let Some(due) = out.next().into_iter().chain(back.next()).min() {
+            self.arrivals.insert((due, number));
         }
     }
 

@@ -8,7 +8,7 @@ use crate::Unwatched;
 use crate::order::{Carriage, Order};
 use crate::sys::address::{self, Named, unmapped};
 use crate::sys::notify::{Answer, Notice};
-use crate::sys::process::read_memory;
+use crate::sys::process::{has_signal, read_memory};
 use crate::sys::socket::{self, Kind};
 use ledger::{Connection, DialFailure, Failure, Origin, Owner, Row, Scheme, SetupPhase, Span};
 use mio::net::TcpStream;
@@ -170,7 +170,10 @@ impl Supervisor {
             (Stage::Held { socket, until }, None) => {
                 let interrupted = dial.blocking && !self.listener.is_valid(dial.notice.id);
                 if interrupted || until.is_some_and(|until| now >= until) {
-                    self.trap(number, dial, socket);
+                    self.trap(number, dial, socket, Answer::Error(libc::EINPROGRESS));
+                } else if dial.blocking && has_signal(dial.notice.thread) {
+                    // the kernel goes on with the connect that is under way, and lets the signal in
+                    self.trap(number, dial, socket, Answer::Continue);
                 } else {
                     let look = dial.blocking.then(|| now + LOOK);
                     let soonest = until.into_iter().chain(look).min();
@@ -248,7 +251,7 @@ impl Supervisor {
     }
 
     /// It takes longer: puts the program's socket into a connect that is under way, and lets the caller go on.
-    fn trap(&mut self, number: usize, mut dial: Dial, socket: Socket) {
+    fn trap(&mut self, number: usize, mut dial: Dial, socket: Socket, answer: Answer) {
         let v6 = dial.about.peer.is_some_and(|peer| peer.is_ipv6());
         let trapped = self.traps.lend(v6).and_then(|trap| {
             connect(&socket, on_socket(trap.address(), dial.v6), dial.blocking)?;
@@ -260,8 +263,7 @@ impl Supervisor {
         };
         drop(socket);
         self.remember(&mut dial);
-        let underway = Answer::Error(libc::EINPROGRESS);
-        self.listener.answer(dial.notice.id, underway);
+        self.listener.answer(dial.notice.id, answer);
         self.wait(number, dial, Stage::Trapped { trap, child }, None);
     }
 
@@ -293,15 +295,19 @@ impl Supervisor {
     }
 
     /// The program closed its socket before the destination had answered.
-    fn give_up(&mut self, mut dial: Dial, trap: Trap) {
+    fn give_up(&mut self, dial: Dial, trap: Trap) {
         self.traps.keep(trap);
         self.by_cookie.remove(&dial.cookie);
-        dial.about.failed = Some(DialFailure {
+        self.record_given_up(dial.about);
+    }
+
+    pub(super) fn record_given_up(&self, mut about: Connection) {
+        about.failed = Some(DialFailure {
             phase: SetupPhase::Connect,
             kind: Failure::Aborted,
             detail: Some("the program gave up before the destination answered".into()),
         });
-        self.record(Row::Opened(Box::new(dial.about)));
+        self.record(Row::Opened(Box::new(about)));
     }
 
     /// We cannot stand in for this one: the kernel makes the call.

@@ -16,6 +16,7 @@ use crate::sys::notify::{Answer, Listener, Notice};
 use crate::sys::process::{Processes, read_memory, write_memory};
 use crate::sys::signals::{self, Signals};
 use crate::sys::socket;
+use crate::sys::timer::Timer;
 use crate::{Clock, Config, Cpu, Ended, Numbers, Outcome, Place, Unwatched};
 use call::Call;
 use landing::Pad;
@@ -34,8 +35,9 @@ const CALLS: Token = Token(0);
 const SIGNALS: Token = Token(1);
 const PAD_V4: Token = Token(2);
 const PAD_V6: Token = Token(3);
+const DEADLINES: Token = Token(4);
 /// Tokens of calls begin here: two a call, the way to the destination and our end of a meeting.
-const FIRST_CALL: usize = 4;
+const FIRST_CALL: usize = 6;
 
 /// Answers the program's calls until it and everything that it started has ended.
 pub(crate) struct Supervisor {
@@ -59,6 +61,7 @@ pub(crate) struct Supervisor {
     calls: HashMap<usize, Call>,
     by_cookie: HashMap<u64, usize>,
     deadlines: BTreeSet<(Instant, usize)>,
+    timer: Timer,
     next_call: usize,
     unwatched: BTreeMap<Unwatched, u64>,
     round_trip: Duration,
@@ -84,6 +87,12 @@ impl Supervisor {
         registry.register(
             &mut SourceFd(&signals.as_raw_fd()),
             SIGNALS,
+            Interest::READABLE,
+        )?;
+        let timer = Timer::new()?;
+        registry.register(
+            &mut SourceFd(&timer.as_raw_fd()),
+            DEADLINES,
             Interest::READABLE,
         )?;
         // a machine may have one family only
@@ -114,9 +123,10 @@ impl Supervisor {
             calls: HashMap::new(),
             by_cookie: HashMap::new(),
             deadlines: BTreeSet::new(),
+            timer,
             next_call: 0,
             unwatched: BTreeMap::new(),
-            round_trip: Duration::ZERO,
+            round_trip: config.round_trip,
         })
     }
 
@@ -127,11 +137,9 @@ impl Supervisor {
         // the program may have ended before its signal was blocked
         self.reap();
         while !(self.abandoned || orphaned && self.ended.is_some()) {
-            let wait = self
-                .deadlines
-                .first()
-                .map(|(when, _)| when.saturating_duration_since(Instant::now()));
-            if let Err(error) = self.poll.poll(&mut events, wait)
+            self.timer
+                .set(self.deadlines.first().map(|(when, _)| *when));
+            if let Err(error) = self.poll.poll(&mut events, None)
                 && error.kind() != io::ErrorKind::Interrupted
             {
                 break;
@@ -143,12 +151,16 @@ impl Supervisor {
                         orphaned |= event.is_read_closed();
                     }
                     SIGNALS => self.take_signals(),
+                    DEADLINES => self.timer.rung(),
                     PAD_V4 => self.take_arrivals(0),
                     PAD_V6 => self.take_arrivals(1),
                     Token(token) => self.guard((token - FIRST_CALL) / 2, Supervisor::advance),
                 }
             }
             self.take_deadlines();
+        }
+        for call in std::mem::take(&mut self.calls).into_values() {
+            self.record_given_up(call.dial.about);
         }
         for (reason, count) in &self.unwatched {
             self.record(Row::Caveat(Caveat {

@@ -69,16 +69,21 @@ fn install(code: &[libc::sock_filter]) -> io::Result<OwnedFd> {
         len: code.len() as u16,
         filter: code.as_ptr().cast_mut(),
     };
-    let set = || {
+    let set = |flags: libc::c_ulong| {
         // SAFETY: `program` points at `code.len()` instructions, which the kernel only reads.
         checked(unsafe {
             libc::syscall(
                 libc::SYS_seccomp,
                 libc::SECCOMP_SET_MODE_FILTER,
-                libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+                libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | flags,
                 &raw const program,
             )
         })
+    };
+    // a call that we have taken is not cut short by signals: a non-blocking connect knows no EINTR (Linux 5.19)
+    let set = || match set(libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => set(0),
+        done => done,
     };
     let listener = match set() {
         // without CAP_SYS_ADMIN; with it, setuid programs keep working

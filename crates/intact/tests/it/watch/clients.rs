@@ -202,6 +202,34 @@ except ConnectionError: print(b'')
     assert_eq!(facts["requests"]["failed"]["stale"], 1, "{facts}");
 }
 
+#[test]
+fn an_emulated_round_trip_is_paid_by_syn_tls_and_data() {
+    if program("curl", "watch --rtt").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    server.write_ca(&ca);
+    let url = format!("https://localhost:{}/", server.tls_port());
+    let words = [
+        "curl",
+        "-sS",
+        "--cacert",
+        ca.to_str().unwrap(),
+        "-o",
+        "/dev/null",
+        &url,
+    ];
+    let (out, facts) = watch(&["--rtt", "40ms"], &words);
+    assert!(out.status.success(), "{out:?}");
+    let cold = &facts["totals"]["phases_ms"]["cold"];
+    for phase in ["connect", "ssl", "wait"] {
+        let mean = cold[phase]["mean"].as_f64().unwrap();
+        assert!(mean >= 40.0, "{phase}: {cold}");
+    }
+}
+
 /// A ledger that can be read again.
 fn is_ledger(folder: &Path) -> bool {
     folder.join("run.json").is_file() && folder.join("events.jsonl.zst").is_file()

@@ -120,6 +120,17 @@ fn so_does_one_of_a_user_without_privileges() {
     assert!(different.is_empty(), "{different:#?}");
 }
 
+/// Every connect is under way for a while: each goes through the SYN trap.
+#[test]
+fn so_does_one_behind_an_emulated_distance() {
+    if program("python3", "watch --rtt semantics").is_none() {
+        return;
+    }
+    let stage = Stage::set();
+    let different = stage.differences(&[], &["watch", "--quiet", "--rtt", "20ms"]);
+    assert!(different.is_empty(), "{different:#?}");
+}
+
 #[test]
 fn connections_that_cannot_be_followed_are_counted_and_left_alone() {
     if program("python3", "watch of an undumpable program").is_none() || is_root() {
