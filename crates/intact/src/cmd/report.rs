@@ -13,7 +13,7 @@ use findings::requirement::{Document, Requirement};
 use findings::timeline::Timeline;
 use ledger::store::Reader;
 use ledger::{Exchange, Row, Run, Sink, Tally};
-use report::page::{BenchRun, ObservedRun, Source};
+use report::page::{BenchRun, CompareRun, ObservedRun, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,10 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         console::print(&page);
     }
     if let Some(file) = &args.report {
-        let runs = stored
-            .iter()
-            .map(Stored::source)
-            .collect::<Result<Vec<Source<'_>>, Failed>>()?;
+        let runs: Vec<Source<'_>> = stored.iter().map(Stored::source).collect();
         file.write(&runs)?;
     }
     let mut kept = true;
@@ -91,7 +88,7 @@ fn documents(folders: &[PathBuf]) -> Result<Document, Failed> {
 enum Stored {
     Bench(Box<StoredBench>),
     Observed(Box<StoredObserved>),
-    Compared(Box<Stood<CompareFacts>>),
+    Compared(Box<StoredComparison>),
 }
 
 impl Stored {
@@ -103,7 +100,7 @@ impl Stored {
         let run = reader.run().clone();
         if stored::document(&run.producer) == Document::Compare {
             let facts = stored::compared(&reader)?;
-            return Ok(Stored::Compared(Box::new(Stood { run, facts })));
+            return Ok(Stored::Compared(Box::new(StoredComparison { run, facts })));
         }
         let observed = stored::observed(&reader)?;
         let pictures = observed.pictures(&run);
@@ -143,28 +140,24 @@ impl Stored {
         }
     }
 
-    fn source(&self) -> Result<Source<'_>, Failed> {
+    fn source(&self) -> Source<'_> {
         match self {
-            Stored::Bench(one) => Ok(Source::Bench(BenchRun {
+            Stored::Bench(one) => Source::Bench(BenchRun {
                 run: &one.run,
                 facts: &one.facts,
                 pictures: &one.pictures,
-            })),
-            Stored::Observed(one) => Ok(Source::Observed(ObservedRun {
+            }),
+            Stored::Observed(one) => Source::Observed(ObservedRun {
                 run: &one.run,
                 facts: &one.facts,
                 pictures: &one.pictures,
-            })),
-            Stored::Compared(one) => Err(no_page(&one.run)),
+            }),
+            Stored::Compared(one) => Source::Compared(CompareRun {
+                run: &one.run,
+                facts: &one.facts,
+            }),
         }
     }
-}
-
-fn no_page(run: &Run) -> Failed {
-    Failed::usage(anyhow!(
-        "--report: a ledger of `{}` has no page yet; --json has all of it, --markdown writes a short page",
-        run.producer
-    ))
 }
 
 /// A stored run that observed traffic.
@@ -174,10 +167,10 @@ struct StoredObserved {
     pictures: observe::Pictures,
 }
 
-/// A stored run with its facts.
-struct Stood<F> {
+/// A stored comparison.
+struct StoredComparison {
     run: Run,
-    facts: F,
+    facts: CompareFacts,
 }
 
 /// A stored bench.
