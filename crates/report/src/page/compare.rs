@@ -29,7 +29,8 @@ pub struct CompareRun<'a> {
 
 pub(super) fn chapter(one: CompareRun<'_>, prefix: String) -> serde_json::Result<Chapter> {
     let CompareRun { run, facts } = one;
-    let mut verdict = facts.verdict.iter().map(|words| sentence(words));
+    // they begin with the name of a program
+    let mut verdict = facts.verdict.iter().map(|words| format!("{words}."));
     let words = verdict.next().unwrap_or_default();
     let document = Download::json(
         "compare.json",
@@ -354,13 +355,7 @@ fn changes(all: &[Change]) -> Option<Table> {
         return None;
     }
     let mut table = Columns::over(shown)
-        .column("finding", "", |one| {
-            Cell::text(format!("{}: {}", one.finding.subject, one.finding.claim))
-        })
         .column("rule", "", |one| Cell::text(one.finding.rule))
-        .column("in", "", |one| {
-            Cell::text(format!("{} against {}", one.b, one.a))
-        })
         .column("is", "", |one| match one.fate {
             Fate::Gone => Cell::text("gone"),
             Fate::Stays => Cell::text("still there"),
@@ -368,6 +363,11 @@ fn changes(all: &[Change]) -> Option<Table> {
                 alarm: true,
                 ..Cell::text("new")
             },
+        })
+        .column("with", "", |one| Cell::text(&one.b))
+        .column("at", "", |one| Cell::text(&one.finding.subject))
+        .column("finding", "", |one| {
+            Cell::text(one.finding.claim.replace('`', ""))
         })
         .table("changes", "What became of the first program's findings");
     if shown.len() < all.len() {
