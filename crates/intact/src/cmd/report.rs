@@ -7,9 +7,10 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use findings::bench::{BenchFacts, Pictures};
+use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
 use findings::observe::{self, ObservedFacts};
-use findings::requirement::{Document, Requirement};
+use findings::requirement::Document;
 use findings::timeline::Timeline;
 use ledger::store::Reader;
 use ledger::{Exchange, Row, Run, Sink, Tally};
@@ -44,32 +45,39 @@ pub(crate) struct Args {
 
 /// Reads, works out, prints.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    let document = documents(&args.ledgers)?;
-    if args.gates.list_if_asked(document) {
-        return Ok(ExitCode::from(exit::FINE));
-    }
-    let requirements = args.gates.parse(document)?;
     args.gates.for_documents(args.ledgers.len())?;
-    let stored = args
-        .ledgers
-        .iter()
-        .map(|folder| Stored::read(folder))
-        .collect::<Result<Vec<Stored>, Failed>>()?;
-    for one in &stored {
-        let page = if args.json {
+    let mut stored = Vec::new();
+    for folder in &args.ledgers {
+        let reader = Reader::open(folder).map_err(Failed::unreadable)?;
+        let document = stored::document(&reader.run().producer);
+        if args.gates.list_if_asked(document) {
+            return Ok(ExitCode::from(exit::FINE));
+        }
+        let requirements = args.gates.parse(document)?;
+        stored.push((Stored::read(folder, &reader)?, requirements));
+    }
+    for (one, _) in &stored {
+        console::print(&if args.json {
             one.json().context("--json")?
         } else {
             one.terminal()
-        };
-        console::print(&page);
+        });
     }
     if let Some(file) = &args.report {
-        let runs: Vec<Source<'_>> = stored.iter().map(Stored::source).collect();
+        let runs = stored
+            .iter()
+            .map(|(one, _)| one.source())
+            .collect::<Result<Vec<Source<'_>>, Failed>>()?;
         file.write(&runs)?;
     }
     let mut kept = true;
-    for one in &stored {
-        kept &= one.hold(&args.gates, &requirements)?;
+    for (one, requirements) in &stored {
+        kept &= match one {
+            Stored::Bench(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Check(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Observed(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Compared(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+        };
     }
     Ok(ExitCode::from(if kept {
         exit::FINE
@@ -78,43 +86,41 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     }))
 }
 
-/// What can be asked of all these ledgers; with different kinds that is what the first has.
-fn documents(folders: &[PathBuf]) -> Result<Document, Failed> {
-    let first = Reader::open(&folders[0]).map_err(Failed::unreadable)?;
-    Ok(stored::document(&first.run().producer))
-}
-
 /// A stored ledger with what findings make of it.
 enum Stored {
     Bench(Box<StoredBench>),
+    Check(Box<StoredCheck>),
     Observed(Box<StoredObserved>),
-    Compared(Box<StoredComparison>),
+    Compared(Box<StoredCompared>),
 }
 
 impl Stored {
-    fn read(folder: &Path) -> Result<Stored, Failed> {
-        let reader = Reader::open(folder).map_err(Failed::unreadable)?;
+    fn read(folder: &Path, reader: &Reader) -> Result<Stored, Failed> {
         if reader.run().producer == "bench" {
             return load(folder).map(|one| Stored::Bench(Box::new(one)));
         }
-        let run = reader.run().clone();
-        if stored::document(&run.producer) == Document::Compare {
-            let facts = stored::compared(&reader)?;
-            return Ok(Stored::Compared(Box::new(StoredComparison { run, facts })));
+        if reader.run().producer == "check" {
+            return checked(reader).map(|one| Stored::Check(Box::new(one)));
         }
-        let observed = stored::observed(&reader)?;
-        let pictures = observed.pictures(&run);
-        let facts = observed.facts();
+        if stored::document(&reader.run().producer) == Document::Compare {
+            return Ok(Stored::Compared(Box::new(StoredCompared {
+                run: reader.run().clone(),
+                facts: stored::compared(reader)?,
+            })));
+        }
+        let observed = stored::observed(reader)?;
+        let run = reader.run().clone();
         Ok(Stored::Observed(Box::new(StoredObserved {
+            facts: observed.facts(),
+            pictures: observed.pictures(&run),
             run,
-            facts,
-            pictures,
         })))
     }
 
     fn json(&self) -> serde_json::Result<String> {
         match self {
             Stored::Bench(one) => report::json::bench(&one.run, &one.facts),
+            Stored::Check(one) => report::json::check(&one.run, &one.facts),
             Stored::Observed(one) => report::json::observed(&one.run, &one.facts),
             Stored::Compared(one) => report::json::compare(&one.run, &one.facts),
         }
@@ -123,6 +129,7 @@ impl Stored {
     fn terminal(&self) -> String {
         match self {
             Stored::Bench(one) => report::terminal::bench(&one.run, &one.facts, console::paper()),
+            Stored::Check(one) => report::terminal::check(&one.run, &one.facts, console::paper()),
             Stored::Observed(one) => {
                 report::terminal::observed(&one.run, &one.facts, console::paper())
             }
@@ -132,16 +139,8 @@ impl Stored {
         }
     }
 
-    fn hold(&self, gates: &Gates, requirements: &[Requirement]) -> anyhow::Result<bool> {
-        match self {
-            Stored::Bench(one) => gates.hold(requirements, &one.run, &one.facts),
-            Stored::Observed(one) => gates.hold(requirements, &one.run, &one.facts),
-            Stored::Compared(one) => gates.hold(requirements, &one.run, &one.facts),
-        }
-    }
-
-    fn source(&self) -> Source<'_> {
-        match self {
+    fn source(&self) -> Result<Source<'_>, Failed> {
+        Ok(match self {
             Stored::Bench(one) => Source::Bench(BenchRun {
                 run: &one.run,
                 facts: &one.facts,
@@ -156,7 +155,12 @@ impl Stored {
                 run: &one.run,
                 facts: &one.facts,
             }),
-        }
+            Stored::Check(_) => {
+                return Err(Failed::usage(anyhow!(
+                    "--report: a check has no page yet; --json and --markdown have all of it"
+                )));
+            }
+        })
     }
 }
 
@@ -167,8 +171,14 @@ struct StoredObserved {
     pictures: observe::Pictures,
 }
 
+/// A stored check.
+struct StoredCheck {
+    run: Run,
+    facts: CheckFacts,
+}
+
 /// A stored comparison.
-struct StoredComparison {
+struct StoredCompared {
     run: Run,
     facts: CompareFacts,
 }
@@ -180,6 +190,23 @@ pub(crate) struct StoredBench {
     /// Its facts.
     pub(crate) facts: BenchFacts,
     pictures: Pictures,
+}
+
+/// Reads a stored check.
+fn checked(reader: &Reader) -> Result<StoredCheck, Failed> {
+    // cut off before the first probe there is no card, and then the page says so
+    let card = reader
+        .card()
+        .map_err(Failed::unreadable)?
+        .unwrap_or_default();
+    let mut events = reader.events().map_err(Failed::unreadable)?;
+    let rows: Vec<Row> = events.by_ref().collect();
+    let mut facts = CheckFacts::new(&card, &rows);
+    facts.caveats.extend(events.caveats());
+    Ok(StoredCheck {
+        run: reader.run().clone(),
+        facts,
+    })
 }
 
 /// Reads a stored bench.

@@ -38,7 +38,7 @@ impl<F: Sink> Recording<F> {
     }
 
     /// Writes what is left and gives the fold back.
-    pub(crate) fn end(mut self) -> F {
+    pub(crate) fn finish(mut self) -> F {
         if let Some((writer, tally)) = &mut self.ledger {
             let written = writer.flush().and_then(|()| writer.replace_tally(tally));
             if let Err(error) = written {

@@ -34,7 +34,7 @@ pub(super) fn of_programs(args: &Args) -> Result<(Run, CompareFacts, Option<u8>)
     rounds.bar.finish_and_clear();
     let ended = ended?;
     rounds.tell_failures();
-    Ok((run, rounds.recording.end().facts(), ended))
+    Ok((run, rounds.recording.finish().facts(), ended))
 }
 
 fn described(args: &Args, programs: &[Program]) -> Run {
