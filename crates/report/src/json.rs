@@ -99,14 +99,24 @@ struct Compare<'a> {
     facts: &'a CompareFacts,
 }
 
+impl<'a> Compare<'a> {
+    fn new(run: &'a Run, facts: &'a CompareFacts) -> Compare<'a> {
+        Compare {
+            schema: COMPARE_SCHEMA,
+            run,
+            facts,
+        }
+    }
+}
+
+/// The same without a blank too many, to be put into a page.
+pub(crate) fn compare_compact(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
+    serde_json::to_string(&Compare::new(run, facts))
+}
+
 /// The document of a comparison, pretty-printed, with a newline at its end.
 pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
-    let document = Compare {
-        schema: COMPARE_SCHEMA,
-        run,
-        facts,
-    };
-    let mut text = serde_json::to_string_pretty(&document)?;
+    let mut text = serde_json::to_string_pretty(&Compare::new(run, facts))?;
     text.push('\n');
     Ok(text)
 }
