@@ -8,3 +8,4 @@ mod pages;
 mod peers;
 mod program;
 mod readme;
+mod serve;
