@@ -210,3 +210,29 @@ fn h2spec_finds_nothing_wrong_plain_and_under_tls() {
     let tally = server.end();
     assert_ne!(tally["cells"][0]["connections"]["opened"], json!(0));
 }
+
+#[test]
+fn its_page_in_the_docs_has_every_option_and_every_fault() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/serve.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let help = intact(&["serve", "--help"]);
+    let help = String::from_utf8(help.stdout).unwrap();
+    let mut options = 0;
+    for line in help.lines().map(str::trim_start) {
+        let name: String = line
+            .chars()
+            .take_while(|&c| c == '-' || c.is_ascii_alphanumeric())
+            .collect();
+        if name.starts_with("--") && name != "--help" {
+            options += 1;
+            assert!(page.contains(&name), "{name}");
+        }
+        let fault = line
+            .strip_prefix("- ")
+            .and_then(|rest| rest.split_once(':'));
+        if let Some((fault, _)) = fault {
+            assert!(page.contains(&format!("`{fault}`")), "{fault}");
+        }
+    }
+    assert!(options > 25, "{help}");
+}
