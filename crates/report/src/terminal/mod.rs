@@ -1,11 +1,15 @@
 //! Pages for a terminal or a pipe, as text. Width and colour are the caller's to say.
 
 mod bench;
+mod compare;
+mod demonstration;
 mod observed;
 mod page;
 mod table;
 
 pub use bench::bench;
+pub use compare::compare;
+pub use demonstration::demonstration;
 pub use observed::observed;
 
 use crate::number;

@@ -4,5 +4,7 @@ mod bench;
 mod browser;
 mod catalogue;
 mod chromium;
+mod compare;
 mod made;
+mod observed;
 mod page;
