@@ -137,7 +137,7 @@ fn tell(args: &Args, addresses: Addresses, ca: &str) -> anyhow::Result<()> {
         console::print
     };
     say(&format!(
-        "http://{plain}/   https://localhost:{}/ ({trust})\nCtrl-C ends it with a summary; meanwhile: http://{plain}/.intact/ledger\n",
+        "http://{plain}/\nhttps://localhost:{}/   ({trust})\nlive: http://{plain}/.intact/ledger   Ctrl-C ends it with a summary\n",
         tls.port()
     ));
     Ok(())

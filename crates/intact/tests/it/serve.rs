@@ -65,9 +65,9 @@ fn a_signal_ends_it_with_a_summary_and_the_code_of_the_signal() {
             page.contains("2 requests on 1 connection; 50.0 % reused one\n"),
             "{page}"
         );
-        let line =
-            "  HTTP/1.1  2 requests on 1 connection, 2.0 on each that ended, at most 2; ended by: ";
+        let line = "  HTTP/1.1  2 requests on 1 connection, 2.0 on each that ended, at most 2\n            ended by: ";
         assert!(page.contains(line), "{page}");
+        assert!(page.lines().all(|line| line.len() <= 80), "{page}");
         assert_eq!(exit, Some(code));
     }
 }
@@ -169,6 +169,10 @@ fn however_it_closes_both_ledgers_tell_the_same() {
                 - connections(&variant["connections"]["opened"])
                 - connections(&variant["warmup"]["connections"]);
             assert!(preflight <= 1, "{close} {http}: {theirs} {variant:#}");
+            if http == "2" && close != "goaway" {
+                // nobody is told beforehand, so that both may close at once and each be right
+                continue;
+            }
             let ended: BTreeMap<String, u64> =
                 serde_json::from_value(variant["connections"]["ended_by"].clone()).unwrap();
             for (by, count) in ended {

@@ -65,7 +65,7 @@ fn line(version: &Version) -> String {
     };
     let ended = listed(&version.ended_by);
     format!(
-        "  HTTP/{:<3}  {} on {}{each}; ended by: {}\n",
+        "  HTTP/{:<3}  {} on {}{each}\n            ended by: {}\n",
         version.http.as_str(),
         counted(version.requests, "request"),
         counted(version.connections, "connection"),
