@@ -37,6 +37,10 @@ pub(crate) const PEERS: &[Peer] = &[
         source: Source::Debian("curl"),
     },
     Peer {
+        program: "tshark",
+        source: Source::Debian("tshark"),
+    },
+    Peer {
         program: "openssl",
         source: Source::Debian("openssl"),
     },
