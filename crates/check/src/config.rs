@@ -81,6 +81,8 @@ pub struct Config {
     pub idle: bool,
     /// The longest that an idle connection is watched.
     pub idle_limit: Duration,
+    /// Connections that idle beside the one whose idle limit is measured once more; 0: that is left out.
+    pub hold: u32,
     /// More requests and longer waits.
     pub thorough: bool,
 }
@@ -108,6 +110,7 @@ impl Config {
             follow: false,
             idle: true,
             idle_limit: Duration::from_secs(90),
+            hold: 0,
             thorough: false,
         })
     }

@@ -30,7 +30,10 @@ pub(crate) struct Args {
     /// The longest an idle connection is watched
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "90s", conflicts_with = "no_idle")]
     idle_limit: Duration,
-    /// 1,100 requests on one connection, more answers, longer waits
+    /// Measure the idle limit once more while so many other connections idle
+    #[arg(long, value_name = "N", conflicts_with = "no_idle", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    hold: u32,
+    /// 1,100 requests on one connection, a path that is not there, the race at long limits, maximum age
     #[arg(long)]
     thorough: bool,
     /// HTTP version for limits and waterfall [default: 1.1, or what there is]
@@ -226,6 +229,7 @@ fn config(args: Args) -> Result<Config, Failed> {
     config.follow = args.follow;
     config.idle = !args.no_idle;
     config.idle_limit = args.idle_limit;
+    config.hold = args.hold;
     config.thorough = args.thorough;
     Ok(config)
 }

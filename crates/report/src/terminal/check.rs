@@ -215,8 +215,27 @@ impl Card {
         if let Some(idle) = &facts.idle_timeout {
             rows.extend(idle_rows(idle, facts.keeps() != Some(false)));
         }
+        if let Some(held) = &facts.held {
+            rows.push([
+                format!("idle beside {} others", held.connections),
+                "-".to_owned(),
+                measured(held.measured_s, held.at_least_s),
+                ended(held.ended.as_ref()),
+            ]);
+        }
         if let Some(max) = &facts.max_requests {
             rows.push(max_row(max));
+        }
+        if let Some(age) = &facts.max_age {
+            rows.push([
+                "age".to_owned(),
+                "-".to_owned(),
+                measured(age.measured_s, age.at_least_s),
+                match &age.ended {
+                    None if age.last_said => "the client, as announced".to_owned(),
+                    closing => ended(closing.as_ref()),
+                },
+            ]);
         }
         if rows.is_empty() {
             return;
@@ -478,7 +497,10 @@ impl Card {
             return;
         }
         self.page.title("What stands out");
-        for finding in facts.findings.iter().filter(worth) {
+        for (nth, finding) in facts.findings.iter().filter(worth).enumerate() {
+            if nth > 0 {
+                self.page.line("");
+            }
             let ink = (finding.severity != Severity::Info).then_some(Ink::Alarm);
             let word = match finding.severity {
                 Severity::Error => "error: ",
