@@ -8,7 +8,8 @@ mod budget;
 mod caller;
 mod config;
 mod conversation;
-mod dns;
+#[doc(hidden)]
+pub mod dns;
 mod line;
 mod old_tls;
 mod plans;
