@@ -12,7 +12,7 @@ pub use crate::figures::{Connections, Latency, PhaseTime, Requests};
 pub use crate::finding::{Finding, Severity};
 pub use baseline::{Baseline, Since};
 pub use compare::{Compared, compare};
-pub use pictures::{LatencyPanel, Level, PerConnection, Pictures, Population, Sweep, SweepPoint};
+pub use pictures::{LatencyPanel, Level, PerConnection, Pictures, Sweep, SweepPoint};
 pub use variant::{BytesPerRequest, FirstCall, Hump, OwnQueue, RoundFigures, VariantFacts, Warmup};
 
 use ledger::{Caveat, Exchange, Run, Sockets, Tally};

@@ -15,6 +15,17 @@ pub enum Severity {
     Error,
 }
 
+impl Severity {
+    /// `info`, `warning`, `error`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
 /// A finding, as in every JSON document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {

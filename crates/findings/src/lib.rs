@@ -3,13 +3,17 @@
 //! Sees the ledger and nothing that produces one. Must not open, print, or ask the time; what is random
 //! draws from a seed that the caller hands in.
 
+pub mod answers;
 pub mod bench;
+pub mod change;
 pub mod check;
+pub mod compare;
 pub mod figures;
 mod finding;
 pub mod fleet;
 pub mod observe;
 mod overlap;
+mod population;
 pub mod requirement;
 pub mod rules;
 pub mod stats;
@@ -17,3 +21,4 @@ pub mod timeline;
 mod words;
 
 pub use finding::{Finding, Severity};
+pub use population::Population;

@@ -3,7 +3,10 @@
 //! A sink with bounded memory: what goes beyond the bounds is counted, not kept. A group is a variant's first round, or a
 //! destination. Must not conclude; counts for tables come from the tally.
 
-use ledger::{Closed, Connection, ConnectionId, EndedBy, Event, Exchange, Nanos, Run, Side, Sink};
+use crate::observe::Place;
+use ledger::{
+    Closed, Connection, ConnectionId, EndedBy, Event, Exchange, Nanos, Run, Side, Sink, Vantage,
+};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -18,13 +21,14 @@ const EXCHANGES: usize = 2_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Key {
     Variant(u32),
-    Destination(String),
+    Destination(Place),
 }
 
 /// Gathers connections and their exchanges from the events of a run.
 #[derive(Clone, Debug)]
 pub struct Timeline {
-    by_variant: bool,
+    /// Where the ledger was recorded, if destinations are what is shown.
+    vantage: Option<Vantage>,
     exchanges: usize,
     groups: Vec<Gathered>,
     places: HashMap<ConnectionId, (usize, usize)>,
@@ -35,7 +39,8 @@ pub struct Timeline {
 #[derive(Clone, Debug)]
 struct Gathered {
     key: Key,
-    lives: Vec<Followed>,
+    /// One that turned out to belong elsewhere leaves its place empty.
+    lives: Vec<Option<Followed>>,
     exchanges: usize,
     more: u64,
 }
@@ -82,17 +87,17 @@ pub struct Life {
 impl Timeline {
     /// For a bench: the first exchanges of each variant's first round, and the connections that carried them.
     pub fn of_variants() -> Timeline {
-        Timeline::new(true, CONNECTIONS)
+        Timeline::new(None, CONNECTIONS)
     }
 
     /// For what was observed: the first connections of each destination over their whole lives.
-    pub fn of_destinations() -> Timeline {
-        Timeline::new(false, EXCHANGES)
+    pub fn of_destinations(vantage: Vantage) -> Timeline {
+        Timeline::new(Some(vantage), EXCHANGES)
     }
 
-    fn new(by_variant: bool, exchanges: usize) -> Timeline {
+    fn new(vantage: Option<Vantage>, exchanges: usize) -> Timeline {
         Timeline {
-            by_variant,
+            vantage,
             exchanges,
             groups: Vec::new(),
             places: HashMap::new(),
@@ -108,7 +113,11 @@ impl Timeline {
 
     /// What there is to draw, in the order in which the groups appeared; variants in the run's order.
     pub fn lanes(&self, run: &Run) -> Vec<Lane> {
-        let mut groups: Vec<&Gathered> = self.groups.iter().collect();
+        let mut groups: Vec<&Gathered> = self
+            .groups
+            .iter()
+            .filter(|group| !group.is_deserted())
+            .collect();
         groups.sort_by_key(|group| match group.key {
             Key::Variant(index) => index,
             Key::Destination(_) => 0,
@@ -120,27 +129,28 @@ impl Timeline {
     }
 
     fn lane(&self, run: &Run, group: &Gathered) -> Lane {
-        let starts = group.lives.iter().map(|life| life.at);
+        let mut sorted: Vec<&Followed> = group.lives.iter().flatten().collect();
+        sorted.sort_by_key(|life| life.at);
+        let lives = || sorted.iter();
+        let starts = lives().map(|life| life.at);
         let (name, zero, end) = match &group.key {
             Key::Variant(index) => {
                 let name = run
                     .variants
                     .get(*index as usize)
                     .map_or_else(String::new, |variant| variant.name.clone());
-                let ends = group.lives.iter().flat_map(|life| &life.ticks);
+                let ends = lives().flat_map(|life| &life.ticks);
                 let end = ends.map(|tick| tick.1).max().unwrap_or(Nanos(0));
                 (name, starts.min().unwrap_or(Nanos(0)), end)
             }
-            Key::Destination(name) => (name.clone(), Nanos(0), self.last),
+            Key::Destination(place) => (place.name(), Nanos(0), self.last),
         };
         let ms = |at: Nanos| at.since(zero) as f64 / 1e6;
-        let connections = group
-            .lives
-            .iter()
+        let connections = lives()
             .map(|life| {
                 // an end after the last exchange that is shown says nothing about those shown
                 let closed = life.closed.filter(|closed| {
-                    !self.by_variant
+                    self.vantage.is_some()
                         || closed.0 <= end
                         || life.ticks.len() as u64 >= closed.2.unwrap_or(1)
                 });
@@ -167,45 +177,83 @@ impl Timeline {
     }
 
     fn opened(&mut self, connection: &Connection) {
-        let key = if self.by_variant {
-            match (connection.variant, connection.round) {
+        let key = match self.vantage {
+            Some(vantage) => Key::Destination(Place::of(connection, vantage)),
+            None => match (connection.variant, connection.round) {
                 (Some(variant), Some(1)) => Key::Variant(variant),
                 _ => return,
-            }
-        } else {
-            let origin = connection.origin.as_ref().map(ToString::to_string);
-            let address = connection.peer.map(|peer| peer.to_string());
-            Key::Destination(origin.or(address).unwrap_or_else(|| "?".to_owned()))
+            },
         };
-        let at = match self.groups.iter().position(|group| group.key == key) {
-            Some(at) => at,
-            None if self.groups.len() < GROUPS => {
-                self.groups.push(Gathered {
-                    key,
-                    lives: Vec::new(),
-                    exchanges: 0,
-                    more: 0,
-                });
-                self.groups.len() - 1
-            }
-            None => {
-                self.more_groups += 1;
-                return;
-            }
-        };
-        let group = &mut self.groups[at];
-        if group.lives.len() >= CONNECTIONS || group.exchanges >= self.exchanges {
-            group.more += 1;
-            return;
-        }
-        self.places.insert(connection.id, (at, group.lives.len()));
-        group.lives.push(Followed {
+        let life = Followed {
             at: connection.at,
             ready: ready(connection),
             failed: connection.failed.as_ref().map(|failed| failed.kind.id()),
             closed: None,
             ticks: Vec::new(),
-        });
+        };
+        self.add(connection.id, key, life);
+    }
+
+    /// More is known of a connection, such as where it leads.
+    fn revised(&mut self, connection: &Connection) {
+        let Some(&(group, nth)) = self.places.get(&connection.id) else {
+            return;
+        };
+        let Some(life) = self.groups[group].lives[nth].as_mut() else {
+            return;
+        };
+        life.ready = ready(connection);
+        life.failed = connection.failed.as_ref().map(|failed| failed.kind.id());
+        let Some(vantage) = self.vantage else { return };
+        let key = Key::Destination(Place::of(connection, vantage));
+        if self.groups[group].key == key {
+            return;
+        }
+        self.places.remove(&connection.id);
+        if let Some(life) = self.groups[group].lives[nth].take() {
+            self.groups[group].exchanges -= life.ticks.len();
+            self.add(connection.id, key, life);
+        }
+    }
+
+    fn add(&mut self, id: ConnectionId, key: Key, life: Followed) {
+        let Some(at) = self.group(key) else {
+            self.more_groups += 1;
+            return;
+        };
+        let group = &mut self.groups[at];
+        let free = group.lives.iter().position(Option::is_none);
+        let nth = free.unwrap_or(group.lives.len());
+        if nth >= CONNECTIONS || group.exchanges >= self.exchanges {
+            group.more += 1;
+            return;
+        }
+        self.places.insert(id, (at, nth));
+        group.exchanges += life.ticks.len();
+        match free {
+            Some(nth) => group.lives[nth] = Some(life),
+            None => group.lives.push(Some(life)),
+        }
+    }
+
+    /// Where a group is; one that was deserted gives way to a new one.
+    fn group(&mut self, key: Key) -> Option<usize> {
+        if let Some(at) = self.groups.iter().position(|group| group.key == key) {
+            return Some(at);
+        }
+        let new = Gathered {
+            key,
+            lives: Vec::new(),
+            exchanges: 0,
+            more: 0,
+        };
+        if self.groups.len() < GROUPS {
+            self.groups.push(new);
+            return Some(self.groups.len() - 1);
+        }
+        let at = self.groups.iter().position(Gathered::is_deserted)?;
+        self.groups[at] = new;
+        Some(at)
     }
 
     fn exchange(&mut self, exchange: &Exchange) {
@@ -215,20 +263,30 @@ impl Timeline {
         if group.exchanges >= self.exchanges {
             return;
         }
+        let Some(life) = &mut group.lives[life] else {
+            return;
+        };
         group.exchanges += 1;
         // what it waited for of the set-up is drawn as set-up
         let from = exchange.at.after(exchange.spans.setup_nanos());
-        group.lives[life]
-            .ticks
+        life.ticks
             .push((from, exchange.end, exchange.outcome.is_ok()));
     }
 
     fn closed(&mut self, closed: &Closed) {
-        if let Some(&(group, life)) = self.places.get(&closed.connection) {
+        if let Some(&(group, life)) = self.places.get(&closed.connection)
+            && let Some(life) = &mut self.groups[group].lives[life]
+        {
             let close = &closed.close;
-            self.groups[group].lives[life].closed =
-                Some((close.at, close.ended_by(), close.exchanges));
+            life.closed = Some((close.at, close.ended_by(), close.exchanges));
         }
+    }
+}
+
+impl Gathered {
+    /// Whether all that it had turned out to belong elsewhere.
+    fn is_deserted(&self) -> bool {
+        self.more == 0 && self.lives.iter().all(Option::is_none)
     }
 }
 
@@ -239,11 +297,7 @@ impl Sink for Timeline {
                 self.last = self.last.max(connection.at);
                 self.opened(connection);
             }
-            Event::Revised(connection) => {
-                if let Some(&(group, life)) = self.places.get(&connection.id) {
-                    self.groups[group].lives[life].ready = ready(connection);
-                }
-            }
+            Event::Revised(connection) => self.revised(connection),
             Event::Exchange(exchange) => {
                 self.last = self.last.max(exchange.end);
                 self.exchange(exchange);
@@ -351,8 +405,30 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_moves_to_where_it_turns_out_to_lead() {
+        let mut timeline = Timeline::of_destinations(Vantage::Middle);
+        for nth in 0..1_000u64 {
+            let mut one = connection(nth, nth, "api");
+            let origin = one.origin.take();
+            // at an address of its own, or at one that all share
+            let port = if nth % 2 == 0 { 443 } else { 1000 + nth };
+            one.peer = Some(format!("192.0.2.1:{port}").parse().unwrap());
+            timeline.record(Event::Opened(&one));
+            one.origin = origin;
+            timeline.record(Event::Revised(&one));
+            timeline.record(Event::Exchange(&exchange(nth, nth)));
+        }
+        let lanes = timeline.lanes(&run());
+        assert_eq!(lanes.len(), 1);
+        assert_eq!(lanes[0].name, "https://api");
+        assert_eq!((lanes[0].connections.len(), lanes[0].more), (20, 980));
+        assert_eq!(lanes[0].connections[0].exchanges.len(), 1);
+        assert!(timeline.groups.len() <= GROUPS && timeline.places.len() == CONNECTIONS);
+    }
+
+    #[test]
     fn what_is_over_the_bounds_is_counted_and_not_kept() {
-        let mut timeline = Timeline::of_destinations();
+        let mut timeline = Timeline::of_destinations(Vantage::Client);
         for nth in 0..10_000u64 {
             let host = format!("host-{}", nth % 100);
             timeline.record(Event::Opened(&connection(nth, nth, &host)));

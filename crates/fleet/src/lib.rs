@@ -22,4 +22,4 @@ pub use queue::sqs::SqsQueue;
 pub use queue::{Claim, Counts, Queue, QueueError, open as open_queue};
 pub use rows::RowFiles;
 pub use store::{DeadLetter, Outcome, Store, StoreError};
-pub use worker::{Done, Measure, Then, Trouble, Worker, WorkerError};
+pub use worker::{Desk, Done, Measure, Then, Trouble, Worker, WorkerError};

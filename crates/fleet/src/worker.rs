@@ -69,12 +69,18 @@ pub enum Done {
     Idle,
 }
 
-/// A worker.
+/// A worker with a queue of its own to take from.
 pub struct Worker<'a> {
-    /// Its name in results and outlier lists.
-    pub name: String,
     /// Where messages come from.
     pub queue: &'a mut dyn Queue,
+    /// Where they are dealt with.
+    pub desk: Desk<'a>,
+}
+
+/// Where messages are dealt with, however they come in.
+pub struct Desk<'a> {
+    /// The worker's name in results and outlier lists.
+    pub worker: String,
     /// Where results go.
     pub store: &'a Store,
     /// Who measures.
@@ -84,10 +90,10 @@ pub struct Worker<'a> {
 impl Worker<'_> {
     /// Takes one message and deals with it.
     pub fn step(&mut self, wait: Duration) -> Result<Done, WorkerError> {
-        let Some(claim) = self.queue.claim(&self.name, wait)? else {
+        let Some(claim) = self.queue.claim(&self.desk.worker, wait)? else {
             return Ok(Done::Idle);
         };
-        let done = self.handle(&claim.body, claim.attempt)?;
+        let done = self.desk.handle(&claim.body, claim.attempt)?;
         self.answer(&claim, &done)?;
         Ok(done)
     }
@@ -108,8 +114,11 @@ impl Worker<'_> {
         }
         Ok(())
     }
+}
 
-    /// Deals with the text of one message; the queue is not told, as where a platform delivers (Lambda with SQS).
+impl Desk<'_> {
+    /// Deals with the text of one message, in its `attempt`-th delivery. Telling the queue is left to who took it: a [`Worker`], or the
+    /// platform that delivers (Lambda with SQS).
     pub fn handle(&mut self, body: &str, attempt: u32) -> Result<Done, WorkerError> {
         let message = match Message::parse(body) {
             Ok(message) => message,
@@ -159,7 +168,7 @@ impl Worker<'_> {
             repetition: message.repetition,
             slice: message.slice,
             attempt,
-            worker: self.name.clone(),
+            worker: self.worker.clone(),
             run,
             tally,
         };

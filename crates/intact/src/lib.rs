@@ -28,12 +28,20 @@ enum Command {
     Bench(Box<cmd::bench::Args>),
     /// Does this server keep connections alive, how long, for how many requests?
     Check(Box<cmd::check::Args>),
+    /// Did connections get reused in this capture, HAR file or access log?
+    Audit(Box<cmd::audit::Args>),
     /// An instrumented server to try it all on
     Serve(Box<cmd::serve::Args>),
     /// Runs a command as if its server were 30 ms away: an emulated link under the kernel's own TCP
     Link(cmd::link::Args),
     /// The same measurements at scale: queue, workers, store
     Fleet(Box<cmd::fleet::Args>),
+    /// Does my program reuse its connections?
+    Watch(Box<cmd::watch::Args>),
+    /// Did my fix help? Programs side by side, or stored ledgers
+    Compare(Box<cmd::compare::Args>),
+    /// How is connection reuse turned on in my client library?
+    Fix(cmd::fix::Args),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
     /// For our own use: keeps a link
@@ -52,9 +60,13 @@ pub fn main() -> ExitCode {
         None => cmd::demo::run(),
         Some(Command::Bench(args)) => cmd::bench::run(*args),
         Some(Command::Check(args)) => cmd::check::run(*args),
+        Some(Command::Audit(args)) => cmd::audit::run(&args),
         Some(Command::Serve(args)) => cmd::serve::run(&args),
         Some(Command::Link(args)) => cmd::link::run(&args),
         Some(Command::Fleet(args)) => cmd::fleet::run(&args),
+        Some(Command::Watch(args)) => cmd::watch::run(&args),
+        Some(Command::Compare(args)) => cmd::compare::run(&args),
+        Some(Command::Fix(args)) => cmd::fix::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
         Some(Command::LinkKeeper) => cmd::link::keep(),
     };

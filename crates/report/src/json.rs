@@ -1,10 +1,17 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
+use crate::inputs::InputFacts;
+use findings::answers::AnswerFacts;
 use findings::bench::BenchFacts;
+use findings::change::ChangeFacts;
 use findings::check::CheckFacts;
+use findings::compare::CompareFacts;
 use findings::observe::ObservedFacts;
+use fix::{Advice, Catalogue, Client, Measurement};
 use ledger::{Host, Run};
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The schema of a bench's document.
 pub const BENCH_SCHEMA: &str = "intact.bench/1";
@@ -59,10 +66,43 @@ struct Observed<'a> {
     facts: &'a ObservedFacts,
 }
 
+impl<'a> Observed<'a> {
+    fn new(run: &'a Run, facts: &'a ObservedFacts) -> Observed<'a> {
+        Observed {
+            schema: format!("intact.{}/1", run.producer),
+            run,
+            facts,
+        }
+    }
+}
+
+/// The same without a blank too many, to be put into a page.
+pub(crate) fn observed_compact(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
+    serde_json::to_string(&Observed::new(run, facts))
+}
+
 /// The document of an observed run, `intact.watch/1`, `intact.audit/1` and so on after its producer, pretty-printed, with a newline at its end.
 pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
-    let document = Observed {
-        schema: format!("intact.{}/1", run.producer),
+    let mut text = serde_json::to_string_pretty(&Observed::new(run, facts))?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The schema of a comparison's document.
+pub const COMPARE_SCHEMA: &str = "intact.compare/1";
+
+#[derive(Serialize)]
+struct Compare<'a> {
+    schema: &'a str,
+    run: &'a Run,
+    #[serde(flatten)]
+    facts: &'a CompareFacts,
+}
+
+/// The document of a comparison, pretty-printed, with a newline at its end.
+pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
+    let document = Compare {
+        schema: COMPARE_SCHEMA,
         run,
         facts,
     };
@@ -88,6 +128,100 @@ pub fn check(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
         schema: CHECK_SCHEMA,
         run,
         facts,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[derive(Serialize)]
+struct Audit<'a> {
+    #[serde(flatten)]
+    observed: Observed<'a>,
+    inputs: &'a [InputFacts],
+    answers: &'a [AnswerFacts],
+    change: Option<&'a ChangeFacts>,
+}
+
+/// The document of an audit: that of an observed run, what was read of each input, how answers came, what changed over time.
+pub fn audit(
+    run: &Run,
+    facts: &ObservedFacts,
+    inputs: &[InputFacts],
+    answers: &[AnswerFacts],
+    change: Option<&ChangeFacts>,
+) -> serde_json::Result<String> {
+    let document = Audit {
+        observed: Observed::new(run, facts),
+        inputs,
+        answers,
+        change,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The schema of what `fix` says.
+pub const FIX_SCHEMA: &str = "intact.fix/1";
+
+#[derive(Serialize)]
+struct FixDocument<'a> {
+    schema: &'a str,
+    server_idle_s: Option<f64>,
+    clients: Vec<FixClient<'a>>,
+}
+
+#[derive(Serialize)]
+struct FixClient<'a> {
+    #[serde(flatten)]
+    client: &'a Client,
+    advice: Vec<FixAdvice<'a>>,
+    measured: Vec<&'a Measurement>,
+}
+
+#[derive(Serialize)]
+struct FixAdvice<'a> {
+    versions: &'a BTreeMap<String, String>,
+    #[serde(flatten)]
+    advice: Advice,
+}
+
+/// The document of `fix`: these clients with everything measured of them. It has no `run`: nothing was run.
+pub fn fix(
+    catalogue: &Catalogue,
+    clients: &[&Client],
+    server_idle: Option<Duration>,
+) -> serde_json::Result<String> {
+    let document = FixDocument {
+        schema: FIX_SCHEMA,
+        server_idle_s: server_idle.map(|idle| idle.as_secs_f64()),
+        clients: clients
+            .iter()
+            .map(|client| {
+                let measured: Vec<&Measurement> = catalogue
+                    .measured
+                    .iter()
+                    .filter(|one| one.client == client.id)
+                    .collect();
+                let defaults = client.variant(fix::Role::Default);
+                let advice = defaults
+                    .into_iter()
+                    .flat_map(|variant| catalogue.of(client, variant))
+                    .filter_map(|one| {
+                        Some(FixAdvice {
+                            versions: &one.versions,
+                            advice: catalogue.advise(client, one, server_idle)?,
+                        })
+                    })
+                    .collect();
+                FixClient {
+                    client,
+                    advice,
+                    measured,
+                }
+            })
+            .collect(),
     };
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');

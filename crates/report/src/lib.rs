@@ -1,8 +1,13 @@
 //! Facts in, pages out. Never computes, only lays out; knows no producer.
 
+pub mod annotations;
 pub mod catalogue;
+pub mod clients;
 pub mod html;
+pub mod inputs;
 pub mod json;
+pub mod junit;
+pub mod ladder;
 pub mod markdown;
 pub mod page;
 pub mod svg;

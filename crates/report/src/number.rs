@@ -71,6 +71,15 @@ pub fn percent(share: Option<f64>) -> String {
     }
 }
 
+/// A share for a headline: whole percent where that is fine enough.
+pub(crate) fn whole_percent(share: f64) -> String {
+    if (0.0995..0.995).contains(&share) {
+        format!("{:.0} %", share * 100.0)
+    } else {
+        percent(Some(share))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +115,8 @@ mod tests {
         assert_eq!(percent(Some(1.0)), "100 %");
         assert_eq!(percent(Some(0.9999)), ">99.9 %");
         assert_eq!(percent(Some(0.0001)), "<0.1 %");
+        let told = [0.0999, 0.66, 0.099, 0.9999].map(whole_percent);
+        assert_eq!(told, ["10 %", "66 %", "9.9 %", ">99.9 %"]);
         assert_eq!(count(1_234_567), "1,234,567");
     }
 }

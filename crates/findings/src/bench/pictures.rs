@@ -2,13 +2,13 @@
 
 use super::BenchFacts;
 use super::variant::{RoundFigures, VariantFacts};
+use crate::population::Population;
 use crate::stats::{Change, Confidence, Interval, change_point, paired_difference};
 use crate::timeline::{Lane, Timeline};
-use ledger::{Cell, Group, Histogram, Phase, Run, Tally};
+use ledger::{Cell, Histogram, Run, Tally};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-const NANOS_PER_MS: f64 = 1e6;
 /// Shuffles behind the p-value of a change of level.
 const DRAWS: u32 = 999;
 /// A change of level is marked when chance shows as good a one this rarely.
@@ -38,23 +38,6 @@ pub struct LatencyPanel {
     pub name: String,
     /// Fresh, then reused; one of them when there are no others.
     pub populations: Vec<Population>,
-}
-
-/// Complete, measured exchanges that were all fresh or all reused.
-#[derive(Clone, Debug, Serialize)]
-pub struct Population {
-    /// Whether they waited for set-up.
-    pub fresh: bool,
-    /// How many.
-    pub count: u64,
-    /// Mean latency, in milliseconds.
-    pub mean_ms: f64,
-    /// Median latency, in milliseconds; absent with fewer than ten on each side.
-    pub p50_ms: Option<f64>,
-    /// What each phase adds to the mean, in milliseconds: its sum over all of them by their number. In order, phases that none had left out.
-    pub phases_ms: Vec<(&'static str, f64)>,
-    /// The histogram: low, high (milliseconds), count.
-    pub buckets: Vec<(f64, f64, u64)>,
 }
 
 /// How steady a variant was.
@@ -172,49 +155,14 @@ fn latency(run: &Run, cells: &[Cell]) -> Vec<LatencyPanel> {
             vec![(name, members)]
         };
         for (name, members) in groups {
-            let populations = [true, false]
-                .into_iter()
-                .filter_map(|fresh| {
-                    let kept = members.iter().filter_map(|&index| {
-                        cells[index].merged(|key| {
-                            !key.warmup && key.outcome.is_ok() && key.fresh == Some(fresh)
-                        })
-                    });
-                    let merged = kept.reduce(|mut all, one| {
-                        all.merge(&one);
-                        all
-                    })?;
-                    population(fresh, &merged)
-                })
-                .collect::<Vec<_>>();
+            let members: Vec<&Cell> = members.iter().map(|&index| &cells[index]).collect();
+            let populations = Population::all(&members);
             if !populations.is_empty() {
                 panels.push(LatencyPanel { name, populations });
             }
         }
     }
     panels
-}
-
-fn population(fresh: bool, group: &Group) -> Option<Population> {
-    let count = group.count();
-    Some(Population {
-        fresh,
-        count,
-        mean_ms: group.latency.mean()? / NANOS_PER_MS,
-        p50_ms: group
-            .latency
-            .supported_quantile(0.5)
-            .map(|p50| p50 / NANOS_PER_MS),
-        phases_ms: Phase::ALL
-            .iter()
-            .map(|&phase| {
-                let sum = group.phase(phase).sum() as f64;
-                (phase.id(), sum / count as f64 / NANOS_PER_MS)
-            })
-            .filter(|(_, ms)| *ms > 0.0)
-            .collect(),
-        buckets: super::variant::buckets_ms(&group.latency),
-    })
 }
 
 fn level(run: &Run, variant: &VariantFacts) -> Level {
@@ -368,7 +316,7 @@ mod tests {
             let counted: u64 = population.buckets.iter().map(|bucket| bucket.2).sum();
             assert_eq!((population.count, counted), (120, 120));
         }
-        assert!(pictures.latency[0].populations[0].fresh);
+        assert_eq!(pictures.latency[0].populations[0].fresh, Some(true));
     }
 
     #[test]

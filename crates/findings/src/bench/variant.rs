@@ -2,8 +2,9 @@
 
 use super::compare::ms as told_ms;
 use crate::figures::{Connections, Latency, PhaseTime, Requests};
+use crate::population::buckets_ms;
 use crate::stats::{Bin, Humps, PhaseSeries, explaining_phase, humps_of_bins, tiers};
-use ledger::{Cell, Exchange, Group, Histogram, Outcome, Phase, Tally, Variant};
+use ledger::{Cell, Exchange, Group, Outcome, Phase, Tally, Variant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -390,19 +391,6 @@ fn own_queue(group: &Group) -> Option<OwnQueue> {
         p99: ms(0.99),
         share: queue.sum() as f64 / group.latency.sum() as f64,
     })
-}
-
-pub(super) fn buckets_ms(histogram: &Histogram) -> Vec<(f64, f64, u64)> {
-    histogram
-        .buckets()
-        .map(|(low, high, count)| {
-            (
-                low as f64 / NANOS_PER_MS,
-                (high as f64 + 1.0) / NANOS_PER_MS,
-                count,
-            )
-        })
-        .collect()
 }
 
 /// Fresh and reused where both occur; else the two humps that the histogram shows, if it shows two.

@@ -87,6 +87,8 @@ pub struct Figures {
     pub reused: u64,
     /// Their share of those requests of which it is known; absent when it is known of none.
     pub reuse: Option<f64>,
+    /// Requests of which it is known whether their connection was reused.
+    pub reuse_known: u64,
     /// Connections inside which nothing could be seen.
     pub unseen: u64,
     /// Why figures are worked out and not seen; empty when all were seen.
@@ -329,6 +331,7 @@ impl Figures {
             avoidable,
             reused: counts.reused,
             reuse: (known > 0).then(|| counts.reused as f64 / known as f64),
+            reuse_known: known,
             unseen: counts.unseen,
             inferred: counts.inferred.iter().map(ToString::to_string).collect(),
             requests_per_connection: (seen_inside > 0 && counts.requests > 0)
@@ -373,7 +376,10 @@ impl Figures {
         self.avoidable = figures().map(|one| one.avoidable).sum();
         let costs: Vec<f64> = figures().filter_map(|one| one.wasted_ms).collect();
         self.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
-        self.wasted_share = share_of(self.wasted_ms, self.outbound_ms);
+        // the set-up of connections that cannot be seen inside is no part of the requests' time
+        let seen = figures().filter(|one| one.requests.total > 0);
+        let of_requests: f64 = seen.filter_map(|one| one.wasted_ms).sum();
+        self.wasted_share = share_of(self.wasted_ms.map(|_| of_requests), self.outbound_ms);
         if let Some(gaps) = &mut self.idle_gaps {
             gaps.server_limit_s = None;
             gaps.danger_from_s = None;

@@ -3,7 +3,7 @@
 use super::books::Books;
 use super::facts::{Destination, Figures};
 use crate::finding::{Finding, Severity};
-use crate::words::{ms, percent};
+use crate::words::{many, ms, percent};
 use ledger::Vantage;
 
 pub(super) fn sentences(
@@ -19,9 +19,9 @@ pub(super) fn sentences(
         && dearest.figures.avoidable > 0
     {
         said.push(format!(
-            "Most of it goes to {}: {} connections where {} would do{}",
+            "Most of it goes to {}: {} where {} would do{}",
             dearest.origin,
-            dearest.figures.connections.opened,
+            many(dearest.figures.connections.opened, "connection"),
             dearest.figures.connections.needed,
             dearest
                 .figures
@@ -32,18 +32,16 @@ pub(super) fn sentences(
                 ))
         ));
     }
-    let errors = findings
+    let mut broken: Vec<&str> = findings
         .iter()
         .filter(|finding| finding.severity == Severity::Error)
-        .count();
-    if errors > 0 {
-        let (noun, verb) = if errors == 1 {
-            ("finding", "is")
-        } else {
-            ("findings", "are")
-        };
+        .map(|finding| finding.rule)
+        .collect();
+    broken.dedup();
+    if !broken.is_empty() {
         said.push(format!(
-            "{errors} {noun} {verb} not about cost: something breaks"
+            "Beside the cost, something breaks: {}",
+            broken.join(", ")
         ));
     }
     said
@@ -53,10 +51,13 @@ fn first(books: &Books, totals: &Figures) -> String {
     let opened = totals.connections.opened;
     let needed = totals.connections.needed;
     let requests = totals.requests.total;
-    let whose = match books.run().vantage {
-        Vantage::Client => "the program's outbound time",
-        Vantage::Server | Vantage::Middle => "the time of these requests",
+    let whose = if books.all.pids.is_empty() && books.run().vantage != Vantage::Client {
+        "the time of these requests"
+    } else {
+        "the program's outbound time"
     };
+    let connections = many(opened, "connection");
+    let were = if opened == 1 { "was" } else { "were" };
     let about = if totals.inferred.is_empty() { "" } else { "~" };
     if opened == 0 && requests == 0 {
         return match totals.connections.failed.values().sum::<u64>() {
@@ -66,7 +67,7 @@ fn first(books: &Books, totals: &Figures) -> String {
     }
     if requests == 0 {
         return format!(
-            "{opened} connections were opened; what they carried cannot be seen, so neither can reuse"
+            "{connections} {were} opened; what they carried cannot be seen, so neither can reuse"
         );
     }
     let reuse = match totals.reuse {
@@ -82,14 +83,14 @@ fn first(books: &Books, totals: &Figures) -> String {
         return reuse;
     }
     if totals.avoidable == 0 {
-        return format!("Nothing to gain: {reuse}, and {opened} connections are what they needed");
+        return format!("Nothing to gain: {reuse}, and {connections} {were} needed");
     }
-    match (totals.wasted_share, totals.wasted_ms) {
-        (Some(share), Some(wasted)) => format!(
+    match (totals.wasted_share, totals.outbound_ms) {
+        (Some(share), Some(outbound)) => format!(
             "{} of {whose} is set-up of connections that were not needed: {opened} were opened where {needed} would do, {} lost; {reuse}",
             percent(share),
-            ms(wasted)
+            ms(share * outbound)
         ),
-        _ => format!("{opened} connections were opened where {needed} would do; {reuse}"),
+        _ => format!("{connections} {were} opened where {needed} would do; {reuse}"),
     }
 }

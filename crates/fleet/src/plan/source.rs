@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-/// The axes that a plan may vary, with their defaults, in the order of the variants' product.
+/// The axes that a plan may vary, with their defaults, in the order of the variants' product. That of `tls` is as the URLs say.
 const AXES: [(&str, &str); 6] = [
     ("http", "1.1"),
     ("tls", "any"),
@@ -179,7 +179,16 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
             return Err(wrong(key, "above zero, and not absurdly large"));
         }
     }
-    let (variants, varied) = variants(&source.axes).map_err(|words| wrong("axes", &words))?;
+    let tls = default_tls(&source.targets)
+        .filter(|_| source.axes.tls.is_empty())
+        .unwrap_or("any");
+    if source.axes.tls.is_empty() && default_tls(&source.targets).is_none() {
+        return Err(wrong(
+            "axes.tls",
+            "some targets are http and some https: say which TLS to use",
+        ));
+    }
+    let (variants, varied) = variants(&source.axes, tls).map_err(|words| wrong("axes", &words))?;
     let slices = duration.as_nanos().div_ceil(slice.as_nanos());
     let plan = Plan {
         format: FORMAT,
@@ -247,8 +256,21 @@ fn unique<'a>(
     Ok(())
 }
 
+/// The TLS that all URLs ask for.
+fn default_tls(targets: &[Target]) -> Option<&'static str> {
+    let secure = targets
+        .iter()
+        .filter(|target| target.url.to_ascii_lowercase().starts_with("https:"))
+        .count();
+    match secure {
+        0 => Some("none"),
+        all if all == targets.len() => Some("any"),
+        _ => None,
+    }
+}
+
 /// The product of the axes.
-fn variants(source: &SourceAxes) -> Result<(Vec<Variant>, Vec<String>), String> {
+fn variants(source: &SourceAxes, tls: &str) -> Result<(Vec<Variant>, Vec<String>), String> {
     let given = [
         &source.http,
         &source.tls,
@@ -262,7 +284,7 @@ fn variants(source: &SourceAxes) -> Result<(Vec<Variant>, Vec<String>), String> 
     for ((axis, default), words) in AXES.iter().zip(given) {
         let mut values: Vec<String> = words.iter().map(Word::text).collect();
         if values.is_empty() {
-            values.push((*default).to_owned());
+            values.push(if *axis == "tls" { tls } else { *default }.to_owned());
         }
         for value in &values {
             fits(axis, value)?;

@@ -1,6 +1,7 @@
 //! `intact bench`: variants side by side.
 
 use super::builtin::{Builtin, Ready};
+use super::linked::{self, Near};
 use super::page::{PageFile, page_file};
 use super::recording::Recording;
 use super::requirements;
@@ -189,6 +190,15 @@ pub(crate) struct Args {
     /// Connect to a Unix domain socket
     #[arg(long, value_name = "PATH", help_heading = "Connection")]
     unix_socket: Option<PathBuf>,
+    /// Put the built-in server at the far end of an emulated link: rtt=30ms and more, see `intact link --help`
+    #[arg(long, value_name = "SPEC", help_heading = "Connection")]
+    link: Option<link::Spec>,
+    /// For our own use: we are on the client side of that link, and standard input tells of it
+    #[arg(long, hide = true, requires = "link")]
+    linked: bool,
+    /// For our own use: end with the demonstration's sentence
+    #[arg(long, hide = true)]
+    demonstration: bool,
     /// Port for --tls none where the URL is https with a port
     #[arg(long, value_name = "PORT", help_heading = "Connection")]
     plain_port: Option<u16>,
@@ -232,6 +242,7 @@ const EXAMPLES: &str = "Examples:
   intact bench https://my.server/ -n 2000 -c 1,10 --http 1.1,2 --tls 1.2,1.3
   intact bench https://my.server/ --keepalive off --resume off,on
   intact bench http://localhost:8080/ -z 10s --keepalive on,on    A/A: how far apart are two equal variants?
+  intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
   intact bench --json | jq '.comparisons[0].saved_ms'
 
 -n and -z are per variant over all rounds. Under keep-alive the first request on each connection that a round opens is warm-up.";
@@ -266,8 +277,14 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     if requirements::list_if_asked(&args.require, Document::Bench) {
         return Ok(ExitCode::from(exit::FINE));
     }
+    let near = match &args.link {
+        None => None,
+        Some(_) if args.linked => Some(Near::open()?),
+        Some(spec) => return linked::run(spec, args.url.as_deref()),
+    };
     let interrupt = Interrupt::listen()?;
     let json = args.json.clone();
+    let demonstration = args.demonstration;
     let ledger = args.ledger.clone();
     let csv = args.csv.clone();
     let page_file = args.report.clone();
@@ -279,16 +296,20 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         .map(super::report::load)
         .transpose()?
         .map(|then| (then.run, then.facts));
-    let builtin = match &args.url {
-        Some(_) => None,
-        None => Some(Builtin::start()?),
+    let builtin = match (&args.url, &near) {
+        (None, None) => Some(Builtin::start()?),
+        _ => None,
     };
-    let url = match (&args.url, &builtin) {
+    let ready = match (&near, &builtin) {
+        (Some(near), _) => Some(near.ready()),
+        (None, builtin) => builtin.as_ref().map(Builtin::ready),
+    };
+    let url = match (&args.url, ready) {
         (Some(url), _) => url.clone(),
-        (None, Some(builtin)) => builtin.ready().url(),
+        (None, Some(ready)) => ready.url(),
         (None, None) => return Err(Failed::usage(anyhow!("name a URL"))),
     };
-    let config = config(args, url, builtin.as_ref().map(Builtin::ready))?;
+    let config = config(args, url, ready)?;
     let polite = config.opening_per_s.is_some();
     let bench = Bench::new(config).map_err(usage_or_own)?;
     announce(&bench, polite);
@@ -302,8 +323,15 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         &argv,
     );
     bench.describe(&mut head);
-    if builtin.is_some() {
+    if ready.is_some() {
         head.subject = None;
+    }
+    match &near {
+        Some(near) => near.describe(&mut head),
+        None if demonstration => {
+            head.subject = Some("the built-in server on plain loopback, 0 ms away".to_owned());
+        }
+        None => {}
     }
     let mut recording = Recording::start(
         head,
@@ -317,20 +345,26 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let recorded = recording.finish();
     let head = recorded.run;
     tally.caveats.extend(recorded.caveat);
+    if let Some(near) = near {
+        tally.caveats.extend(near.caveats()?);
+    }
     let mut facts = BenchFacts::new(&head, &tally, &recorded.first);
     facts.baseline = baseline.map(|(run, then)| Baseline::new(&run, &then, &facts));
     write_json(json.as_deref(), &head, &facts)?;
     if json.as_deref() != Some("-") {
         console::print(&report::terminal::bench(&head, &facts, console::paper()));
     }
+    if demonstration {
+        console::print(&report::terminal::demonstration(&facts, console::paper()));
+    }
     if let Some(file) = page_file {
         let pictures = Pictures::new(&head, &tally, &facts, &recorded.timeline);
-        let page = report::page::bench(&[BenchRun {
+        let run = BenchRun {
             run: &head,
             facts: &facts,
             pictures: &pictures,
-        }]);
-        file.write(&page.context("--report")?)?;
+        };
+        file.write(&[run.into()])?;
     }
     let kept = requirements::hold(&requirements, &facts);
     Ok(ExitCode::from(match interrupt.signal() {
@@ -476,13 +510,13 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
     match (args.requests, args.time) {
         (Some(requests), _) => config.length = Length::Exchanges(requests),
         (None, Some(time)) => config.length = Length::Time(time),
-        (None, None) => defaults(&mut config)?,
+        (None, None) => defaults(&mut config, builtin.is_some())?,
     }
     Ok(config)
 }
 
 /// Neither -n nor -z: a few seconds on this machine, a few requests elsewhere.
-fn defaults(config: &mut Config) -> Result<(), Failed> {
+fn defaults(config: &mut Config, is_ours: bool) -> Result<(), Failed> {
     let variants = config.axes.concurrency.len()
         * config.axes.keepalive.len()
         * config.axes.http.len()
@@ -490,7 +524,7 @@ fn defaults(config: &mut Config) -> Result<(), Failed> {
         * config.axes.resume.len()
         * config.axes.streams.len();
     let variants = variants.max(1) as u64;
-    if config.is_local().map_err(Failed::usage)? {
+    if is_ours || config.is_local().map_err(Failed::usage)? {
         let share = Duration::from_secs(u64::from(LOCAL_SECONDS)) / variants as u32;
         config.length = Length::Time(share.max(Duration::from_secs(1)));
         return Ok(());

@@ -1,7 +1,7 @@
 //! `intact check`: the card of a server.
 
 use super::bench::{http_version, run_id, time};
-use super::requirements;
+use super::gates::Gates;
 use super::watching::Watching;
 use crate::console;
 use crate::exit::{self, Failed};
@@ -109,9 +109,8 @@ pub(crate) struct Args {
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
-    /// A requirement, may be repeated: 'idle-timeout >= 60s', 'max-requests >= 1000'; exit 1 when one fails; `help` lists what can be asked
-    #[arg(long, value_name = "EXPR", help_heading = "Output")]
-    require: Vec<String>,
+    #[command(flatten)]
+    gates: Gates,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -126,11 +125,12 @@ Probes run one after the other; what will be sent is said first. Ctrl-C ends the
 
 /// Runs a check and prints its card.
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
-    if requirements::list_if_asked(&args.require, Document::Check) {
+    if args.gates.list_if_asked(Document::Check) {
         return Ok(ExitCode::from(exit::FINE));
     }
     let interrupt = Interrupt::listen()?;
-    let requirements = requirements::parse(&args.require, Document::Check)?;
+    let requirements = args.gates.parse(Document::Check)?;
+    let gates = args.gates.clone();
     let json = args.json.clone();
     let ledger = args.ledger.clone();
     let config = config(args)?;
@@ -168,7 +168,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     if json.as_deref() != Some("-") {
         console::print(&report::terminal::check(&head, &facts, console::paper()));
     }
-    let kept = requirements::hold(&requirements, &facts);
+    let kept = gates.hold(&requirements, &head, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
         None if !facts.any_success() => exit::UNREACHABLE,

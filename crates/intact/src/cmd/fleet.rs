@@ -1,5 +1,7 @@
 //! `intact fleet`: campaigns over a queue, workers and an object store.
 
+#[cfg(feature = "aws")]
+mod lambda;
 mod measure;
 mod page;
 mod run;
@@ -63,6 +65,9 @@ enum Act {
     Run(run::Args),
     /// A worker: takes messages until the queue stays empty
     Work(work::Args),
+    /// A worker as an AWS Lambda function that SQS feeds
+    #[cfg(feature = "aws")]
+    Lambda(lambda::Args),
     /// How far a campaign is
     Status {
         /// The queue: sqlite:PATH or sqs://NAME
@@ -99,6 +104,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         }
         Act::Run(args) => run::run(args),
         Act::Work(args) => work::run(args),
+        #[cfg(feature = "aws")]
+        Act::Lambda(args) => lambda::run(args),
         Act::Status { queue, json } => {
             let counts = open_queue(queue)?.counts().map_err(own)?;
             console::print(&page::status(&counts, *json)?);

@@ -1,15 +1,24 @@
 //! The commands, one file each: arguments -> configuration -> run -> exit code.
 
+pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod demo;
+pub(crate) mod fix;
 pub(crate) mod fleet;
 pub(crate) mod link;
 pub(crate) mod report;
 pub(crate) mod serve;
+pub(crate) mod watch;
 
 mod builtin;
+mod gates;
+mod keeping;
+mod linked;
 mod page;
 mod recording;
 mod requirements;
+mod stored;
+mod watched;
 mod watching;

@@ -1,7 +1,7 @@
 //! Where a page goes: a file whose name says what it is written as.
 
 use anyhow::Context;
-use report::page::Page;
+use report::page::{Page, Source};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -36,11 +36,12 @@ pub(crate) fn page_file(word: &str) -> Result<PageFile, String> {
 }
 
 impl PageFile {
-    /// Writes the page.
-    pub(crate) fn write(&self, page: &Page) -> anyhow::Result<()> {
+    /// Writes the page of these runs.
+    pub(crate) fn write(&self, runs: &[Source<'_>]) -> anyhow::Result<()> {
+        let page = Page::new(runs).context("--report")?;
         let text = match self.format {
-            Format::Html => report::html::write(page)?,
-            Format::Markdown => report::markdown::write(page),
+            Format::Html => report::html::write(&page).context("--report")?,
+            Format::Markdown => report::markdown::write(&page),
         };
         std::fs::write(&self.path, text)
             .with_context(|| format!("--report: cannot write {}", self.path.display()))

@@ -1,16 +1,20 @@
 //! `intact report`: the pages of stored ledgers, whole or cut off by a kill.
 
+use super::gates::Gates;
 use super::page::{PageFile, page_file};
+use super::stored;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use findings::bench::{BenchFacts, Pictures};
 use findings::check::CheckFacts;
-use findings::observe::{Observed, ObservedFacts};
+use findings::compare::CompareFacts;
+use findings::observe::{self, ObservedFacts};
+use findings::requirement::Document;
 use findings::timeline::Timeline;
 use ledger::store::Reader;
-use ledger::{Caveat, Event, Exchange, Row, Rows, Run, Sink, Tally};
-use report::page::BenchRun;
+use ledger::{Exchange, Row, Run, Sink, Tally};
+use report::page::{BenchRun, ObservedRun, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,7 +25,10 @@ use std::process::ExitCode;
   intact bench https://my.server/ --ledger before
   intact report before
   intact report before after --report both.html
-  intact report before --json | jq .comparisons")]
+  intact report before --json | jq .comparisons
+  intact report last-night --require 'reuse > 90%' --fail-on error --junit intact.xml
+
+Exit codes: 1 when a requirement failed or --fail-on found something, 5 when there is no ledger")]
 pub(crate) struct Args {
     /// Ledger folders
     #[arg(value_name = "DIR", required = true)]
@@ -32,31 +39,54 @@ pub(crate) struct Args {
     /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
     #[arg(long, value_name = "FILE", value_parser = page_file)]
     report: Option<PageFile>,
+    #[command(flatten)]
+    gates: Gates,
 }
 
 /// Reads, works out, prints.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    let stored = args
-        .ledgers
-        .iter()
-        .map(|folder| Stored::read(folder))
-        .collect::<Result<Vec<Stored>, Failed>>()?;
-    for one in &stored {
-        let page = if args.json {
+    if args.ledgers.len() > 1 && args.gates.has_one_file() {
+        let told = anyhow!("--junit takes what one ledger says: report them one at a time");
+        return Err(Failed::usage(told));
+    }
+    let mut stored = Vec::new();
+    for folder in &args.ledgers {
+        let reader = Reader::open(folder).map_err(Failed::unreadable)?;
+        let document = stored::document(&reader.run().producer);
+        if args.gates.list_if_asked(document) {
+            return Ok(ExitCode::from(exit::FINE));
+        }
+        let requirements = args.gates.parse(document)?;
+        stored.push((Stored::read(folder, &reader)?, requirements));
+    }
+    for (one, _) in &stored {
+        console::print(&if args.json {
             one.json().context("--json")?
         } else {
             one.terminal()
-        };
-        console::print(&page);
+        });
     }
     if let Some(file) = &args.report {
         let runs = stored
             .iter()
-            .map(Stored::as_bench)
-            .collect::<Result<Vec<BenchRun<'_>>, Failed>>()?;
-        file.write(&report::page::bench(&runs).context("--report")?)?;
+            .map(|(one, _)| one.source())
+            .collect::<Result<Vec<Source<'_>>, Failed>>()?;
+        file.write(&runs)?;
     }
-    Ok(ExitCode::from(exit::FINE))
+    let mut kept = true;
+    for (one, requirements) in &stored {
+        kept &= match one {
+            Stored::Bench(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Check(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Observed(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Compared(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+        };
+    }
+    Ok(ExitCode::from(if kept {
+        exit::FINE
+    } else {
+        exit::REQUIREMENT
+    }))
 }
 
 /// A stored ledger with what findings make of it.
@@ -64,20 +94,30 @@ enum Stored {
     Bench(Box<StoredBench>),
     Check(Box<StoredCheck>),
     Observed(Box<StoredObserved>),
+    Compared(Box<StoredCompared>),
 }
 
 impl Stored {
-    fn read(folder: &Path) -> Result<Stored, Failed> {
-        let reader = Reader::open(folder).map_err(Failed::unreadable)?;
+    fn read(folder: &Path, reader: &Reader) -> Result<Stored, Failed> {
         if reader.run().producer == "bench" {
             return load(folder).map(|one| Stored::Bench(Box::new(one)));
         }
         if reader.run().producer == "check" {
-            return checked(&reader).map(|one| Stored::Check(Box::new(one)));
+            return checked(reader).map(|one| Stored::Check(Box::new(one)));
         }
-        let facts = observed(&reader)?;
+        if stored::document(&reader.run().producer) == Document::Compare {
+            return Ok(Stored::Compared(Box::new(StoredCompared {
+                run: reader.run().clone(),
+                facts: stored::compared(reader)?,
+            })));
+        }
+        let observed = stored::observed(reader)?;
         let run = reader.run().clone();
-        Ok(Stored::Observed(Box::new(StoredObserved { run, facts })))
+        Ok(Stored::Observed(Box::new(StoredObserved {
+            facts: observed.facts(),
+            pictures: observed.pictures(&run),
+            run,
+        })))
     }
 
     fn json(&self) -> serde_json::Result<String> {
@@ -85,6 +125,7 @@ impl Stored {
             Stored::Bench(one) => report::json::bench(&one.run, &one.facts),
             Stored::Check(one) => report::json::check(&one.run, &one.facts),
             Stored::Observed(one) => report::json::observed(&one.run, &one.facts),
+            Stored::Compared(one) => report::json::compare(&one.run, &one.facts),
         }
     }
 
@@ -95,30 +136,38 @@ impl Stored {
             Stored::Observed(one) => {
                 report::terminal::observed(&one.run, &one.facts, console::paper())
             }
+            Stored::Compared(one) => {
+                report::terminal::compare(&one.run, &one.facts, console::paper())
+            }
         }
     }
 
-    fn run(&self) -> &Run {
-        match self {
-            Stored::Bench(one) => &one.run,
-            Stored::Check(one) => &one.run,
-            Stored::Observed(one) => &one.run,
-        }
-    }
-
-    fn as_bench(&self) -> Result<BenchRun<'_>, Failed> {
-        match self {
-            Stored::Bench(one) => Ok(BenchRun {
+    fn source(&self) -> Result<Source<'_>, Failed> {
+        Ok(match self {
+            Stored::Bench(one) => Source::Bench(BenchRun {
                 run: &one.run,
                 facts: &one.facts,
                 pictures: &one.pictures,
             }),
-            Stored::Check(_) | Stored::Observed(_) => Err(Failed::usage(anyhow!(
-                "--report: only ledgers of `bench` have a page yet, this is one of `{}`; --json has all of it",
-                self.run().producer
-            ))),
-        }
+            Stored::Observed(one) => Source::Observed(ObservedRun {
+                run: &one.run,
+                facts: &one.facts,
+                pictures: &one.pictures,
+            }),
+            Stored::Check(_) | Stored::Compared(_) => {
+                return Err(Failed::usage(anyhow!(
+                    "--report: only what was benched or observed has a page yet; --json and --markdown have all of it"
+                )));
+            }
+        })
     }
+}
+
+/// A stored run that observed traffic.
+struct StoredObserved {
+    run: Run,
+    facts: ObservedFacts,
+    pictures: observe::Pictures,
 }
 
 /// A stored check.
@@ -127,10 +176,10 @@ struct StoredCheck {
     facts: CheckFacts,
 }
 
-/// A stored run that observed traffic.
-struct StoredObserved {
+/// A stored comparison.
+struct StoredCompared {
     run: Run,
-    facts: ObservedFacts,
+    facts: CompareFacts,
 }
 
 /// A stored bench.
@@ -142,7 +191,7 @@ pub(crate) struct StoredBench {
     pictures: Pictures,
 }
 
-/// The facts of a stored check.
+/// Reads a stored check.
 fn checked(reader: &Reader) -> Result<StoredCheck, Failed> {
     // cut off before the first probe there is no card, and then the page says so
     let card = reader
@@ -157,27 +206,6 @@ fn checked(reader: &Reader) -> Result<StoredCheck, Failed> {
         run: reader.run().clone(),
         facts,
     })
-}
-
-/// The facts of a stored ledger that observes traffic.
-pub(crate) fn observed(reader: &Reader) -> Result<ObservedFacts, Failed> {
-    let mut observed = Observed::new(reader.run());
-    let mut events = reader.events().map_err(Failed::unreadable)?;
-    for row in events.by_ref() {
-        observed.record(row.as_event());
-    }
-    for caveat in events.caveats() {
-        observed.record(Event::Caveat(&caveat));
-    }
-    if reader.run().rows == Rows::Sample {
-        observed.record(Event::Caveat(&Caveat {
-            id: "sampled-rows".to_owned(),
-            words:
-                "this ledger holds a sample of its exchanges: counts and findings are of the sample"
-                    .to_owned(),
-        }));
-    }
-    Ok(observed.facts())
 }
 
 /// Reads a stored bench.

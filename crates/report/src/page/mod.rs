@@ -5,13 +5,19 @@
 
 mod bench;
 mod download;
+mod environment;
+mod observed;
 mod parts;
+mod populations;
 mod timeline;
 
-pub use bench::{BenchRun, bench};
+pub use bench::BenchRun;
+pub use observed::ObservedRun;
 pub(crate) use parts::{
     Case, Chapter, Fact, Figure, FindingGroup, Headline, Method, Standing, Table,
 };
+
+use ledger::Run;
 
 /// A report in one file.
 pub struct Page {
@@ -25,6 +31,102 @@ pub struct Page {
     pub(crate) version: String,
     /// One for each run.
     pub(crate) chapters: Vec<Chapter>,
+}
+
+/// What a page can be made of.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// A bench.
+    Bench(BenchRun<'a>),
+    /// What `watch`, `audit` or a server saw.
+    Observed(ObservedRun<'a>),
+}
+
+impl<'a> From<BenchRun<'a>> for Source<'a> {
+    fn from(run: BenchRun<'a>) -> Source<'a> {
+        Source::Bench(run)
+    }
+}
+
+impl<'a> From<ObservedRun<'a>> for Source<'a> {
+    fn from(run: ObservedRun<'a>) -> Source<'a> {
+        Source::Observed(run)
+    }
+}
+
+impl<'a> Source<'a> {
+    fn run(&self) -> &'a Run {
+        match self {
+            Source::Bench(one) => one.run,
+            Source::Observed(one) => one.run,
+        }
+    }
+
+    /// What was measured, and through what.
+    fn subject(&self) -> String {
+        let run = self.run();
+        let subject = match (&run.subject, self) {
+            (Some(subject), _) => subject.clone(),
+            (None, Source::Bench(_)) => "the built-in server".to_owned(),
+            // a wrapper's program stands behind the dashes
+            (None, Source::Observed(_)) => {
+                let mut words = run.argv.iter().skip_while(|word| *word != "--").skip(1);
+                let first = words.next().cloned().unwrap_or_default();
+                words.fold(first, |all, word| all + " " + word)
+            }
+        };
+        match &run.link {
+            Some(link) => format!("{subject} behind {link}"),
+            None => subject,
+        }
+    }
+
+    fn chapter(&self, prefix: String) -> serde_json::Result<Chapter> {
+        match *self {
+            Source::Bench(one) => bench::chapter(one, prefix),
+            Source::Observed(one) => observed::chapter(one, prefix),
+        }
+    }
+}
+
+impl Page {
+    /// The page of one run, or of several one below the other.
+    ///
+    /// # Errors
+    /// The raw numbers could not be written as JSON.
+    pub fn new(sources: &[Source<'_>]) -> serde_json::Result<Page> {
+        let several = sources.len() > 1;
+        let mut chapters = Vec::new();
+        for (nth, source) in (1..).zip(sources) {
+            let prefix = if several {
+                format!("run{nth}-")
+            } else {
+                String::new()
+            };
+            let mut chapter = source.chapter(prefix)?;
+            let run = source.run();
+            chapter.heading = several.then(|| {
+                let (subject, started) = (source.subject(), when(&run.started));
+                format!("Run {nth}: {} {subject}, {started}", run.producer)
+            });
+            chapters.push(chapter);
+        }
+        let mut subjects: Vec<String> = sources.iter().map(Source::subject).collect();
+        subjects.dedup();
+        let mut commands: Vec<&str> = sources
+            .iter()
+            .map(|source| source.run().producer.as_str())
+            .collect();
+        commands.dedup();
+        let first = sources.first().map(Source::run);
+        Ok(Page {
+            command: commands.join(", "),
+            subject: subjects.join(", "),
+            started: first.map_or_else(String::new, |run| run.started.clone()),
+            version: first.map_or_else(String::new, |run| run.version.clone()),
+            chapters,
+        })
+    }
 }
 
 /// `2026-01-01T00:00:00.123Z` as people read it, in UTC.

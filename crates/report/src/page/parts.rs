@@ -31,6 +31,24 @@ pub(crate) struct Chapter {
     pub(crate) downloads: Vec<Download>,
 }
 
+impl Chapter {
+    /// Findings that cost or break something.
+    pub(crate) fn grave(&self) -> &[FindingGroup] {
+        &self.findings[..self.first_note()]
+    }
+
+    /// Findings that are good to know.
+    pub(crate) fn notes(&self) -> &[FindingGroup] {
+        &self.findings[self.first_note()..]
+    }
+
+    /// The worst come first, so that notes are at the end.
+    fn first_note(&self) -> usize {
+        self.findings
+            .partition_point(|group| group.severity > Severity::Info)
+    }
+}
+
 /// The verdict: one number and the words to it.
 pub(crate) struct Headline {
     /// The number, with its unit.
@@ -265,6 +283,14 @@ impl Cell {
         self.key.is_none() && self.words.contains(' ')
     }
 
+    /// A count that needs attention unless it is zero.
+    pub(crate) fn failures(count: u64) -> Cell {
+        Cell {
+            alarm: count > 0,
+            ..Cell::count(count)
+        }
+    }
+
     /// A count.
     pub(crate) fn count(count: u64) -> Cell {
         Cell::value(Some(count as f64), |_| crate::number::count(count))
@@ -276,9 +302,21 @@ impl Cell {
     }
 }
 
+/// A count shaded by its share of a whole; nothing where there is none.
+pub(crate) fn heat(count: u64, whole: u64) -> Cell {
+    if count == 0 {
+        return Cell::text("");
+    }
+    Cell {
+        // a fifth of the whole is one step darker
+        heat: Some((count * 5).div_ceil(whole.max(1)).clamp(1, 5) as u8),
+        ..Cell::count(count)
+    }
+}
+
 /// Findings of one rule with one remedy.
 pub(crate) struct FindingGroup {
-    pub(crate) severity: &'static str,
+    pub(crate) severity: Severity,
     pub(crate) rule: &'static str,
     pub(crate) first: Case,
     pub(crate) others: Vec<Case>,
@@ -315,11 +353,7 @@ impl FindingGroup {
 
     fn new(finding: &Finding) -> FindingGroup {
         FindingGroup {
-            severity: match finding.severity {
-                Severity::Info => "info",
-                Severity::Warning => "warning",
-                Severity::Error => "error",
-            },
+            severity: finding.severity,
             rule: finding.rule,
             first: Case::new(finding),
             others: Vec::new(),

@@ -30,6 +30,8 @@ pub struct Panel {
     pub name: String,
     /// The populations.
     pub populations: Vec<Population>,
+    /// A stretch to mark.
+    pub band: Option<Band>,
 }
 
 /// A stretch of the axis that is worth a warning.
@@ -48,8 +50,6 @@ pub struct Band {
 pub struct Histogram {
     /// The panels, from top to bottom.
     pub panels: Vec<Panel>,
-    /// A stretch to mark.
-    pub band: Option<Band>,
     /// How values are written.
     pub label: Label,
 }
@@ -82,10 +82,9 @@ impl Histogram {
         };
         let low = edge(CUT)?.0;
         let high = edge(1.0 - CUT).or(buckets.last())?.1;
-        let (low, high) = match &self.band {
-            Some(band) => (low.min(band.from), high.max(band.to)),
-            None => (low, high),
-        };
+        let bands = || self.panels.iter().filter_map(|panel| panel.band.as_ref());
+        let low = bands().map(|band| band.from).fold(low, f64::min);
+        let high = bands().map(|band| band.to).fold(high, f64::max);
         if high > low.max(1e-9) * WIDE {
             return Some(((low.max(1e-6) / 1.1, high * 1.1), Spread::Logarithmic));
         }
@@ -114,7 +113,7 @@ impl Picture for Histogram {
                 top,
                 bottom: top + panel_height,
             };
-            if let Some(band) = &self.band {
+            if let Some(band) = &panel.band {
                 draw_band(&mut canvas, &frame, &scale, band);
             }
             if nth + 1 == self.panels.len() {
@@ -273,8 +272,8 @@ mod tests {
                         buckets: buckets.clone(),
                     })
                     .collect(),
+                band: None,
             }],
-            band: None,
             label: |value| format!("{value}"),
         }
     }

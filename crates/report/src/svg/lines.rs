@@ -31,6 +31,8 @@ pub struct Line {
     pub tone: Tone,
     /// Its points in rising order.
     pub points: Vec<Station>,
+    /// Points further apart than this are not joined.
+    pub reach: Option<f64>,
 }
 
 /// A vertical line where something changed.
@@ -125,13 +127,17 @@ impl Picture for Lines {
 
 fn draw_line(canvas: &mut Canvas, line: &Line, x_scale: &Scale, y_scale: &Scale, label: Label) {
     let tone = line.tone.class();
-    let places: Vec<(f64, f64)> = line
+    let points: Vec<&Station> = line
         .points
         .iter()
         .filter(|point| point.x.is_finite() && point.y.is_finite())
-        .map(|point| (x_scale.place(point.x), y_scale.place(point.y)))
         .collect();
-    canvas.path(&format!("curve {tone}"), &places, false);
+    let place = |point: &Station| (x_scale.place(point.x), y_scale.place(point.y));
+    let joined = |a: &&Station, b: &&Station| line.reach.is_none_or(|reach| b.x - a.x <= reach);
+    for piece in points.chunk_by(joined) {
+        let places: Vec<(f64, f64)> = piece.iter().map(|point| place(point)).collect();
+        canvas.path(&format!("curve {tone}"), &places, false);
+    }
     for point in &line.points {
         if let Some((low, high)) = point.interval {
             let x = x_scale.place(point.x);
@@ -139,11 +145,11 @@ fn draw_line(canvas: &mut Canvas, line: &Line, x_scale: &Scale, y_scale: &Scale,
             canvas.line("whisker", (x, low), (x, high));
         }
     }
-    if line.points.len() <= DOTS {
-        for (point, place) in line.points.iter().zip(places) {
+    if points.len() <= DOTS {
+        for point in points {
             let tip = format!("{}: {}", line.name, label(point.y));
             // shapes are told apart by their lines here
-            canvas.dot(line.tone, place, &tip);
+            canvas.dot(line.tone, place(point), &tip);
         }
     }
 }

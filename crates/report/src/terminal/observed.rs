@@ -6,12 +6,14 @@ use super::table::Column;
 use super::{Ink, Paper, escape};
 use findings::observe::{Destination, Figures, Gaps, ObservedFacts, Phases};
 use findings::{Finding, Severity};
-use ledger::{Phase, Run};
+use ledger::{Phase, Run, Vantage};
 
 /// Destinations that the page shows.
 const DESTINATIONS: usize = 20;
 /// Findings that the page shows.
 const FINDINGS: usize = 12;
+/// Notes that the page shows, a line or two each; `--json` tells the rest of them.
+const NOTES: usize = 8;
 /// The widest that a destination's name may be.
 const NAME: usize = 34;
 
@@ -40,12 +42,18 @@ impl Page {
         ));
         let totals = &facts.totals;
         let about = about(totals);
+        let noun = match run.vantage {
+            Vantage::Server => "client",
+            Vantage::Client | Vantage::Middle => "destination",
+        };
         let mut told = format!(
-            "{} {}, {about}{} requests on {} connections",
+            "{} {}, {about}{} {} on {} {}",
             count(facts.destinations.len() as u64),
-            plural(facts.destinations.len() as u64, "destination"),
+            plural(facts.destinations.len() as u64, noun),
             count(totals.requests.total),
+            plural(totals.requests.total, "request"),
             count(totals.connections.opened),
+            plural(totals.connections.opened, "connection"),
         );
         if let Some(outbound) = totals.outbound_ms {
             told.push_str(&format!(", {} of waiting for answers", time(outbound)));
@@ -80,13 +88,7 @@ impl Page {
             |cell: &'static dyn Fn(&Figures) -> String| move |one: &Destination| cell(&one.figures);
         let mut columns = vec![
             column("destination", 0, &|one| shorten(&escape(&one.origin), NAME)),
-            column("requests", 0, &|one| {
-                format!(
-                    "{}{}",
-                    about(&one.figures),
-                    count(one.figures.requests.total)
-                )
-            }),
+            column("requests", 0, &|one| requests(&one.figures)),
             column("conns", 0, &figures(&|one| count(one.connections.opened))),
             column("needed", 1, &figures(&|one| count(one.connections.needed))),
             column("reused", 0, &|one| {
@@ -108,7 +110,10 @@ impl Page {
             }),
         ];
         if shown.iter().any(|one| one.figures.requests.failures() > 0) {
-            let failed = figures(&|one| count(one.requests.failures()));
+            let failed = figures(&|one| match one.requests.total {
+                0 => "-".to_owned(),
+                _ => count(one.requests.failures()),
+            });
             columns.insert(2, column("failed", 0, &failed));
         }
         self.table(columns);
@@ -126,30 +131,36 @@ impl Page {
         if facts.findings.is_empty() {
             return;
         }
-        self.title("What stands out, and what to change");
-        for finding in facts.findings.iter().take(FINDINGS) {
-            self.one_finding(finding);
+        let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = facts
+            .findings
+            .iter()
+            .partition(|finding| finding.severity == Severity::Info);
+        let mut hidden = 0;
+        if !grave.is_empty() {
+            self.title("What stands out, and what to change");
+            for finding in grave.iter().take(FINDINGS) {
+                self.one_finding(finding);
+            }
+            hidden += grave.len().saturating_sub(FINDINGS);
         }
-        let more = facts.findings.len().saturating_sub(FINDINGS);
-        if more > 0 {
-            let told = format!("{more} more findings: see --json");
+        if !notes.is_empty() {
+            self.trim();
+            self.title("Worth a note");
+            for finding in notes.iter().take(NOTES) {
+                let said = format!("{} [{}]", claim(finding), finding.rule);
+                self.wrapped(None, &said, "  ");
+            }
+            hidden += notes.len().saturating_sub(NOTES);
+        }
+        if hidden > 0 {
+            let told = format!("{hidden} more findings: see --json");
             self.wrapped(Some(Ink::Faint), &told, "");
         }
     }
 
     fn one_finding(&mut self, finding: &Finding) {
         let ink = (finding.severity != Severity::Info).then_some(Ink::Alarm);
-        let cost = match (finding.cost_ms, finding.cost_share) {
-            (Some(ms), Some(share)) => format!(", costs {} ({})", time(ms), percent(Some(share))),
-            (Some(ms), None) => format!(", costs {}", time(ms)),
-            _ => String::new(),
-        };
-        let said = format!(
-            "{}: {}{cost} [{}]",
-            escape(&finding.subject),
-            escape(&finding.claim),
-            finding.rule
-        );
+        let said = format!("{} [{}]", claim(finding), finding.rule);
         self.wrapped(ink, &said, "  ");
         self.wrapped(None, &escape(&finding.evidence), "  ");
         self.wrapped(None, &format!("-> {}", escape(&finding.fix)), "   ");
@@ -201,13 +212,18 @@ impl Page {
             time.map(|time| time.mean)
         };
         let rows = [("fresh", cold), ("reused", warm)];
+        let rows = rows
+            .into_iter()
+            .filter(|(_, phases)| phases.values().any(Option::is_some));
+        let rows: Vec<_> = rows.collect();
         let mut columns = vec![Column {
             head: "connection",
             rank: 0,
-            cells: rows.map(|(name, _)| name.to_owned()).to_vec(),
+            cells: rows.iter().map(|(name, _)| (*name).to_owned()).collect(),
         }];
         for phase in Phase::ALL {
-            let cells = rows.map(|(_, phases)| mean(phases, phase));
+            let cells: Vec<Option<f64>> =
+                rows.iter().map(|(_, phases)| mean(phases, phase)).collect();
             if cells.iter().all(Option::is_none) {
                 continue;
             }
@@ -255,6 +271,30 @@ impl Page {
 
 fn about(figures: &Figures) -> &'static str {
     if figures.inferred.is_empty() { "" } else { "~" }
+}
+
+/// Subject, claim and cost of a finding.
+fn claim(finding: &Finding) -> String {
+    let cost = match (finding.cost_ms, finding.cost_share) {
+        (Some(ms), Some(share)) if ms > 0.0 => {
+            format!(", costs {} ({})", time(ms), percent(Some(share)))
+        }
+        (Some(ms), None) if ms > 0.0 => format!(", costs {}", time(ms)),
+        _ => String::new(),
+    };
+    format!(
+        "{}: {}{cost}",
+        escape(&finding.subject),
+        escape(&finding.claim)
+    )
+}
+
+/// The count of requests; a dash where connections do not show theirs.
+fn requests(figures: &Figures) -> String {
+    match figures.requests.total {
+        0 if figures.unseen > 0 => "-".to_owned(),
+        total => format!("{}{}", about(figures), count(total)),
+    }
 }
 
 fn plural(count: u64, noun: &str) -> String {

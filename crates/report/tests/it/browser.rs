@@ -3,6 +3,8 @@
 
 use crate::chromium::Chromium;
 use crate::made;
+use crate::observed::observed;
+use report::page::{ObservedRun, Page, Source};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -94,6 +96,21 @@ fn nothing(found: &Value, what: &str) {
     assert_eq!(found.as_array().map(Vec::len), Some(0), "{what}: {found:#}");
 }
 
+/// Opens a page at all widths in both schemes, takes a screenshot of each and holds it to what a person needs.
+fn look_at(browser: &mut Chromium, file: &Path) {
+    let name = file.file_stem().unwrap().to_str().unwrap();
+    for scheme in ["light", "dark"] {
+        for width in WIDTHS {
+            browser.open(file, width, scheme);
+            browser.picture(&file.with_file_name(format!("{name}-{width}-{scheme}.png")));
+            let place = format!("{width} px, {scheme}");
+            nothing(&browser.evaluate(LAYOUT), &place);
+            nothing(&browser.evaluate(ACCESS), &place);
+            nothing(&browser.evaluate(CONTRAST), &place);
+        }
+    }
+}
+
 #[test]
 fn the_page_of_a_bench_fits_every_screen_and_can_be_clicked_through() {
     let Some(mut browser) = Chromium::start("the page of a bench in a browser") else {
@@ -101,17 +118,7 @@ fn the_page_of_a_bench_fits_every_screen_and_can_be_clicked_through() {
     };
     let html = report::html::write(&made::bench(400, "").page()).unwrap();
     let file = page("bench.html", &html);
-    for scheme in ["light", "dark"] {
-        for width in WIDTHS {
-            browser.open(&file, width, scheme);
-            browser.picture(&file.with_file_name(format!("bench-{width}-{scheme}.png")));
-            let place = format!("{width} px, {scheme}");
-            nothing(&browser.evaluate(LAYOUT), &place);
-            nothing(&browser.evaluate(ACCESS), &place);
-            nothing(&browser.evaluate(CONTRAST), &place);
-        }
-    }
-
+    look_at(&mut browser, &file);
     let names = "[...document.querySelector('table').tBodies[0].rows].map((row) => row.cells[0].textContent)";
     let before = browser.evaluate(names);
     let head = "table thead th:nth-child(2) button";
@@ -131,6 +138,39 @@ fn the_page_of_a_bench_fits_every_screen_and_can_be_clicked_through() {
     assert_eq!(kept, report::json::BENCH_SCHEMA);
     browser.click("nav a[href$='method']");
     assert_eq!(browser.evaluate("location.hash"), "#method");
+    assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
+}
+
+#[test]
+fn the_page_of_an_observed_run_fits_every_screen() {
+    let Some(mut browser) = Chromium::start("the page of an observed run in a browser") else {
+        return;
+    };
+    let (run, seen) = observed();
+    let html = report::html::write(
+        &Page::new(&[Source::Observed(ObservedRun {
+            run: &run,
+            facts: &seen.facts(),
+            pictures: &seen.pictures(&run),
+        })])
+        .unwrap(),
+    )
+    .unwrap();
+    let file = page("observed.html", &html);
+    look_at(&mut browser, &file);
+    for figure in [
+        "waste",
+        "latency",
+        "waterfall",
+        "over-time",
+        "gaps",
+        "timeline",
+    ] {
+        assert!(
+            html.contains(&format!("<figure id=\"{figure}\"")),
+            "{figure}"
+        );
+    }
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Made {
 
 impl Made {
     pub(crate) fn page(&self) -> Page {
-        report::page::bench(&[self.as_run()]).unwrap()
+        Page::new(&[self.as_run().into()]).unwrap()
     }
 
     pub(crate) fn as_run(&self) -> BenchRun<'_> {

@@ -5,5 +5,7 @@ mod browser;
 mod catalogue;
 mod check;
 mod chromium;
+mod compare;
 mod made;
+mod observed;
 mod page;

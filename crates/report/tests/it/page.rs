@@ -1,6 +1,7 @@
 //! What is in a page, without a browser.
 
 use crate::made;
+use report::page::Page;
 
 #[test]
 fn a_hundred_thousand_exchanges_make_a_page_of_less_than_two_megabytes() {
@@ -13,7 +14,7 @@ fn a_hundred_thousand_exchanges_make_a_page_of_less_than_two_megabytes() {
 #[test]
 fn a_page_of_several_runs_keeps_their_ids_apart() {
     let (a, b) = (made::bench(50, ""), made::bench(60, ""));
-    let page = report::page::bench(&[a.as_run(), b.as_run()]).unwrap();
+    let page = Page::new(&[a.as_run().into(), b.as_run().into()]).unwrap();
     let html = report::html::write(&page).unwrap();
     for id in ["run1-latency", "run2-latency", "run1-method", "run2-method"] {
         let times = html.matches(&format!("id=\"{id}\"")).count();

@@ -234,8 +234,9 @@ fn work_off(
         for crew in &mut *crews {
             crew.look()?;
             let counts = crew.queue.counts()?;
-            if counts.done != crew.finished {
-                crew.finished = counts.done;
+            let finished = Some(counts.done.unwrap_or(0) + counts.dead.unwrap_or(0));
+            if finished != crew.finished {
+                crew.finished = finished;
                 crew.fruitless = 0;
             }
             all.waiting += counts.waiting;

@@ -5,7 +5,7 @@ use super::{open_queue, open_store, own};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
-use fleet::{Done, Then, Worker};
+use fleet::{Desk, Done, Then, Worker};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -53,10 +53,12 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
         interrupt: interrupt.clone(),
     };
     let mut worker = Worker {
-        name,
         queue: &mut *queue,
-        store: &store,
-        measure: &mut measure,
+        desk: Desk {
+            worker: name,
+            store: &store,
+            measure: &mut measure,
+        },
     };
     loop {
         let done = worker.step(WAIT).map_err(own)?;

@@ -1,13 +1,13 @@
 //! The pictures of a bench.
 
 use super::BenchRun;
-use super::tables::{field, words_of};
-use crate::number::{count, tick, time};
+use super::tables::field;
+use crate::number::{tick, time};
 use crate::page::Figure;
 use crate::page::download::Download;
+use crate::page::populations;
 use crate::svg::{self, Tone};
-use findings::bench::{LatencyPanel, Population, VariantFacts};
-use ledger::Phase;
+use findings::bench::{LatencyPanel, VariantFacts};
 
 /// Variants, settings or lines in one picture.
 const GROUPS: usize = 8;
@@ -26,17 +26,6 @@ pub(super) fn all(one: &BenchRun<'_>) -> Vec<Figure> {
     .into_iter()
     .flatten()
     .collect()
-}
-
-fn tone_of(fresh: bool) -> Tone {
-    if fresh { Tone::Fresh } else { Tone::Reused }
-}
-
-fn middle(population: &Population) -> String {
-    match population.p50_ms {
-        Some(median) => format!("median {}", time(median)),
-        None => format!("mean {}", time(population.mean_ms)),
-    }
 }
 
 /// What was left out, if anything was.
@@ -65,25 +54,11 @@ fn latency(one: &BenchRun<'_>) -> Option<Figure> {
         panels: panels
             .iter()
             .take(GROUPS)
-            .map(|panel| svg::Panel {
-                name: panel_name(panel, panels.len() == 1),
-                populations: panel
-                    .populations
-                    .iter()
-                    .map(|population| svg::Population {
-                        words: format!(
-                            "{}: {}, {} requests",
-                            if population.fresh { "new" } else { "reused" },
-                            middle(population),
-                            count(population.count)
-                        ),
-                        tone: tone_of(population.fresh),
-                        buckets: population.buckets.clone(),
-                    })
-                    .collect(),
+            .map(|panel| {
+                let name = panel_name(panel, panels.len() == 1);
+                populations::panel(name, &panel.populations)
             })
             .collect(),
-        band: None,
         label: tick,
     };
     let mut notes = vec![
@@ -92,19 +67,10 @@ fn latency(one: &BenchRun<'_>) -> Option<Figure> {
     ];
     left_out(&mut notes, panels.len(), "settings");
     let rows = panels.iter().flat_map(|panel| {
-        panel.populations.iter().flat_map(|population| {
-            population.buckets.iter().map(|(low, high, count)| {
-                vec![
-                    panel.name.clone(),
-                    if population.fresh { "fresh" } else { "reused" }.to_owned(),
-                    low.to_string(),
-                    high.to_string(),
-                    count.to_string(),
-                ]
-            })
-        })
+        let populations = panel.populations.iter();
+        populations.flat_map(|population| populations::bucket_rows(&panel.name, population))
     });
-    let head = ["setting", "connection", "low_ms", "high_ms", "count"];
+    let head = populations::bucket_head("setting");
     Some(
         Figure::new(
             "latency",
@@ -133,7 +99,7 @@ fn variants(one: &BenchRun<'_>) -> Option<Figure> {
             };
             Some(svg::Bar {
                 name: variant.name.clone(),
-                tone: tone_of(!variant.keepalive),
+                tone: populations::tone(Some(!variant.keepalive)),
                 value,
                 interval: level.mean_ms.map(|one| (one.low, one.high)),
                 words,
@@ -169,33 +135,14 @@ fn variants(one: &BenchRun<'_>) -> Option<Figure> {
 
 fn phases(one: &BenchRun<'_>) -> Option<Figure> {
     let panels = &one.pictures.latency;
-    let mut stacks = Vec::new();
-    for panel in panels.iter().take(GROUPS) {
-        for population in &panel.populations {
-            if population.phases_ms.is_empty() {
-                continue;
-            }
-            let connection = if population.fresh { "cold" } else { "warm" };
-            let name = if panels.len() == 1 {
-                connection.to_owned()
-            } else {
-                format!("{connection}, {}", panel.name)
-            };
-            stacks.push(svg::Stack {
-                name,
-                words: format!("{} per request", time(population.mean_ms)),
-                segments: population
-                    .phases_ms
-                    .iter()
-                    .map(|&(phase, ms)| svg::Segment {
-                        name: words_of(phase).0.to_owned(),
-                        tone: tone_of_phase(phase),
-                        value: ms,
-                    })
-                    .collect(),
-            });
-        }
-    }
+    let stacks: Vec<svg::Stack> = panels
+        .iter()
+        .take(GROUPS)
+        .flat_map(|panel| {
+            let name = panel_name(panel, panels.len() == 1);
+            populations::stacks(&name, &panel.populations)
+        })
+        .collect();
     if stacks.is_empty() {
         return None;
     }
@@ -205,22 +152,10 @@ fn phases(one: &BenchRun<'_>) -> Option<Figure> {
     ];
     left_out(&mut notes, panels.len(), "settings");
     let rows = panels.iter().flat_map(|panel| {
-        panel.populations.iter().flat_map(|population| {
-            population.phases_ms.iter().map(|(phase, ms)| {
-                vec![
-                    panel.name.clone(),
-                    if population.fresh { "fresh" } else { "reused" }.to_owned(),
-                    (*phase).to_owned(),
-                    ms.to_string(),
-                ]
-            })
-        })
+        let populations = panel.populations.iter();
+        populations.flat_map(|population| populations::phase_rows(&panel.name, population))
     });
-    let file = Download::csv(
-        "phases.csv",
-        &["setting", "connection", "phase", "mean_ms"],
-        rows,
-    );
+    let file = Download::csv("phases.csv", &populations::phase_head("setting"), rows);
     let picture = svg::Stacks {
         stacks,
         label: tick,
@@ -234,11 +169,6 @@ fn phases(one: &BenchRun<'_>) -> Option<Figure> {
         )
         .with_file(file),
     )
-}
-
-fn tone_of_phase(phase: &str) -> Tone {
-    let place = Phase::ALL.iter().position(|one| one.id() == phase);
-    Tone::Phase(place.unwrap_or(0) as u8)
 }
 
 fn first_calls(one: &BenchRun<'_>) -> Option<Figure> {
@@ -269,8 +199,7 @@ fn first_calls(one: &BenchRun<'_>) -> Option<Figure> {
                     y: call.ms,
                     tone: match (call.ok, call.fresh) {
                         (false, _) => Tone::Alarm,
-                        (true, Some(fresh)) => tone_of(fresh),
-                        (true, None) => Tone::Plain,
+                        (true, fresh) => populations::tone(fresh),
                     },
                     hollow: call.warmup,
                 })
@@ -348,6 +277,7 @@ fn rounds(one: &BenchRun<'_>) -> Option<Figure> {
                         interval: None,
                     })
                     .collect(),
+                reach: None,
             });
         }
     }
@@ -402,7 +332,7 @@ fn sweep(one: &BenchRun<'_>) -> Option<Figure> {
         .map(|(nth, sweep)| svg::Line {
             name: named(&sweep.name, sweep.keepalive),
             tone: if sweeps.len() == 2 {
-                tone_of(!sweep.keepalive)
+                populations::tone(Some(!sweep.keepalive))
             } else {
                 Tone::Series(nth as u8)
             },
@@ -415,6 +345,7 @@ fn sweep(one: &BenchRun<'_>) -> Option<Figure> {
                     interval: point.interval.map(|one| (one.low, one.high)),
                 })
                 .collect(),
+            reach: None,
         })
         .collect();
     let mut notes = vec![

@@ -1,9 +1,10 @@
 //! How a bench was measured, in words and facts.
 
 use crate::number::count;
+use crate::page::environment::environment;
 use crate::page::{Method, when};
 use findings::bench::BenchFacts;
-use ledger::{Rows, Run};
+use ledger::Run;
 
 /// How it was measured.
 pub(super) fn method(run: &Run, facts: &BenchFacts) -> Method {
@@ -25,12 +26,11 @@ pub(super) fn method(run: &Run, facts: &BenchFacts) -> Method {
     );
     Method {
         paragraphs,
-        facts: environment(run, facts),
+        facts: circumstances(run, facts),
     }
 }
 
-fn environment(run: &Run, facts: &BenchFacts) -> Vec<(&'static str, String)> {
-    let host = &run.host;
+fn circumstances(run: &Run, facts: &BenchFacts) -> Vec<(&'static str, String)> {
     let mut told = vec![
         ("Command", run.argv.join(" ")),
         ("Started", when(&run.started)),
@@ -38,35 +38,8 @@ fn environment(run: &Run, facts: &BenchFacts) -> Vec<(&'static str, String)> {
             "Seed",
             run.seed.map_or_else(String::new, |seed| seed.to_string()),
         ),
-        (
-            "Machine",
-            format!(
-                "{} {}{}",
-                host.os,
-                host.arch,
-                host.cpus
-                    .map_or(String::new(), |cpus| format!(", {cpus} processors"))
-            ),
-        ),
-        ("Kernel", host.kernel.clone().unwrap_or_default()),
-        (
-            "TCP congestion control",
-            host.congestion_control.clone().unwrap_or_default(),
-        ),
-        (
-            "Link",
-            run.link.clone().unwrap_or_else(|| "as it is".to_owned()),
-        ),
-        (
-            "Rows in the ledger",
-            match run.rows {
-                Rows::All => "all",
-                Rows::Sample => "a sample; counts are complete",
-            }
-            .to_owned(),
-        ),
-        ("Run", run.id.clone()),
     ];
+    told.extend(environment(run));
     let warmup: u64 = facts
         .variants
         .iter()

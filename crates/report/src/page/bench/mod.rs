@@ -6,9 +6,9 @@ mod tables;
 
 use super::download::Download;
 use super::parts::sentence;
-use super::{Chapter, Fact, FindingGroup, Headline, Page, Standing};
+use super::{Chapter, Fact, FindingGroup, Headline, Standing};
 use crate::json;
-use crate::number::{count, percent, time};
+use crate::number::{count, percent, time, whole_percent};
 use findings::bench::{BenchFacts, Compared, Pictures};
 use ledger::Run;
 
@@ -16,6 +16,7 @@ use ledger::Run;
 const FURTHER: usize = 7;
 
 /// One bench, as findings understand it.
+#[derive(Clone, Copy)]
 pub struct BenchRun<'a> {
     /// The head of its ledger.
     pub run: &'a Run,
@@ -25,38 +26,8 @@ pub struct BenchRun<'a> {
     pub pictures: &'a Pictures,
 }
 
-/// The page of one bench, or of several one below the other.
-///
-/// # Errors
-/// The raw numbers could not be written as JSON.
-pub fn bench(runs: &[BenchRun<'_>]) -> serde_json::Result<Page> {
-    let chapters = runs
-        .iter()
-        .enumerate()
-        .map(|(nth, one)| chapter(one, (runs.len() > 1).then_some(nth + 1)))
-        .collect::<serde_json::Result<Vec<Chapter>>>()?;
-    let mut subjects: Vec<String> = runs.iter().map(|one| subject(one.run)).collect();
-    subjects.dedup();
-    let first = runs.first().map(|one| one.run);
-    Ok(Page {
-        command: "bench".to_owned(),
-        subject: subjects.join(", "),
-        started: first.map(|run| run.started.clone()).unwrap_or_default(),
-        version: first.map(|run| run.version.clone()).unwrap_or_default(),
-        chapters,
-    })
-}
-
-fn subject(run: &Run) -> String {
-    let subject = run.subject.as_deref().unwrap_or("the built-in server");
-    match &run.link {
-        Some(link) => format!("{subject} behind {link}"),
-        None => subject.to_owned(),
-    }
-}
-
-fn chapter(one: &BenchRun<'_>, place: Option<usize>) -> serde_json::Result<Chapter> {
-    let BenchRun { run, facts, .. } = *one;
+pub(super) fn chapter(one: BenchRun<'_>, prefix: String) -> serde_json::Result<Chapter> {
+    let BenchRun { run, facts, .. } = one;
     let mut verdicts = facts.verdicts.iter().map(|words| sentence(words));
     let words = verdicts.next();
     let mut further: Vec<String> = verdicts.by_ref().take(FURTHER).collect();
@@ -70,15 +41,14 @@ fn chapter(one: &BenchRun<'_>, place: Option<usize>) -> serde_json::Result<Chapt
         &json::bench_compact(run, facts)?,
     );
     Ok(Chapter {
-        prefix: place.map_or(String::new(), |nth| format!("run{nth}-")),
-        heading: place
-            .map(|nth| format!("Run {nth}: {}, {}", subject(run), super::when(&run.started))),
+        prefix,
+        heading: None,
         headline: headline(facts, words),
         further,
         facts: sums(facts),
         findings: FindingGroup::all(&facts.findings),
-        figures: figures::all(one),
-        tables: tables::all(one),
+        figures: figures::all(&one),
+        tables: tables::all(&one),
         caveats: facts
             .caveats
             .iter()
@@ -117,7 +87,8 @@ fn headline(facts: &BenchFacts, words: Option<String>) -> Headline {
 
 /// What the first verdict says as a number; its words come along.
 fn of_comparison(compared: &Compared, words: String) -> Headline {
-    let share = |share: f64| percent(Some(share.abs()));
+    let share = |share: f64| whole_percent(share.abs());
+    let end = |share: f64| percent(Some(share.abs()));
     let (number, standing, caption) = match (compared.differs, compared.saved_share) {
         (Some(true), Some(saved)) => {
             let (number, standing, what) = if saved.value >= 0.0 {
@@ -132,8 +103,8 @@ fn of_comparison(compared: &Compared, words: String) -> Headline {
                 standing,
                 format!(
                     "{what} time per request (95 % interval {} to {}): {} instead of {}",
-                    share(ends[0]),
-                    share(ends[1]),
+                    end(ends[0]),
+                    end(ends[1]),
                     time(compared.b_ms),
                     time(compared.a_ms)
                 ),

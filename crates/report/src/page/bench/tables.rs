@@ -4,7 +4,8 @@ use super::BenchRun;
 use crate::number::{count, rate, time};
 use crate::page::Table;
 use crate::page::download::Download;
-use crate::page::parts::{Cell, Columns};
+use crate::page::parts::{Cell, Columns, heat};
+use crate::page::populations::phase_words;
 use findings::bench::{BenchFacts, Compared, PerConnection, VariantFacts};
 use findings::stats::Interval;
 use ledger::Phase;
@@ -31,10 +32,7 @@ fn latencies(variants: &[VariantFacts]) -> Table {
         .column("requests", "measured, warm-up left out", |one| {
             Cell::count(one.requests.total)
         })
-        .column("failed", "", |one| Cell {
-            alarm: one.requests.failures() > 0,
-            ..Cell::count(one.requests.failures())
-        })
+        .column("failed", "", |one| Cell::failures(one.requests.failures()))
         .column("req/s", "complete requests a second", |one| {
             Cell::value(one.rate_per_s, |value| rate(Some(value)))
         })
@@ -122,27 +120,13 @@ fn connections(variants: &[VariantFacts]) -> Table {
 fn phases(variants: &[VariantFacts]) -> Table {
     let mut columns = Columns::over(variants).column("variant", "", |one| Cell::text(&one.name));
     for phase in Phase::ALL {
-        let (words, meaning) = words_of(phase.id());
+        let (words, meaning) = phase_words(phase.id());
         columns = columns.column(words, meaning, |one| {
             let time = one.phases_ms.get(phase.id()).and_then(Option::as_ref);
             Cell::time(time.map(|time| time.mean))
         });
     }
     columns.table("phases", "Phases: mean over the requests that had them")
-}
-
-/// What people call a phase, and what it is.
-pub(super) fn words_of(phase: &str) -> (&'static str, &'static str) {
-    match phase {
-        "dns" => ("look-up", "of the name"),
-        "connect" => ("TCP", "handshake of the transport"),
-        "ssl" => ("TLS", "handshake"),
-        "blocked" => ("blocked", "waiting for a connection to be free"),
-        "send" => ("send", "writing the request"),
-        "wait" => ("wait", "from the last byte sent to the first received"),
-        "headers_to_body" => ("head → body", "from the head of the answer to its body"),
-        _ => ("receive", "reading the answer"),
-    }
 }
 
 fn interval(interval: Option<Interval>, words: fn(f64) -> String) -> Cell {
@@ -226,14 +210,7 @@ fn per_connection(all: &[PerConnection]) -> Option<Table> {
         columns = columns.column(words, "connections that carried so many", |one| {
             let total: u64 = one.classes.iter().map(|class| class.1).sum();
             let seen = one.classes.get(nth).map_or(0, |class| class.1);
-            if seen == 0 {
-                return Cell::text("");
-            }
-            Cell {
-                // a fifth of the connections is one step darker
-                heat: Some((seen * 5).div_ceil(total).clamp(1, 5) as u8),
-                ..Cell::count(seen)
-            }
+            heat(seen, total)
         });
     }
     let mut table = columns.table(
