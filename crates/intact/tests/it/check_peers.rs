@@ -372,14 +372,7 @@ fn the_document_of_a_check_is_what_its_schema_says() {
     drop(free);
     let named = server.plain().replace("127.0.0.1", "localhost");
     for words in [
-        &[
-            &*secure,
-            "--cacert",
-            ca,
-            "--idle-limit",
-            "2s",
-            "--thorough",
-        ][..],
+        &[&*secure, "--cacert", ca, "--idle-limit", "2s", "--thorough"][..],
         &[&named, "-4", "--no-idle"],
         &[&secure],
         &[&refused],
