@@ -17,6 +17,7 @@ mod probe;
 mod request;
 
 pub use budget::Budget;
+pub use caller::CONNECTIONS_PER_S;
 pub use config::{Config, ConfigError, Credentials};
 pub use ledger::card::Card;
 pub use probe::{Check, CheckError, Observer, Stage};

@@ -7,7 +7,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
-use check::{Budget, Check, CheckError, Config, Credentials};
+use check::{Budget, CONNECTIONS_PER_S, Check, CheckError, Config, Credentials};
 use dial::{Clock, Family, Route};
 use findings::check::CheckFacts;
 use findings::requirement::Document;
@@ -116,7 +116,7 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "Examples:
   intact check https://my.server/health                the card, then the wait for the idle limit (90 s at most)
   intact check https://my.server/ --no-idle            the card only: a few seconds
-  intact check https://my.server/ --require 'idle-timeout >= 61s' --require 'errors == 0'
+  intact check https://my.server/ --require 'idle-timeout >= 61s' --fail-on error
   intact check https://my.server/ --connect-to ::10.0.0.7:8443 --insecure    one server behind the balancer
   intact check https://my.server/ --idle-limit 10m --thorough
   intact check https://my.server/ --json | jq .idle_timeout
@@ -190,6 +190,11 @@ fn announce(budget: &Budget, config: &Config) {
             ", {} around idle connections that are watched for {} s at most (--no-idle leaves that out)",
             budget.idle,
             config.idle_limit.as_secs_f64()
+        ));
+    }
+    if !config.is_local() {
+        told.push_str(&format!(
+            "; {CONNECTIONS_PER_S} new connections a second at most"
         ));
     }
     console::note(&told);
