@@ -90,7 +90,7 @@ fn totals(document: &Value) -> (u64, u64) {
     (requests, connections)
 }
 
-fn certificate(folder: &Path) {
+pub(crate) fn certificate(folder: &Path) {
     let made = Command::new("openssl")
         .args([
             "req",
