@@ -12,6 +12,14 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const UNREACHABLE: u8 = 3;
 /// The input could not be read.
 pub(crate) const UNREADABLE: u8 = 5;
+/// Not permitted here.
+pub(crate) const NOT_PERMITTED: u8 = 4;
+/// Of a wrapper: our own failure, so that it cannot be taken for the program's.
+pub(crate) const OWN_FAILURE: u8 = 125;
+/// Of a wrapper: the program cannot be run.
+pub(crate) const NOT_RUNNABLE: u8 = 126;
+/// Of a wrapper: there is no such program.
+pub(crate) const NOT_FOUND: u8 = 127;
 /// We could not observe: our own error.
 pub(crate) const OWN_ERROR: u8 = 70;
 
@@ -36,6 +44,14 @@ impl Failed {
     pub(crate) fn unreadable(error: impl Into<anyhow::Error>) -> Failed {
         Failed {
             code: UNREADABLE,
+            error: error.into(),
+        }
+    }
+
+    /// A wrapper could not do its work.
+    pub(crate) fn wrapper(code: u8, error: impl Into<anyhow::Error>) -> Failed {
+        Failed {
+            code,
             error: error.into(),
         }
     }

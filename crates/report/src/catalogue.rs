@@ -1,4 +1,5 @@
-//! What can be asked with `--require`, laid out from findings' own tables: a list for a terminal, a page for docs/.
+//! What can be asked with `--require`, and what the rules say of themselves, laid out from findings' own tables: a list for a
+//! terminal, pages for docs/.
 
 use findings::requirement::{Dimension, Document, METRICS, SELECTORS};
 use std::fmt::Write;
@@ -44,7 +45,7 @@ pub fn text(document: Document) -> String {
 }
 
 /// The page docs/requirements.md.
-pub fn markdown() -> String {
+pub fn requirements() -> String {
     let mut out = format!(
         "# Requirements
 
@@ -83,6 +84,56 @@ that fix the metric by what they are (`keepalive=off` fixes `reuse`), which is t
             entry.key,
             entry.meaning,
             commands(entry.documents)
+        );
+    }
+    out
+}
+
+/// The page docs/rules.md.
+pub fn rules() -> String {
+    let mut out = String::from(
+        "# Rules
+
+Made from the rules themselves (`crates/findings/src/rules/`, a file each); a test holds this page to them.
+
+A rule is a fold over the events of a ledger: `watch`, `audit`, `serve` and every other observer get the same findings. It says what is the case, what
+that rests on, what it costs and what to do, and beside it what the remedy can break.
+
+**Cost.** A connection is *avoidable* when more were opened than the peak overlap of requests needs. Each avoidable set-up is claimed by one rule, the most
+specific, which is why the rules are asked in this order; the cost is so many times the mean set-up of that destination, so the costs of all findings never
+add up to more than `wasted`. Rules that claim nothing have no cost of their own. Observing gives no causal interval: `intact compare` and `intact bench` do.
+
+**Severity.** An error is something that breaks. A claim is a warning from three connections, or a twentieth of the destination's time, on, else a note.
+
+**The client.** Where the command of the process or the idle time after which it closes (undici 4 s, aiohttp 15 s, Go and hyper 90 s, OkHttp 300 s) tells
+which library is at work, the finding names its option.
+
+`--require 'findings.RULE == 0'` holds a run to one of them, `--fail-on warning` or `--fail-on error` to all.
+",
+    );
+    for (nth, rule) in findings::rules::all().iter().enumerate() {
+        let doc = rule.doc();
+        let _ = write!(
+            out,
+            "
+## {}. `{}`
+
+{}
+
+- **Evidence**: {}
+- **Threshold**: {}
+- **False positives**: {}
+- **Fix**: {}.
+- **Risk**: {}.
+",
+            nth + 1,
+            doc.id,
+            doc.what,
+            doc.evidence,
+            doc.threshold,
+            doc.false_positives,
+            doc.fix.trim_end_matches('.'),
+            doc.risk.trim_end_matches('.')
         );
     }
     out

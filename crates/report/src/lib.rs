@@ -1,6 +1,15 @@
 //! Facts in, pages out. Never computes, only lays out; knows no producer.
 
+pub mod annotations;
 pub mod catalogue;
 pub mod clients;
+pub mod html;
 pub mod json;
+pub mod junit;
+pub mod markdown;
+pub mod page;
+pub mod svg;
 pub mod terminal;
+
+mod escape;
+pub mod number;

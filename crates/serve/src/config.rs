@@ -1,19 +1,69 @@
 //! How the server behaves.
 
 use crate::authority::Authority;
+use crate::choice::choices;
+use crate::delay::Delay;
+use crate::fault::Faults;
 use ledger::TlsVersion;
 use std::net::SocketAddr;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How the server ends a connection that it no longer wants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Close {
-    /// A FIN (under TLS after a close_notify).
+choices! {
+    /// How the server ends a connection that it no longer wants.
+    #[derive(Default)]
+    Close, "way to close";
     #[default]
-    Fin,
-    /// A RST.
-    Rst,
+    Goaway "goaway" "as the version has it: GOAWAY (HTTP/2), close_notify (TLS), FIN",
+    Fin "fin" "the same without GOAWAY",
+    Rst "rst" "a RST",
+    Silent "silent" "nothing: the connection is forgotten as by a NAT, while the kernel still acknowledges",
+    NoCloseNotify "no-close-notify" "a FIN without TLS's close_notify",
+}
+
+choices! {
+    /// What becomes of a connection that was accepted, before its first byte.
+    #[derive(Default)]
+    Accept, "way to accept";
+    #[default]
+    Serve "serve" "it is served",
+    Stall "stall" "not a word is said, not even in TLS",
+    Fin "fin" "it is closed at once",
+    Rst "rst" "it is reset at once",
+    Plain "plain" "plain HTTP is spoken, on the TLS port too",
+    Tls "tls" "TLS is spoken, on the plain port too",
+}
+
+/// What `Keep-Alive` says in HTTP/1; HTTP/2 forbids the field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Announce {
+    /// Nothing.
+    #[default]
+    Off,
+    /// The idle timeout and the requests left, as they are.
+    Honest,
+    /// These words, whatever is true.
+    Lie(String),
+}
+
+/// The words of an announcement cannot be sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} cannot be announced: a field has one line of text")]
+pub struct AnnounceError(String);
+
+impl FromStr for Announce {
+    type Err = AnnounceError;
+
+    /// Reads `off` and `honest`; everything else is the words themselves.
+    fn from_str(words: &str) -> Result<Announce, AnnounceError> {
+        match words {
+            "off" => Ok(Announce::Off),
+            "honest" => Ok(Announce::Honest),
+            _ if words.contains(char::is_control) => Err(AnnounceError(words.to_owned())),
+            lie => Ok(Announce::Lie(lie.to_owned())),
+        }
+    }
 }
 
 /// TLS on the secure port.
@@ -25,6 +75,8 @@ pub struct TlsConfig {
     pub versions: Vec<TlsVersion>,
     /// TLS 1.3 tickets per handshake; 0 turns resumption off in every version.
     pub tickets: usize,
+    /// Bytes of early data (0-RTT) that a resuming TLS 1.3 client may send; 0: none. It is answered without a look at whether it is safe to repeat.
+    pub early_data: u32,
 }
 
 /// Everything about a server.
@@ -34,22 +86,36 @@ pub struct Config {
     pub plain: Option<SocketAddr>,
     /// Where TLS is spoken, and how.
     pub tls: Option<(SocketAddr, TlsConfig)>,
+    /// Threads that serve; connections go to them in turn.
+    pub threads: usize,
+    /// The seed of delays and faults; the sequence is repeatable with one thread.
+    pub seed: u64,
     /// Bytes of the body of `/`.
-    pub body: usize,
+    pub body: u64,
     /// Status of `/`.
     pub status: u16,
-    /// How long an idle connection is kept; absent: for ever.
+    /// Further fields of every answer, as given, forbidden ones too.
+    pub headers: Vec<(String, String)>,
+    /// How long an idle connection is kept, before its first request too; absent: for ever.
     pub idle_timeout: Option<Duration>,
     /// Requests after which a connection is closed; absent: never.
     pub max_requests: Option<u64>,
-    /// Whether `Keep-Alive: timeout=, max=` announces the two above.
-    pub announce: bool,
+    /// Age at which a connection is closed, at once when idle, else after the next answer; absent: never.
+    pub max_age: Option<Duration>,
+    /// What is said of the limits.
+    pub announce: Announce,
     /// Pause before each answer.
-    pub delay: Duration,
+    pub delay: Delay,
     /// Further pause before the first answer on each connection: a cache per connection that has to warm up.
     pub first_request_cost: Duration,
+    /// Sends HTTP/2's HEADERS and DATA in two writes, this far apart; absent: together.
+    pub split: Option<Duration>,
+    /// How connections begin.
+    pub accept: Accept,
     /// How connections are ended.
     pub close: Close,
+    /// What goes wrong, how often.
+    pub faults: Faults,
 }
 
 impl Default for Config {
@@ -57,14 +123,21 @@ impl Default for Config {
         Config {
             plain: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
             tls: None,
+            threads: 1,
+            seed: 0,
             body: 100,
             status: 200,
+            headers: Vec::new(),
             idle_timeout: None,
             max_requests: None,
-            announce: false,
-            delay: Duration::ZERO,
+            max_age: None,
+            announce: Announce::Off,
+            delay: Delay::default(),
             first_request_cost: Duration::ZERO,
-            close: Close::Fin,
+            split: None,
+            accept: Accept::Serve,
+            close: Close::Goaway,
+            faults: Faults::default(),
         }
     }
 }

@@ -1,18 +1,34 @@
 //! An instrumented HTTP server: HTTP/1.0, 1.1 and 2, plain and TLS, with a ledger of its own of the traffic that it serves.
 //!
 //! It is what tests, newcomers and `bench` without a URL use. An instrument, not a web server: it answers what it is told to,
-//! and records at the server's vantage point. There an exchange is `at` when its first byte was read, `send` is the arrival of
-//! the request, `wait` the time until the answer was handed to the kernel; set-up spans are what the server sees of them.
+//! well or badly, and records at the server's vantage point. There an exchange is `at` when its first byte was read, `send` is the
+//! arrival of the request, `wait` the time until the answer was handed to the kernel; set-up spans are what the server sees of them.
 
+mod admin;
 mod answer;
 mod authority;
+mod books;
+mod channel;
+mod choice;
 mod config;
+mod connection;
+mod delay;
+mod fault;
+mod host;
+pub mod hostile;
 mod http1;
 mod http2;
-mod meter;
 mod record;
+mod running;
 mod server;
+mod tls;
+mod totals;
 
-pub use authority::{Authority, AuthorityError};
-pub use config::{Close, Config, TlsConfig};
+pub use authority::{Authority, AuthorityError, Certificate};
+pub use choice::{Choice, UnknownChoice};
+pub use config::{Accept, Announce, AnnounceError, Close, Config, TlsConfig};
+pub use delay::{Delay, DelayError, time};
+pub use fault::{Fault, FaultError, Faults};
+pub use running::Running;
 pub use server::{Addresses, ServeError, Server};
+pub use totals::{Connections, Handshakes, Requests, Totals, Version};

@@ -1,72 +1,102 @@
-//! The server's own ledger of one connection.
+//! The server's own record of one connection. Whatever happens to its task, what it began is recorded as ended.
 
-use crate::meter::Passed;
+use crate::books::Books;
+use crate::channel::Passed;
+use crate::fault::Fault;
 use ledger::{
-    Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange, Method,
-    Moment, Nanos, Outcome, Probes, Protocol, Side, Sink, Span, Target,
+    Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Exchange, Failure, Method,
+    Moment, Nanos, Outcome, Probes, Protocol, Side, Span, Target,
 };
 use std::cell::{Cell, RefCell};
+use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
-use std::time::Instant;
+use std::sync::Arc;
 
-/// What all connections of one server share.
-pub(crate) struct Shared {
-    pub(crate) sink: Rc<RefCell<dyn Sink>>,
-    pub(crate) started: Instant,
+/// One thread's way to the books.
+pub(crate) struct Clerk {
+    books: Arc<Books>,
+    page: usize,
     next_id: Cell<u64>,
+    /// Threads take ids in turn, so that they are unique without talking about it.
+    step: u64,
 }
 
-impl Shared {
-    pub(crate) fn new(sink: Rc<RefCell<dyn Sink>>) -> Shared {
-        Shared {
-            sink,
-            started: Instant::now(),
-            next_id: Cell::new(0),
+impl Clerk {
+    pub(crate) fn new(books: Arc<Books>, page: usize, pages: usize) -> Clerk {
+        Clerk {
+            books,
+            page,
+            next_id: Cell::new(page as u64 + 1),
+            step: pages as u64,
         }
     }
 
+    pub(crate) fn books(&self) -> &Books {
+        &self.books
+    }
+
     pub(crate) fn now(&self) -> Nanos {
-        Nanos(self.started.elapsed().as_nanos() as u64)
+        self.books.now()
     }
 
     pub(crate) fn id(&self) -> u64 {
-        self.next_id.set(self.next_id.get() + 1);
-        self.next_id.get()
+        let id = self.next_id.get();
+        self.next_id.set(id + self.step);
+        id
+    }
+
+    /// Records a connection that did not get as far as HTTP.
+    pub(crate) fn failed(&self, connection: &Connection) {
+        self.books.opened(self.page, connection);
     }
 }
 
 /// One connection as the server records it.
-pub(crate) struct Ledger {
-    shared: Rc<Shared>,
-    id: ConnectionId,
+pub(crate) struct Record {
+    clerk: Rc<Clerk>,
+    connection: RefCell<Connection>,
     passed: Rc<Passed>,
     exchanges: Cell<u64>,
     in_flight: Cell<u64>,
     pub(crate) announced_by: Cell<Option<Side>>,
+    /// An exchange did not get its answer.
+    cut: Cell<bool>,
+    stage: Cell<Stage>,
 }
 
-impl Ledger {
-    /// Records that a connection was opened.
+/// How far the record of a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing was asked on it yet.
+    Waiting,
+    /// It has only asked about the server itself, which nobody wants to find in the server's counts.
+    Unseen,
+    Opened,
+    Closed,
+}
+
+impl Record {
+    /// The record of a connection that was opened; it is written with the first request, or the end of the connection.
     pub(crate) fn open(
-        shared: &Rc<Shared>,
-        mut connection: Connection,
-        protocol: Protocol,
+        clerk: &Rc<Clerk>,
+        connection: Connection,
         passed: Rc<Passed>,
-    ) -> Ledger {
-        connection.protocol = Some(protocol);
-        shared.sink.borrow_mut().record(Event::Opened(&connection));
-        Ledger {
-            shared: shared.clone(),
-            id: connection.id,
+    ) -> Rc<Record> {
+        clerk.books.wait(clerk.page);
+        Rc::new(Record {
+            clerk: clerk.clone(),
+            connection: RefCell::new(connection),
             passed,
             exchanges: Cell::new(0),
             in_flight: Cell::new(0),
             announced_by: Cell::new(None),
-        }
+            cut: Cell::new(false),
+            stage: Cell::new(Stage::Waiting),
+        })
     }
 
     pub(crate) fn now(&self) -> Nanos {
-        self.shared.now()
+        self.clerk.now()
     }
 
     /// How many exchanges have begun.
@@ -75,53 +105,77 @@ impl Ledger {
     }
 
     /// Begins an exchange whose first byte came at `at`.
-    pub(crate) fn begin(&self, at: Nanos) -> Exchange {
+    pub(crate) fn begin(
+        self: &Rc<Record>,
+        at: Nanos,
+        version: Protocol,
+        method: &[u8],
+        target: &[u8],
+    ) -> Pending {
+        if self.exchanges.get() == 0 {
+            self.connection.borrow_mut().protocol = Some(version);
+            self.write_opened();
+        }
         self.exchanges.set(self.exchanges.get() + 1);
         self.in_flight.set(self.in_flight.get() + 1);
-        let mut exchange = Exchange::new(self.shared.id(), at);
-        exchange.connection = Some(self.id);
+        let mut exchange = Exchange::new(self.clerk.id(), at);
+        exchange.connection = Some(self.connection.borrow().id);
         exchange.ordinal = Some(self.exchanges.get() as u32);
         exchange.fresh = Some(self.exchanges.get() == 1);
-        exchange
-    }
-
-    /// Fills in what the request said.
-    pub(crate) fn request(exchange: &mut Exchange, method: &[u8], target: &[u8]) {
         exchange.method = Some(Method::new(&String::from_utf8_lossy(method)));
         exchange.target = Some(Target::new(&String::from_utf8_lossy(target)));
-    }
-
-    /// Ends an exchange and records it.
-    pub(crate) fn end(&self, mut exchange: Exchange, outcome: Outcome) {
-        exchange.end = self.now();
-        exchange.outcome = outcome;
-        if let Some(send) = exchange.spans.send {
-            exchange.spans.wait = Some(Span::new(send.end, exchange.end));
+        Pending {
+            record: self.clone(),
+            exchange,
+            version,
+            fault: None,
+            ended: false,
         }
-        self.in_flight.set(self.in_flight.get() - 1);
-        self.shared
-            .sink
-            .borrow_mut()
-            .record(Event::Exchange(&exchange));
     }
 
-    /// Records the end of the connection. `ours`: we closed first.
-    pub(crate) fn close(&self, ours: bool, how: Ending) {
+    /// Notes that the server was asked about itself.
+    pub(crate) fn asked(&self) {
+        if self.stage.get() == Stage::Waiting {
+            self.stage.set(Stage::Unseen);
+            self.clerk.books.wait_no_more(self.clerk.page);
+        }
+    }
+
+    fn write_opened(&self) {
+        if self.stage.replace(Stage::Opened) == Stage::Waiting {
+            self.clerk.books.wait_no_more(self.clerk.page);
+        }
+        let connection = &self.connection.borrow();
+        self.clerk.books.opened(self.clerk.page, connection);
+    }
+
+    /// Records the end of the connection, once.
+    pub(crate) fn close(&self, by: Side, how: Ending) {
+        if self.stage.get() == Stage::Waiting {
+            self.write_opened();
+        }
+        if self.stage.replace(Stage::Closed) != Stage::Opened {
+            return;
+        }
+        let announced_by = self.announced_by.get();
         let moment = match (self.exchanges.get(), self.in_flight.get()) {
             (0, _) => Moment::Unused,
-            (_, 0) => Moment::Idle,
-            _ => Moment::MidExchange,
+            (_, 1..) => Moment::MidExchange,
+            _ if self.cut.get() => Moment::MidExchange,
+            _ if announced_by.is_some() => Moment::AfterExchange,
+            _ => Moment::Idle,
         };
         let reset = self.passed.reset.get();
+        let connection = self.connection.borrow();
         let closed = Closed {
-            connection: self.id,
+            connection: connection.id,
             variant: None,
             round: None,
             close: Close {
                 at: self.now(),
-                by: Some(if ours { Side::Server } else { Side::Client }),
+                by: Some(by),
                 how: Some(if reset { Ending::Rst } else { how }),
-                announced_by: self.announced_by.get(),
+                announced_by,
                 moment: Some(moment),
                 exchanges: Some(self.exchanges.get()),
                 bytes: ConnectionBytes {
@@ -131,6 +185,100 @@ impl Ledger {
                 probes: Probes::default(),
             },
         };
-        self.shared.sink.borrow_mut().record(Event::Closed(&closed));
+        self.clerk
+            .books
+            .closed(self.clerk.page, &closed, connection.protocol);
     }
+}
+
+impl Drop for Record {
+    /// A connection that nobody closed ends with the server.
+    fn drop(&mut self) {
+        self.close(Side::Server, Ending::Fin);
+    }
+}
+
+/// An exchange that is not over.
+pub(crate) struct Pending {
+    record: Rc<Record>,
+    exchange: Exchange,
+    version: Protocol,
+    /// What goes wrong with it on purpose, and decides its outcome.
+    pub(crate) fault: Option<Fault>,
+    ended: bool,
+}
+
+impl Pending {
+    /// The request has come in full.
+    pub(crate) fn received(&mut self) {
+        let now = self.record.now();
+        self.exchange.spans.send = Some(Span::new(self.exchange.at, now));
+    }
+
+    /// Ends it and records it.
+    pub(crate) fn end(mut self, outcome: Outcome) {
+        self.record_end(outcome);
+    }
+
+    fn record_end(&mut self, outcome: Outcome) {
+        self.ended = true;
+        let exchange = &mut self.exchange;
+        exchange.end = self.record.now();
+        exchange.outcome = outcome;
+        if let Some(fault) = self.fault {
+            let reused = exchange.fresh == Some(false);
+            exchange.outcome = fault
+                .failure(self.version, reused)
+                .map_or(Outcome::Ok, Outcome::Failed);
+            exchange.detail = Some(format!("fault: {fault}").into());
+        }
+        if let Some(send) = exchange.spans.send {
+            exchange.spans.wait = Some(Span::new(send.end, exchange.end));
+        }
+        let record = &self.record;
+        if !exchange.outcome.is_ok() {
+            record.cut.set(true);
+        }
+        record.in_flight.set(record.in_flight.get() - 1);
+        record
+            .clerk
+            .books
+            .exchange(record.clerk.page, exchange, self.version, self.fault);
+    }
+}
+
+impl Drop for Pending {
+    /// Cut off: by the end of the server, or with its connection.
+    fn drop(&mut self) {
+        if !self.ended {
+            let passed = &self.record.passed;
+            let kind = if passed.reset.get() {
+                Failure::Reset
+            } else if passed.ended.get() {
+                Failure::Truncated
+            } else {
+                Failure::Aborted
+            };
+            self.record_end(Outcome::Failed(kind));
+        }
+    }
+}
+
+impl Deref for Pending {
+    type Target = Exchange;
+
+    fn deref(&self) -> &Exchange {
+        &self.exchange
+    }
+}
+
+impl DerefMut for Pending {
+    fn deref_mut(&mut self) -> &mut Exchange {
+        &mut self.exchange
+    }
+}
+
+/// The number of a connection in its run.
+pub(crate) fn connection_id(clerk: &Clerk) -> ConnectionId {
+    ConnectionId(clerk.id())
 }

@@ -88,6 +88,8 @@ impl Environment {
         environment.runtime = match (client.language, runtime) {
             (Language::Node, Some(version)) => node(version)?,
             (Language::Node, None) => "node".into(),
+            // what comes with Python needs no folder of its own
+            (Language::Python, _) if packages.is_empty() => "python3".into(),
             (Language::Python, _) => environment.folder.join("venv/bin/python"),
             (Language::Shell, _) => "python3".into(),
             (Language::Php, _) => "php".into(),
@@ -328,10 +330,10 @@ fn maven(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
 }
 
 fn pip(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
-    run(folder, "python3", &["-m", "venv", "--clear", "venv"])?;
     if packages.is_empty() {
         return Ok(());
     }
+    run(folder, "python3", &["-m", "venv", "--clear", "venv"])?;
     let mut words = vec![
         "-m".to_owned(),
         "pip".to_owned(),

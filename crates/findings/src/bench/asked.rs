@@ -1,7 +1,7 @@
 //! A bench's figures as requirements ask for them: subjects are the variants, times in nanoseconds, shares of 1.
 
-use super::notes::Severity;
 use super::{BenchFacts, Latency, VariantFacts};
+use crate::finding::Severity;
 use crate::requirement::{Facts, Metric, NoData, Subject};
 
 const NANOS_PER_MS: f64 = 1e6;
@@ -129,7 +129,7 @@ fn counted(variant: &VariantFacts, name: &str, parameter: Option<&str>) -> Optio
         "ok" => requests.ok,
         "failed" => requests.failures(),
         "failed.<kind>" => requests.failed.get(parameter?).copied().unwrap_or(0),
-        "status.<code>" => of_status(variant, parameter?),
+        "status.<code>" => requests.of_status(parameter?),
         "connections" => connections.opened,
         "connections-failed" => connections.failed.values().sum(),
         "needed" => connections.needed,
@@ -142,39 +142,15 @@ fn counted(variant: &VariantFacts, name: &str, parameter: Option<&str>) -> Optio
     Some(count as f64)
 }
 
-/// Answers with a status (`503`) or of a class (`5xx`).
-fn of_status(variant: &VariantFacts, wanted: &str) -> u64 {
-    let matches = |status: u16| {
-        let status = status.to_string();
-        match wanted.strip_suffix("xx") {
-            Some(class) => status.starts_with(class),
-            None => status == wanted,
-        }
-    };
-    variant
-        .requests
-        .status
-        .iter()
-        .filter(|(status, _)| matches(**status))
-        .map(|(_, count)| count)
-        .sum()
-}
-
 fn latency(latency: &Latency, statistic: &str, had: u64) -> Result<f64, NoData> {
-    let (ms, q) = match statistic {
-        "mean" => (latency.mean, None),
-        "max" => (latency.max, None),
-        "p50" => (latency.p50, Some(0.5)),
-        "p90" => (latency.p90, Some(0.9)),
-        "p99" => (latency.p99, Some(0.99)),
-        "p999" => (latency.p999, Some(0.999)),
-        _ => return Err(NoData::CannotSee("bench does not measure it")),
-    };
-    match (ms, q) {
-        (Some(ms), _) => Ok(ms * NANOS_PER_MS),
-        (None, Some(q)) if had > 0 => Err(too_few(had, q)),
-        (None, _) => Err(NoData::NothingHappened),
-    }
+    latency
+        .statistic(statistic)
+        .ok_or(NoData::CannotSee("bench does not measure it"))?
+        .map_err(|needed| match had {
+            0 => NoData::NothingHappened,
+            had => NoData::TooFew { had, needed },
+        })
+        .map(|ms| ms * NANOS_PER_MS)
 }
 
 /// Ten beyond the quantile are needed.

@@ -187,13 +187,11 @@ fn hold_together(group: &mut [Compared], of: Statistic, variants: &[VariantFacts
     }
 }
 
-/// The sentences, the one about keep-alive first.
-pub(super) fn verdicts(
-    run: &Run,
+/// The comparisons of means, the one that matters most first: keep-alive at one connection.
+pub(super) fn by_weight<'a>(
     variants: &[VariantFacts],
-    comparisons: &[Compared],
-    rounds: u32,
-) -> Vec<String> {
+    comparisons: &'a [Compared],
+) -> Vec<&'a Compared> {
     let mut means: Vec<&Compared> = comparisons
         .iter()
         .filter(|compared| compared.statistic == "mean")
@@ -202,6 +200,17 @@ pub(super) fn verdicts(
         let at_one = variants[compared.indices.1].concurrency != 1;
         (compared.axis != "keepalive", at_one)
     });
+    means
+}
+
+/// The sentences, the one about keep-alive first.
+pub(super) fn verdicts(
+    run: &Run,
+    variants: &[VariantFacts],
+    comparisons: &[Compared],
+    rounds: u32,
+) -> Vec<String> {
+    let means = by_weight(variants, comparisons);
     let mut sentences: Vec<String> = means
         .iter()
         .map(|compared| sentence(run, variants, compared))
@@ -292,18 +301,7 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &Compared) -> String
         );
     }
     let share = compared.saved_share.map_or(String::new(), |share| {
-        let percent = |share: f64| format!("{:.0}", share.abs() * 100.0);
-        let (low, high) = if share.value < 0.0 {
-            (share.high, share.low)
-        } else {
-            (share.low, share.high)
-        };
-        format!(
-            " ({} %, {}-{} %)",
-            percent(share.value),
-            percent(low),
-            percent(high)
-        )
+        shown_share(share, saved.value / compared.a_ms)
     });
     if saved.value >= 0.0 {
         format!(
@@ -318,6 +316,30 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &Compared) -> String
             ms(compared.a_ms)
         )
     }
+}
+
+/// The share in brackets. It is the mean of the rounds' log ratios; where a few bad rounds set the means, that is not the quotient of the two means, and a reader who
+/// divides is told so.
+fn shown_share(share: Interval, quotient: f64) -> String {
+    let sign = quotient.signum();
+    let percent = |share: f64| format!("{:.0}", share * sign * 100.0);
+    let (low, high) = if sign < 0.0 {
+        (share.high, share.low)
+    } else {
+        (share.low, share.high)
+    };
+    let typical = if (share.value - quotient).abs() > 0.03 {
+        " in a typical round"
+    } else {
+        ""
+    };
+    let to = if low * sign < 0.0 { " to " } else { "-" };
+    format!(
+        " ({} %{typical}, {}{to}{} %)",
+        percent(share.value),
+        percent(low),
+        percent(high)
+    )
 }
 
 /// From how many requests on a connection it hardly matters whether TLS 1.2 or 1.3 set it up.
@@ -341,7 +363,7 @@ fn tls_break_even(variants: &[VariantFacts]) -> Option<String> {
 }
 
 /// Milliseconds or microseconds, three digits.
-fn ms(value: f64) -> String {
+pub(super) fn ms(value: f64) -> String {
     match value.abs() {
         small if small < 0.9995 => format!("{:.0} µs", value * 1e3),
         small if small < 9.995 => format!("{value:.2} ms"),
@@ -355,5 +377,28 @@ fn signed(value: f64) -> String {
         format!("-{}", ms(-value))
     } else {
         format!("+{}", ms(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(value: f64, low: f64, high: f64) -> Interval {
+        Interval { value, low, high }
+    }
+
+    #[test]
+    fn a_share_that_division_gives_is_told_plainly() {
+        let shown = shown_share(interval(0.66, 0.64, 0.68), 61.0 / 92.0);
+        assert_eq!(shown, " (66 %, 64-68 %)");
+        let slower = shown_share(interval(-0.2, -0.3, -0.1), -0.21);
+        assert_eq!(slower, " (20 %, 10-30 %)");
+    }
+
+    #[test]
+    fn a_share_that_division_does_not_give_says_what_it_is() {
+        let shown = shown_share(interval(0.65, -0.03, 0.79), 0.49);
+        assert_eq!(shown, " (65 % in a typical round, -3 to 79 %)");
     }
 }

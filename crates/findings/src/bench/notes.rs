@@ -1,41 +1,8 @@
 //! What stands out in a bench beside the comparison, and what limits its figures.
 
 use super::variant::VariantFacts;
+use crate::finding::{Finding, Severity};
 use ledger::{Caveat, EndedBy, Exchange, Failure, Outcome, Run};
-use serde::Serialize;
-
-/// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Severity {
-    /// Good to know.
-    Info,
-    /// Costs something, or may break.
-    Warning,
-    /// Broken.
-    Error,
-}
-
-/// A finding, as in every JSON document.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finding {
-    /// The rule's stable id.
-    pub rule: &'static str,
-    /// How much it matters.
-    pub severity: Severity,
-    /// What it is about: a variant's name.
-    pub subject: String,
-    /// What is the case.
-    pub claim: String,
-    /// What it rests on.
-    pub evidence: String,
-    /// What it costs, in milliseconds, where that can be told.
-    pub cost_ms: Option<f64>,
-    /// The same as a share of the time of all exchanges.
-    pub cost_share: Option<f64>,
-    /// What to do about it.
-    pub fix: String,
-}
 
 /// The share of own queue in the latency from which the figures are the client's too.
 const OWN_QUEUE: f64 = 0.05;
@@ -98,6 +65,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
         ),
         cost_ms: cost,
         cost_share: cost.zip(total).filter(|(_, total)| *total > 0.0).map(|(cost, total)| cost / total),
+        risk: None,
         fix: "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)".to_owned(),
     })
 }
@@ -127,6 +95,7 @@ fn failures(variant: &VariantFacts) -> Option<Finding> {
         evidence: kinds.join("; "),
         cost_ms: None,
         cost_share: None,
+        risk: None,
         fix: "their time is not in the latency: look at them before the figures".to_owned(),
     })
 }
@@ -154,17 +123,19 @@ fn statuses(variant: &VariantFacts) -> Option<Finding> {
         evidence: told.join(", "),
         cost_ms: None,
         cost_share: None,
+        risk: None,
         fix: "check URL, method and credentials; --expect 2xx counts them as failed".to_owned(),
     })
 }
 
 /// At this rate of connections that we close first a real network would run out of ports.
 fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
+    // those that every round must end are not churn, however short the round
     let ours = variant
         .connections
         .ended_by
-        .get(EndedBy::Client.id())
-        .copied()?;
+        .get(EndedBy::Client.id())?
+        .saturating_sub(variant.connections.needed);
     let share = ours as f64 / variant.connections.opened.max(1) as f64;
     let churn = variant.churn_per_s? * share;
     let (first, last) = run.host.ephemeral_ports?;
@@ -183,6 +154,7 @@ fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
         ),
         cost_ms: None,
         cost_share: None,
+        risk: None,
         fix: "reuse connections first; more source addresses or a wider ip_local_port_range only after that".to_owned(),
     })
 }
@@ -224,53 +196,57 @@ fn way_out(kind: Failure) -> Option<&'static str> {
 }
 
 pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
-    let mut caveats = Vec::new();
-    let mut add = |id: &str, words: String| {
-        caveats.push(Caveat {
-            id: id.to_owned(),
-            words,
-        });
+    let late = |variant: &VariantFacts| {
+        let share = variant.own_queue_ms.as_ref()?.share;
+        (share > OWN_QUEUE).then(|| format!("{:.0} %", share * 100.0))
     };
-    for variant in variants {
-        if let Some(queue) = &variant.own_queue_ms
-            && queue.share > OWN_QUEUE
-        {
-            add(
-                "own-queue",
-                format!(
-                    "{}: we read answers late, by {:.0} % of the latency on average (own queue); the latency told ends at the kernel's stamp and leaves that out, requests/s cannot (more --threads, or a smaller -c)",
-                    variant.name,
-                    queue.share * 100.0
-                ),
-            );
-        }
-        if variant.client_busy.is_some_and(|busy| busy > 0.9) {
-            add(
-                "client-saturated",
-                format!(
-                    "{}: the client used its processor to the full",
-                    variant.name
-                ),
-            );
-        }
-        if variant.server_busy.is_some_and(|busy| busy > 0.95) {
-            add(
-                "server-saturated",
-                format!(
-                    "{}: the server used a processor to the full: latency is mostly waiting for it",
-                    variant.name
-                ),
-            );
-        }
-        if variant.rounds.len() as u32 > rounds {
-            add(
-                "cut-short",
-                format!(
-                    "{}: the run was cut short, its last round has no counterpart",
-                    variant.name
-                ),
-            );
-        }
-    }
-    caveats
+    let told: [(&str, Vec<Option<String>>, &str); 4] = [
+        (
+            "own-queue",
+            variants.iter().map(late).collect(),
+            "we read answers late, by that share of the latency on average (own queue); the latency told ends at the kernel's stamp and leaves that out, requests/s cannot (more --threads, or a smaller -c)",
+        ),
+        (
+            "client-saturated",
+            which(variants, |variant| {
+                variant.client_busy.is_some_and(|busy| busy > 0.9)
+            }),
+            "the client used its processor to the full",
+        ),
+        (
+            "server-saturated",
+            which(variants, |variant| {
+                variant.server_busy.is_some_and(|busy| busy > 0.95)
+            }),
+            "the server used a processor to the full: latency is mostly waiting for it",
+        ),
+        (
+            "cut-short",
+            which(variants, |variant| variant.rounds.len() as u32 > rounds),
+            "the run was cut short, its last round has no counterpart",
+        ),
+    ];
+    told.into_iter()
+        .filter_map(|(id, values, words)| {
+            let subjects: Vec<String> = variants
+                .iter()
+                .zip(values)
+                .filter_map(|(variant, value)| {
+                    Some(format!("{} {}", variant.name, value?).trim_end().to_owned())
+                })
+                .collect();
+            (!subjects.is_empty()).then(|| Caveat {
+                id: id.to_owned(),
+                words: format!("{}: {words}", subjects.join(", ")),
+            })
+        })
+        .collect()
+}
+
+/// Which variants something is true of; nothing more to say of each.
+fn which(variants: &[VariantFacts], is: impl Fn(&VariantFacts) -> bool) -> Vec<Option<String>> {
+    variants
+        .iter()
+        .map(|variant| is(variant).then(String::new))
+        .collect()
 }

@@ -1,111 +1,14 @@
 //! The figures of one variant.
 
+use super::compare::ms as told_ms;
+use crate::figures::{Connections, Latency, PhaseTime, Requests};
+use crate::population::buckets_ms;
 use crate::stats::{Bin, Humps, PhaseSeries, explaining_phase, humps_of_bins, tiers};
-use ledger::{Cell, Exchange, Group, Histogram, Outcome, Phase, Tally, Variant};
+use ledger::{Cell, Exchange, Group, Outcome, Phase, Tally, Variant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 const NANOS_PER_MS: f64 = 1e6;
-
-/// Counts of requests (`requests` in every JSON document).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Requests {
-    /// Measured exchanges, however they ended.
-    pub total: u64,
-    /// Complete answers of any status (or as `--expect` says).
-    pub ok: u64,
-    /// The others by kind.
-    pub failed: BTreeMap<&'static str, u64>,
-    /// Final status codes of complete answers, warm-up included.
-    pub status: BTreeMap<u16, u64>,
-}
-
-impl Requests {
-    /// How many failed.
-    pub fn failures(&self) -> u64 {
-        self.failed.values().sum()
-    }
-
-    pub(super) fn add(&mut self, other: &Requests) {
-        self.total += other.total;
-        self.ok += other.ok;
-        for (&kind, count) in &other.failed {
-            *self.failed.entry(kind).or_default() += count;
-        }
-        for (&status, count) in &other.status {
-            *self.status.entry(status).or_default() += count;
-        }
-    }
-}
-
-/// Counts of connections (`connections` in every JSON document).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Connections {
-    /// Transport established, in the measured rounds.
-    pub opened: u64,
-    /// Dials that failed, by kind.
-    pub failed: BTreeMap<&'static str, u64>,
-    /// Who ended them.
-    pub ended_by: BTreeMap<&'static str, u64>,
-    /// How many the peak overlap needs: connections open anew each round.
-    pub needed: u64,
-}
-
-impl Connections {
-    pub(super) fn add(&mut self, other: &Connections) {
-        self.opened += other.opened;
-        self.needed += other.needed;
-        for (&kind, count) in &other.failed {
-            *self.failed.entry(kind).or_default() += count;
-        }
-        for (&by, count) in &other.ended_by {
-            *self.ended_by.entry(by).or_default() += count;
-        }
-    }
-}
-
-/// A latency distribution in milliseconds; a percentile with fewer than ten exchanges beyond it is absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Latency {
-    /// Exact mean.
-    pub mean: Option<f64>,
-    /// Median.
-    pub p50: Option<f64>,
-    /// 90th percentile.
-    pub p90: Option<f64>,
-    /// 99th percentile.
-    pub p99: Option<f64>,
-    /// 99.9th percentile.
-    pub p999: Option<f64>,
-    /// Exact maximum.
-    pub max: Option<f64>,
-}
-
-impl Latency {
-    pub(super) fn of(histogram: &Histogram) -> Latency {
-        let ms = |nanos: f64| nanos / NANOS_PER_MS;
-        let at = |q| histogram.supported_quantile(q).map(ms);
-        Latency {
-            mean: histogram.mean().map(ms),
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: histogram.max().map(|max| ms(max as f64)),
-        }
-    }
-}
-
-/// One phase over the exchanges that had it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PhaseTime {
-    /// Mean, in milliseconds.
-    pub mean: f64,
-    /// Median, in milliseconds; absent with fewer than ten exchanges on each side of it.
-    pub p50: Option<f64>,
-    /// Exchanges that had it.
-    pub count: u64,
-}
 
 /// How long answers lay in our own queue before we read them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -262,6 +165,9 @@ pub struct VariantFacts {
     pub first_calls: Vec<FirstCall>,
     /// What sets two tiers of the first calls apart, in words, if there are two.
     pub tiers: Option<String>,
+    /// The means of the fast and of the slow tier, in milliseconds.
+    #[serde(skip)]
+    pub tier_means_ms: Option<[f64; 2]>,
     /// The latency histogram for pictures: (low, high, count) in milliseconds, fresh and reused apart.
     #[serde(skip)]
     pub histogram: [Vec<(f64, f64, u64)>; 2],
@@ -357,6 +263,7 @@ impl VariantFacts {
                 .map(Group::count)
                 .sum::<u64>();
         let calls: Vec<&Exchange> = calls.collect();
+        let tiers = two_tiers(&calls);
         let connections = Connections {
             opened: all.connections.opened,
             failed: all
@@ -398,7 +305,8 @@ impl VariantFacts {
                 .map(|&phase| {
                     (
                         phase.id(),
-                        ok.as_ref().and_then(|group| phase_time(group.phase(phase))),
+                        ok.as_ref()
+                            .and_then(|group| PhaseTime::of(group.phase(phase))),
                     )
                 })
                 .collect(),
@@ -431,7 +339,8 @@ impl VariantFacts {
                     .map(|group| buckets_ms(&group.latency))
                     .unwrap_or_default()
             }),
-            tiers: tier_words(&calls),
+            tier_means_ms: tiers.as_ref().map(|(_, means)| *means),
+            tiers: tiers.map(|(words, _)| words),
             first_calls: calls
                 .iter()
                 .map(|call| FirstCall {
@@ -467,16 +376,6 @@ fn round_figures(round: u32, cell: &Cell, nanos: Option<u64>) -> Option<RoundFig
     })
 }
 
-fn phase_time(histogram: &Histogram) -> Option<PhaseTime> {
-    Some(PhaseTime {
-        mean: histogram.mean()? / NANOS_PER_MS,
-        p50: histogram
-            .supported_quantile(0.5)
-            .map(|nanos| nanos / NANOS_PER_MS),
-        count: histogram.count(),
-    })
-}
-
 fn own_queue(group: &Group) -> Option<OwnQueue> {
     let queue = &group.own_queue;
     if queue.is_empty() || group.latency.sum() == 0 {
@@ -492,19 +391,6 @@ fn own_queue(group: &Group) -> Option<OwnQueue> {
         p99: ms(0.99),
         share: queue.sum() as f64 / group.latency.sum() as f64,
     })
-}
-
-fn buckets_ms(histogram: &Histogram) -> Vec<(f64, f64, u64)> {
-    histogram
-        .buckets()
-        .map(|(low, high, count)| {
-            (
-                low as f64 / NANOS_PER_MS,
-                (high as f64 + 1.0) / NANOS_PER_MS,
-                count,
-            )
-        })
-        .collect()
 }
 
 /// Fresh and reused where both occur; else the two humps that the histogram shows, if it shows two.
@@ -545,8 +431,8 @@ fn humps(all: &Cell) -> Vec<Hump> {
     }
 }
 
-/// Two tiers of the first calls, and the phase that makes the difference.
-fn tier_words(calls: &[&Exchange]) -> Option<String> {
+/// Two tiers of the first calls: the phase that makes the difference in words, and the mean of each.
+fn two_tiers(calls: &[&Exchange]) -> Option<(String, [f64; 2])> {
     let steady: Vec<&&Exchange> = calls
         .iter()
         .filter(|call| !call.warmup && call.outcome.is_ok())
@@ -556,20 +442,22 @@ fn tier_words(calls: &[&Exchange]) -> Option<String> {
         .map(|call| call.latency() as f64 / NANOS_PER_MS)
         .collect();
     let found = tiers(&times)?;
+    let means = [found.fast.mean, found.slow.mean];
+    let told = |words: String| Some((words, means));
     let head = format!(
-        "{} of the first {} calls take {:.3} ms, {} take {:.3} ms",
+        "{} of the first {} calls take {}, {} take {}",
         found.fast.calls,
         times.len(),
-        found.fast.mean,
+        told_ms(found.fast.mean),
         found.slow.calls,
-        found.slow.mean
+        told_ms(found.slow.mean)
     );
     let slow_is_fresh = steady
         .iter()
         .zip(&found.is_slow)
         .all(|(call, &slow)| call.fresh == Some(slow));
     if slow_is_fresh {
-        return Some(format!("{head}: the slow ones opened a connection"));
+        return told(format!("{head}: the slow ones opened a connection"));
     }
     let series: Vec<Vec<Option<f64>>> = Phase::ALL
         .iter()
@@ -593,7 +481,7 @@ fn tier_words(calls: &[&Exchange]) -> Option<String> {
         })
         .collect();
     let Some(cause) = explaining_phase(&found, &named) else {
-        return Some(format!("{head}: no single phase explains it"));
+        return told(format!("{head}: no single phase explains it"));
     };
     // Linux acknowledges after 40 ms when it delays (TCP_DELACK_MIN)
     let delayed_ack = cause.phase == "wait" && (38.0..50.0).contains(&cause.by);
@@ -610,7 +498,7 @@ fn tier_words(calls: &[&Exchange]) -> Option<String> {
         "receive" => "receiving the answer",
         _ => "waiting for a connection",
     };
-    Some(format!(
+    told(format!(
         "{head}: {:.0} % of the difference is {meaning}",
         cause.share * 100.0
     ))

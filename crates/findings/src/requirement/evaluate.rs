@@ -18,6 +18,11 @@ pub trait Facts {
     /// All subjects, in the order in which they are told.
     fn subjects(&self) -> Vec<Subject>;
 
+    /// How many of the first subjects a requirement without selectors is about; all where there is no such number.
+    fn default_subjects(&self) -> Option<usize> {
+        None
+    }
+
     /// What was measured of a subject (its index in [`Self::subjects`]): nanoseconds, shares of 1, per second, bytes
     /// or plain numbers, as [`super::Dimension`] says.
     fn value(&self, subject: usize, metric: &Metric) -> Result<f64, NoData>;
@@ -82,12 +87,17 @@ pub enum Outcome {
 }
 
 impl Requirement {
-    /// Holds it against `facts`: every subject that the selectors find, all of them without selectors.
+    /// Holds it against `facts`: every subject that the selectors find, without selectors all of them
+    /// (or those that the facts call for).
     pub fn evaluate(&self, facts: &impl Facts) -> Verdict {
         let subjects = facts.subjects();
+        let asked = match (self.selectors.is_empty(), facts.default_subjects()) {
+            (true, Some(first)) => first,
+            _ => subjects.len(),
+        };
         let found = |subject: &Subject| self.selectors.iter().all(|selector| subject.has(selector));
         let held = (0..)
-            .zip(&subjects)
+            .zip(subjects.iter().take(asked))
             .filter(|(_, subject)| found(subject))
             .map(|(index, subject)| {
                 let outcome = self.outcome(facts, index, subject);

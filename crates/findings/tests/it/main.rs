@@ -1,4 +1,7 @@
 //! What `findings` promises, seen from outside.
 
+mod compare;
 mod coverage;
+mod golden;
+mod observe;
 mod requirement;

@@ -1,33 +1,55 @@
 //! The built-in server as a child process, so that the client's CPU time is the client's.
 
 use anyhow::{Context, bail};
+use ledger::Tally;
+use link::{Link, SERVER_NAME, SERVER_V4, Side};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader};
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 /// The line by which a child says that it listens.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Ready {
     pub(crate) plain: SocketAddr,
     pub(crate) tls: SocketAddr,
     pub(crate) ca: String,
+    /// Its process, as others behind the same doors see it.
+    pub(crate) pid: u32,
 }
 
 /// The running child. It ends when its standard input does, that is, with us, however we end.
 pub(crate) struct Builtin {
     child: Child,
-    _out: BufReader<ChildStdout>,
+    out: BufReader<ChildStdout>,
     ready: Ready,
 }
 
 impl Builtin {
     /// Starts it and waits until it listens.
     pub(crate) fn start() -> anyhow::Result<Builtin> {
-        let program = std::env::current_exe().context("cannot find our own program file")?;
-        let mut child = Command::new(program)
-            .args(["serve", "--child"])
+        Builtin::spawn(ourselves()?.args(["serve", "--child"]))
+    }
+
+    /// Starts it on the server side of a link, with further words of `serve`.
+    pub(crate) fn start_on(link: &Link, words: &[OsString]) -> anyhow::Result<Builtin> {
+        let mut command = ourselves()?;
+        command.arg("serve").args(words).args([
+            "--child",
+            "--on-link",
+            "--name",
+            SERVER_NAME,
+            "--name",
+            &SERVER_V4.to_string(),
+        ]);
+        link.enter(Side::Server, &mut command);
+        Builtin::spawn(&mut command)
+    }
+
+    fn spawn(command: &mut Command) -> anyhow::Result<Builtin> {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -41,34 +63,50 @@ impl Builtin {
             .context("the built-in server does not answer")?;
         let ready = serde_json::from_str(&line)
             .with_context(|| format!("the built-in server did not start (it said {line:?})"))?;
-        Ok(Builtin {
-            child,
-            _out: out,
-            ready,
-        })
+        Ok(Builtin { child, out, ready })
     }
 
+    /// Ends it; its tally of all traffic.
+    pub(crate) fn end(mut self) -> anyhow::Result<Tally> {
+        drop(self.child.stdin.take());
+        let mut text = String::new();
+        self.out
+            .read_to_string(&mut text)
+            .context("the built-in server does not say what it counted")?;
+        serde_json::from_str(&text).context("the built-in server does not say what it counted")
+    }
+
+    /// Where it is and whom to trust.
+    pub(crate) fn ready(&self) -> &Ready {
+        &self.ready
+    }
+}
+
+impl Ready {
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/", self.ready.plain)
+        format!("http://{}/", self.plain)
     }
 
     pub(crate) fn tls_port(&self) -> u16 {
-        self.ready.tls.port()
+        self.tls.port()
     }
 
     pub(crate) fn roots(&self) -> Arc<[u8]> {
-        self.ready.ca.as_bytes().into()
+        self.ca.as_bytes().into()
     }
+}
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
+/// Our own program, to be started again.
+pub(crate) fn ourselves() -> anyhow::Result<Command> {
+    let program = std::env::current_exe().context("cannot find our own program file")?;
+    Ok(Command::new(program))
 }
 
 impl Drop for Builtin {
     fn drop(&mut self) {
-        // closing its standard input ends it
+        // closing its standard input ends it; unread, its tally could fill the pipe and keep it alive
         drop(self.child.stdin.take());
+        let _ = std::io::copy(&mut self.out, &mut std::io::sink());
         let _ = self.child.wait();
     }
 }

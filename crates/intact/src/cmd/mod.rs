@@ -1,11 +1,20 @@
 //! The commands, one file each: arguments -> configuration -> run -> exit code.
 
 pub(crate) mod bench;
+pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod fix;
+pub(crate) mod fleet;
+pub(crate) mod link;
 pub(crate) mod report;
 pub(crate) mod serve;
+pub(crate) mod watch;
 
 mod builtin;
+mod gates;
+mod linked;
+mod page;
 mod recording;
 mod requirements;
+mod stored;
+mod watched;

@@ -1,7 +1,14 @@
 //! The binary as a person meets it.
 
 mod cli;
+mod compare;
 mod fix;
 mod ledgers;
+#[cfg(target_os = "linux")]
+mod link;
+mod observed;
+mod pages;
 mod peers;
 mod program;
+mod readme;
+mod watch;

@@ -1,8 +1,9 @@
 //! The page of a bench: verdict, variants, histogram, phases, first calls, what stands out.
 
 use super::number::{count, maybe_time, percent, rate, time};
-use super::table::{Column, lay_out};
-use super::{Ink, Paper, escape, wrap};
+use super::page::Page;
+use super::table::Column;
+use super::{Ink, Paper, escape};
 use findings::bench::{BenchFacts, Severity, VariantFacts};
 use ledger::{Phase, Run};
 
@@ -13,14 +14,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
 /// The page of a bench.
 pub fn bench(run: &Run, facts: &BenchFacts, paper: Paper) -> String {
-    let paper = Paper {
-        width: paper.width.max(40),
-        ..paper
-    };
-    let mut page = Page {
-        paper,
-        text: String::new(),
-    };
+    let mut page = Page::on(paper);
     page.head(run, facts);
     page.verdicts(facts);
     if facts.requests.total > 0 {
@@ -35,30 +29,7 @@ pub fn bench(run: &Run, facts: &BenchFacts, paper: Paper) -> String {
     page.text
 }
 
-struct Page {
-    paper: Paper,
-    text: String,
-}
-
 impl Page {
-    fn line(&mut self, text: &str) {
-        self.text.push_str(text);
-        self.text.push('\n');
-    }
-
-    fn wrapped(&mut self, ink: Option<Ink>, text: &str, indent: &str) {
-        for line in wrap(text, self.paper.width - 2, indent) {
-            let line = ink.map_or_else(|| line.clone(), |ink| self.paper.ink(ink, &line));
-            self.line(&format!("  {line}"));
-        }
-    }
-
-    fn title(&mut self, text: &str) {
-        let text = self.paper.ink(Ink::Strong, text);
-        self.line("");
-        self.line(&text);
-    }
-
     fn head(&mut self, run: &Run, facts: &BenchFacts) {
         let subject = run.subject.as_deref().unwrap_or("the built-in server");
         let link = run
@@ -174,25 +145,6 @@ impl Page {
         ];
         self.line("");
         self.table(columns);
-    }
-
-    fn table(&mut self, columns: Vec<Column>) {
-        let (lines, gone) = lay_out(columns, self.paper.width);
-        for (nth, line) in lines.iter().enumerate() {
-            let line = if nth == 0 {
-                self.paper.ink(Ink::Faint, line)
-            } else {
-                line.clone()
-            };
-            self.line(&line);
-        }
-        if !gone.is_empty() {
-            let told = format!(
-                "not shown for want of width: {} (--json has all)",
-                gone.join(", ")
-            );
-            self.wrapped(Some(Ink::Faint), &told, "");
-        }
     }
 
     /// One line per variant on a common logarithmic scale.

@@ -1,12 +1,20 @@
 //! Pages for a terminal or a pipe, as text. Width and colour are the caller's to say.
 
 mod bench;
+mod compare;
+mod demonstration;
 mod fix;
-mod number;
+mod observed;
+mod page;
 mod table;
 
 pub use bench::bench;
+pub use compare::compare;
+pub use demonstration::demonstration;
 pub use fix::{Question, fix_client, fix_list};
+pub use observed::observed;
+
+use crate::number;
 
 /// What the page is printed on.
 #[derive(Clone, Copy, Debug)]

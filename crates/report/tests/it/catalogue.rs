@@ -1,17 +1,26 @@
-//! docs/requirements.md is what the tables say.
+//! docs/requirements.md and docs/rules.md are what the tables say.
+
+/// Holds a page of docs/ to what is made from the code.
+fn hold(name: &str, made: &str) {
+    let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("INTACT_UPDATE").is_some() {
+        std::fs::write(&path, made).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == made,
+        "docs/{name} is not what the code says: run the tests with INTACT_UPDATE=1"
+    );
+}
 
 #[test]
 fn the_page_of_requirements_is_made_from_the_tables() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/requirements.md");
-    let made = report::catalogue::markdown();
-    if std::env::var_os("INTACT_UPDATE").is_some() {
-        std::fs::write(path, &made).unwrap();
-    }
-    let kept = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        kept == made,
-        "docs/requirements.md is not what the tables say: run the tests with INTACT_UPDATE=1"
-    );
+    hold("requirements.md", &report::catalogue::requirements());
+}
+
+#[test]
+fn the_page_of_rules_is_made_from_the_rules() {
+    hold("rules.md", &report::catalogue::rules());
 }
 
 #[test]

@@ -1,0 +1,111 @@
+//! Why a connection was opened although one had been opened before: what became of its predecessor. The rules claim
+//! avoidable set-ups by it. Must not decide whether that is worth a finding.
+
+use super::live::Live;
+use ledger::{Close, Ending, Moment, Protocol, Side};
+
+/// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where the producer does not say.
+pub(super) const AT_ONCE: u64 = 100_000_000;
+
+macro_rules! whys {
+    ($($variant:ident $words:literal,)*) => {
+        /// What led to the opening of a connection.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Why {
+            $(#[doc = concat!("It was opened ", $words, ".")] $variant,)*
+        }
+
+        impl Why {
+            /// Every one, in the order of declaration.
+            pub const ALL: &[Why] = &[$(Why::$variant,)*];
+
+            /// For a sentence that begins with "opened".
+            pub fn words(self) -> &'static str {
+                match self { $(Why::$variant => $words,)* }
+            }
+        }
+    };
+}
+
+whys! {
+    Growth "because there was none, or all were busy",
+    IdleExisted "though the same client had an idle one",
+    StreamsFree "though a connection of the same client had free streams",
+    OtherProcess "though another process had an idle one",
+    NewProcess "by a new process, after others had closed theirs",
+    ClientAnnounced "after the client had announced the end of the last one",
+    ServerAnnouncedAtOnce "after the server had announced the end of the last one with its first answer",
+    ServerLimit "after the server had announced the end of the last one, which had carried several requests",
+    Undrained "after the client had closed the last one without reading the answer to its end",
+    PoolFull "after the client had closed one that its pool had no room for",
+    NotKept "after the server had closed the last one without a word, right after an answer",
+    ServerIdle "after the server had closed the last one while it was idle",
+    Stale "after a request had met a connection that the server had closed",
+    ClientAtOnce "after the client had closed the last one right after an answer",
+    ClientIdle "after the client had closed the last one while it was idle",
+    Broken "after the last one had broken",
+}
+
+impl Why {
+    /// What an announced end means for the connection that is opened in its place; `carried` counts the exchange that announced it.
+    pub(super) fn announced(by: Side, carried: u64) -> Why {
+        match by {
+            Side::Client => Why::ClientAnnounced,
+            Side::Server if carried > 1 => Why::ServerLimit,
+            Side::Server => Why::ServerAnnouncedAtOnce,
+        }
+    }
+
+    /// What the end of a connection means for the one that is opened in its place.
+    pub(super) fn end_of(live: &Live, close: &Close) -> Why {
+        let last = live.last.as_ref();
+        if close.moment == Some(Moment::Stale) || last.is_some_and(|last| last.stale) {
+            return Why::Stale;
+        }
+        let announced = close
+            .announced_by
+            .or(last.and_then(|last| last.close_sent_by));
+        let idle = last.map_or(0, |last| close.at.since(last.end));
+        let at_once = match close.moment {
+            Some(Moment::AfterExchange) => true,
+            Some(Moment::Idle) => false,
+            _ => idle < AT_ONCE,
+        };
+        let carried = close.exchanges.unwrap_or(live.exchanges);
+        // a socket that is closed with unread bytes in it sends a RST (RFC 2525 section 2.17)
+        let reset = close.how == Some(Ending::Rst) && at_once && last.is_some_and(|last| last.ok);
+        let undrained = last.is_some_and(|last| last.undrained) || reset;
+        match (close.by, announced) {
+            (Some(Side::Client), None | Some(Side::Client)) if undrained => Why::Undrained,
+            (_, Some(side)) => Why::announced(side, carried),
+            _ if close.moment == Some(Moment::MidExchange) => Why::Broken,
+            _ if last.is_some_and(|last| !last.ok) => Why::Broken,
+            (Some(Side::Server), _) if close.how == Some(Ending::Rst) && at_once => Why::Broken,
+            // without keep-alive in HTTP/1.0 the close is what was agreed (RFC 9112 section 9.3)
+            (Some(Side::Server), _) if at_once && is_old(live) => Why::ServerAnnouncedAtOnce,
+            (Some(Side::Server), _) if at_once && carried > 0 => Why::NotKept,
+            (Some(Side::Server), _) => Why::ServerIdle,
+            (Some(Side::Client), _) if at_once => Why::ClientAtOnce,
+            (Some(Side::Client), _) => Why::ClientIdle,
+            (None, _) => Why::Broken,
+        }
+    }
+
+    /// Whether the connection was never idle in the sense that something else could have used it.
+    pub(super) fn is_at_once(self) -> bool {
+        use Why::{
+            Broken, ClientAnnounced, ClientAtOnce, NotKept, ServerAnnouncedAtOnce, Undrained,
+        };
+        matches!(
+            self,
+            Undrained | ClientAtOnce | ClientAnnounced | ServerAnnouncedAtOnce | NotKept | Broken
+        )
+    }
+}
+
+fn is_old(live: &Live) -> bool {
+    matches!(
+        live.connection.protocol,
+        Some(Protocol::Http09 | Protocol::Http10)
+    )
+}

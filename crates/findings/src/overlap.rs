@@ -1,0 +1,112 @@
+//! How many of a stream of intervals overlap at the worst moment, in bounded memory and in any order of arrival.
+//! Exact while few distinct moments are alive at once; where old ones must be put together the answer can only
+//! become larger, so that what is called avoidable never is too much.
+
+use ledger::{Nanos, Span};
+use std::collections::BTreeMap;
+
+/// Moments that are kept apart before the older half is thinned.
+const MOMENTS: usize = 1024;
+
+/// The peak number of intervals at once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overlap {
+    /// From this moment to the next key so many intervals are alive.
+    levels: BTreeMap<Nanos, u32>,
+    peak: u32,
+}
+
+impl Overlap {
+    /// Adds an interval, its end excluded. One without length overlaps whatever is alive at its moment.
+    pub(crate) fn add(&mut self, span: Span) {
+        let end = span.end.max(span.start.after(1));
+        self.split(span.start);
+        self.split(end);
+        for (_, level) in self.levels.range_mut(span.start..end) {
+            *level = level.saturating_add(1);
+            self.peak = self.peak.max(*level);
+        }
+        if self.levels.len() > MOMENTS {
+            self.thin();
+        }
+    }
+
+    /// The most that were alive at once.
+    pub(crate) fn peak(&self) -> u64 {
+        u64::from(self.peak)
+    }
+
+    fn split(&mut self, at: Nanos) {
+        if !self.levels.contains_key(&at) {
+            let before = self.levels.range(..at).next_back();
+            let level = before.map_or(0, |(_, &level)| level);
+            self.levels.insert(at, level);
+        }
+    }
+
+    /// Puts neighbours of the older half together at the higher of their levels.
+    fn thin(&mut self) {
+        let older: Vec<(Nanos, u32)> = self
+            .levels
+            .iter()
+            .take(MOMENTS / 2)
+            .map(|(&at, &level)| (at, level))
+            .collect();
+        for pair in older.chunks_exact(2) {
+            let ((first, one), (second, two)) = (pair[0], pair[1]);
+            self.levels.remove(&second);
+            self.levels.insert(first, one.max(two));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn peak_by_force(spans: &[(u64, u64)]) -> u64 {
+        let alive_at = |moment: u64| {
+            spans
+                .iter()
+                .filter(|(start, length)| *start <= moment && moment < start + (*length).max(1))
+                .count() as u64
+        };
+        spans
+            .iter()
+            .map(|&(start, _)| alive_at(start))
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn overlap(spans: &[(u64, u64)]) -> Overlap {
+        let mut overlap = Overlap::default();
+        for &(start, length) in spans {
+            overlap.add(Span::new(Nanos(start), Nanos(start + length)));
+        }
+        overlap
+    }
+
+    proptest! {
+        #[test]
+        fn the_peak_is_the_true_one_in_any_order(spans in prop::collection::vec((0u64..500, 0u64..100), 0..100)) {
+            prop_assert_eq!(overlap(&spans).peak(), peak_by_force(&spans));
+        }
+
+        #[test]
+        fn with_too_many_moments_it_never_tells_less(spans in prop::collection::vec((0u64..1_000_000, 0u64..2_000), 1_000..2_000)) {
+            let overlap = overlap(&spans);
+            prop_assert!(overlap.levels.len() <= MOMENTS + 2);
+            prop_assert!(overlap.peak() >= peak_by_force(&spans));
+        }
+    }
+
+    #[test]
+    fn a_long_run_of_one_after_the_other_needs_one() {
+        let mut overlap = Overlap::default();
+        for nth in 0..100_000 {
+            overlap.add(Span::new(Nanos(nth * 10), Nanos(nth * 10 + 9)));
+        }
+        assert_eq!(overlap.peak(), 1);
+    }
+}

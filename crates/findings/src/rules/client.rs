@@ -1,0 +1,213 @@
+//! Which client opened the connections, as far as it shows, and what its library calls the remedy.
+//!
+//! Told by the command of the process, else by the idle time after which it closes by itself: libraries keep to their
+//! defaults. An idle time that several libraries share names all of them. Must not guess from anything else.
+
+use crate::observe::Counts;
+
+/// A client library or program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Client {
+    /// Node.js, by its process or by undici's idle time of 4 s.
+    Node,
+    /// Python.
+    Python,
+    /// A Java virtual machine, or OkHttp by its idle time of 300 s.
+    Java,
+    /// Go or Rust's hyper, by the idle time of 90 s that both have.
+    GoOrRust,
+    /// Ruby.
+    Ruby,
+    /// PHP.
+    Php,
+    /// .NET.
+    DotNet,
+    /// curl.
+    Curl,
+    /// nginx as a proxy.
+    Nginx,
+}
+
+/// What is to be done, whatever the library calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Make one client and use it for every call.
+    ShareClient,
+    /// Read answers to their end.
+    Drain,
+    /// Keep more idle connections.
+    WidenPool,
+    /// Close idle connections before the server does, or retry.
+    ShortenIdle,
+    /// Keep idle connections for longer.
+    LengthenIdle,
+    /// Leave `Connection: close` out.
+    StopClosing,
+}
+
+/// Prefixes of commands.
+const COMMANDS: [(&str, Client); 14] = [
+    ("node", Client::Node),
+    ("npm", Client::Node),
+    ("python", Client::Python),
+    ("pytest", Client::Python),
+    ("gunicorn", Client::Python),
+    ("uvicorn", Client::Python),
+    ("celery", Client::Python),
+    ("java", Client::Java),
+    ("ruby", Client::Ruby),
+    ("puma", Client::Ruby),
+    ("php", Client::Php),
+    ("dotnet", Client::DotNet),
+    ("curl", Client::Curl),
+    ("nginx", Client::Nginx),
+];
+
+/// Idle times in seconds after which only the named client closes; it may be late by a twentieth and 0.2 s.
+const IDLE_TIMES: [(f64, Client); 4] = [
+    (4.0, Client::Node),
+    (15.0, Client::Python),
+    (90.0, Client::GoOrRust),
+    (300.0, Client::Java),
+];
+
+impl Client {
+    /// The client of most connections to a destination, if it is recognised.
+    pub fn recognise(counts: &Counts) -> Option<Client> {
+        let most = counts.commands.iter().max_by_key(|(_, count)| **count);
+        let command = most.and_then(|(command, _)| {
+            let name = command.rsplit('/').next().unwrap_or(command);
+            COMMANDS
+                .iter()
+                .find(|(prefix, _)| name.starts_with(prefix))
+                .map(|(_, client)| *client)
+        });
+        command.or_else(|| {
+            let idle = counts.client_idle? as f64 / 1e9;
+            IDLE_TIMES
+                .iter()
+                .find(|(timer, _)| (*timer..timer * 1.05 + 0.2).contains(&idle))
+                .map(|(_, client)| *client)
+        })
+    }
+
+    /// What its library calls the remedy; `None` where it has none.
+    pub fn advice(self, remedy: Remedy) -> Option<&'static str> {
+        use Client::*;
+        use Remedy::*;
+        Some(match (self, remedy) {
+            (Node, ShareClient) => {
+                "Node: one `new http.Agent({ keepAlive: true })` (undici: one Agent; AWS SDK v3: one client) made outside the handler and given to every call"
+            }
+            (Node, Drain) => {
+                "Node: `res.resume()` on http, `await res.arrayBuffer()` on fetch, `body.dump()` on undici, on the error path too"
+            }
+            (Node, WidenPool) => {
+                "Node: `maxFreeSockets` and `maxSockets` of http.Agent, `connections` of undici"
+            }
+            (Node, ShortenIdle) => {
+                "Node: `timeout` of http.Agent (agentkeepalive: `freeSocketTimeout`), `keepAliveTimeout` of undici's Agent"
+            }
+            (Node, LengthenIdle) => {
+                "Node: `keepAliveTimeout` of undici's Agent (4 s by default), `timeout` of http.Agent"
+            }
+            (Node, StopClosing) => {
+                "Node: an http.Agent without keepAlive sends it; `agent: false` too"
+            }
+            (Python, ShareClient) => {
+                "Python: one requests.Session, httpx.Client, aiohttp.ClientSession or boto3 client for the life of the program; requests.get and urllib.request cannot reuse"
+            }
+            (Python, Drain) => {
+                "Python: read `response.content` also with stream=True (urllib3: `drain_conn()`, aiohttp: `await response.read()`)"
+            }
+            (Python, WidenPool) => {
+                "Python: HTTPAdapter(pool_maxsize=N) in requests (10 by default), PoolManager(maxsize=N) in urllib3 (1), httpx.Limits(max_keepalive_connections=N) (20), Config(max_pool_connections=N) in boto3 (10)"
+            }
+            (Python, ShortenIdle) => {
+                "Python: httpx.Limits(keepalive_expiry=S), aiohttp.TCPConnector(keepalive_timeout=S); requests and boto3 have no idle limit, so let them retry"
+            }
+            (Python, LengthenIdle) => {
+                "Python: httpx.Limits(keepalive_expiry=S) (5 s by default), aiohttp.TCPConnector(keepalive_timeout=S) (15 s)"
+            }
+            (Java, ShareClient) => {
+                "Java: one java.net.http.HttpClient, OkHttpClient or CloseableHttpClient for the life of the program"
+            }
+            (Java, Drain) => {
+                "Java: read getInputStream and getErrorStream to their end, EntityUtils.consume in Apache's client"
+            }
+            (Java, WidenPool) => {
+                "Java: -Dhttp.maxConnections=N for HttpURLConnection (5 by default), setMaxConnPerRoute in Apache's client, ConnectionPool(N, ...) in OkHttp (5)"
+            }
+            (Java, ShortenIdle) => {
+                "Java: -Djdk.httpclient.keepalive.timeout=S, ConnectionPool's keepAliveDuration in OkHttp (5 min by default), evictIdleConnections in Apache's client"
+            }
+            (Java, LengthenIdle) => {
+                "Java: -Djdk.httpclient.keepalive.timeout=S, ConnectionPool's keepAliveDuration in OkHttp"
+            }
+            (GoOrRust, ShareClient) => {
+                "Go: one http.Client, never a new http.Transport for a call; Rust: one reqwest::Client, cloned"
+            }
+            (GoOrRust, Drain) => {
+                "Go: io.Copy(io.Discard, resp.Body) before resp.Body.Close(), on the error path too"
+            }
+            (GoOrRust, WidenPool) => "Go: Transport.MaxIdleConnsPerHost (2 by default)",
+            (GoOrRust, ShortenIdle) => {
+                "Go: Transport.IdleConnTimeout (90 s in http.DefaultTransport, none in a Transport of your own); Rust: pool_idle_timeout"
+            }
+            (GoOrRust, LengthenIdle) => "Go: Transport.IdleConnTimeout; Rust: pool_idle_timeout",
+            (GoOrRust, StopClosing) => "Go: DisableKeepAlives and Request.Close must be false",
+            (Ruby, ShareClient) => {
+                "Ruby: Net::HTTP.start with a block around all calls, or net-http-persistent; Net::HTTP.get cannot reuse"
+            }
+            (Ruby, LengthenIdle | ShortenIdle) => {
+                "Ruby: keep_alive_timeout of Net::HTTP (2 s by default)"
+            }
+            (Php, ShareClient) => {
+                "PHP: one curl handle (or one Guzzle client) for all calls of a process; file_get_contents cannot reuse"
+            }
+            (DotNet, ShareClient) => {
+                ".NET: one static HttpClient or IHttpClientFactory, never one in `using`"
+            }
+            (DotNet, ShortenIdle | LengthenIdle) => {
+                ".NET: SocketsHttpHandler.PooledConnectionIdleTimeout (1 min by default)"
+            }
+            (Curl, ShareClient) => {
+                "curl: give one process all the URLs (several on its command line, or -K FILE)"
+            }
+            (Nginx, ShareClient | StopClosing) => {
+                "nginx: an upstream block with `keepalive N;`, and in each location that sets headers `proxy_http_version 1.1;` and `proxy_set_header Connection \"\";`"
+            }
+            (Nginx, WidenPool) => "nginx: `keepalive N;` in the upstream block",
+            (Nginx, ShortenIdle | LengthenIdle) => {
+                "nginx: `keepalive_timeout` in the upstream block (60 s by default)"
+            }
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(command: Option<&str>, idle: Option<u64>) -> Counts {
+        Counts {
+            commands: command.into_iter().map(|name| (name.into(), 3)).collect(),
+            client_idle: idle,
+            ..Counts::default()
+        }
+    }
+
+    #[test]
+    fn a_client_is_told_by_its_command_before_its_timer() {
+        let of = |command, idle| Client::recognise(&counts(command, idle));
+        assert_eq!(of(Some("/usr/bin/python3.12"), None), Some(Client::Python));
+        assert_eq!(of(Some("node"), Some(90_000_000_000)), Some(Client::Node));
+        assert_eq!(
+            of(Some("shop"), Some(90_100_000_000)),
+            Some(Client::GoOrRust)
+        );
+        assert_eq!(of(Some("shop"), Some(50_000_000_000)), None);
+        assert_eq!(of(None, None), None);
+    }
+}

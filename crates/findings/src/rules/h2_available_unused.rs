@@ -1,0 +1,62 @@
+//! `h2-available-unused`: several HTTP/1.1 connections to a server that speaks HTTP/2.
+
+use super::{Bill, Doc, Rule};
+use crate::finding::{Finding, Severity};
+use crate::words::many;
+
+/// Requests at once from which on one connection for all is worth a sentence.
+const AT_ONCE: u64 = 4;
+
+static DOC: Doc = Doc {
+    id: "h2-available-unused",
+    what: "Several requests run at once over TLS on HTTP/1.1 connections of their own, because the client does not offer HTTP/2. One HTTP/2 connection would carry them all.",
+    evidence: "The protocols offered and chosen in TLS (ALPN) on each connection; the peak overlap of requests.",
+    threshold: "Four requests at once on connections that did not offer `h2`. A warning where the server chose `h2` on other connections, so that it is known to speak it; else a note that says it is not known.",
+    false_positives: "On a lossy link several HTTP/1.1 connections are faster than one HTTP/2 connection; large downloads gain nothing.",
+    fix: "Let the client offer HTTP/2 (ALPN `h2`)",
+    risk: "All requests then share one TCP connection: one lost packet delays all, and a balancer sends all to one server",
+};
+
+pub(super) struct H2AvailableUnused;
+
+impl Rule for H2AvailableUnused {
+    fn doc(&self) -> &'static Doc {
+        &DOC
+    }
+
+    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (_, name, counts) in bill.destinations() {
+            let without = counts.h2.get(&(false, false)).copied().unwrap_or(0);
+            let refused = counts.h2.get(&(true, false)).copied().unwrap_or(0);
+            let at_once = counts.single_at_once();
+            let spoken = counts.h2.get(&(true, true)).copied().unwrap_or(0);
+            // a server that was offered it and declined does not speak it
+            if without == 0 || at_once < AT_ONCE || (refused > 0 && spoken == 0) {
+                continue;
+            }
+            let (severity, evidence) = if spoken > 0 {
+                (
+                    Severity::Warning,
+                    format!(
+                        "the server chose HTTP/2 on {}",
+                        many(spoken, "other connection")
+                    ),
+                )
+            } else {
+                (
+                    Severity::Info,
+                    "whether the server speaks HTTP/2 is not known: `intact check` tells"
+                        .to_owned(),
+                )
+            };
+            let words = format!(
+                "{} at once over HTTP/1.1; the client did not offer HTTP/2 on {}",
+                many(at_once, "request"),
+                many(without, "connection")
+            );
+            findings.push(Finding::by(&DOC, severity, name, words, evidence));
+        }
+        findings
+    }
+}

@@ -1,0 +1,83 @@
+//! `new-connection-per-query`: a data base, cache or queue is dialled for each piece of work.
+
+use super::{Bill, Doc, Rule};
+use crate::finding::{Finding, Severity};
+use crate::observe::{Context, Counts};
+use crate::words::many;
+use ledger::{Event, Protocol};
+use std::collections::BTreeMap;
+
+/// Avoidable connections from which on it speaks.
+const LEAST: u64 = 3;
+
+static DOC: Doc = Doc {
+    id: "new-connection-per-query",
+    what: "A client of Redis, PostgreSQL, MySQL or AMQP opens a connection for each piece of work. Beside TCP and TLS each pays for log-in, and for the server a process or a thread.",
+    evidence: "The protocol, told by its first bytes; connections opened one after the other against the most that were open at once; the bytes that each carried.",
+    threshold: "Three connections more than were ever open at once. What is inside them is not read.",
+    false_positives: "A pooler on the same machine (PgBouncer) makes connections cheap; a script that runs once has nothing to pool.",
+    fix: "Use the driver's pool, made once for the process, or a pooler beside the server",
+    risk: "A pooled connection keeps what the last user set on it (transactions, session variables, prepared statements): reset it on return",
+};
+
+#[derive(Default)]
+pub(super) struct NewConnectionPerQuery {
+    /// Bytes of ended connections, both ways, and how many ended.
+    bytes: BTreeMap<usize, (u64, u64)>,
+}
+
+impl Rule for NewConnectionPerQuery {
+    fn doc(&self) -> &'static Doc {
+        &DOC
+    }
+
+    fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        let (Event::Closed(closed), Some(live)) = (event, context.live) else {
+            return;
+        };
+        if live.connection.protocol.is_some_and(is_for_data) {
+            let seen = self.bytes.entry(live.destination).or_default();
+            seen.0 += closed.close.bytes.sent + closed.close.bytes.received;
+            seen.1 += 1;
+        }
+    }
+
+    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (destination, name, counts) in bill.destinations() {
+            let (Some(protocol), left) = (spoken(counts), bill.left(destination)) else {
+                continue;
+            };
+            if left < LEAST {
+                continue;
+            }
+            let claim = bill.claim(destination, left);
+            let (bytes, ended) = self.bytes.get(&destination).copied().unwrap_or_default();
+            let evidence = match bytes.checked_div(ended) {
+                Some(each) => format!("each carried {each} bytes on average, both ways"),
+                None => claim.words(),
+            };
+            let words = format!(
+                "{} to a {} server where {} would do",
+                many(counts.opened, "connection"),
+                protocol.as_str(),
+                bill.needed(destination)
+            );
+            findings
+                .push(Finding::by(&DOC, Severity::Warning, name, words, evidence).costing(claim));
+        }
+        findings
+    }
+}
+
+fn is_for_data(protocol: Protocol) -> bool {
+    use Protocol::{Amqp, Mysql, Postgresql, Redis};
+    matches!(protocol, Redis | Postgresql | Mysql | Amqp)
+}
+
+/// The protocol of a destination all of whose connections speak one of these.
+pub(super) fn spoken(counts: &Counts) -> Option<Protocol> {
+    let mut spoken = counts.protocols.keys().copied();
+    let first = spoken.next().filter(|&protocol| is_for_data(protocol))?;
+    spoken.next().is_none().then_some(first)
+}

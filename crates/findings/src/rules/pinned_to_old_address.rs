@@ -1,0 +1,131 @@
+//! `pinned-to-old-address`: a name leads elsewhere, and the pool has not noticed.
+
+use super::{Bill, Doc, KEPT, Rule};
+use crate::finding::{Finding, Severity};
+use crate::observe::Context;
+use crate::words::{many, seconds};
+use ledger::{Event, Lookup, Nanos};
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// How long an address must have been missing from all answers, in nanoseconds; longer where the TTL is.
+const GONE: u64 = 30_000_000_000;
+/// Addresses that are followed for each name.
+const ADDRESSES: usize = 32;
+
+static DOC: Doc = Doc {
+    id: "pinned-to-old-address",
+    what: "The name resolves to other addresses now, and the pool goes on sending to the old one: after a fail-over, a deployment or a scale-out, kept connections stay where they are.",
+    evidence: "Answers of look-ups over time against the peer address of the connections that carry requests.",
+    threshold: "A request on an address that has been missing from every answer for 30 s and for the record's TTL. An address that comes back in the meantime (round robin) is not gone.",
+    false_positives: "Servers that hand out a changing subset of many live addresses. Needs a look-up during the run, so a program that never looks up again is not seen.",
+    fix: "Give connections a longest life (minutes), or close the pool when the name's answer changes",
+    risk: "A longest life means a few new connections now and then; without one, reuse defeats fail-over by DNS",
+};
+
+struct Known {
+    /// The first answer without it; `None` while it is in the answers.
+    missing_since: Option<Nanos>,
+}
+
+struct Seen {
+    requests: u64,
+    longest: u64,
+    address: IpAddr,
+}
+
+#[derive(Default)]
+pub(super) struct PinnedToOldAddress {
+    names: HashMap<Arc<str>, (BTreeMap<IpAddr, Known>, u32)>,
+    seen: BTreeMap<usize, Seen>,
+}
+
+impl PinnedToOldAddress {
+    fn answered(&mut self, lookup: &Lookup) {
+        let (Some(name), Some(Ok(answer))) = (&lookup.name, &lookup.answer) else {
+            return;
+        };
+        // an empty answer (no IPv6 there) is no change of address
+        if answer.is_empty() || (self.names.len() >= KEPT && !self.names.contains_key(name)) {
+            return;
+        }
+        let (known, ttl) = self.names.entry(name.clone()).or_default();
+        *ttl = lookup.ttl_s.unwrap_or(0);
+        let at = lookup.span.end;
+        for (address, state) in known.iter_mut() {
+            // IPv4 and IPv6 come in answers of their own
+            let same_family = answer.iter().any(|one| one.is_ipv4() == address.is_ipv4());
+            if same_family && !answer.contains(address) {
+                state.missing_since.get_or_insert(at);
+            }
+        }
+        for &address in answer {
+            if known.len() < ADDRESSES || known.contains_key(&address) {
+                known.insert(
+                    address,
+                    Known {
+                        missing_since: None,
+                    },
+                );
+            }
+        }
+    }
+}
+
+impl Rule for PinnedToOldAddress {
+    fn doc(&self) -> &'static Doc {
+        &DOC
+    }
+
+    fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        match event {
+            Event::Lookup(lookup) => self.answered(lookup),
+            Event::Exchange(exchange) => {
+                let Some(live) = context.live else { return };
+                let connection = &live.connection;
+                let (Some(origin), Some(peer)) = (&connection.origin, connection.peer) else {
+                    return;
+                };
+                let Some((known, ttl)) = self.names.get(&origin.host) else {
+                    return;
+                };
+                let missing = known.get(&peer.ip()).and_then(|state| state.missing_since);
+                let Some(missing) = missing else { return };
+                let gone = exchange.at.since(missing);
+                if gone >= GONE.max(u64::from(*ttl) * 1_000_000_000) {
+                    let seen = self.seen.entry(live.destination).or_insert(Seen {
+                        requests: 0,
+                        longest: 0,
+                        address: peer.ip(),
+                    });
+                    seen.requests += 1;
+                    seen.longest = seen.longest.max(gone);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+        let found = self.seen.iter().map(|(&destination, seen)| {
+            let words = format!(
+                "{} went to {}, which the name no longer leads to",
+                many(seen.requests, "request"),
+                seen.address
+            );
+            let evidence = format!(
+                "the last of them {} after the first answer without it",
+                seconds(seen.longest)
+            );
+            Finding::by(
+                &DOC,
+                Severity::Warning,
+                bill.name(destination),
+                words,
+                evidence,
+            )
+        });
+        found.collect()
+    }
+}

@@ -1,0 +1,68 @@
+//! `slower-when-reused`: the answer takes longer on a kept connection than on a new one.
+
+use super::{Bill, Doc, Rule};
+use crate::finding::{Finding, Severity};
+use crate::words::ms;
+use ledger::{Histogram, Phase};
+
+/// Requests of each kind that it takes.
+const LEAST: u64 = 10;
+/// How much longer the median must be, in nanoseconds and as a factor.
+const LONGER: f64 = 15_000_000.0;
+const FACTOR: f64 = 1.5;
+
+static DOC: Doc = Doc {
+    id: "slower-when-reused",
+    what: "From request to first byte it takes longer on reused connections than on fresh ones. Usually Nagle's algorithm on one side against delayed acknowledgements on the other: about 40 ms a request.",
+    evidence: "The median of `wait` over complete requests, fresh and reused apart.",
+    threshold: "Ten requests of each kind, reused slower by 15 ms and by half: the delayed acknowledgement is 40 ms on Linux, so half of it is not noise.",
+    false_positives: "Different requests on fresh and on reused connections (a log-in first, a search later). Observed, not an experiment: `intact bench` tells.",
+    fix: "Set TCP_NODELAY on both sides and write head and body with one call",
+    risk: "TCP_NODELAY without writing in one piece sends more and smaller packets",
+};
+
+pub(super) struct SlowerWhenReused;
+
+impl Rule for SlowerWhenReused {
+    fn doc(&self) -> &'static Doc {
+        &DOC
+    }
+
+    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (_, name, counts) in bill.destinations() {
+            let Some(detail) = &counts.detail else {
+                continue;
+            };
+            let wait = |fresh: bool| {
+                let kind = detail
+                    .cell
+                    .merged(|key| key.outcome.is_ok() && key.fresh == Some(fresh))?;
+                median(kind.phase(Phase::Wait))
+            };
+            let (Some((fresh, fresh_count)), Some((reused, reused_count))) =
+                (wait(true), wait(false))
+            else {
+                continue;
+            };
+            if reused - fresh < LONGER || reused < fresh * FACTOR {
+                continue;
+            }
+            let words = format!(
+                "the first byte takes {} on a reused connection, {} on a fresh one",
+                ms(reused / 1e6),
+                ms(fresh / 1e6)
+            );
+            let evidence =
+                format!("medians of {reused_count} reused and {fresh_count} fresh requests");
+            findings.push(Finding::by(&DOC, Severity::Warning, name, words, evidence));
+        }
+        findings
+    }
+}
+
+/// The median in nanoseconds, and of how many.
+fn median(wait: &Histogram) -> Option<(f64, u64)> {
+    let median = wait.quantile(0.5).filter(|_| wait.count() >= LEAST)?;
+    Some((median, wait.count()))
+}

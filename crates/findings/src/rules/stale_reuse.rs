@@ -1,0 +1,116 @@
+//! `stale-reuse`: requests were sent onto connections that the server had closed.
+
+use super::{Bill, Claim, Doc, Remedy, Rule};
+use crate::finding::{Finding, Severity};
+use crate::observe::{Context, Why};
+use crate::words::{many, seconds};
+use ledger::{Event, Failure, Moment, Outcome};
+use std::collections::BTreeMap;
+
+static DOC: Doc = Doc {
+    id: "stale-reuse",
+    what: "A request was sent onto a pooled connection that the server had already closed: \"socket hang up\", \"connection closed before message completed\", BadStatusLine.",
+    evidence: "Exchanges with the outcome `stale` (the connection ended before any byte of the answer, and had been used before) and connections that ended in the moment `stale`; the idle times before them.",
+    threshold: "One is enough. An error where a request was lost that may not be repeated (POST, PATCH), else a warning.",
+    false_positives: "A server that is restarted closes all its connections at once: a burst at one moment is a deployment, not a timer.",
+    fix: "Let the client close idle connections before the server does (client's idle limit < server's), and retry idempotent requests once",
+    risk: "A retry of a request that is not idempotent may be carried out twice; shortening the client's idle limit costs a few more connections",
+};
+
+#[derive(Default)]
+struct Seen {
+    requests: u64,
+    unsafe_to_repeat: u64,
+    closes: u64,
+    idle: Option<(u64, u64)>,
+}
+
+#[derive(Default)]
+pub(super) struct StaleReuse {
+    seen: BTreeMap<usize, Seen>,
+}
+
+impl Rule for StaleReuse {
+    fn doc(&self) -> &'static Doc {
+        &DOC
+    }
+
+    fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        let Some(destination) = context.destination else {
+            return;
+        };
+        match event {
+            Event::Exchange(exchange) if exchange.outcome == Outcome::Failed(Failure::Stale) => {
+                let seen = self.seen.entry(destination).or_default();
+                seen.requests += 1;
+                let method = exchange.method.as_ref();
+                seen.unsafe_to_repeat +=
+                    u64::from(method.is_some_and(|method| !method.is_idempotent()));
+                if let Some(gap) = context.gap {
+                    let (least, most) = seen.idle.unwrap_or((gap, gap));
+                    seen.idle = Some((least.min(gap), most.max(gap)));
+                }
+            }
+            Event::Closed(closed) if closed.close.moment == Some(Moment::Stale) => {
+                // told by its exchange already, where that was seen
+                let told = context
+                    .live
+                    .and_then(|live| live.last.as_ref())
+                    .is_some_and(|last| last.stale);
+                if !told {
+                    self.seen.entry(destination).or_default().closes += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+        let claims = bill.claim_by(&[Why::Stale], 1).into_iter();
+        let claims: BTreeMap<usize, Claim> = claims.map(|(at, _, claim)| (at, claim)).collect();
+        let mut findings = Vec::new();
+        for (&destination, seen) in &self.seen {
+            let claim = claims.get(&destination).copied().unwrap_or_default();
+            let severity = if seen.unsafe_to_repeat > 0 {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
+            let total = seen.requests + seen.closes;
+            let mut evidence = match seen.idle {
+                Some((least, most)) if least == most => {
+                    format!("the connection had been idle for {}", seconds(least))
+                }
+                Some((least, most)) => format!(
+                    "the connections had been idle for {} to {}",
+                    seconds(least),
+                    seconds(most)
+                ),
+                None => "the connection ended before any byte of the answer".to_owned(),
+            };
+            if seen.unsafe_to_repeat > 0 {
+                evidence.push_str(&format!(
+                    "; {} may not be repeated",
+                    many(seen.unsafe_to_repeat, "request")
+                ));
+            }
+            let claim_words = format!(
+                "{} met a connection that the server had closed",
+                many(total, "request")
+            );
+            let finding = Finding::by(
+                &DOC,
+                severity,
+                bill.name(destination),
+                claim_words,
+                evidence,
+            );
+            findings.push(
+                finding
+                    .costing(claim)
+                    .in_words_of(bill.client(destination), Remedy::ShortenIdle),
+            );
+        }
+        findings
+    }
+}

@@ -1,0 +1,111 @@
+//! `state-carried-over`: what belongs to one user stays on the connection, or in the client, when another comes.
+
+use super::{Bill, Doc, Rule};
+use crate::finding::{Finding, Severity};
+use crate::observe::Context;
+use crate::words::many;
+use ledger::{ConnectionId, Event, Identity};
+use std::collections::{BTreeMap, HashMap};
+
+/// Connections whose last identity is remembered.
+const CONNECTIONS: usize = 32_768;
+
+static DOC: Doc = Doc {
+    id: "state-carried-over",
+    what: "Reuse carries state from one user to the next: a connection that NTLM or Negotiate has authenticated is used with another credential, or a cookie stays the same beside a changed credential.",
+    evidence: "Salted hashes of `Authorization` and `Cookie` and the scheme of the credential, in memory only: they are never written, so a stored ledger does not show this.",
+    threshold: "One exchange. An error where the authentication belongs to the connection (NTLM, Negotiate), a warning where a cookie stayed.",
+    false_positives: "A cookie that names no user (a language, a balancer's route); a service account that renews its token.",
+    fix: "A client, or at least a cookie jar, for each user; never share a connection that has authenticated itself",
+    risk: "A client for each user means connections for each user: pool by user, not one for each request",
+};
+
+struct Carried {
+    identity: Identity,
+    /// The connection itself has been authenticated.
+    bound: bool,
+}
+
+#[derive(Default)]
+pub(super) struct StateCarriedOver {
+    connections: HashMap<ConnectionId, Carried>,
+    /// Exchanges with another credential on an authenticated connection, and beside an unchanged cookie.
+    seen: BTreeMap<usize, (u64, u64)>,
+}
+
+impl Rule for StateCarriedOver {
+    fn doc(&self) -> &'static Doc {
+        &DOC
+    }
+
+    fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        let exchange = match event {
+            Event::Exchange(exchange) => exchange,
+            Event::Closed(closed) => {
+                self.connections.remove(&closed.connection);
+                return;
+            }
+            _ => return,
+        };
+        let (Some(id), Some(destination)) = (exchange.connection, context.destination) else {
+            return;
+        };
+        let identity = &exchange.identity;
+        if identity.credential.is_none() {
+            return;
+        }
+        let bound = identity.scheme.as_deref().is_some_and(|scheme| {
+            ["ntlm", "negotiate"].contains(&scheme.to_ascii_lowercase().as_str())
+        });
+        if let Some(before) = self.connections.get(&id)
+            && before.identity.credential != identity.credential
+        {
+            let seen = self.seen.entry(destination).or_default();
+            let same_cookie =
+                identity.cookie.is_some() && before.identity.cookie == identity.cookie;
+            // the steps of one NTLM log-in carry different tokens
+            if before.bound && !bound {
+                seen.0 += 1;
+            } else if same_cookie {
+                seen.1 += 1;
+            }
+        }
+        let known = self.connections.get(&id);
+        let bound = bound || known.is_some_and(|before| before.bound);
+        if known.is_some() || self.connections.len() < CONNECTIONS {
+            let identity = identity.clone();
+            self.connections.insert(id, Carried { identity, bound });
+        }
+    }
+
+    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (&destination, &(bound, cookies)) in &self.seen {
+            if bound > 0 {
+                findings.push(Finding::by(
+                    &DOC,
+                    Severity::Error,
+                    bill.name(destination),
+                    format!(
+                        "{} with another credential on a connection that NTLM or Negotiate had authenticated",
+                        many(bound, "request")
+                    ),
+                    "the server may still take them for the first user".to_owned(),
+                ));
+            }
+            if cookies > 0 {
+                findings.push(Finding::by(
+                    &DOC,
+                    Severity::Warning,
+                    bill.name(destination),
+                    format!(
+                        "{} changed the credential and kept the cookie",
+                        many(cookies, "request")
+                    ),
+                    "salted hashes of both fields, on the same connection".to_owned(),
+                ));
+            }
+        }
+        findings
+    }
+}

@@ -1,0 +1,84 @@
+//! `tcp-keepalive-is-not-reuse`: the socket option is set, and yet no connection is used twice.
+
+use super::{Bill, Doc, Remedy, Rule};
+use crate::finding::{Finding, Severity};
+use crate::observe::Context;
+use crate::words::many;
+use ledger::Event;
+use std::collections::BTreeMap;
+
+/// Such connections from which on it speaks.
+const LEAST: u64 = 3;
+
+static DOC: Doc = Doc {
+    id: "tcp-keepalive-is-not-reuse",
+    what: "TCP keep-alive (SO_KEEPALIVE) or HTTP/2 PINGs are on, and no connection carries a second request. They are signs of life, not reuse: HTTP keep-alive is another thing with nearly the same name.",
+    evidence: "SO_KEEPALIVE or PING frames on ended connections that carried one exchange at most; none was reused.",
+    threshold: "Three such connections to a destination, and no reuse there at all. A note: the cost is told by the rule that says why connections are not reused.",
+    false_positives: "Many libraries set SO_KEEPALIVE unasked; then it misleads nobody.",
+    fix: "Turn on HTTP keep-alive: a client or agent that keeps connections and is shared by all calls",
+    risk: "None of its own: probes are harmless beside reuse, and useful on connections that stay idle behind a firewall",
+};
+
+#[derive(Default)]
+struct Seen {
+    connections: u64,
+    interval_s: Option<u32>,
+    pings: u64,
+}
+
+#[derive(Default)]
+pub(super) struct TcpKeepaliveIsNotReuse {
+    seen: BTreeMap<usize, Seen>,
+}
+
+impl Rule for TcpKeepaliveIsNotReuse {
+    fn doc(&self) -> &'static Doc {
+        &DOC
+    }
+
+    fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        let (Event::Closed(closed), Some(live)) = (event, context.live) else {
+            return;
+        };
+        let probes = &closed.close.probes;
+        let pings = u64::from(probes.pings.unwrap_or(0));
+        let carried = closed.close.exchanges.unwrap_or(live.exchanges);
+        if carried <= 1 && (probes.tcp_keepalive_s.is_some() || pings > 0) {
+            let seen = self.seen.entry(live.destination).or_default();
+            seen.connections += 1;
+            seen.pings += pings;
+            seen.interval_s = probes.tcp_keepalive_s.or(seen.interval_s);
+        }
+    }
+
+    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (&destination, seen) in &self.seen {
+            let counts = bill.counts(destination);
+            if seen.connections < LEAST || counts.reused > 0 || counts.requests == 0 {
+                continue;
+            }
+            let words = format!(
+                "{} kept alive by probes carried one request at most",
+                many(seen.connections, "connection")
+            );
+            let mut evidence = Vec::new();
+            if let Some(interval) = seen.interval_s {
+                evidence.push(format!("SO_KEEPALIVE is set, every {interval} s"));
+            }
+            if seen.pings > 0 {
+                evidence.push(many(seen.pings, "HTTP/2 PING"));
+            }
+            let finding = Finding::by(
+                &DOC,
+                Severity::Info,
+                bill.name(destination),
+                words,
+                evidence.join("; "),
+            );
+            findings.push(finding.in_words_of(bill.client(destination), Remedy::ShareClient));
+        }
+        findings
+    }
+}

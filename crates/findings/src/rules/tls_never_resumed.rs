@@ -1,0 +1,75 @@
+//! `tls-never-resumed`: every handshake is a full one.
+
+use super::{Bill, Doc, Rule};
+use crate::finding::{Finding, Severity};
+use crate::words::{many, ms};
+use ledger::{Handshake, TlsVersion};
+
+/// Full handshakes from which on it speaks, and from which on it is more than a note.
+const LEAST: u64 = 3;
+const SEVERAL: u64 = 10;
+
+static DOC: Doc = Doc {
+    id: "tls-never-resumed",
+    what: "Connections to the same destination all make a full TLS handshake. A resumed one spares the certificate, its verification and the server's signature, in TLS 1.2 also a round trip.",
+    evidence: "Handshakes by kind; whether the client offered to resume, whether the server sent tickets; the mean time of a handshake.",
+    threshold: "Three full handshakes and not one resumed. A warning from ten on. Handshakes of which the kind was not seen do not count.",
+    false_positives: "The first handshakes of several processes, which share no cache. Where connections are reused, resumption has little left to save.",
+    fix: "Reuse connections first; then keep the session cache with the client, and let the servers share their ticket keys",
+    risk: "Ticket keys that are not rotated give away recorded traffic in TLS 1.2; early data (0-RTT) can be replayed, so only for idempotent requests",
+};
+
+pub(super) struct TlsNeverResumed;
+
+impl Rule for TlsNeverResumed {
+    fn doc(&self) -> &'static Doc {
+        &DOC
+    }
+
+    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (_, name, counts) in bill.destinations() {
+            let of = |which: &dyn Fn(Handshake) -> bool| -> u64 {
+                let kinds = counts.tls.iter();
+                kinds
+                    .filter(|((_, kind), _)| kind.is_some_and(which))
+                    .map(|(_, count)| count)
+                    .sum()
+            };
+            let full = of(&|kind| kind == Handshake::Full);
+            if full < LEAST || of(&|kind| kind != Handshake::Full) > 0 {
+                continue;
+            }
+            // in TLS 1.2 tickets come in the clear, in 1.3 they do not
+            let visible = counts
+                .tls
+                .keys()
+                .any(|(version, _)| *version < Some(TlsVersion::Tls13));
+            let why = match (counts.resumption_offered, counts.ticketed) {
+                (0, 0) if !visible => "the client never offered to resume",
+                (0, 0) => {
+                    "the client never offered to resume, and no ticket of the server was seen"
+                }
+                (0, _) => "the server sent tickets, and the client never offered one",
+                (_, 0) => "the client offered to resume, and the server did not take it",
+                _ => "the server sent tickets, but took none that the client offered",
+            };
+            let mean = counts.setup[2].mean().map_or_else(String::new, |nanos| {
+                format!("; a handshake takes {} on average", ms(nanos / 1e6))
+            });
+            let severity = if full >= SEVERAL {
+                Severity::Warning
+            } else {
+                Severity::Info
+            };
+            findings.push(Finding::by(
+                &DOC,
+                severity,
+                name,
+                format!("all {} were full ones", many(full, "TLS handshake")),
+                format!("{why}{mean}"),
+            ));
+        }
+        findings
+    }
+}

@@ -1,0 +1,152 @@
+//! Three golden ledgers for each rule: it fires, it does not, and a borderline case. `fixtures/golden/RULE/{fires,does-not,borderline}.jsonl`:
+//! the first line says what the case is and which findings, of all rules, are expected; the others are rows of a ledger.
+
+use findings::observe::{Observed, ObservedFacts};
+use findings::{Finding, rules};
+use ledger::{Host, Identity, Row, Run, Sink, Vantage};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+const KINDS: [&str; 3] = ["fires", "does-not", "borderline"];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    case: String,
+    #[serde(default)]
+    run: Overrides,
+    finds: Vec<Expected>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Overrides {
+    host: Option<Host>,
+    vantage: Option<Vantage>,
+}
+
+#[derive(Debug, Deserialize, PartialEq, PartialOrd)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    rule: String,
+    severity: String,
+    cost_ms: Option<f64>,
+}
+
+/// What a ledger never holds, but the rules see in memory.
+#[derive(Default, Deserialize)]
+struct InMemory {
+    identity: Option<Hashes>,
+}
+
+#[derive(Deserialize)]
+struct Hashes {
+    scheme: Option<String>,
+    credential: Option<u64>,
+    cookie: Option<u64>,
+}
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/golden")
+}
+
+fn replay(path: &Path) -> (Head, ObservedFacts) {
+    let text =
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut lines = text.lines();
+    let head: Head = serde_json::from_str(lines.next().unwrap_or_default())
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let started = "2026-01-01T00:00:00Z".parse().unwrap();
+    let vantage = head.run.vantage.unwrap_or(Vantage::Client);
+    let mut run = Run::new("watch", "0", vantage, started, 1, &[]);
+    run.host = head.run.host.clone().unwrap_or_default();
+    let mut observed = Observed::new(&run);
+    for line in lines {
+        let parsed =
+            serde_json::from_str(line).and_then(|row| Ok((row, serde_json::from_str(line)?)));
+        let (mut row, more): (Row, InMemory) =
+            parsed.unwrap_or_else(|error| panic!("{}: {error}: {line}", path.display()));
+        if let (Row::Exchange(exchange), Some(hashes)) = (&mut row, more.identity) {
+            exchange.identity = Identity {
+                scheme: hashes.scheme.map(Into::into),
+                credential: hashes.credential,
+                cookie: hashes.cookie,
+            };
+        }
+        observed.record(row.as_event());
+    }
+    (head, observed.facts())
+}
+
+fn told(finding: &Finding) -> Expected {
+    let severity = serde_json::to_value(finding.severity).unwrap();
+    Expected {
+        rule: finding.rule.to_owned(),
+        severity: severity.as_str().unwrap().to_owned(),
+        cost_ms: finding.cost_ms.map(|ms| (ms * 1e3).round() / 1e3),
+    }
+}
+
+#[test]
+fn each_rule_finds_what_its_golden_ledgers_hold_and_no_other_rule_speaks_unexpectedly() {
+    let mut wrong = Vec::new();
+    for rule in rules::all() {
+        for kind in KINDS {
+            let name = format!("{}/{kind}.jsonl", rule.doc().id);
+            let (mut head, facts) = replay(&golden().join(&name));
+            let order = |a: &Expected, b: &Expected| a.partial_cmp(b).unwrap();
+            head.finds.sort_by(order);
+            let mut found: Vec<Expected> = facts.findings.iter().map(told).collect();
+            found.sort_by(order);
+            if found != head.finds {
+                wrong.push(format!(
+                    "{name}: {}\n  expected {:?}\n  found    {found:?}\n{:#?}",
+                    head.case, head.finds, facts.findings
+                ));
+            }
+            let speaks = found.iter().any(|one| one.rule == rule.doc().id);
+            if kind != "borderline" && speaks != (kind == "fires") {
+                wrong.push(format!(
+                    "{name}: the rule must{} speak",
+                    if speaks { " not" } else { "" }
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_golden_ledger_belongs_to_a_rule_that_is_gone() {
+    let known: BTreeSet<String> = rules::all()
+        .iter()
+        .map(|rule| rule.doc().id.to_owned())
+        .collect();
+    let kept: BTreeSet<String> = std::fs::read_dir(golden())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(kept, known);
+}
+
+#[test]
+fn findings_never_cost_more_than_what_was_wasted() {
+    for rule in rules::all() {
+        for kind in KINDS {
+            let (head, facts) = replay(&golden().join(rule.doc().id).join(format!("{kind}.jsonl")));
+            let claimed: f64 = facts
+                .findings
+                .iter()
+                .filter_map(|finding| finding.cost_ms)
+                .sum();
+            let wasted = facts.totals.wasted_ms.unwrap_or(0.0);
+            assert!(
+                claimed <= wasted + 1e-6,
+                "{}: {claimed} ms of {wasted}",
+                head.case
+            );
+            assert!(facts.totals.connections.needed <= facts.totals.connections.opened);
+        }
+    }
+}

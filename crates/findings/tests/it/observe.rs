@@ -1,0 +1,286 @@
+//! What holds for every stream of events, however odd: counts fit together, claims never exceed what was avoidable, memory is bounded.
+
+use findings::observe::{Observed, ObservedFacts};
+use ledger::{
+    Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange, Failure,
+    Fingerprint, Lookup, Moment, Nanos, Origin, Outcome, Owner, Protocol, Row, Run, Scheme, Setup,
+    Side, Sink, Span, Vantage,
+};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+
+fn run() -> Run {
+    let started = "2026-01-01T00:00:00Z".parse().unwrap();
+    Run::new("watch", "0", Vantage::Client, started, 1, &[])
+}
+
+fn side() -> impl Strategy<Value = Option<Side>> {
+    prop::option::of(prop_oneof![Just(Side::Client), Just(Side::Server)])
+}
+
+fn connection() -> impl Strategy<Value = Connection> {
+    let protocol = prop::option::of(prop_oneof![
+        Just(Protocol::Http10),
+        Just(Protocol::Http11),
+        Just(Protocol::Http2),
+        Just(Protocol::Redis),
+    ]);
+    (0..12u64, 0..5_000u64, 0..3u16, 0..3u32, protocol, 0..50u64).prop_map(
+        |(id, at, port, pid, protocol, took)| {
+            let mut one = Connection::new(ConnectionId(id), Nanos(at * MS));
+            one.origin = (port > 0).then(|| Origin {
+                scheme: Scheme::Http,
+                host: "api.example".into(),
+                port,
+            });
+            one.owner = (pid > 0).then(|| Owner {
+                pid,
+                command: "shop".into(),
+            });
+            one.protocol = protocol;
+            one.setup = Setup {
+                connect: Some(Span::new(Nanos(at * MS), Nanos((at + took) * MS))),
+                ..Setup::default()
+            };
+            one
+        },
+    )
+}
+
+fn exchange() -> impl Strategy<Value = Exchange> {
+    let outcome = prop_oneof![
+        4 => Just(Outcome::Ok),
+        1 => Just(Outcome::Failed(Failure::Stale)),
+        1 => Just(Outcome::Failed(Failure::Reset)),
+    ];
+    (
+        0..12u64,
+        0..5_000u64,
+        0..200u64,
+        prop::option::of(any::<bool>()),
+        outcome,
+        side(),
+        0..4u8,
+    )
+        .prop_map(|(id, at, took, fresh, outcome, close, print)| {
+            let mut one = Exchange::new(1, Nanos(at * MS));
+            one.end = Nanos((at + took) * MS);
+            one.connection = (id > 0).then_some(ConnectionId(id));
+            one.fresh = fresh;
+            one.outcome = outcome;
+            one.close_sent_by = close;
+            one.fingerprint = Fingerprint::try_from(format!("{print:032x}")).ok();
+            one.body.announced = Some(10);
+            one.body.read = Some(u64::from(print) * 5);
+            one.terms.timeout_s = Some(1);
+            one
+        })
+}
+
+fn closed() -> impl Strategy<Value = Closed> {
+    let moment = prop::option::of(prop_oneof![
+        Just(Moment::Unused),
+        Just(Moment::AfterExchange),
+        Just(Moment::Idle),
+        Just(Moment::MidExchange),
+        Just(Moment::Stale),
+    ]);
+    (
+        0..12u64,
+        0..6_000u64,
+        side(),
+        moment,
+        prop::option::of(0..3u64),
+    )
+        .prop_map(|(id, at, by, moment, exchanges)| Closed {
+            connection: ConnectionId(id),
+            variant: None,
+            round: None,
+            close: Close {
+                at: Nanos(at * MS),
+                by,
+                how: Some(Ending::Fin),
+                announced_by: None,
+                moment,
+                exchanges,
+                bytes: ConnectionBytes::default(),
+                probes: ledger::Probes::default(),
+            },
+        })
+}
+
+fn row() -> impl Strategy<Value = Row> {
+    let lookup = (0..5_000u64).prop_map(|at| {
+        Row::Lookup(Lookup {
+            variant: None,
+            round: None,
+            name: Some("api.example".into()),
+            span: Span::new(Nanos(at * MS), Nanos((at + 2) * MS)),
+            answer: Some(Ok(vec!["192.0.2.1".parse().unwrap()])),
+            ttl_s: None,
+            resolver: None,
+            owner: None,
+        })
+    });
+    prop_oneof![
+        4 => connection().prop_map(|one| Row::Opened(Box::new(one))),
+        1 => connection().prop_map(|one| Row::Revised(Box::new(one))),
+        6 => exchange().prop_map(|one| Row::Exchange(Box::new(one))),
+        3 => closed().prop_map(Row::Closed),
+        1 => lookup,
+    ]
+}
+
+fn check(facts: &ObservedFacts) {
+    let totals = &facts.totals;
+    assert!(totals.connections.needed <= totals.connections.opened);
+    assert_eq!(
+        totals.avoidable,
+        facts
+            .destinations
+            .iter()
+            .map(|one| one.figures.avoidable)
+            .sum::<u64>()
+    );
+    assert_eq!(
+        totals.requests.total,
+        totals.requests.ok + totals.requests.failures()
+    );
+    let sums = |of: fn(&findings::observe::Figures) -> u64| -> u64 {
+        facts.destinations.iter().map(|one| of(&one.figures)).sum()
+    };
+    assert_eq!(totals.requests.total, sums(|one| one.requests.total));
+    assert_eq!(
+        totals.connections.opened,
+        sums(|one| one.connections.opened)
+    );
+    if let Some(reuse) = totals.reuse {
+        assert!((0.0..=1.0).contains(&reuse));
+    }
+    let claimed: f64 = facts
+        .findings
+        .iter()
+        .filter_map(|finding| finding.cost_ms)
+        .sum();
+    assert!(claimed <= totals.wasted_ms.unwrap_or(0.0) + 1e-6);
+}
+
+proptest! {
+    #[test]
+    fn counts_fit_together_and_claims_never_exceed_what_was_avoidable(rows in prop::collection::vec(row(), 0..120)) {
+        let mut observed = Observed::new(&run());
+        for row in &rows {
+            observed.record(row.as_event());
+        }
+        check(&observed.facts());
+    }
+
+    #[test]
+    fn telling_a_connection_again_changes_nothing(rows in prop::collection::vec(row(), 0..60)) {
+        let mut seen = std::collections::BTreeSet::new();
+        let rows: Vec<Row> = rows
+            .into_iter()
+            .filter(|row| match row {
+                Row::Opened(connection) => seen.insert(connection.id),
+                Row::Revised(_) => false,
+                _ => true,
+            })
+            .collect();
+        let mut once = Observed::new(&run());
+        let mut twice = Observed::new(&run());
+        for row in &rows {
+            once.record(row.as_event());
+            twice.record(row.as_event());
+            if let Row::Opened(connection) = row {
+                twice.record(Event::Revised(connection));
+            }
+        }
+        prop_assert_eq!(serde_json::to_value(once.facts()).unwrap(), serde_json::to_value(twice.facts()).unwrap());
+    }
+}
+
+#[test]
+fn more_destinations_than_can_be_told_apart_are_counted_together_and_said() {
+    let mut observed = Observed::new(&run());
+    for id in 0..5_000u64 {
+        let mut one = Connection::new(ConnectionId(id), Nanos(id * MS));
+        one.origin = Some(Origin {
+            scheme: Scheme::Http,
+            host: format!("host-{id}.example").into(),
+            port: 80,
+        });
+        observed.record(Event::Opened(&one));
+        let mut exchange = Exchange::new(id, Nanos(id * MS));
+        exchange.connection = Some(ConnectionId(id));
+        observed.record(Event::Exchange(&exchange));
+    }
+    let facts = observed.facts();
+    assert_eq!(facts.totals.requests.total, 5_000);
+    assert!(
+        facts.destinations.len() <= 1_025,
+        "{}",
+        facts.destinations.len()
+    );
+    assert!(
+        facts
+            .caveats
+            .iter()
+            .any(|caveat| caveat.id == "many-destinations")
+    );
+    check(&facts);
+}
+
+#[test]
+fn a_hundred_thousand_connections_left_open_are_let_go_and_said() {
+    let mut observed = Observed::new(&run());
+    for id in 0..100_000u64 {
+        let mut one = Connection::new(ConnectionId(id), Nanos(id));
+        one.owner = Some(Owner {
+            pid: 1,
+            command: "shop".into(),
+        });
+        observed.record(Event::Opened(&one));
+    }
+    let facts = observed.facts();
+    assert_eq!(facts.totals.connections.opened, 100_000);
+    assert!(
+        facts
+            .caveats
+            .iter()
+            .any(|caveat| caveat.id == "many-connections")
+    );
+}
+
+/// A connection, and an exchange on it that is over, each in milliseconds.
+fn used(observed: &mut Observed, id: u64, opened: u64, from: u64, to: u64) {
+    if opened == from {
+        let mut one = Connection::new(ConnectionId(id), Nanos(opened * MS));
+        one.owner = Some(Owner {
+            pid: 1,
+            command: "shop".into(),
+        });
+        observed.record(Event::Opened(&one));
+    }
+    let mut exchange = Exchange::new(id, Nanos(from * MS));
+    exchange.connection = Some(ConnectionId(id));
+    exchange.end = Nanos(to * MS);
+    observed.record(Event::Exchange(&exchange));
+}
+
+/// The rule that speaks of two connections that are opened beside one which was used until 100 ms and is used again from `again` on.
+fn beside(again: u64) -> Vec<&'static str> {
+    let mut observed = Observed::new(&run());
+    used(&mut observed, 1, 0, 0, 100);
+    used(&mut observed, 2, 200, 200, 201);
+    used(&mut observed, 3, 202, 202, 203);
+    used(&mut observed, 1, 0, again, again + 1);
+    let facts = observed.facts();
+    facts.findings.iter().map(|finding| finding.rule).collect()
+}
+
+#[test]
+fn a_connection_that_is_about_to_be_used_was_not_idle_for_another_request() {
+    assert_eq!(beside(204), ["new-connection-per-request"]);
+    assert_eq!(beside(250), ["new-client-per-request"]);
+}

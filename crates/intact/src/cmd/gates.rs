@@ -1,0 +1,178 @@
+//! What makes a command exit 1, and where a CI reads why: `--require`, `--fail-on`, `--junit`, `--markdown`, annotations.
+//! The same for every command with findings: flatten [`Gates`], call [`Gates::parse`] before the work and [`Gates::hold`] after it.
+
+use super::requirements;
+use crate::console;
+use crate::exit::Failed;
+use anyhow::Context;
+use findings::bench::BenchFacts;
+use findings::compare::CompareFacts;
+use findings::observe::ObservedFacts;
+use findings::requirement::{Document, Facts, Requirement, Verdict};
+use findings::{Finding, Severity};
+use ledger::Run;
+use report::annotations::{self, Ci};
+use std::path::{Path, PathBuf};
+
+/// The options.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Gates")]
+pub(crate) struct Gates {
+    /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4', 'findings.stale-reuse == 0'; exit 1 when one fails; `help` lists what can be asked
+    #[arg(long, value_name = "EXPR")]
+    require: Vec<String>,
+    /// Exit 1 when there is a finding of this severity or above
+    #[arg(long, value_name = "SEVERITY")]
+    fail_on: Option<FailOn>,
+    /// Write requirements and rules as tests of JUnit
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Write a short page for a pull request or a CI summary (--markdown "$GITHUB_STEP_SUMMARY")
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum FailOn {
+    Warning,
+    Error,
+}
+
+impl From<FailOn> for Severity {
+    fn from(least: FailOn) -> Severity {
+        match least {
+            FailOn::Warning => Severity::Warning,
+            FailOn::Error => Severity::Error,
+        }
+    }
+}
+
+/// Facts that gates can be held against.
+pub(crate) trait Judged: Facts {
+    /// What stands out.
+    fn findings(&self) -> &[Finding];
+
+    /// The short page.
+    fn markdown(&self, run: &Run) -> String;
+}
+
+impl Judged for ObservedFacts {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn markdown(&self, run: &Run) -> String {
+        report::markdown::observed(run, self)
+    }
+}
+
+impl Judged for CompareFacts {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn markdown(&self, _: &Run) -> String {
+        report::markdown::compare(self)
+    }
+}
+
+impl Judged for BenchFacts {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn markdown(&self, run: &Run) -> String {
+        report::markdown::bench(run, self)
+    }
+}
+
+impl Gates {
+    /// Prints what can be asked of this command, if that was asked.
+    pub(crate) fn list_if_asked(&self, document: Document) -> bool {
+        requirements::list_if_asked(&self.require, document)
+    }
+
+    /// Whether something is written that a second run would overwrite.
+    pub(crate) fn has_one_file(&self) -> bool {
+        self.junit.is_some()
+    }
+
+    /// Reads the requirements, before anything runs.
+    pub(crate) fn parse(&self, document: Document) -> Result<Vec<Requirement>, Failed> {
+        requirements::parse(&self.require, document)
+    }
+
+    /// Holds the facts against requirements and `--fail-on`, tells what came of it on standard error, and writes what a CI reads.
+    /// Returns whether all gates are open.
+    pub(crate) fn hold(
+        &self,
+        requirements: &[Requirement],
+        run: &Run,
+        facts: &impl Judged,
+    ) -> anyhow::Result<bool> {
+        let verdicts: Vec<Verdict> = requirements
+            .iter()
+            .map(|requirement| requirement.evaluate(facts))
+            .collect();
+        for verdict in &verdicts {
+            console::note(&verdict.to_string());
+        }
+        let least = self.fail_on.map(Severity::from);
+        let failing = facts
+            .findings()
+            .iter()
+            .filter(|finding| least.is_some_and(|least| finding.severity >= least));
+        let mut closed = false;
+        for finding in failing {
+            closed = true;
+            console::note(&report::terminal::escape(&format!(
+                "--fail-on: {} {}: {}",
+                finding.severity.as_str(),
+                finding.rule,
+                finding.subject
+            )));
+        }
+        if let Some(path) = &self.junit {
+            let text = report::junit::document(&run.producer, &verdicts, facts.findings(), least);
+            write(path, &text).context("--junit")?;
+        }
+        if let Some(path) = &self.markdown {
+            let text = facts.markdown(run);
+            append(path, &text).context("--markdown")?;
+        }
+        if let Some(ci) = ci() {
+            for line in annotations::lines(ci, &verdicts, facts.findings()) {
+                console::note(&line);
+            }
+        }
+        Ok(!closed && verdicts.iter().all(Verdict::passed))
+    }
+}
+
+/// The CI that this process runs in, if it is one that understands annotations.
+fn ci() -> Option<Ci> {
+    let is =
+        |name: &str| std::env::var_os(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    if is("GITHUB_ACTIONS") {
+        Some(Ci::GitHub)
+    } else if is("TF_BUILD") {
+        Some(Ci::Azure)
+    } else {
+        None
+    }
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A CI's summary file gathers what several steps say.
+fn append(path: &Path, text: &str) -> anyhow::Result<()> {
+    use std::io::Write;
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,182 @@
+//! `intact link`: runs a command on the client side of an emulated link, with a server on the other.
+
+mod control;
+pub(super) mod document;
+mod far;
+mod wrapped;
+
+use super::builtin::ourselves;
+use crate::console;
+use crate::exit::{self, Failed};
+use control::Control;
+use document::{Document, Done};
+use far::Far;
+pub(crate) use far::Server;
+use jiff::Timestamp;
+use ledger::{Run, Vantage};
+use link::{Link, LinkError, Spec};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+pub(crate) use wrapped::Wrapped;
+
+/// Runs a command as if its server were elsewhere: an emulated link under the kernel's own TCP.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// What the link is: key=value, separated by commas; see below
+    #[arg(value_name = "SPEC")]
+    spec: Spec,
+    /// Run this shell command on the server side, instead of our own server on ports 80 and 443
+    #[arg(long, value_name = "CMD")]
+    server: Option<String>,
+    /// The port on which --server listens, and which is waited for [default: 80 or 443]
+    #[arg(long, value_name = "PORT", requires = "server")]
+    port: Option<u16>,
+    /// Make a Unix socket that takes changes while CMD runs, one a line: drop=both
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+    /// Write what the link was and did to a file, as JSON
+    #[arg(long, value_name = "FILE", require_equals = true)]
+    json: Option<PathBuf>,
+    /// The command and its arguments
+    #[arg(required = true, last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+const AFTER: &str = "The link:
+  rtt=30ms           round trip, half of it each way
+  up=, down=         one-way delays; with rtt one of them gives the other
+  jitter=2ms         each packet's delay varies by up to this (reorder=yes: packets may overtake)
+  loss=0.1%          packets lost, each way
+  rate=100mbit       bits a second, each way (bit, kbit, mbit, gbit)
+  drop=both          up, down, both: nothing passes, as around a frozen machine
+  nat-idle=350s:rst  a box in the middle forgets flows that idle; packets of such a flow are reset, or with :silent lost
+  cc=cubic           congestion control: cubic, host (the host's default), or a name
+Changes by --control: drop=, rtt=, up=, down=, loss=, forget=queued (packets on their way), forget=flows.
+
+CMD finds our server by INTACT_URL, INTACT_TLS_URL and INTACT_CA (its certificate), also by the name server.test.
+On the link there is nothing else: localhost is the client side's own, and other addresses fail at once.
+Exit codes: CMD's own; 128+N after signal N; 4 not permitted here; 125 own failure; 126 CMD not runnable; 127 not found.
+
+Examples:
+  intact link rtt=30ms -- sh -c 'curl -s --cacert $INTACT_CA $INTACT_TLS_URL'
+  intact link rtt=30ms,loss=0.1% -- intact bench http://server.test/
+  intact link up=40ms,down=10ms,rate=20mbit --server 'python3 -m http.server 80' -- curl -o f http://server.test/f
+  intact link rtt=30ms,nat-idle=5s:silent -- node client.js";
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    let server = match &args.server {
+        None => Server::Builtin(Vec::new()),
+        Some(command) => Server::Command {
+            command: command.clone(),
+            port: args.port,
+        },
+    };
+    Job {
+        spec: &args.spec,
+        server,
+        control: args.control.clone(),
+        json: args.json.clone(),
+        command: &args.command,
+    }
+    .run()
+}
+
+/// A command to be run on a link.
+pub(crate) struct Job<'a> {
+    pub(crate) spec: &'a Spec,
+    pub(crate) server: Server,
+    pub(crate) control: Option<PathBuf>,
+    pub(crate) json: Option<PathBuf>,
+    pub(crate) command: &'a [OsString],
+}
+
+impl Job<'_> {
+    /// Runs it to its end; its exit code is ours.
+    pub(crate) fn run(self) -> Result<ExitCode, Failed> {
+        let own = |error: anyhow::Error| Failed::wrapper(exit::OWN_FAILURE, error);
+        let started = Timestamp::now();
+        let link = Arc::new(start(self.spec)?);
+        let control = self
+            .control
+            .map(|path| Control::open(path, &link))
+            .transpose()
+            .map_err(Failed::usage)?;
+        let far = Far::start(&link, self.server).map_err(own)?;
+        console::note(&document::beginning(&link, &far));
+        let mut command = Command::new(&self.command[0]);
+        command.args(&self.command[1..]);
+        for (name, value) in far.environment() {
+            command.env(name, value);
+        }
+        link.enter(link::Side::Client, &mut command);
+        let ended = Wrapped::start(&mut command)?.wait()?;
+        let account = link
+            .account()
+            .map_err(|error| own(anyhow::Error::from(error)))?;
+        drop(control);
+        let environment = far.environment().to_vec();
+        let server = far.end().map_err(own)?;
+        console::note(&document::end(&link, &account, server.as_ref()));
+        if let Some(path) = &self.json {
+            let argv: Vec<String> = std::env::args_os()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect();
+            let mut head = Run::new(
+                "link",
+                env!("CARGO_PKG_VERSION"),
+                Vantage::Middle,
+                started,
+                super::bench::run_id(),
+                &argv,
+            );
+            head.host = bench::machine::host();
+            head.link = Some(self.spec.to_string());
+            let done = Done {
+                environment,
+                ended,
+                server,
+            };
+            let document = Document::new(head, &link, account, done);
+            document.write(path).map_err(own)?;
+        }
+        Ok(ExitCode::from(ended.code()))
+    }
+}
+
+/// Makes a link, or says why that is not possible here.
+pub(crate) fn start(spec: &Spec) -> Result<Link, Failed> {
+    make(spec).map_err(|error| {
+        let code = match error {
+            LinkError::Forbidden { .. } | LinkError::Platform => exit::NOT_PERMITTED,
+            LinkError::Helper(_) | LinkError::Ended => exit::OWN_FAILURE,
+        };
+        Failed::wrapper(code, error)
+    })
+}
+
+/// Makes a link, kept by a process of ours.
+pub(crate) fn make(spec: &Spec) -> Result<Link, LinkError> {
+    // found before anything is started: the closure has no way to fail
+    let ourselves = ourselves()
+        .map_err(|error| LinkError::Helper(std::io::Error::other(error)))?
+        .get_program()
+        .to_owned();
+    Link::start(spec, || {
+        let mut helper = Command::new(&ourselves);
+        helper.arg("link-keeper");
+        helper
+    })
+}
+
+/// Keeps a link for the process that started us.
+pub(crate) fn keep() -> Result<ExitCode, Failed> {
+    // whoever is at the other end sees our end; there is nobody to tell more
+    Ok(match link::keep() {
+        Ok(()) => ExitCode::from(exit::FINE),
+        Err(_) => ExitCode::from(exit::OWN_ERROR),
+    })
+}

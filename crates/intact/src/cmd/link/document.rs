@@ -1,0 +1,182 @@
+//! What a link was and did: two sentences for a person, and a document.
+
+use super::far::{Far, Served};
+use super::wrapped::Ended;
+use anyhow::Context;
+use ledger::{Caveat, Run};
+use link::{Account, Counts, Link, RoundTrip, Spec};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The schema of the document.
+const SCHEMA: &str = "intact.link/1";
+
+/// What is said before the command runs.
+pub(super) fn beginning(link: &Link, far: &Far) -> String {
+    let mut text = sentence(link);
+    let urls: Vec<&str> = far
+        .environment()
+        .iter()
+        .filter(|(name, _)| name.ends_with("URL"))
+        .map(|(_, url)| url.as_str())
+        .collect();
+    if !urls.is_empty() {
+        text += &format!(
+            "\nthe server is {}; localhost is the client side's own",
+            urls.join(" and ")
+        );
+    }
+    text
+}
+
+/// What was asked for, what was measured, and what is not as it should be.
+pub(crate) fn sentence(link: &Link) -> String {
+    let RoundTrip {
+        count,
+        min_ms,
+        p50_ms,
+        max_ms,
+    } = link.round_trip();
+    let mut text = format!(
+        "link {}: round trip {p50_ms:.2} ms, measured ({min_ms:.2}-{max_ms:.2}, {count} SYNs), {}",
+        link.spec(),
+        link.congestion()
+    );
+    for caveat in link.caveats() {
+        text += &format!("\nwarning: {caveat}");
+    }
+    text
+}
+
+/// What is said afterwards: how punctual the link was, and what became of packets.
+pub(crate) fn end(link: &Link, account: &Account, server: Option<&Served>) -> String {
+    let mut text = server.map_or(String::new(), |served| served.words() + "\n");
+    text += &format!("link: {} packets delivered", account.delivered());
+    if let Some(lateness) = account.lateness {
+        let p99 = lateness
+            .p99_us
+            .map_or(String::new(), |p99| format!("{p99:.0} µs (p99), "));
+        text += &format!(
+            ", released {:.0} µs (p50), {p99}{:.0} µs (max) late",
+            lateness.p50_us, lateness.max_us
+        );
+    }
+    type Column = (fn(&Counts) -> u64, &'static str);
+    let columns: [Column; 4] = [
+        (|counts| counts.lost, "lost as asked"),
+        (|counts| counts.dropped, "dropped as asked"),
+        (
+            |counts| counts.tail_dropped,
+            "dropped by the full queue before the rate",
+        ),
+        (|counts| counts.forgotten, "of forgotten flows"),
+    ];
+    for (of, words) in columns {
+        let count = of(&account.up) + of(&account.down);
+        if count > 0 {
+            text += &format!("; {count} {words}");
+        }
+    }
+    if let Some(warning) = warning(link, account) {
+        text += &format!("\nwarning: {warning}");
+    }
+    text
+}
+
+/// Why the times of a run on this link cannot be trusted, if so.
+fn warning(link: &Link, account: &Account) -> Option<String> {
+    if account.is_punctual() {
+        return None;
+    }
+    if account.failed() > 0 {
+        return Some(format!(
+            "{} packets were lost by the link itself (too many at once): this was not the link that was asked for",
+            account.failed()
+        ));
+    }
+    let lateness = account.lateness?;
+    let advice = if link.is_real_time() {
+        "use a quieter machine"
+    } else {
+        "use a quieter machine, or be root: then the link goes ahead of other processes"
+    };
+    Some(format!(
+        "{} of {} packets were more than {:.0} µs late, times on this link are not reliable: {advice}",
+        lateness.late,
+        account.delivered(),
+        lateness.tolerance_us
+    ))
+}
+
+/// What is not as it should be, and what was not, for documents and ledgers.
+pub(crate) fn caveats(link: &Link, account: &Account) -> Vec<Caveat> {
+    let caveat = |id: &str, words| Caveat {
+        id: id.to_owned(),
+        words,
+    };
+    let known = link.caveats().iter().cloned();
+    let mut caveats: Vec<Caveat> = known
+        .map(|words| caveat("link-incomplete", words))
+        .collect();
+    caveats.extend(warning(link, account).map(|words| caveat("link-unreliable", words)));
+    caveats
+}
+
+/// What came of the sides.
+pub(super) struct Done {
+    pub(super) environment: Vec<(&'static str, String)>,
+    pub(super) ended: Ended,
+    pub(super) server: Option<Served>,
+}
+
+/// The document.
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    schema: &'static str,
+    run: Run,
+    /// As [`Spec`] writes it.
+    spec: String,
+    up_ms: f64,
+    down_ms: f64,
+    round_trip: RoundTrip,
+    congestion: &'a str,
+    real_time: bool,
+    ipv6: bool,
+    environment: BTreeMap<&'static str, String>,
+    ended: Ended,
+    server: Option<Served>,
+    #[serde(flatten)]
+    account: Account,
+    punctual: bool,
+    caveats: Vec<Caveat>,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn new(run: Run, link: &'a Link, account: Account, done: Done) -> Document<'a> {
+        let spec: &Spec = link.spec();
+        Document {
+            schema: SCHEMA,
+            run,
+            spec: spec.to_string(),
+            up_ms: spec.up.as_secs_f64() * 1e3,
+            down_ms: spec.down.as_secs_f64() * 1e3,
+            round_trip: link.round_trip(),
+            congestion: link.congestion(),
+            real_time: link.is_real_time(),
+            ipv6: link.has_v6(),
+            environment: done.environment.into_iter().collect(),
+            ended: done.ended,
+            server: done.server,
+            account,
+            punctual: account.is_punctual(),
+            caveats: caveats(link, &account),
+        }
+    }
+
+    pub(super) fn write(&self, path: &Path) -> anyhow::Result<()> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        std::fs::write(path, text).with_context(|| format!("--json={}", path.display()))
+    }
+}

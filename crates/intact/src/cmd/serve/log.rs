@@ -1,0 +1,62 @@
+//! The server's ledger on disk, written while it serves.
+
+use crate::console;
+use anyhow::Context;
+use ledger::store::Writer;
+use ledger::{Event, Run, Sink, Tally};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A ledger that any thread of the server writes to.
+#[derive(Clone)]
+pub(super) struct Log(Arc<Mutex<Inner>>);
+
+struct Inner {
+    writer: Writer,
+    flushed: Instant,
+    lost: u64,
+}
+
+impl Log {
+    /// Makes a new folder.
+    pub(super) fn create(folder: &Path, run: &Run) -> anyhow::Result<Log> {
+        Ok(Log(Arc::new(Mutex::new(Inner {
+            writer: Writer::create(folder, run).context("--ledger")?,
+            flushed: Instant::now(),
+            lost: 0,
+        }))))
+    }
+
+    /// Writes the rest, and the counts.
+    pub(super) fn finish(&self, tally: &Tally) -> anyhow::Result<()> {
+        let mut inner = self.inner();
+        if inner.lost > 0 {
+            let lost = inner.lost;
+            console::note(&format!("intact: --ledger: {lost} events were lost"));
+        }
+        inner.writer.flush().context("--ledger")?;
+        inner.writer.replace_tally(tally).context("--ledger")
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sink for Log {
+    fn record(&mut self, event: Event<'_>) {
+        let mut inner = self.inner();
+        let mut written = inner.writer.append(event);
+        if inner.flushed.elapsed() >= Duration::from_secs(1) {
+            inner.flushed = Instant::now();
+            written = written.and_then(|()| inner.writer.flush());
+        }
+        if let Err(error) = written {
+            inner.lost += 1;
+            if inner.lost == 1 {
+                console::note(&format!("intact: --ledger: {error}; serving goes on"));
+            }
+        }
+    }
+}

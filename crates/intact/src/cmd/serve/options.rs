@@ -1,0 +1,290 @@
+//! The words of `intact serve`'s command line, and the server's configuration that they make.
+
+use crate::exit::Failed;
+use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use ledger::TlsVersion;
+use serve::{
+    Accept, Announce, Authority, Certificate, Choice, Close, Config, Delay, Fault, Faults,
+    TlsConfig, time,
+};
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An instrumented server: HTTP/1.0, 1.1 and 2, plain and TLS, with its own ledger of the same traffic.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// Address for plain HTTP
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Address for TLS
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443")]
+    tls_listen: SocketAddr,
+    /// Threads that serve; connections go to them in turn
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads)]
+    threads: usize,
+    /// Keep the server's ledger in a new folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(super) ledger: Option<PathBuf>,
+    #[command(flatten)]
+    tls: Tls,
+    #[command(flatten)]
+    answers: Answers,
+    #[command(flatten)]
+    limits: Limits,
+    #[command(flatten)]
+    wrongs: Wrongs,
+    /// Print the counts at the end as JSON, or write them to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
+    pub(super) json: Option<String>,
+    /// Put the server at the far end of an emulated link and run CMD on the near one: short for `intact link SPEC -- CMD`
+    #[arg(long, value_name = "SPEC", help_heading = "Link")]
+    pub(super) link: Option<link::Spec>,
+    /// The command that runs on the client side of --link
+    #[arg(last = true, value_name = "CMD", requires = "link")]
+    pub(super) command: Vec<OsString>,
+    /// For our own use: free ports, a line of JSON when ready, the tally as JSON at the end, which is that of standard input
+    #[arg(long, hide = true)]
+    pub(super) child: bool,
+    /// For our own use: with --child, ports 80 and 443 of the server side of a link
+    #[arg(long, hide = true, requires = "child")]
+    on_link: bool,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "TLS")]
+struct Tls {
+    /// Write the certificate of our CA here, so that clients can verify
+    #[arg(long, value_name = "FILE")]
+    write_ca: Option<PathBuf>,
+    /// What is wrong with our certificate
+    #[arg(long, value_name = "KIND", default_value = "good", value_parser = one_of::<Certificate>())]
+    cert_kind: Certificate,
+    /// Certificate chain (PEM) instead of one of our own
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "key",
+        conflicts_with = "cert_kind"
+    )]
+    cert: Option<PathBuf>,
+    /// Its key (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// Further names for our certificate
+    #[arg(long, value_name = "NAME")]
+    name: Vec<String>,
+    /// TLS versions
+    #[arg(
+        long = "tls",
+        value_name = "1.2,1.3",
+        value_delimiter = ',',
+        default_value = "1.2,1.3"
+    )]
+    versions: Vec<Version>,
+    /// TLS 1.3 tickets per handshake; 0: sessions cannot be resumed
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    tickets: usize,
+    /// Take up to this many bytes of early data (0-RTT) from resuming clients
+    #[arg(
+        long,
+        value_name = "BYTES",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "16384"
+    )]
+    early_data: Option<u32>,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Answers")]
+struct Answers {
+    /// Bytes of the body
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    body: u64,
+    /// Status
+    #[arg(long, value_name = "CODE", default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..1000))]
+    status: u16,
+    /// A further field of every answer, sent as given
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header)]
+    header: Vec<(String, String)>,
+    /// Pause before each answer: a time, or exp:20ms for exponentially distributed ones with that mean
+    #[arg(long, value_name = "[exp:]TIME", default_value = "0ms")]
+    delay: Delay,
+    /// Further pause before the first answer on each connection, as if a cache had to warm up
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0ms")]
+    first_request_cost: Duration,
+    /// Send HTTP/2's HEADERS and DATA in two writes, this far apart
+    #[arg(
+        long,
+        value_name = "TIME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "0ms",
+        value_parser = time
+    )]
+    split_h2: Option<Duration>,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "The end of connections")]
+struct Limits {
+    /// Close connections that idle for this long
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    idle_timeout: Option<Duration>,
+    /// Close connections after this many requests
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_requests: Option<u64>,
+    /// Close connections of this age, when idle or after the answer
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    max_age: Option<Duration>,
+    /// Announce the limits in `Keep-Alive`: honest, off, or other words that are sent as given
+    #[arg(
+        long,
+        value_name = "honest|off|WORDS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value = "off",
+        default_missing_value = "honest"
+    )]
+    announce: Announce,
+    /// How connections are closed
+    #[arg(long, value_name = "HOW", default_value = "goaway", value_parser = one_of::<Close>())]
+    close: Close,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "What goes wrong")]
+struct Wrongs {
+    /// What becomes of accepted connections before their first byte
+    #[arg(long, value_name = "HOW", default_value = "serve", value_parser = one_of::<Accept>())]
+    accept: Accept,
+    /// Answer badly, each fault with its probability: stall=0.1,garbage=0.05
+    #[arg(
+        long,
+        value_name = "FAULT=SHARE,...",
+        default_value = "",
+        hide_default_value = true,
+        long_help = faults()
+    )]
+    fault: Faults,
+    /// Repeats the same delays and faults (with one thread)
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Version {
+    #[value(name = "1.2")]
+    Tls12,
+    #[value(name = "1.3")]
+    Tls13,
+}
+
+impl Args {
+    /// Where the certificate of our CA is to be written.
+    pub(super) fn write_ca(&self) -> Option<&PathBuf> {
+        self.tls.write_ca.as_ref()
+    }
+
+    /// The configuration that the words make.
+    pub(super) fn config(&self) -> Result<Config, Failed> {
+        let place = |asked: SocketAddr, well_known: u16| match (self.child, self.on_link) {
+            (true, true) => SocketAddr::from((link::SERVER_V4, well_known)),
+            (true, false) => SocketAddr::from(([127, 0, 0, 1], 0)),
+            (false, _) => asked,
+        };
+        Ok(Config {
+            plain: Some(place(self.listen, 80)),
+            tls: Some((place(self.tls_listen, 443), self.tls.config()?)),
+            threads: self.threads,
+            seed: self.wrongs.seed,
+            body: self.answers.body,
+            status: self.answers.status,
+            headers: self.answers.header.clone(),
+            idle_timeout: self.limits.idle_timeout,
+            max_requests: self.limits.max_requests,
+            max_age: self.limits.max_age,
+            announce: self.limits.announce.clone(),
+            delay: self.answers.delay,
+            first_request_cost: self.answers.first_request_cost,
+            split: self.answers.split_h2,
+            accept: self.wrongs.accept,
+            close: self.limits.close,
+            faults: self.wrongs.fault.clone(),
+        })
+    }
+}
+
+impl Tls {
+    fn config(&self) -> Result<TlsConfig, Failed> {
+        let authority = match (&self.cert, &self.key) {
+            (Some(cert), Some(key)) => Authority::read(cert, key),
+            _ => Authority::issue(&self.name, self.cert_kind),
+        }
+        .map_err(Failed::usage)?;
+        let versions = self.versions.iter().map(|version| match version {
+            Version::Tls12 => TlsVersion::Tls12,
+            Version::Tls13 => TlsVersion::Tls13,
+        });
+        Ok(TlsConfig {
+            authority: Arc::new(authority),
+            versions: versions.collect(),
+            tickets: self.tickets,
+            early_data: self.early_data.unwrap_or(0),
+        })
+    }
+}
+
+/// Takes the ids of a choice, and lists them with their words in `--help`.
+fn one_of<T: Choice + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    let possible = |choice: &T| PossibleValue::new(choice.id()).help(choice.words());
+    PossibleValuesParser::new(T::ALL.iter().map(possible)).try_map(|id| id.parse::<T>())
+}
+
+/// The help of `--fault`, with all of them.
+fn faults() -> String {
+    let mut help =
+        "Answer badly, each fault with its probability: stall=0.1,garbage=0.05\n\nFaults:"
+            .to_owned();
+    for fault in Fault::ALL {
+        help += &format!("\n- {:<22} {}", format!("{fault}:"), fault.words());
+    }
+    help
+}
+
+fn threads(word: &str) -> Result<usize, String> {
+    match word.parse() {
+        Ok(count @ 1..=1024) => Ok(count),
+        _ => Err("a number from 1 to 1024".to_owned()),
+    }
+}
+
+fn header(line: &str) -> Result<(String, String), String> {
+    let (name, value) = line
+        .split_once(':')
+        .ok_or("write it as `Name: value`".to_owned())?;
+    if line.contains(['\r', '\n', '\0']) {
+        return Err("a field has one line".to_owned());
+    }
+    if name.is_empty() || name.contains(char::is_whitespace) {
+        return Err(format!("{name:?} is no name of a field"));
+    }
+    Ok((name.to_owned(), value.trim().to_owned()))
+}
+
+const AFTER: &str = "Paths: /bytes/N /chunked/N /status/CODE /delay/MS /close /echo /redirect /fault/NAME; all others answer alike.
+Of itself it tells, on its own machine only: /.intact/ledger (JSON) and /.intact/health. Ctrl-C ends it with a summary.
+
+Examples:
+  intact serve
+  intact serve --listen 127.0.0.1:8080 --tls-listen 127.0.0.1:8443 --write-ca ca.pem
+  intact serve --max-requests 5 --announce
+  intact serve --idle-timeout 5s --announce=timeout=60,max=1000 --close rst
+  intact serve --delay exp:20ms --first-request-cost 150ms --threads 2
+  intact serve --fault stall=0.01,reset-mid-body=0.05 --seed 7
+  intact serve --idle-timeout 5s --link rtt=30ms -- node client.js";

@@ -1,0 +1,88 @@
+//! What is said when the server ends: per HTTP version the connections, the requests on each, and who ended them.
+
+use ledger::Handshake;
+use serve::{Totals, Version};
+use std::fmt::Display;
+
+/// The page.
+pub(super) fn page(totals: &Totals) -> String {
+    let connections = &totals.connections;
+    let mut page = format!(
+        "\n{} on {}",
+        counted(totals.requests.total, "request"),
+        counted(connections.opened, "connection")
+    );
+    if let Some(reuse) = totals.reuse {
+        page += &format!("; {:.1} % reused one", reuse * 100.0);
+    }
+    if connections.open > 0 {
+        page += &format!("; {} still open", connections.open);
+    }
+    page += "\n";
+    for version in &totals.versions {
+        page += &line(version);
+    }
+    let used: u64 = totals
+        .versions
+        .iter()
+        .map(|version| version.connections)
+        .sum();
+    let failed: u64 = connections.failed.values().sum();
+    let unused = connections.opened.saturating_sub(used + failed);
+    if unused > 0 {
+        page += &format!("  without a request: {}\n", counted(unused, "connection"));
+    }
+    let handshakes = connections.handshakes.iter().map(|handshakes| {
+        let version = handshakes
+            .tls
+            .map_or("of an unknown version", |tls| tls.as_str());
+        let kind = match handshakes.kind {
+            Some(Handshake::Full) => "full",
+            Some(Handshake::Resumed) => "resumed",
+            Some(Handshake::EarlyData) => "with early data",
+            None => "of an unknown kind",
+        };
+        (format!("{version} {kind}"), handshakes.count)
+    });
+    for (name, counts) in [
+        ("TLS handshakes", listed(handshakes)),
+        ("failed handshakes", listed(&connections.failed)),
+        ("failed requests", listed(&totals.requests.failed)),
+        ("faults made", listed(&totals.faults)),
+    ] {
+        if !counts.is_empty() {
+            page += &format!("{name}: {counts}\n");
+        }
+    }
+    page
+}
+
+fn line(version: &Version) -> String {
+    let mean = version.requests_per_connection_mean;
+    let each = match (mean, version.requests_per_connection_max) {
+        (Some(mean), Some(max)) => format!(", {mean:.1} on each that ended, at most {max}"),
+        _ => String::new(),
+    };
+    let ended = listed(&version.ended_by);
+    format!(
+        "  HTTP/{:<3}  {} on {}{each}; ended by: {}\n",
+        version.http.as_str(),
+        counted(version.requests, "request"),
+        counted(version.connections, "connection"),
+        if ended.is_empty() { "nobody" } else { &ended },
+    )
+}
+
+/// `1 request`, `2 requests`.
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `client 3, server 1`.
+fn listed(counts: impl IntoIterator<Item = (impl Display, impl Display)>) -> String {
+    let parts: Vec<String> = counts
+        .into_iter()
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    parts.join(", ")
+}

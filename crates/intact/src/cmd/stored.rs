@@ -1,0 +1,52 @@
+//! Facts of stored ledgers that observe traffic: a replay of their events.
+
+use crate::exit::Failed;
+use findings::compare::{CompareFacts, Contest};
+use findings::observe::Observed;
+use findings::requirement::Document;
+use ledger::store::Reader;
+use ledger::{Caveat, Event, Rows, Sink};
+
+/// What a ledger says, whole or cut off by a kill.
+pub(crate) fn observed(reader: &Reader) -> Result<Observed, Failed> {
+    let mut observed = Observed::new(reader.run());
+    replay(reader, &mut observed)?;
+    Ok(observed)
+}
+
+/// Hands the events to a fold, and what could not be read.
+fn replay(reader: &Reader, fold: &mut impl Sink) -> Result<(), Failed> {
+    let mut events = reader.events().map_err(Failed::unreadable)?;
+    for row in events.by_ref() {
+        fold.record(row.as_event());
+    }
+    for caveat in events.caveats() {
+        fold.record(Event::Caveat(&caveat));
+    }
+    if reader.run().rows == Rows::Sample {
+        fold.record(Event::Caveat(&Caveat {
+            id: "sampled-rows".to_owned(),
+            words:
+                "this ledger holds a sample of its exchanges: counts and findings are of the sample"
+                    .to_owned(),
+        }));
+    }
+    Ok(())
+}
+
+/// The facts of a comparison that was stored.
+pub(crate) fn compared(reader: &Reader) -> Result<CompareFacts, Failed> {
+    let mut contest = Contest::new(reader.run());
+    replay(reader, &mut contest)?;
+    Ok(contest.facts())
+}
+
+/// What can be asked of a ledger, by who recorded it.
+pub(crate) fn document(producer: &str) -> Document {
+    match producer {
+        "bench" => Document::Bench,
+        "audit" => Document::Audit,
+        "compare" => Document::Compare,
+        _ => Document::Watch,
+    }
+}

@@ -1,0 +1,335 @@
+//! `intact link` and `serve --link`: what a command on a link finds, and how its end is told.
+
+use crate::program::intact;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Output, Stdio};
+
+/// Runs `intact`, or tells that links are forbidden here; in CI that fails.
+fn on_link(words: &[&str], test: &str) -> Option<Output> {
+    let out = intact(words);
+    let told = String::from_utf8_lossy(&out.stderr).into_owned();
+    if out.status.code() != Some(4) {
+        return Some(out);
+    }
+    assert!(std::env::var_os("CI").is_none(), "{told}");
+    if let Some(log) = std::env::var_os("INTACT_SKIPPED") {
+        let mut log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(log)
+            .unwrap();
+        writeln!(log, "{test}: {told}").unwrap();
+    }
+    None
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_command_is_told_where_the_server_is_and_can_verify_it() {
+    let script = "printf '%s\\n' $INTACT_URL $INTACT_TLS_URL; head -1 $INTACT_CA";
+    let Some(out) = on_link(&["link", "rtt=0", "--", "sh", "-c", script], "environment") else {
+        return;
+    };
+    assert_eq!(
+        text(&out.stdout),
+        "http://server.test/\nhttps://server.test/\n-----BEGIN CERTIFICATE-----\n"
+    );
+    assert!(
+        text(&out.stderr).contains("round trip"),
+        "{}",
+        text(&out.stderr)
+    );
+}
+
+#[test]
+fn a_bench_on_the_link_waits_for_the_round_trip_and_the_server_counts_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let (linked, benched) = (folder.path().join("link"), folder.path().join("bench"));
+    let script = format!(
+        "exec {} bench $INTACT_TLS_URL --cacert $INTACT_CA --tls 1.3 -n 8 --rounds 1 --json={}",
+        env!("CARGO_BIN_EXE_intact"),
+        benched.display()
+    );
+    let json = format!("--json={}", linked.display());
+    let words = ["link", "rtt=20ms", &json, "--", "sh", "-c", &script];
+    let Some(out) = on_link(&words, "bench on a link") else {
+        return;
+    };
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let read = |path| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
+    let (linked, benched) = (read(linked), read(benched));
+    let variants = benched["variants"].as_array().unwrap();
+    for (variant, round_trips) in variants.iter().zip([1.0, 3.0]) {
+        let mean = variant["latency_ms"]["mean"].as_f64().unwrap();
+        assert!(
+            mean >= 20.0 * round_trips,
+            "{mean} ms, {round_trips} round trips"
+        );
+    }
+    let counted = |of: &str| -> u64 {
+        let every = variants.iter().map(|variant| match of {
+            "requests" => {
+                variant["requests"]["total"].as_u64().unwrap()
+                    + variant["warmup"]["requests"].as_u64().unwrap()
+            }
+            _ => {
+                variant["connections"]["opened"].as_u64().unwrap()
+                    + variant["warmup"]["connections"].as_u64().unwrap()
+            }
+        });
+        every.sum()
+    };
+    assert_eq!(linked["server"]["requests"], counted("requests"));
+    assert_eq!(linked["server"]["connections"], counted("connections"));
+}
+
+#[test]
+fn the_document_of_a_link_is_what_its_schema_says() {
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/schema/link.schema.json"
+    );
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("link.json");
+    let json = format!("--json={}", file.display());
+    for words in [
+        &[
+            "link",
+            "rtt=1ms,loss=1%,nat-idle=5s:silent",
+            &json,
+            "--",
+            "true",
+        ][..],
+        &["link", "rtt=1ms", &json, "--", "sh", "-c", "kill -KILL $$"],
+    ] {
+        if on_link(words, "schema").is_none() {
+            return;
+        }
+        let document = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let faults: Vec<String> = validator
+            .iter_errors(&document)
+            .map(|fault| format!("{}: {fault}", fault.instance_path()))
+            .collect();
+        assert_eq!(faults, Vec::<String>::new(), "{words:?}");
+    }
+}
+
+#[test]
+fn the_exit_code_is_the_commands() {
+    for (command, code) in [
+        (&["sh", "-c", "exit 9"][..], 9),
+        (&["sh", "-c", "kill -TERM $$"], 143),
+        (&["/nonexistent/program"], 127),
+        (&["/etc/passwd"], 126),
+    ] {
+        let words = [&["link", "rtt=0", "--"][..], command].concat();
+        let Some(out) = on_link(&words, "exit codes") else {
+            return;
+        };
+        assert_eq!(
+            out.status.code(),
+            Some(code),
+            "{command:?}: {}",
+            text(&out.stderr)
+        );
+    }
+}
+
+#[test]
+fn a_wrong_spec_is_a_usage_error_that_names_the_key() {
+    let out = intact(&["link", "rtt=30ms,bandwith=1mbit", "--", "true"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("there is no \"bandwith\""));
+}
+
+#[test]
+fn a_server_of_ones_own_is_waited_for() {
+    let server = format!(
+        "exec {} serve --listen 0.0.0.0:8000 --tls-listen 0.0.0.0:8001 >/dev/null",
+        env!("CARGO_BIN_EXE_intact")
+    );
+    let words = [
+        "link",
+        "rtt=0",
+        "--server",
+        &server,
+        "--port",
+        "8000",
+        "--",
+        "printenv",
+        "INTACT_URL",
+    ];
+    let Some(out) = on_link(&words, "--server") else {
+        return;
+    };
+    assert_eq!(
+        text(&out.stdout),
+        "http://server.test:8000/\n",
+        "{}",
+        text(&out.stderr)
+    );
+}
+
+#[test]
+fn a_server_that_ends_before_it_listens_is_our_failure_with_its_status() {
+    let words = ["link", "rtt=0", "--server", "exit 3", "--", "true"];
+    let Some(out) = on_link(&words, "--server ends") else {
+        return;
+    };
+    assert_eq!(out.status.code(), Some(125));
+    assert!(
+        text(&out.stderr).contains("exit status: 3"),
+        "{}",
+        text(&out.stderr)
+    );
+}
+
+#[test]
+fn serve_behind_a_link_takes_its_own_options() {
+    let words = [
+        "serve",
+        "--max-requests",
+        "1",
+        "--link",
+        "rtt=0",
+        "--",
+        "sh",
+        "-c",
+        "exec \"$0\" bench $INTACT_URL -n 8 --rounds 1 --keepalive on --json",
+        env!("CARGO_BIN_EXE_intact"),
+    ];
+    let Some(out) = on_link(&words, "serve --link") else {
+        return;
+    };
+    let document: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(
+        document["variants"][0]["reused"], 0,
+        "one request per connection"
+    );
+}
+
+#[test]
+fn a_link_is_switched_while_a_command_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let control = folder.path().join("control");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["link", "rtt=0", "--control"])
+        .arg(&control)
+        .args(["--", "sh", "-c", "echo ready; read -r line"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut ready = String::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut ready).unwrap();
+    if ready.is_empty() {
+        // told by the other tests
+        assert_eq!(child.wait().unwrap().code(), Some(4));
+        return;
+    }
+    let mut stream = UnixStream::connect(&control).unwrap();
+    let mut answers = BufReader::new(stream.try_clone().unwrap()).lines();
+    writeln!(stream, "drop=both,forget=queued").unwrap();
+    assert_eq!(answers.next().unwrap().unwrap(), "done");
+    writeln!(stream, "drop=some").unwrap();
+    assert!(
+        answers
+            .next()
+            .unwrap()
+            .unwrap()
+            .contains("up, down, both or none")
+    );
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert!(!control.exists());
+}
+
+#[test]
+fn where_links_are_forbidden_the_exit_code_says_so_and_the_message_what_would_allow_it() {
+    // in a user namespace of its own the limit is its own
+    let out = Command::new("unshare")
+        .args(["--user", "--map-root-user", "sh", "-c"])
+        .arg(
+            "echo 0 > /proc/sys/user/max_net_namespaces || exit 99; exec \"$0\" link rtt=0 -- true",
+        )
+        .arg(env!("CARGO_BIN_EXE_intact"))
+        .output();
+    let Ok(out) = out else { return };
+    if !matches!(out.status.code(), Some(1 | 99)) {
+        assert_eq!(out.status.code(), Some(4), "{}", text(&out.stderr));
+        assert!(text(&out.stderr).contains("user.max_net_namespaces"));
+    }
+}
+
+#[test]
+fn a_bench_of_our_own_server_goes_behind_a_link_and_tells_it() {
+    let words = [
+        "bench",
+        "--link",
+        "up=15ms,down=5ms",
+        "-n",
+        "16",
+        "--rounds",
+        "8",
+        "--json",
+    ];
+    let Some(out) = on_link(&words, "bench --link") else {
+        return;
+    };
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let document: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(document["run"]["link"], "up=15ms,down=5ms");
+    for (variant, at_least_ms) in document["variants"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip([20.0, 40.0])
+    {
+        let mean = variant["latency_ms"]["mean"].as_f64().unwrap();
+        assert!(mean >= at_least_ms, "{variant:#}");
+        assert!(
+            variant["server_cpu_us_per_request"].is_number(),
+            "{variant:#}"
+        );
+    }
+    let told = text(&out.stderr);
+    let (before, after) = (told.find("round trip"), told.find("packets delivered"));
+    assert!(before.is_some() && before < after, "{told}");
+}
+
+#[test]
+fn another_server_is_not_behind_the_link_of_a_bench() {
+    let out = intact(&["bench", "--link", "rtt=1ms", "http://127.0.0.1:1/"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("intact link rtt=1ms --server CMD"));
+}
+
+#[test]
+fn the_demonstration_ends_with_what_a_connection_costs_and_the_next_command() {
+    let words = ["bench", "--demonstration", "-n", "80", "--rounds", "8"];
+    let linked = [&words[..], &["--link", "rtt=2ms"]].concat();
+    let far = on_link(&linked, "the demonstration").map(|out| (out, " behind rtt=2ms\n"));
+    let near = (intact(&words), " on plain loopback, 0 ms away\n");
+    for (out, place) in far.into_iter().chain([near]) {
+        let page = text(&out.stdout);
+        assert!(
+            page.starts_with(&format!("intact bench the built-in server{place}")),
+            "{page}"
+        );
+        let last: Vec<&str> = page.lines().rev().take(2).collect();
+        assert_eq!(last[0], "  Now yours: intact bench https://your.server/");
+        assert!(
+            last[1].starts_with("  A request on a new connection takes "),
+            "{page}"
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! Why there is no link, with the way out.
+
+use crate::step::Step;
+use std::io;
+
+/// Why there is no link, or no longer.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The system forbids it.
+    #[error("no link can be made here: {step}: {source}{}", .way_out.as_ref().map_or(String::new(), |way| format!("\n{way}")))]
+    Forbidden {
+        /// What was forbidden.
+        step: Step,
+        /// What the kernel said.
+        source: io::Error,
+        /// What would allow it, where it is known.
+        way_out: Option<String>,
+    },
+    /// Another system than Linux.
+    #[error("links need Linux; in a container: docker run --privileged")]
+    Platform,
+    /// The helper process could not be started.
+    #[error("cannot start the process that keeps a link: {0}")]
+    Helper(io::Error),
+    /// The link's own processes ended before their time.
+    #[error(
+        "the link's own processes have ended (killed, or out of memory?): what ran on it cannot be relied on"
+    )]
+    Ended,
+}

@@ -1,0 +1,37 @@
+//! A real round trip on one machine: a client side and a server side in network namespaces of their own, and between them a
+//! forwarder that delays, loses and forgets. TCP on both ends is the kernel's own, so SYN, TLS and slow start cost what they cost.
+//!
+//! An instrument: it starts links and puts commands on their sides. It draws no conclusions.
+
+mod account;
+mod addresses;
+mod error;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(any(target_os = "linux", test))]
+mod middle;
+#[cfg(not(target_os = "linux"))]
+mod other;
+mod spec;
+mod step;
+#[cfg(any(target_os = "linux", test))]
+mod way_out;
+
+pub use account::{Account, Counts, Lateness, RoundTrip};
+pub use addresses::{CLIENT_V4, CLIENT_V6, SERVER_NAME, SERVER_V4, SERVER_V6};
+pub use error::LinkError;
+#[cfg(target_os = "linux")]
+pub use linux::{Link, keep};
+#[cfg(not(target_os = "linux"))]
+pub use other::{Link, keep};
+pub use spec::{Blocked, Change, Congestion, Forgotten, Nat, Spec, SpecError};
+pub use step::Step;
+
+/// The side of a link that a command runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// 198.18.0.1
+    Client = 0,
+    /// 198.18.0.2, `server.test`
+    Server = 1,
+}

@@ -1,0 +1,192 @@
+//! The process in the middle: takes frames from both rings, lets [`Middle`] decide, and sends what is due. One thread, no
+//! work while the link is idle.
+
+use super::channel::Channel;
+use super::message::{Order, Told};
+use super::ring::{BATCH, Ring};
+use crate::middle::{Direction, Middle, Queued};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsFd;
+use rustix::thread::ClockId;
+use std::io;
+
+/// Waiting is left to the kernel until this long before a packet is due; its wake-ups are later than that.
+const SPIN: u64 = 50_000;
+/// With a rate packets are due one by one; those of the next moments go in the same call.
+const TOGETHER: u64 = 20_000;
+/// A stamp older than this is a step of the wall clock, not a long queue.
+const OLDEST_STAMP: u64 = 1_000_000_000;
+/// Turns of work between two looks at the orders, when there is always work.
+const TURNS: u32 = 64;
+
+/// Forwards until the keeper is gone.
+pub(super) struct Forwarder {
+    /// By the direction in which their packets go.
+    rings: [Ring; 2],
+    middle: Middle,
+    keeper: Channel,
+    together: u64,
+}
+
+impl Forwarder {
+    /// `client` and `server` are the rings of the middle's ends.
+    pub(super) fn new(client: Ring, server: Ring, middle: Middle, keeper: Channel) -> Forwarder {
+        Forwarder {
+            rings: [client, server],
+            middle,
+            keeper,
+            together: 0,
+        }
+    }
+
+    /// Runs; the end of the keeper is the end of it.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut turns = 0;
+        loop {
+            let worked = self.take() | self.release(&mut batch);
+            let wait = if worked {
+                turns += 1;
+                if turns < TURNS {
+                    continue;
+                }
+                Some(0)
+            } else {
+                match self.wait() {
+                    Some(0) => continue,
+                    wait => wait,
+                }
+            };
+            turns = 0;
+            if self.sleep(wait)? && !self.obey()? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes what waits in the rings. Whether there was anything.
+    fn take(&mut self) -> bool {
+        let mut any = false;
+        // read together: the kernel's stamps are wall time, and all else is monotonic
+        let (now, wall) = (nanos(ClockId::Monotonic), nanos(ClockId::Realtime));
+        for direction in Direction::BOTH {
+            let ring = &mut self.rings[direction as usize];
+            for _ in 0..BATCH {
+                let Some(frame) = ring.peek() else { break };
+                any = true;
+                if frame.whole {
+                    // a stamp of the future, or a very old one, is a step of the wall clock
+                    let age = wall
+                        .checked_sub(frame.stamp)
+                        .filter(|age| *age < OLDEST_STAMP);
+                    let at = now.saturating_sub(age.unwrap_or(0));
+                    self.middle.arrive(direction, frame.bytes, at);
+                } else {
+                    self.middle.counts[direction as usize].failed += 1;
+                }
+                ring.advance();
+            }
+        }
+        any
+    }
+
+    /// Sends what is due. Whether there was anything.
+    fn release(&mut self, batch: &mut Vec<Queued>) -> bool {
+        let mut any = false;
+        for direction in Direction::BOTH {
+            let now = nanos(ClockId::Monotonic) + self.together;
+            while batch.len() < BATCH
+                && let Some(packet) = self.middle.release(direction, now)
+            {
+                batch.push(packet);
+            }
+            if batch.is_empty() {
+                continue;
+            }
+            any = true;
+            let onward = &self.rings[1 - direction as usize];
+            let mut left = &batch[..];
+            let mut refused = [false; BATCH];
+            while !left.is_empty() {
+                let sent = onward.send(left.iter().map(|packet| &packet.bytes[..]));
+                left = &left[sent..];
+                if !left.is_empty() && sent == 0 {
+                    refused[batch.len() - left.len()] = true;
+                    left = &left[1..];
+                }
+            }
+            let now = nanos(ClockId::Monotonic);
+            for (packet, refused) in batch.drain(..).zip(refused) {
+                self.middle.sent(direction, packet, now, !refused);
+            }
+        }
+        any
+    }
+
+    /// How long to sleep, in ns; zero: spin on; `None`: until something comes.
+    fn wait(&self) -> Option<u64> {
+        let due = self.middle.next()?.saturating_sub(self.together);
+        loop {
+            let left = due.saturating_sub(nanos(ClockId::Monotonic));
+            if left > SPIN {
+                return Some(left - SPIN);
+            }
+            if left == 0 || self.rings.iter().any(Ring::waits) {
+                return Some(0);
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Sleeps until packets, orders or the time come. Whether it was orders.
+    fn sleep(&self, wait: Option<u64>) -> io::Result<bool> {
+        let timeout = wait.map(|wait| Timespec {
+            tv_sec: (wait / 1_000_000_000) as i64,
+            tv_nsec: (wait % 1_000_000_000) as _,
+        });
+        let mut watched = [
+            PollFd::from_borrowed_fd(self.keeper.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.rings[0].as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.rings[1].as_fd(), PollFlags::IN),
+        ];
+        match poll(&mut watched, timeout.as_ref()) {
+            Ok(_) => Ok(!watched[0].revents().is_empty()),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Does what the keeper asks. `false`: it is gone.
+    fn obey(&mut self) -> io::Result<bool> {
+        let Some((order, _)) = self.keeper.receive::<Order>()? else {
+            return Ok(false);
+        };
+        match order {
+            Order::Begin(spec) => {
+                self.together = if spec.rate.is_some() { TOGETHER } else { 0 };
+                self.middle.begin(spec);
+                for ring in &self.rings {
+                    ring.overrun();
+                }
+                self.keeper.send(&Told::Done, &[])?;
+            }
+            Order::Change(change) => {
+                self.middle.change(&change);
+                self.keeper.send(&Told::Done, &[])?;
+            }
+            Order::Account => {
+                for (counts, ring) in self.middle.counts.iter_mut().zip(&self.rings) {
+                    counts.failed += ring.overrun();
+                }
+                let account = self.middle.account();
+                self.keeper.send(&Told::Account(account), &[])?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let time = rustix::time::clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

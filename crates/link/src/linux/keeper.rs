@@ -1,0 +1,287 @@
+//! The process that makes a link and keeps it: it makes the networks, starts the forwarder, probes, and then does what the owner
+//! of the link asks. When the owner is gone it goes, and takes everything with it.
+
+use super::channel::Channel;
+use super::failed::{During, Failed};
+use super::forwarder::Forwarder;
+use super::message::{Order, Refusal, Reply, Request, Setup, Told, Up};
+use super::namespaces::{self, Forked};
+use super::network::Network;
+use super::{names, privilege};
+use crate::account::RoundTrip;
+use crate::addresses::SERVER_V4;
+use crate::middle::Middle;
+use crate::spec::{Change, Spec};
+use crate::step::Step;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, WaitOptions, waitpid};
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// A port of the server side that nobody listens on (`discard`).
+const CLOSED_PORT: u16 = 9;
+/// Time for all probes together, and how many at least and at most.
+const PROBING: Duration = Duration::from_millis(700);
+const PROBES: (u128, u128) = (5, 21);
+/// Beyond the round trip, the longest that a probe or a connect may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Keeps a link for the process at the other end of `owner`. Only for a process of one thread.
+pub(super) fn keep(owner: Channel) -> io::Result<()> {
+    if !namespaces::is_single_threaded()? {
+        return Err(io::Error::other(
+            "the keeper of a link must be a process of one thread",
+        ));
+    }
+    // a session of our own: Ctrl-C is for the command on the link, and the scheduler weighs sessions
+    let _ = rustix::process::setsid();
+    let Some((setup, _)) = owner.receive::<Setup>()? else {
+        return Ok(());
+    };
+    match start(&setup) {
+        Ok(Role::Keeper(mut keeper, up, doors)) => {
+            let borrowed: Vec<_> = doors.iter().map(AsFd::as_fd).collect();
+            owner.send(&Reply::Up(up), &borrowed)?;
+            drop(doors);
+            keeper.serve(&owner)?;
+            keeper.end()
+        }
+        Ok(Role::Forwarder(forwarder, certificate)) => {
+            drop(owner);
+            let done = forwarder.run();
+            drop(certificate);
+            done
+        }
+        Err(failed) => owner.send(&Reply::Refused(failed.into()), &[]),
+    }
+}
+
+/// Which of the two processes this is.
+enum Role {
+    Keeper(Box<Keeper>, Box<Up>, Vec<OwnedFd>),
+    /// Commands find the certificate among the forwarder's open files.
+    Forwarder(Box<Forwarder>, OwnedFd),
+}
+
+fn start(setup: &Setup) -> Result<Role, Failed> {
+    let (user, group) = namespaces::ids();
+    let needs_user = user != 0;
+    if needs_user {
+        namespaces::new_user().during(Step::UserNamespace)?;
+        namespaces::map_ids(user, group).during(Step::UserMap)?;
+    }
+    let mut network = Network::make(&setup.spec)?;
+    if setup.isolation.processes {
+        namespaces::new_processes_for_children().during(Step::ProcessNamespace)?;
+    }
+    let certificate = memfd_create("intact-ca.pem", MemfdFlags::CLOEXEC).during(Step::Fork)?;
+    let (keeper, forwarder) = Channel::pair().during(Step::Fork)?;
+    let process = match namespaces::fork().during(Step::Fork)? {
+        Forked::Child => {
+            drop(keeper);
+            let forwarder = become_forwarder(setup, network, forwarder, needs_user)?;
+            return Ok(Role::Forwarder(forwarder, certificate));
+        }
+        Forked::Parent { child } => child,
+    };
+    drop(forwarder);
+    network.rings = None;
+    let mut keeper = Keeper {
+        network,
+        forwarder: keeper,
+        process,
+    };
+    let (real_time, caveats, inner_doors) = keeper.await_forwarder()?;
+    keeper.network.caveats.extend(caveats);
+    let round_trip = keeper.probe(&setup.spec).during(Step::Probe)?;
+    keeper
+        .order(&Order::Begin(setup.spec.clone()))
+        .during(Step::Fork)?;
+    let mut doors = Vec::new();
+    let again = |door: &OwnedFd| door.try_clone().during(Step::Fork);
+    for door in &keeper.network.doors {
+        doors.push(again(door)?);
+    }
+    let holder = if setup.isolation.processes {
+        // the forwarder is the first process of its namespace
+        1
+    } else {
+        keeper.process.as_raw_pid()
+    };
+    let path = PathBuf::from(format!("/proc/{holder}/fd/{}", certificate.as_raw_fd()));
+    doors.push(certificate);
+    doors.extend(inner_doors);
+    if needs_user {
+        doors.push(namespaces::door("user").during(Step::UserNamespace)?);
+    }
+    let up = Up {
+        round_trip,
+        congestion: keeper.network.congestion.clone(),
+        real_time,
+        v6: keeper.network.v6,
+        user: needs_user,
+        certificate: path,
+        caveats: std::mem::take(&mut keeper.network.caveats),
+    };
+    Ok(Role::Keeper(Box::new(keeper), Box::new(up), doors))
+}
+
+/// In the child: gets ready, and tells the keeper.
+fn become_forwarder(
+    setup: &Setup,
+    network: Network,
+    keeper: Channel,
+    has_user_namespace: bool,
+) -> Result<Box<Forwarder>, Failed> {
+    let ready = (|| -> Result<_, Failed> {
+        privilege::end_with_parent().during(Step::Fork)?;
+        privilege::ignore_children();
+        let mut caveats = Vec::new();
+        let mut doors = Vec::new();
+        if setup.isolation.names {
+            caveats = names::prepare(setup.isolation.processes)?;
+            doors.push(namespaces::door("mnt").during(Step::Names)?);
+        }
+        if setup.isolation.processes {
+            doors.push(namespaces::door("pid").during(Step::ProcessNamespace)?);
+        }
+        let real_time = privilege::be_punctual();
+        if has_user_namespace {
+            privilege::give_up().during(Step::Fork)?;
+        }
+        Ok((real_time, caveats, doors))
+    })();
+    let (told, doors) = match ready {
+        Ok((real_time, caveats, doors)) => (Told::Ready { real_time, caveats }, doors),
+        Err(failed) => (Told::Refused(Refusal::from(failed)), Vec::new()),
+    };
+    let doors: Vec<_> = doors.iter().map(AsFd::as_fd).collect();
+    keeper.send(&told, &doors).during(Step::Fork)?;
+    let Some([client, server]) = network.rings else {
+        return Err(Failed(Step::Fork, io::ErrorKind::InvalidInput.into()));
+    };
+    // plain delays while probing: what else was asked for begins afterwards
+    let plain = Spec {
+        up: setup.spec.up,
+        down: setup.spec.down,
+        ..Spec::default()
+    };
+    let middle = Middle::new(plain, setup.seed);
+    Ok(Box::new(Forwarder::new(client, server, middle, keeper)))
+}
+
+/// Keeps the namespaces alive and the forwarder under orders.
+struct Keeper {
+    network: Network,
+    forwarder: Channel,
+    process: Pid,
+}
+
+impl Keeper {
+    fn await_forwarder(&self) -> Result<(bool, Vec<String>, Vec<OwnedFd>), Failed> {
+        let gone = || Failed(Step::Fork, io::ErrorKind::BrokenPipe.into());
+        let told = self.forwarder.receive::<Told>().during(Step::Fork)?;
+        match told.ok_or_else(gone)? {
+            (Told::Ready { real_time, caveats }, doors) => Ok((real_time, caveats, doors)),
+            (Told::Refused(refusal), _) => Err(Failed(
+                refusal.step,
+                io::Error::from_raw_os_error(refusal.errno),
+            )),
+            (Told::Done | Told::Account(_), _) => Err(gone()),
+        }
+    }
+
+    /// SYN round trips: the reset of a closed port needs no server.
+    fn probe(&self, spec: &Spec) -> io::Result<RoundTrip> {
+        namespaces::enter_network(&self.network.doors[0])?;
+        let whole = spec.round_trip();
+        let closed = SocketAddr::from((SERVER_V4, CLOSED_PORT));
+        let one = || -> io::Result<f64> {
+            let start = Instant::now();
+            match TcpStream::connect_timeout(&closed, whole * 2 + PATIENCE) {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    Ok(start.elapsed().as_secs_f64() * 1e3)
+                }
+                Err(error) => Err(error),
+                Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
+            }
+        };
+        // the first finds everything cold
+        one()?;
+        let fit = PROBING.as_micros() / whole.as_micros().max(1);
+        let count = fit.clamp(PROBES.0, PROBES.1);
+        let mut times = (0..count)
+            .map(|_| one())
+            .collect::<io::Result<Vec<f64>>>()?;
+        times.sort_by(f64::total_cmp);
+        Ok(RoundTrip {
+            count: times.len(),
+            min_ms: times[0],
+            p50_ms: times[times.len() / 2],
+            max_ms: times[times.len() - 1],
+        })
+    }
+
+    /// Does what the owner asks until it is gone. The end of the forwarder is the end of the keeper, too.
+    fn serve(&mut self, owner: &Channel) -> io::Result<()> {
+        loop {
+            let mut watched = [
+                PollFd::from_borrowed_fd(owner.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.forwarder.as_fd(), PollFlags::IN),
+            ];
+            match poll(&mut watched, None) {
+                Err(rustix::io::Errno::INTR) => continue,
+                polled => polled?,
+            };
+            // the forwarder only speaks when it is asked: now it can only have ended
+            if !watched[1].revents().is_empty() {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            let Some((request, _)) = owner.receive::<Request>()? else {
+                return Ok(());
+            };
+            let reply = match request {
+                Request::Change(change) => self.change(change)?,
+                Request::Listening(port) => Reply::Listening(self.is_listening(port)?),
+                Request::Account => match self.order(&Order::Account)? {
+                    Told::Account(account) => Reply::Account(account),
+                    _ => return Err(io::ErrorKind::InvalidData.into()),
+                },
+            };
+            owner.send(&reply, &[])?;
+        }
+    }
+
+    fn change(&mut self, change: Change) -> io::Result<Reply> {
+        if change.loss_ppm.is_some_and(|loss| loss > 0) {
+            self.network.single_segments()?;
+        }
+        self.order(&Order::Change(change))?;
+        Ok(Reply::Done)
+    }
+
+    /// Asks from the server's own side, so that it costs no round trip.
+    fn is_listening(&self, port: u16) -> io::Result<bool> {
+        namespaces::enter_network(&self.network.doors[1])?;
+        let address = SocketAddr::from((SERVER_V4, port));
+        Ok(TcpStream::connect_timeout(&address, PATIENCE).is_ok())
+    }
+
+    /// Waits until the forwarder has ended, and with it everything in its process namespace.
+    fn end(self) -> io::Result<()> {
+        drop(self.forwarder);
+        waitpid(Some(self.process), WaitOptions::empty())?;
+        Ok(())
+    }
+
+    fn order(&self, order: &Order) -> io::Result<Told> {
+        self.forwarder.send(order, &[])?;
+        let told = self.forwarder.receive()?;
+        told.map(|(told, _)| told)
+            .ok_or_else(|| io::ErrorKind::BrokenPipe.into())
+    }
+}

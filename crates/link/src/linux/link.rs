@@ -1,0 +1,246 @@
+//! The owner's side: starting a link, putting commands on its sides, switching it.
+
+use super::channel::Channel;
+use super::enter::{self, Doors};
+use super::keeper;
+use super::message::{Isolation, Refusal, Reply, Request, Setup, Up};
+use crate::account::{Account, RoundTrip};
+use crate::error::LinkError;
+use crate::spec::{Change, Spec};
+use crate::step::Step;
+use crate::{Side, way_out};
+use rustix::fd::OwnedFd;
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An emulated link. It exists as long as this value, and ends with the process that has it, however that ends.
+#[derive(Debug)]
+pub struct Link {
+    spec: Spec,
+    up: Up,
+    doors: Arc<Doors>,
+    certificate: File,
+    owned: Mutex<Owned>,
+}
+
+/// What talks to the keeper.
+#[derive(Debug)]
+struct Owned {
+    channel: Option<Channel>,
+    keeper: Child,
+}
+
+impl Link {
+    /// Makes a link and measures its round trip. `helper` is a command that calls [`keep`] first thing.
+    ///
+    /// Where a container forbids process or mount namespaces the link goes without, and says so among its caveats.
+    pub fn start(spec: &Spec, helper: impl Fn() -> Command) -> Result<Link, LinkError> {
+        let mut isolation = Isolation {
+            processes: true,
+            names: true,
+        };
+        let mut caveats = Vec::new();
+        loop {
+            let setup = Setup {
+                spec: spec.clone(),
+                seed: RandomState::new().build_hasher().finish(),
+                isolation,
+            };
+            let refusal = match attempt(setup, helper())? {
+                Ok(mut link) => {
+                    link.up.caveats.extend(caveats);
+                    return Ok(link);
+                }
+                Err(refusal) => refusal,
+            };
+            match refusal.step {
+                Step::ProcessNamespace | Step::ProcessMount if isolation.processes => {
+                    isolation.processes = false;
+                    caveats.push("no process namespace here: what a command leaves running in the background outlives a kill -9".to_owned());
+                }
+                Step::Names if isolation.names => {
+                    isolation.names = false;
+                    caveats.push(
+                        "no mount namespace here: the server has no name, only its address"
+                            .to_owned(),
+                    );
+                }
+                step => return Err(way_out::forbidden(step, refusal.errno)),
+            }
+        }
+    }
+
+    /// What was asked for.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// The round trip that was measured before anything else ran on the link.
+    pub fn round_trip(&self) -> RoundTrip {
+        self.up.round_trip
+    }
+
+    /// The congestion control of both ends.
+    pub fn congestion(&self) -> &str {
+        &self.up.congestion
+    }
+
+    /// Whether the forwarder runs ahead of ordinary processes (as root only): without, a busy machine makes the link late.
+    pub fn is_real_time(&self) -> bool {
+        self.up.real_time
+    }
+
+    /// Whether the link has IPv6.
+    pub fn has_v6(&self) -> bool {
+        self.up.v6
+    }
+
+    /// Whether the server's name can be looked up.
+    pub fn has_names(&self) -> bool {
+        self.doors.mounts.is_some()
+    }
+
+    /// What is not as it should be.
+    pub fn caveats(&self) -> &[String] {
+        &self.up.caveats
+    }
+
+    /// Makes `command` start on a side: in its network, with the link's names, and ending with the link.
+    ///
+    /// The child is a proxy of the command: it passes signals on and ends as the command does; killed, it takes the command
+    /// along. [`Link::program_of`] tells the command's own process.
+    pub fn enter(&self, side: Side, command: &mut Command) {
+        enter::through(command, self.doors.clone(), side as usize);
+    }
+
+    /// The process id of the command itself behind the proxy `child`, as seen from outside. `None`: it has ended.
+    pub fn program_of(&self, child: u32) -> Option<u32> {
+        let children = std::fs::read_to_string(format!("/proc/{child}/task/{child}/children"));
+        children.ok()?.split_whitespace().next()?.parse().ok()
+    }
+
+    /// Puts a certificate (PEM) where commands on the link find it; nothing is written to disk.
+    pub fn share_certificate(&self, pem: &str) -> io::Result<&Path> {
+        self.certificate.set_len(0)?;
+        self.certificate.write_all_at(pem.as_bytes(), 0)?;
+        Ok(&self.up.certificate)
+    }
+
+    /// Whether something listens on this port of the server's IPv4 address.
+    pub fn is_listening(&self, port: u16) -> Result<bool, LinkError> {
+        match self.ask(&Request::Listening(port))? {
+            Reply::Listening(listening) => Ok(listening),
+            _ => Err(LinkError::Ended),
+        }
+    }
+
+    /// Switches a running link. Takes effect on packets that arrive after this has returned.
+    pub fn change(&self, change: &Change) -> Result<(), LinkError> {
+        match self.ask(&Request::Change(change.clone()))? {
+            Reply::Done => Ok(()),
+            _ => Err(LinkError::Ended),
+        }
+    }
+
+    /// What became of the packets so far, and how late they were.
+    pub fn account(&self) -> Result<Account, LinkError> {
+        match self.ask(&Request::Account)? {
+            Reply::Account(account) => Ok(account),
+            _ => Err(LinkError::Ended),
+        }
+    }
+
+    fn ask(&self, request: &Request) -> Result<Reply, LinkError> {
+        let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        let channel = owned.channel.as_ref().ok_or(LinkError::Ended)?;
+        channel.send(request, &[]).map_err(|_| LinkError::Ended)?;
+        match channel.receive() {
+            Ok(Some((reply, _))) => Ok(reply),
+            _ => Err(LinkError::Ended),
+        }
+    }
+}
+
+/// Starts a keeper, and gives the link or what it could not do.
+fn attempt(setup: Setup, mut helper: Command) -> Result<Result<Link, Refusal>, LinkError> {
+    let (channel, keepers) = Channel::pair().map_err(LinkError::Helper)?;
+    let mut keeper = helper
+        .stdin(Stdio::from(OwnedFd::from(keepers)))
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(LinkError::Helper)?;
+    // `helper` still holds the keeper's end, whose closing would tell us of the keeper's end
+    drop(helper);
+    let answer = channel.send(&setup, &[]).and_then(|()| channel.receive());
+    let Ok(Some((reply, descriptors))) = answer else {
+        drop(channel);
+        let _ = keeper.wait();
+        return Err(LinkError::Ended);
+    };
+    match reply {
+        Reply::Up(up) => {
+            let (doors, certificate) =
+                unpack(descriptors, setup.isolation, up.user).ok_or(LinkError::Ended)?;
+            Ok(Ok(Link {
+                spec: setup.spec,
+                up: *up,
+                doors: Arc::new(doors),
+                certificate: certificate.into(),
+                owned: Mutex::new(Owned {
+                    channel: Some(channel),
+                    keeper,
+                }),
+            }))
+        }
+        Reply::Refused(refusal) => {
+            drop(channel);
+            let _ = keeper.wait();
+            Ok(Err(refusal))
+        }
+        _ => Err(LinkError::Ended),
+    }
+}
+
+/// Descriptors in the order in which the keeper sends them: networks, certificate, mounts, processes, user.
+fn unpack(descriptors: Vec<OwnedFd>, isolation: Isolation, user: bool) -> Option<(Doors, OwnedFd)> {
+    let mut rest = descriptors.into_iter();
+    let networks = [rest.next()?, rest.next()?];
+    let certificate = rest.next()?;
+    let mut next_if = |there: bool| {
+        if there {
+            rest.next().map(Some)
+        } else {
+            Some(None)
+        }
+    };
+    let doors = Doors {
+        networks,
+        mounts: next_if(isolation.names)?,
+        processes: next_if(isolation.processes)?,
+        user: next_if(user)?,
+    };
+    Some((doors, certificate))
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // closing the channel ends the keeper, which waits for all that is on the link
+        drop(self.channel.take());
+        let _ = self.keeper.wait();
+    }
+}
+
+/// What a helper does: keeps a link for the process that started it, which talks to its standard input. Returns when that
+/// process is done with it. Only for a process of one thread.
+pub fn keep() -> io::Result<()> {
+    let channel = io::stdin().as_fd().try_clone_to_owned()?;
+    // one descriptor of the channel is enough: its closing must be seen
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    keeper::keep(Channel::from(channel))
+}

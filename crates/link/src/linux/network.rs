@@ -1,0 +1,174 @@
+//! The three networks of a link: client, server, and the middle, in which nothing listens but the forwarder's packet sockets.
+
+use super::failed::{During, Failed};
+use super::namespaces;
+use super::netlink::Netlink;
+use super::ring::Ring;
+use crate::addresses::{CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
+use crate::spec::{Congestion, Spec};
+use crate::step::Step;
+use rustix::fd::{AsFd, OwnedFd};
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::{Duration, Instant};
+
+/// The outer devices, client's and server's.
+const ENDS: [&str; 2] = ["client0", "server0"];
+/// Their other ends, in the middle.
+const MIDDLES: [&str; 2] = ["middle0", "middle1"];
+/// What the addresses are routed by: 198.18.0.0/15 and 2001:2::/48.
+const PREFIX_V4: (Ipv4Addr, u8) = (Ipv4Addr::new(198, 18, 0, 0), 15);
+const PREFIX_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0), 48);
+/// The longest that devices may take to become ready.
+const READY: Duration = Duration::from_secs(5);
+
+/// Networks that are ready.
+pub(super) struct Network {
+    /// Doors to the client's and the server's namespace.
+    pub(super) doors: [OwnedFd; 2],
+    sockets: [Netlink; 2],
+    /// The middle's ends, client's and server's.
+    pub(super) rings: Option<[Ring; 2]>,
+    /// Whether there is IPv6.
+    pub(super) v6: bool,
+    /// The congestion control in use.
+    pub(super) congestion: String,
+    pub(super) caveats: Vec<String>,
+    single_segments: bool,
+}
+
+impl Network {
+    /// Makes them. The calling thread ends up in the middle.
+    pub(super) fn make(spec: &Spec) -> Result<Network, Failed> {
+        // a burst of 64 kB lost or delayed as one is not what happens to packets
+        let single_segments = spec.loss_ppm > 0 || spec.rate.is_some();
+        let mut caveats = Vec::new();
+        let (client_door, client) = side(&mut caveats)?;
+        let (server_door, server) = side(&mut caveats)?;
+        caveats.dedup();
+        namespaces::new_network().during(Step::NetworkNamespace)?;
+        let mut middle = Netlink::open().during(Step::Devices)?;
+        let doors = [client_door, server_door];
+        for ((end, inner), door) in ENDS.iter().zip(MIDDLES).zip(&doors) {
+            middle
+                .make_pair(end, door.as_fd(), inner, single_segments)
+                .and_then(|()| middle.up(inner))
+                .during(Step::Devices)?;
+        }
+        let mut network = Network {
+            doors,
+            sockets: [client, server],
+            rings: None,
+            v6: true,
+            congestion: String::new(),
+            caveats,
+            single_segments,
+        };
+        network.address(spec)?;
+        network
+            .wait_until_ready(&mut middle)
+            .during(Step::Devices)?;
+        let mut ring = |device| {
+            let device = middle.device(device).during(Step::Devices)?;
+            Ring::open(device.index, single_segments).during(Step::PacketSocket)
+        };
+        network.rings = Some([ring(MIDDLES[0])?, ring(MIDDLES[1])?]);
+        Ok(network)
+    }
+
+    /// Lets both ends send packets of one segment only.
+    pub(super) fn single_segments(&mut self) -> io::Result<()> {
+        if !self.single_segments {
+            for (socket, end) in self.sockets.iter_mut().zip(ENDS) {
+                socket.single_segments(end)?;
+            }
+            self.single_segments = true;
+        }
+        Ok(())
+    }
+
+    /// Addresses and routes. The route carries the congestion control: writing the sysctl needs the host's permission, the
+    /// metric does not. There is no default route: other addresses fail at once.
+    fn address(&mut self, spec: &Spec) -> Result<(), Failed> {
+        let host = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
+        let host = host.map_or_else(|_| "unknown".to_owned(), |name| name.trim().to_owned());
+        let mut wanted = match &spec.congestion {
+            Congestion::Cubic => Some("cubic"),
+            Congestion::Named(name) => Some(name.as_str()),
+            Congestion::Host => None,
+        };
+        let addresses = [(CLIENT_V4, CLIENT_V6), (SERVER_V4, SERVER_V6)];
+        for ((socket, end), (v4, v6)) in self.sockets.iter_mut().zip(ENDS).zip(addresses) {
+            socket.up(end).during(Step::Devices)?;
+            let device = socket.device(end).during(Step::Devices)?;
+            socket
+                .add_address(device, v4.into())
+                .during(Step::Addresses)?;
+            let (prefix, bits) = (IpAddr::from(PREFIX_V4.0), PREFIX_V4.1);
+            let mut routed = socket.add_route(device, prefix, bits, wanted);
+            if routed.is_err() && spec.congestion == Congestion::Cubic {
+                wanted = None;
+                self.caveats.push(format!(
+                    "this kernel has no cubic: the link's ends use {host}"
+                ));
+                routed = socket.add_route(device, prefix, bits, None);
+            }
+            let step = if wanted.is_some() {
+                Step::Congestion
+            } else {
+                Step::Addresses
+            };
+            routed.during(step)?;
+            self.v6 &= socket.add_address(device, v6.into()).is_ok()
+                && socket
+                    .add_route(device, PREFIX_V6.0.into(), PREFIX_V6.1, wanted)
+                    .is_ok();
+        }
+        self.congestion = wanted.map_or(host, str::to_owned);
+        Ok(())
+    }
+
+    /// Carriers come by and by; what is sent before is dropped.
+    fn wait_until_ready(&mut self, middle: &mut Netlink) -> io::Result<()> {
+        let give_up = Instant::now() + READY;
+        loop {
+            let mut ready = true;
+            for (socket, end) in self.sockets.iter_mut().zip(ENDS) {
+                ready &= socket.device(end)?.ready;
+            }
+            for inner in MIDDLES {
+                ready &= middle.device(inner)?.ready;
+            }
+            if ready {
+                return Ok(());
+            }
+            if Instant::now() > give_up {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+    }
+}
+
+/// A side's network: the calling thread moves into it.
+fn side(caveats: &mut Vec<String>) -> Result<(OwnedFd, Netlink), Failed> {
+    let door = namespaces::new_network().during(Step::NetworkNamespace)?;
+    let settings = [
+        // servers on 80 and 443 without being root
+        ("ip_unprivileged_port_start", "0"),
+        // else a connection inherits the round trip and the losses of earlier ones
+        ("tcp_no_metrics_save", "1"),
+        ("ping_group_range", "0 2147483647"),
+    ];
+    for (name, value) in settings {
+        if fs::write(format!("/proc/sys/net/ipv4/{name}"), value).is_err()
+            && name != "ping_group_range"
+        {
+            caveats.push(format!("net.ipv4.{name} could not be set to {value} on the link (/proc/sys is read-only here)"));
+        }
+    }
+    let mut socket = Netlink::open().during(Step::Devices)?;
+    socket.loopback_up().during(Step::Devices)?;
+    Ok((door, socket))
+}

@@ -1,0 +1,87 @@
+//! Systems without network namespaces: there is no link, and saying so is all that can be done.
+
+use crate::{Account, Change, LinkError, RoundTrip, Side, Spec};
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+/// An emulated link, of which there is none on this system.
+#[derive(Debug)]
+pub enum Link {}
+
+impl Link {
+    /// Always [`LinkError::Platform`].
+    pub fn start(_: &Spec, _: impl Fn() -> Command) -> Result<Link, LinkError> {
+        Err(LinkError::Platform)
+    }
+
+    /// What was asked for.
+    pub fn spec(&self) -> &Spec {
+        match *self {}
+    }
+
+    /// The round trip that was measured before anything else ran on the link.
+    pub fn round_trip(&self) -> RoundTrip {
+        match *self {}
+    }
+
+    /// The congestion control of both ends.
+    pub fn congestion(&self) -> &str {
+        match *self {}
+    }
+
+    /// Whether the forwarder runs ahead of ordinary processes.
+    pub fn is_real_time(&self) -> bool {
+        match *self {}
+    }
+
+    /// Whether the link has IPv6.
+    pub fn has_v6(&self) -> bool {
+        match *self {}
+    }
+
+    /// Whether the server's name can be looked up.
+    pub fn has_names(&self) -> bool {
+        match *self {}
+    }
+
+    /// What is not as it should be.
+    pub fn caveats(&self) -> &[String] {
+        match *self {}
+    }
+
+    /// Makes `command` start on a side.
+    pub fn enter(&self, _: Side, _: &mut Command) {
+        match *self {}
+    }
+
+    /// The process id of the command itself behind the proxy.
+    pub fn program_of(&self, _: u32) -> Option<u32> {
+        match *self {}
+    }
+
+    /// Puts a certificate where commands on the link find it.
+    pub fn share_certificate(&self, _: &str) -> io::Result<&Path> {
+        match *self {}
+    }
+
+    /// Whether something listens on this port of the server.
+    pub fn is_listening(&self, _: u16) -> Result<bool, LinkError> {
+        match *self {}
+    }
+
+    /// Switches a running link.
+    pub fn change(&self, _: &Change) -> Result<(), LinkError> {
+        match *self {}
+    }
+
+    /// What became of the packets so far.
+    pub fn account(&self) -> Result<Account, LinkError> {
+        match *self {}
+    }
+}
+
+/// Always an error: there is nothing to keep.
+pub fn keep() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}

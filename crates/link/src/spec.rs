@@ -1,0 +1,143 @@
+//! What a link is asked to be: `rtt=30ms,jitter=2ms,loss=0.1%,rate=100mbit`.
+//!
+//! Parsing only. Whether the machine can do it is found out by measuring, see [`crate::Link`].
+
+mod change;
+mod quantity;
+mod read;
+
+pub use change::Change;
+pub use read::SpecError;
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// A link from a client side to a server side. The default does nothing to packets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    /// One-way delay from client to server.
+    pub up: Duration,
+    /// One-way delay from server to client.
+    pub down: Duration,
+    /// Each packet's delay varies uniformly by up to this, either way.
+    pub jitter: Duration,
+    /// Whether jitter may change the order of the packets of a flow.
+    pub reorder: bool,
+    /// Packets lost of a million, independent, in each direction.
+    pub loss_ppm: u32,
+    /// Bits per second in each direction; absent: as fast as the kernel goes.
+    pub rate: Option<u64>,
+    /// The direction in which everything is dropped.
+    pub drop: Blocked,
+    /// A middle box that forgets idle flows.
+    pub nat: Option<Nat>,
+    /// TCP's congestion control on both ends.
+    pub congestion: Congestion,
+}
+
+/// Where everything is dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Blocked {
+    /// Nowhere.
+    #[default]
+    None,
+    /// From client to server.
+    Up,
+    /// From server to client.
+    Down,
+    /// In both directions, as around a frozen machine.
+    Both,
+}
+
+/// A box in the middle that knows flows and forgets those that idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nat {
+    /// Idle time after which a flow is forgotten.
+    pub idle: Duration,
+    /// What happens to packets of a flow that it does not know.
+    pub forgotten: Forgotten,
+}
+
+/// What a middle box does with packets of a forgotten flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Forgotten {
+    /// Answers with a reset, as AWS NAT gateways and network load balancers do.
+    Rst,
+    /// Drops them without a word.
+    Silent,
+}
+
+/// Which congestion control TCP uses on the link.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Congestion {
+    /// Cubic, whatever the host's default: a pacing one (bbr) delays requests on reused connections.
+    #[default]
+    Cubic,
+    /// The host's default.
+    Host,
+    /// A named one, which the kernel must have loaded.
+    Named(String),
+}
+
+impl Spec {
+    /// The round trip without jitter and queues.
+    pub fn round_trip(&self) -> Duration {
+        self.up + self.down
+    }
+}
+
+impl fmt::Display for Spec {
+    /// The canonical text, which parses to the same spec.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        if self.up == self.down {
+            parts.push(format!("rtt={}", quantity::time(self.round_trip())));
+        } else {
+            parts.push(format!("up={}", quantity::time(self.up)));
+            parts.push(format!("down={}", quantity::time(self.down)));
+        }
+        if !self.jitter.is_zero() {
+            parts.push(format!("jitter={}", quantity::time(self.jitter)));
+        }
+        if self.reorder {
+            parts.push("reorder=yes".to_owned());
+        }
+        if self.loss_ppm > 0 {
+            parts.push(format!("loss={}", quantity::share(self.loss_ppm)));
+        }
+        if let Some(rate) = self.rate {
+            parts.push(format!("rate={}", quantity::rate(rate)));
+        }
+        if self.drop != Blocked::None {
+            parts.push(format!("drop={}", self.drop));
+        }
+        if let Some(nat) = self.nat {
+            let then = match nat.forgotten {
+                Forgotten::Rst => "rst",
+                Forgotten::Silent => "silent",
+            };
+            parts.push(format!("nat-idle={}:{then}", quantity::time(nat.idle)));
+        }
+        match &self.congestion {
+            Congestion::Cubic => {}
+            Congestion::Host => parts.push("cc=host".to_owned()),
+            Congestion::Named(name) => parts.push(format!("cc={name}")),
+        }
+        f.write_str(&parts.join(","))
+    }
+}
+
+impl fmt::Display for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Blocked::None => "none",
+            Blocked::Up => "up",
+            Blocked::Down => "down",
+            Blocked::Both => "both",
+        })
+    }
+}

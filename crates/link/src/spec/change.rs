@@ -1,0 +1,86 @@
+//! What can be switched on a link while it runs.
+
+use super::Blocked;
+use super::read::{Delays, SpecError, blocked, pairs, share, time};
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+use std::time::Duration;
+
+const KEYS: [&str; 6] = ["drop", "rtt", "up", "down", "loss", "forget"];
+
+/// A change to a running link: `drop=both`, `rtt=80ms,loss=1%`, `forget=queued`. It takes effect on what arrives from then on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Where everything is dropped from now on.
+    pub drop: Option<Blocked>,
+    /// One-way delays, up and down.
+    pub delays: Option<(Duration, Duration)>,
+    /// Packets lost of a million.
+    pub loss_ppm: Option<u32>,
+    /// Whether packets on their way are thrown away: else they still arrive after a `drop`.
+    pub forget_queued: bool,
+    /// Whether the middle box forgets all flows (needs `nat-idle`).
+    pub forget_flows: bool,
+}
+
+impl Change {
+    /// Drops everything in these directions, also what is on its way in any.
+    pub fn freeze(blocked: Blocked) -> Change {
+        Change {
+            drop: Some(blocked),
+            forget_queued: blocked != Blocked::None,
+            ..Change::default()
+        }
+    }
+}
+
+impl FromStr for Change {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Change, SpecError> {
+        let mut change = Change::default();
+        let mut delays = Delays::default();
+        let longest = Duration::from_secs(60);
+        for (key, value) in pairs(text, &KEYS)? {
+            match key {
+                "drop" => change.drop = Some(blocked(key, value)?),
+                "rtt" => delays.round_trip = Some(time(key, value, longest * 2)?),
+                "up" => delays.up = Some(time(key, value, longest)?),
+                "down" => delays.down = Some(time(key, value, longest)?),
+                "loss" => change.loss_ppm = Some(share(key, value)?),
+                _ => match value {
+                    "queued" => change.forget_queued = true,
+                    "flows" => change.forget_flows = true,
+                    _ => {
+                        return Err(SpecError::Value {
+                            key,
+                            value: value.to_owned(),
+                            wanted: "queued (packets on their way) or flows (what a nat-idle box knows)",
+                        });
+                    }
+                },
+            }
+        }
+        change.delays = delays.resolve()?;
+        Ok(change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_read_and_what_cannot_change_is_refused() {
+        let change: Change = "drop=both,forget=queued".parse().unwrap();
+        assert_eq!(change, Change::freeze(Blocked::Both));
+        let change: Change = "rtt=80ms,loss=1%".parse().unwrap();
+        let forty = Duration::from_millis(40);
+        assert_eq!(
+            (change.delays, change.loss_ppm),
+            (Some((forty, forty)), Some(10_000))
+        );
+        let error = "rate=1mbit".parse::<Change>().unwrap_err().to_string();
+        assert!(error.contains("keys are drop, rtt"), "{error}");
+    }
+}

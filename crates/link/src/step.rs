@@ -1,0 +1,53 @@
+//! The steps that make a link, each of which a system can forbid.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A step of making a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// A user namespace, for those who are not root.
+    UserNamespace,
+    /// Being oneself in it.
+    UserMap,
+    /// Three network namespaces.
+    NetworkNamespace,
+    /// Two pairs of devices between them.
+    Devices,
+    /// Addresses and routes.
+    Addresses,
+    /// The congestion control that was asked for.
+    Congestion,
+    /// Packet sockets on the middle's devices.
+    PacketSocket,
+    /// A process namespace.
+    ProcessNamespace,
+    /// Its own view of processes.
+    ProcessMount,
+    /// A mount namespace with the server's name.
+    Names,
+    /// A process for the forwarder.
+    Fork,
+    /// The check that packets arrive in time.
+    Probe,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Step::UserNamespace => "making a user namespace",
+            Step::UserMap => "mapping our user into a user namespace",
+            Step::NetworkNamespace => "making network namespaces",
+            Step::Devices => "making veth devices",
+            Step::Addresses => "setting addresses and routes",
+            Step::Congestion => "choosing the congestion control",
+            Step::PacketSocket => "opening packet sockets",
+            Step::ProcessNamespace => "making a process namespace",
+            Step::ProcessMount => "mounting /proc for a process namespace",
+            Step::Names => "mounting a private /etc/hosts",
+            Step::Fork => "starting the forwarder",
+            Step::Probe => "probing the link",
+        })
+    }
+}

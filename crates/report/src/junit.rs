@@ -1,0 +1,141 @@
+//! JUnit XML, so that a CI shows each requirement and each rule as a test. Must not decide what counts as a failure: the caller says.
+//!
+//! There is no standard; what is written here is the part that Jenkins, GitLab, GitHub's reporters and Azure all read:
+//! `testsuites` > `testsuite` > `testcase` > `failure`.
+
+use findings::requirement::Verdict;
+use findings::{Finding, Severity, rules};
+use std::fmt::Write;
+
+/// The document: a suite of requirements, and one of rules in which a rule fails when it has a finding of `fail_on` or worse
+/// (with `None` no rule fails, and what it found is its output).
+pub fn document(
+    command: &str,
+    verdicts: &[Verdict],
+    findings: &[Finding],
+    fail_on: Option<Severity>,
+) -> String {
+    let requirements: Vec<Case> = verdicts.iter().map(Case::of_requirement).collect();
+    let rules: Vec<Case> = rules::all()
+        .iter()
+        .map(|rule| Case::of_rule(rule.doc().id, findings, fail_on))
+        .collect();
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let all = || requirements.iter().chain(&rules);
+    let _ = writeln!(
+        out,
+        "<testsuites name=\"intact {}\" tests=\"{}\" failures=\"{}\">",
+        escape(command),
+        all().count(),
+        all().filter(|case| case.failure.is_some()).count()
+    );
+    for (name, cases) in [("requirements", &requirements), ("rules", &rules)] {
+        if cases.is_empty() {
+            continue;
+        }
+        let _ = writeln!(
+            out,
+            "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\">",
+            cases.len(),
+            cases.iter().filter(|case| case.failure.is_some()).count()
+        );
+        for case in cases {
+            case.write(&mut out, &format!("intact.{command}.{name}"));
+        }
+        out.push_str("  </testsuite>\n");
+    }
+    out.push_str("</testsuites>\n");
+    out
+}
+
+struct Case {
+    name: String,
+    /// One line, and all of it.
+    failure: Option<(String, String)>,
+    output: Option<String>,
+}
+
+impl Case {
+    fn of_requirement(verdict: &Verdict) -> Case {
+        let told = verdict.to_string();
+        let first = verdict.held().first().map(ToString::to_string);
+        let failed = !verdict.passed();
+        Case {
+            name: verdict.requirement().to_string(),
+            failure: failed.then(|| (first.unwrap_or_else(|| told.clone()), told.clone())),
+            output: (!failed).then_some(told),
+        }
+    }
+
+    fn of_rule(id: &str, findings: &[Finding], fail_on: Option<Severity>) -> Case {
+        let own = || findings.iter().filter(|finding| finding.rule == id);
+        let failing = |finding: &&Finding| fail_on.is_some_and(|least| finding.severity >= least);
+        let words: Vec<String> = own().map(in_words).collect();
+        let output = (!words.is_empty()).then(|| words.join("\n\n"));
+        let worst = own().find(failing);
+        let failure = worst.map(|one| format!("{}: {}", one.subject, one.claim));
+        Case {
+            name: id.to_owned(),
+            failure: failure.zip(output.clone()),
+            output,
+        }
+    }
+
+    fn write(&self, out: &mut String, class: &str) {
+        let _ = write!(
+            out,
+            "    <testcase classname=\"{}\" name=\"{}\"",
+            escape(class),
+            escape(&self.name)
+        );
+        match (&self.failure, &self.output) {
+            (Some((message, all)), _) => {
+                let _ = writeln!(
+                    out,
+                    ">\n      <failure message=\"{}\">{}</failure>\n    </testcase>",
+                    escape(message),
+                    escape(all)
+                );
+            }
+            (None, Some(output)) => {
+                let _ = writeln!(
+                    out,
+                    ">\n      <system-out>{}</system-out>\n    </testcase>",
+                    escape(output)
+                );
+            }
+            (None, None) => out.push_str("/>\n"),
+        }
+    }
+}
+
+fn in_words(finding: &Finding) -> String {
+    let risk = finding.risk.as_ref();
+    format!(
+        "[{}] {}: {}\n{}\nfix: {}{}",
+        finding.severity.as_str(),
+        finding.subject,
+        finding.claim,
+        finding.evidence,
+        finding.fix,
+        risk.map_or_else(String::new, |risk| format!("\nbut: {risk}"))
+    )
+}
+
+/// Text for XML 1.0, which has no place for most control characters at all.
+fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\n' | '\t' => safe.push(letter),
+            '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
+            other if other.is_control() => safe.extend(other.escape_default()),
+            other => safe.push(other),
+        }
+    }
+    safe
+}

@@ -1,0 +1,257 @@
+//! Markdown for a pull request or a CI summary: verdict, destinations, what stands out. Short; [`write`] makes a whole page.
+
+mod page;
+
+pub use page::write;
+
+use crate::escape::is_hidden;
+use crate::number::{count, maybe_time, percent, time};
+use findings::bench::BenchFacts;
+use findings::compare::{CompareFacts, Fate};
+use findings::observe::{Destination, ObservedFacts};
+use findings::{Finding, Severity};
+use ledger::Run;
+use std::fmt::Write;
+
+/// Destinations that are shown.
+const DESTINATIONS: usize = 15;
+
+/// The page of an observed run.
+pub fn observed(run: &Run, facts: &ObservedFacts) -> String {
+    let mut out = format!("### intact {}", escape(&run.producer));
+    if let Some(subject) = &run.subject {
+        let _ = write!(out, ": {}", code(subject));
+    }
+    out.push_str("\n\n");
+    for (nth, sentence) in facts.verdict.iter().enumerate() {
+        let mark = if nth == 0 { "**" } else { "" };
+        let _ = writeln!(out, "{mark}{}{mark}  ", escape(sentence));
+    }
+    destinations(&mut out, &facts.destinations);
+    let grave = |finding: &&Finding| finding.severity > Severity::Info;
+    findings(&mut out, facts.findings.iter().filter(grave));
+    let notes = facts.findings.iter().filter(|one| !grave(one)).count();
+    if notes > 0 {
+        let _ = writeln!(out, "\n{notes} more worth a note.");
+    }
+    for caveat in &facts.caveats {
+        let _ = writeln!(out, "\n> {}", escape(&caveat.words));
+    }
+    out
+}
+
+/// The page of a bench.
+pub fn bench(run: &Run, facts: &BenchFacts) -> String {
+    let mut out = String::from("### intact bench");
+    if let Some(subject) = &run.subject {
+        let _ = write!(out, ": {}", code(subject));
+    }
+    out.push_str("\n\n");
+    for (nth, sentence) in facts.verdicts.iter().enumerate() {
+        let mark = if nth == 0 { "**" } else { "" };
+        let _ = writeln!(out, "{mark}{}{mark}  ", escape(sentence));
+    }
+    out.push_str(
+        "\n| variant | requests | failed | connections | reused | mean | p50 | p99 |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for one in &facts.variants {
+        let latency = &one.latency_ms;
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            code(&one.name),
+            count(one.requests.total),
+            count(one.requests.failures()),
+            count(one.connections.opened),
+            percent(one.reuse),
+            maybe_time(latency.mean),
+            maybe_time(latency.p50),
+            maybe_time(latency.p99)
+        );
+    }
+    let grave = |finding: &&Finding| finding.severity > Severity::Info;
+    findings(&mut out, facts.findings.iter().filter(grave));
+    for caveat in &facts.caveats {
+        let _ = writeln!(out, "\n> {}", escape(&caveat.words));
+    }
+    out
+}
+
+/// The page of a comparison of programs.
+pub fn compare(facts: &CompareFacts) -> String {
+    let mut out = String::from("### intact compare\n\n");
+    for (nth, sentence) in facts.verdict.iter().enumerate() {
+        let mark = if nth == 0 { "**" } else { "" };
+        let _ = writeln!(out, "{mark}{}{mark}  ", escape(sentence));
+    }
+    let _ = writeln!(
+        out,
+        "\n| program ({} rounds, means of one run) | wall | CPU | requests | failed | connections | reused | TLS | look-ups |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        facts.rounds
+    );
+    for one in &facts.variants {
+        let rounds = one.rounds.len().max(1) as f64;
+        let each = |sum: u64| {
+            let mean = sum as f64 / rounds;
+            format!("{mean:.*}", usize::from(mean.fract() != 0.0))
+        };
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            code(&one.name),
+            maybe_time(one.wall_ms.map(|spread| spread.mean)),
+            maybe_time(one.cpu_ms.map(|spread| spread.mean)),
+            each(one.requests.total),
+            each(one.requests.failures()),
+            each(one.connections.opened),
+            percent(one.reuse),
+            each(one.handshakes.total()),
+            each(one.look_ups)
+        );
+    }
+    for (fate, word) in [
+        (Fate::Gone, "Gone"),
+        (Fate::New, "New"),
+        (Fate::Stays, "Stays"),
+    ] {
+        let told = facts
+            .changes
+            .iter()
+            .filter(|change| change.fate == fate && change.finding.severity > Severity::Info);
+        for (nth, change) in told.enumerate() {
+            if nth == 0 {
+                out.push('\n');
+            }
+            let finding = &change.finding;
+            let _ = writeln!(
+                out,
+                "- {word}: **{}** {}: {}",
+                finding.rule,
+                code(&finding.subject),
+                escape(&finding.claim)
+            );
+        }
+    }
+    for caveat in &facts.caveats {
+        let _ = writeln!(out, "\n> {}", escape(&caveat.words));
+    }
+    out
+}
+
+fn destinations(out: &mut String, all: &[Destination]) {
+    if all.is_empty() {
+        return;
+    }
+    out.push_str(
+        "\n| destination | requests | failed | connections | needed | reused | wasted |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for one in all.iter().take(DESTINATIONS) {
+        let figures = &one.figures;
+        let about = if figures.inferred.is_empty() { "" } else { "~" };
+        let blind = figures.requests.total == 0 && figures.unseen > 0;
+        let seen = |told: String| if blind { "-".to_owned() } else { told };
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} |",
+            code(&one.origin),
+            seen(format!("{about}{}", count(figures.requests.total))),
+            seen(count(figures.requests.failures())),
+            count(figures.connections.opened),
+            count(figures.connections.needed),
+            percent(figures.reuse),
+            maybe_time(figures.wasted_ms)
+        );
+    }
+    if all.len() > DESTINATIONS {
+        let _ = writeln!(out, "\n{} more destinations.", all.len() - DESTINATIONS);
+    }
+}
+
+/// A list of findings with cost, evidence, fix and risk.
+fn findings<'a>(out: &mut String, findings: impl Iterator<Item = &'a Finding>) {
+    for (nth, finding) in findings.enumerate() {
+        if nth == 0 {
+            out.push('\n');
+        }
+        let cost = finding
+            .cost_ms
+            .filter(|ms| *ms > 0.0)
+            .map_or_else(String::new, |ms| format!(", costs {}", time(ms)));
+        let _ = writeln!(
+            out,
+            "- **{}** ({}) {}: {}{cost}; {}.\n  Fix: {}.",
+            finding.rule,
+            finding.severity.as_str(),
+            code(&finding.subject),
+            escape(&finding.claim),
+            escape(&finding.evidence),
+            escape(&finding.fix)
+        );
+        if let Some(risk) = &finding.risk {
+            let _ = writeln!(out, "  But: {}.", escape(risk));
+        }
+    }
+}
+
+/// Foreign text as code, where neither markup nor a mention means anything.
+pub(crate) fn code(foreign: &str) -> String {
+    let mut safe: String = foreign
+        .chars()
+        .map(|letter| {
+            if is_hidden(letter) {
+                '\u{fffd}'
+            } else {
+                letter
+            }
+        })
+        .collect();
+    // a vertical bar would end the cell of a table even inside code
+    safe = safe.replace('|', "\\|");
+    if safe.contains('`') {
+        return format!("`` {safe} ``");
+    }
+    format!("`{safe}`")
+}
+
+/// Text in which nothing is markup but the code that our own sentences mark.
+pub(crate) fn escape(text: &str) -> String {
+    // an odd tick came from outside
+    if !text.matches('`').count().is_multiple_of(2) {
+        return escape(&text.replace('`', "'"));
+    }
+    let mut safe = String::with_capacity(text.len());
+    let mut inside = false;
+    for letter in text.chars() {
+        match letter {
+            '`' => {
+                inside = !inside;
+                safe.push('`');
+            }
+            other if is_hidden(other) => safe.push(' '),
+            '|' => safe.push_str("\\|"),
+            other if inside => safe.push(other),
+            '<' => safe.push_str("&lt;"),
+            '&' => safe.push_str("&amp;"),
+            '@' => safe.push_str("&#64;"),
+            '*' | '_' | '[' | ']' | '#' | '~' | '\\' => {
+                safe.push('\\');
+                safe.push(letter);
+            }
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_is_no_markup() {
+        assert_eq!(code("a`b|c\n"), "`` a`b\\|c\u{fffd} ``");
+        assert_eq!(escape("<img> *x* @you"), "&lt;img> \\*x\\* &#64;you");
+        assert_eq!(escape("set `a_b` here"), "set `a_b` here");
+        assert_eq!(escape("one ` tick <b>"), "one ' tick &lt;b>");
+    }
+}

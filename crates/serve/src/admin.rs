@@ -1,0 +1,50 @@
+//! What the server tells about itself: `/.intact/ledger` and `/.intact/health`, to this machine only.
+
+use crate::answer::Answer;
+use crate::books::Books;
+use std::net::IpAddr;
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain";
+
+/// The answer to a path below `/.intact/`.
+pub(crate) fn answer(target: &[u8], peer: IpAddr, books: &Books) -> Answer {
+    if !peer.to_canonical().is_loopback() {
+        return Answer::ours(403, TEXT, "only told on the server's own machine\n".into());
+    }
+    match target.split(|&byte| byte == b'?').next().unwrap_or(b"") {
+        b"/.intact/health" => Answer::ours(200, TEXT, "ok\n".into()),
+        b"/.intact/ledger" => match serde_json::to_string(&books.totals()) {
+            Ok(json) => Answer::ours(200, JSON, json + "\n"),
+            Err(error) => Answer::ours(500, TEXT, format!("{error}\n")),
+        },
+        _ => Answer::ours(
+            404,
+            TEXT,
+            "there are /.intact/ledger and /.intact/health\n".into(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ledger::{Run, Vantage};
+
+    #[test]
+    fn only_this_machine_is_told() {
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let run = Run::new("serve", "0", Vantage::Server, now, 0, &[]);
+        let books = Books::new(run, 1, None);
+        let status =
+            |peer: &str, target: &[u8]| answer(target, peer.parse().unwrap(), &books).status;
+        for here in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "127.8.8.8"] {
+            assert_eq!(status(here, b"/.intact/ledger"), 200, "{here}");
+        }
+        for there in ["10.0.0.1", "2001:db8::1", "::ffff:10.0.0.1"] {
+            assert_eq!(status(there, b"/.intact/ledger"), 403, "{there}");
+            assert_eq!(status(there, b"/.intact/health"), 403, "{there}");
+        }
+        assert_eq!(status("127.0.0.1", b"/.intact/"), 404);
+    }
+}

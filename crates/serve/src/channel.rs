@@ -1,0 +1,344 @@
+//! The bytes of one connection: TCP, with TLS on it or not, counted.
+//!
+//! What is to be sent is appended to [`Channel::out`] and leaves with the next flush, in as few writes (and TLS records) as it fits into,
+//! so that who writes decides what travels together. Knows nothing of HTTP.
+
+use rustls::{ServerConfig, ServerConnection};
+use socket2::SockRef;
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::net::Shutdown;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// What passed so far; shared, so that it can be recorded however a connection ends.
+#[derive(Debug, Default)]
+pub(crate) struct Passed {
+    pub(crate) received: Cell<u64>,
+    pub(crate) sent: Cell<u64>,
+    /// The peer closed its side.
+    pub(crate) ended: Cell<bool>,
+    /// The peer reset the connection.
+    pub(crate) reset: Cell<bool>,
+}
+
+impl Passed {
+    /// The peer has left, in whatever way.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended.get() || self.reset.get()
+    }
+}
+
+/// One accepted connection.
+pub(crate) struct Channel {
+    tcp: TcpStream,
+    tls: Option<Box<ServerConnection>>,
+    /// What is to be sent, not yet encrypted.
+    pub(crate) out: Vec<u8>,
+    /// How much of `out` is with the kernel (plain only: TLS takes all of it at once).
+    written: usize,
+    passed: Rc<Passed>,
+}
+
+impl Channel {
+    /// A connection without TLS.
+    pub(crate) fn plain(tcp: TcpStream) -> Channel {
+        Channel {
+            tcp,
+            tls: None,
+            out: Vec::new(),
+            written: 0,
+            passed: Rc::default(),
+        }
+    }
+
+    /// Makes the TLS handshake, as far as it has to be made before the client's first byte of HTTP: with early data that byte may be there
+    /// before the handshake is over. The words of the error are those of rustls or the kernel.
+    pub(crate) async fn secure(
+        tcp: TcpStream,
+        config: Arc<ServerConfig>,
+    ) -> Result<Channel, io::Error> {
+        let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
+        // what may wait in here is bounded by who writes
+        tls.set_buffer_limit(None);
+        let mut channel = Channel {
+            tls: Some(Box::new(tls)),
+            ..Channel::plain(tcp)
+        };
+        poll_fn(|context| channel.poll_handshake(context)).await?;
+        Ok(channel)
+    }
+
+    /// The TLS session, if there is one.
+    pub(crate) fn tls(&mut self) -> Option<&mut ServerConnection> {
+        self.tls.as_deref_mut()
+    }
+
+    /// What passed so far.
+    pub(crate) fn passed(&self) -> &Rc<Passed> {
+        &self.passed
+    }
+
+    /// Reads; 0 is the end of the stream.
+    pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        poll_fn(|context| {
+            if let Poll::Ready(Err(error)) = self.poll_flush(context) {
+                return Poll::Ready(Err(error));
+            }
+            self.poll_read(context, buffer)
+        })
+        .await
+    }
+
+    /// Sends all of [`Channel::out`].
+    pub(crate) async fn flush(&mut self) -> io::Result<()> {
+        poll_fn(|context| self.poll_flush(context)).await
+    }
+
+    /// See [`Channel::read`].
+    pub(crate) fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut wire = Wire {
+            tcp: &mut self.tcp,
+            context,
+            passed: &self.passed,
+        };
+        let read = match &mut self.tls {
+            None => wire.read(buffer),
+            Some(tls) => read_tls(tls, &mut wire, buffer),
+        };
+        match read {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Poll::Pending,
+            Ok(0) => self.passed.ended.set(true),
+            _ => {}
+        }
+        Poll::Ready(read)
+    }
+
+    /// See [`Channel::flush`].
+    pub(crate) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut wire = Wire {
+            tcp: &mut self.tcp,
+            context,
+            passed: &self.passed,
+        };
+        let done = match &mut self.tls {
+            None => wire.write_rest(&self.out, &mut self.written),
+            Some(tls) => {
+                if !self.out.is_empty() {
+                    tls.writer().write_all(&self.out)?;
+                    self.out.clear();
+                }
+                write_tls(tls, &mut wire)
+            }
+        };
+        match done {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Poll::Pending,
+            done => {
+                self.out.clear();
+                self.written = 0;
+                Poll::Ready(done)
+            }
+        }
+    }
+
+    fn poll_handshake(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.poll_flush(context))?;
+            let Some(tls) = &mut self.tls else {
+                return Poll::Ready(Ok(()));
+            };
+            if !tls.is_handshaking() || tls.early_data().is_some() {
+                return Poll::Ready(Ok(()));
+            }
+            let mut wire = Wire {
+                tcp: &mut self.tcp,
+                context,
+                passed: &self.passed,
+            };
+            match take_records(tls, &mut wire) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Poll::Pending,
+                Ok(0) => {
+                    self.passed.ended.set(true);
+                    return Poll::Ready(Err(ErrorKind::UnexpectedEof.into()));
+                }
+                done => done?,
+            };
+        }
+    }
+
+    /// Ends our side: what is pending, TLS's close_notify unless it is to be left out, a FIN; then reads until the client ends
+    /// its own or `patience` is over, because a socket closed with bytes unread sends a RST that may take our last answer with it.
+    pub(crate) async fn finish(mut self, close_notify: bool, patience: Duration) {
+        if let Some(tls) = &mut self.tls
+            && close_notify
+        {
+            // what is not encrypted yet goes before it
+            let _ = tls.writer().write_all(&self.out);
+            self.out.clear();
+            tls.send_close_notify();
+        }
+        let goodbye = async {
+            let _ = self.flush().await;
+            let _ = SockRef::from(&self.tcp).shutdown(Shutdown::Write);
+            self.drain().await;
+        };
+        let _ = tokio::time::timeout(patience, goodbye).await;
+    }
+
+    /// Ends the connection with a RST; what is pending is sent before, as far as the kernel takes it at once.
+    pub(crate) async fn reset(mut self) {
+        let _ = tokio::time::timeout(Duration::from_millis(100), self.flush()).await;
+        let _ = SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO));
+    }
+
+    /// Says nothing any more and listens to nothing, until the client gives up.
+    pub(crate) async fn hold(&mut self) {
+        self.drain().await;
+    }
+
+    async fn drain(&mut self) {
+        let mut rest = [0; 4096];
+        poll_fn(|context| {
+            let mut wire = Wire {
+                tcp: &mut self.tcp,
+                context,
+                passed: &self.passed,
+            };
+            loop {
+                match wire.read(&mut rest) {
+                    Ok(0) => return Poll::Ready(()),
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Poll::Pending,
+                    Err(_) => return Poll::Ready(()),
+                }
+            }
+        })
+        .await;
+        self.passed.ended.set(true);
+    }
+}
+
+/// Plaintext, early or not, else more records.
+fn read_tls(
+    tls: &mut ServerConnection,
+    wire: &mut Wire<'_, '_>,
+    buffer: &mut [u8],
+) -> io::Result<usize> {
+    loop {
+        if let Some(mut early) = tls.early_data() {
+            let count = early.read(buffer)?;
+            if count > 0 {
+                return Ok(count);
+            }
+        }
+        match tls.reader().read(buffer) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            // a FIN without close_notify: for us an end like any other
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
+            read => return read,
+        }
+        take_records(tls, wire)?;
+        // the answers of the handshake; what the kernel does not take now goes with the next flush
+        match write_tls(tls, wire) {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
+            _ => {}
+        }
+    }
+}
+
+/// Reads and decrypts what is there; 0 at the end of the stream.
+fn take_records(tls: &mut ServerConnection, wire: &mut Wire<'_, '_>) -> io::Result<usize> {
+    let count = tls.read_tls(wire)?;
+    if let Err(error) = tls.process_new_packets() {
+        // the alert that tells the client why
+        let _ = write_tls(tls, wire);
+        return Err(io::Error::new(ErrorKind::InvalidData, error));
+    }
+    Ok(count)
+}
+
+fn write_tls(tls: &mut ServerConnection, wire: &mut Wire<'_, '_>) -> io::Result<()> {
+    while tls.wants_write() {
+        tls.write_tls(wire)?;
+    }
+    Ok(())
+}
+
+/// The socket as rustls wants it: `WouldBlock` where a poll is pending.
+struct Wire<'a, 'c> {
+    tcp: &'a mut TcpStream,
+    context: &'a mut Context<'c>,
+    passed: &'a Passed,
+}
+
+impl Wire<'_, '_> {
+    fn write_rest(&mut self, bytes: &[u8], written: &mut usize) -> io::Result<()> {
+        while *written < bytes.len() {
+            *written += self.write(&bytes[*written..])?;
+        }
+        Ok(())
+    }
+
+    fn note<T>(&self, done: Poll<io::Result<T>>) -> io::Result<T> {
+        match done {
+            Poll::Pending => Err(ErrorKind::WouldBlock.into()),
+            Poll::Ready(Err(error)) => {
+                if let ErrorKind::ConnectionReset | ErrorKind::BrokenPipe = error.kind() {
+                    self.passed.reset.set(true);
+                }
+                Err(error)
+            }
+            Poll::Ready(done) => done,
+        }
+    }
+
+    fn count_sent(&self, done: io::Result<usize>) -> io::Result<usize> {
+        match done {
+            Ok(0) => Err(ErrorKind::WriteZero.into()),
+            Ok(count) => {
+                self.passed.sent.set(self.passed.sent.get() + count as u64);
+                Ok(count)
+            }
+            failed => failed,
+        }
+    }
+}
+
+impl Read for Wire<'_, '_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut buffer = ReadBuf::new(buffer);
+        let done = Pin::new(&mut *self.tcp).poll_read(self.context, &mut buffer);
+        self.note(done)?;
+        let count = buffer.filled().len();
+        self.passed
+            .received
+            .set(self.passed.received.get() + count as u64);
+        Ok(count)
+    }
+}
+
+impl Write for Wire<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = Pin::new(&mut *self.tcp).poll_write(self.context, bytes);
+        self.count_sent(self.note(done))
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let done = Pin::new(&mut *self.tcp).poll_write_vectored(self.context, pieces);
+        self.count_sent(self.note(done))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,197 @@
+//! One connection from accepting it to its end: TLS, which version is spoken, who ends it and how.
+
+use crate::channel::Channel;
+use crate::config::{Accept, Close};
+use crate::host::{Guest, Host};
+use crate::record::{Record, connection_id};
+use crate::{http1, http2, tls};
+use ledger::{Connection, DialFailure, Ending, Failure, Origin, Scheme, SetupPhase, Side, Span};
+use rustls::ServerConfig;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// The longest TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long a connection that we closed is drained, so that the client reads our answer before a RST.
+const DRAIN: Duration = Duration::from_secs(1);
+/// Bytes read at a time.
+const READ: usize = 16 * 1024;
+/// The start of HTTP/2's preface, by which it is told from HTTP/1 where no ALPN has told (RFC 9113 section 3.3).
+const PREFACE: &[u8] = b"PRI ";
+
+/// Why a conversation is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leave {
+    /// The client has ended it, or cannot be reached.
+    Theirs,
+    /// We end it.
+    Ours(Close),
+}
+
+/// Serves one connection until it is over.
+pub(crate) async fn serve(
+    host: Rc<Host>,
+    tcp: TcpStream,
+    peer: SocketAddr,
+    tls: Option<Arc<ServerConfig>>,
+) {
+    let at = host.clerk.now();
+    let guest = Guest {
+        peer: peer.ip(),
+        since: Instant::now(),
+    };
+    let mut connection = Connection::new(connection_id(&host.clerk), at);
+    // from the server's side: local is ours
+    connection.local = tcp.local_addr().ok();
+    connection.peer = Some(peer);
+    let scheme = if tls.is_some() {
+        Scheme::Https
+    } else {
+        Scheme::Http
+    };
+    connection.origin = connection.local.map(|local| Origin {
+        scheme,
+        host: local.ip().to_string().into(),
+        port: local.port(),
+    });
+    // what belongs together is one write; what is apart shall be apart at once
+    let _ = tcp.set_nodelay(true);
+    match host.config.accept {
+        Accept::Serve | Accept::Plain | Accept::Tls => {}
+        Accept::Stall => return dismiss(&host, tcp, connection, Close::Silent).await,
+        Accept::Fin => return dismiss(&host, tcp, connection, Close::Fin).await,
+        Accept::Rst => return dismiss(&host, tcp, connection, Close::Rst).await,
+    }
+    let Some(config) = tls else {
+        return speak(&host, Channel::plain(tcp), connection, guest, None).await;
+    };
+    let handshake = timeout(HANDSHAKE, Channel::secure(tcp, config)).await;
+    connection.setup.ssl = Some(Span::new(at, host.clerk.now()));
+    match handshake {
+        Ok(Ok(mut channel)) => {
+            let http2 = channel.tls().map(|session| {
+                connection.tls = Some(tls::describe(session));
+                session.alpn_protocol() == Some(b"h2")
+            });
+            speak(&host, channel, connection, guest, http2).await;
+        }
+        failed => {
+            connection.failed = Some(DialFailure {
+                phase: SetupPhase::Ssl,
+                kind: Failure::Tls,
+                detail: Some(match failed {
+                    Ok(Err(error)) => error.to_string().into(),
+                    _ => "the client did not finish the handshake in time".into(),
+                }),
+            });
+            host.clerk.failed(&connection);
+        }
+    }
+}
+
+/// Ends a connection before it has begun.
+async fn dismiss(host: &Rc<Host>, tcp: TcpStream, connection: Connection, close: Close) {
+    let channel = Channel::plain(tcp);
+    let record = Record::open(&host.clerk, connection, channel.passed().clone());
+    leave_by(Leave::Ours(close), channel, host, &record).await;
+}
+
+/// Speaks HTTP. `http2`: what ALPN has chosen; absent without TLS.
+async fn speak(
+    host: &Rc<Host>,
+    mut channel: Channel,
+    connection: Connection,
+    guest: Guest,
+    http2: Option<bool>,
+) {
+    let record = Record::open(&host.clerk, connection, channel.passed().clone());
+    let mut buffer = vec![0; READ];
+    let first = match http2 {
+        Some(http2) => Ok((0, http2)),
+        None => first_bytes(host, &mut channel, guest, &mut buffer).await,
+    };
+    let leave = match first {
+        Ok((filled, true)) => {
+            http2::serve(&mut channel, host, &record, guest, &buffer[..filled]).await
+        }
+        Ok((filled, false)) => {
+            http1::serve(&mut channel, host, &record, guest, buffer, filled).await
+        }
+        Err(leave) => leave,
+    };
+    leave_by(leave, channel, host, &record).await;
+}
+
+/// Reads until it is clear whether a connection starts as HTTP/2 does.
+async fn first_bytes(
+    host: &Host,
+    channel: &mut Channel,
+    guest: Guest,
+    buffer: &mut [u8],
+) -> Result<(usize, bool), Leave> {
+    let mut filled = 0;
+    loop {
+        let read = channel.read(&mut buffer[filled..]);
+        let read: io::Result<usize> = match host.patience(guest) {
+            Some(limit) => match timeout(limit, read).await {
+                Ok(read) => read,
+                Err(_) => return Err(Leave::Ours(host.config.close)),
+            },
+            None => read.await,
+        };
+        filled += match read {
+            Ok(count) if count > 0 => count,
+            _ => return Err(Leave::Theirs),
+        };
+        let start = &buffer[..filled.min(PREFACE.len())];
+        if !PREFACE.starts_with(start) {
+            return Ok((filled, false));
+        }
+        if filled >= PREFACE.len() {
+            return Ok((filled, true));
+        }
+    }
+}
+
+/// Ends a connection, and records by whom and how.
+async fn leave_by(leave: Leave, mut channel: Channel, host: &Host, record: &Record) {
+    let close = match leave {
+        Leave::Ours(close) if !channel.passed().is_over() => close,
+        _ => {
+            record.close(Side::Client, Ending::Fin);
+            // what they still listen for: an alert, a last answer; our FIN
+            return channel
+                .finish(host.config.close != Close::NoCloseNotify, DRAIN)
+                .await;
+        }
+    };
+    let secure = channel.tls().is_some();
+    let polite = if secure {
+        Ending::CloseNotify
+    } else {
+        Ending::Fin
+    };
+    match close {
+        Close::Goaway | Close::Fin => {
+            record.close(Side::Server, polite);
+            channel.finish(true, DRAIN).await;
+        }
+        Close::NoCloseNotify => {
+            record.close(Side::Server, Ending::Fin);
+            channel.finish(false, DRAIN).await;
+        }
+        Close::Rst => {
+            record.close(Side::Server, Ending::Rst);
+            channel.reset().await;
+        }
+        Close::Silent => {
+            record.close(Side::Server, Ending::Silent);
+            channel.hold().await;
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Heads of HTTP/1 answers.
+
+use super::Request;
+use crate::answer::Answer;
+use crate::config::{Announce, Config};
+use crate::fault::Fault;
+use ledger::Terms;
+use std::io::Write;
+use wire::http1::Version;
+
+/// How the end of the body is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// There is none.
+    None,
+    /// That many bytes.
+    Length(u64),
+    /// In chunks.
+    Chunked,
+    /// By the end of the connection.
+    UntilClose,
+}
+
+/// Appends a head. `left`: requests that the connection still takes, if that is limited.
+pub(super) fn write(
+    out: &mut Vec<u8>,
+    request: &Request,
+    answer: &Answer,
+    framing: Framing,
+    config: &Config,
+    left: Option<u64>,
+) -> Terms {
+    let version = match (request.version, framing) {
+        // chunks are not known to HTTP/1.0; asked for by a fault only
+        (Version::Http10, Framing::Chunked) | (Version::Http11, _) => "1.1",
+        (Version::Http10, _) => "1.0",
+    };
+    // writing to memory does not fail
+    let _ = write!(
+        out,
+        "HTTP/{version} {} {}\r\n",
+        answer.status,
+        reason(answer.status)
+    );
+    let _ = match framing {
+        Framing::None => Ok(()),
+        Framing::Length(length) => write!(
+            out,
+            "Content-Length: {length}\r\nContent-Type: {}\r\n",
+            answer.content_type
+        ),
+        Framing::Chunked => write!(
+            out,
+            "Transfer-Encoding: chunked\r\nContent-Type: {}\r\n",
+            answer.content_type
+        ),
+        Framing::UntilClose => write!(out, "Content-Type: {}\r\n", answer.content_type),
+    };
+    if let Some(location) = answer.location {
+        let _ = write!(out, "Location: {location}\r\n");
+    }
+    for (name, value) in &config.headers {
+        let _ = write!(out, "{name}: {value}\r\n");
+    }
+    let mut terms = Terms::default();
+    if !request.persistent {
+        out.extend_from_slice(b"Connection: close\r\n");
+    } else {
+        let insists = request.plan.fault == Some(Fault::KeepAliveThenClose);
+        if request.version == Version::Http10 || insists {
+            out.extend_from_slice(b"Connection: keep-alive\r\n");
+        }
+        terms = announce(out, config, left);
+    }
+    out.extend_from_slice(b"\r\n");
+    terms
+}
+
+/// Appends `Keep-Alive`; what it says honestly is returned.
+fn announce(out: &mut Vec<u8>, config: &Config, left: Option<u64>) -> Terms {
+    match &config.announce {
+        Announce::Off => Terms::default(),
+        Announce::Lie(words) => {
+            let _ = write!(out, "Keep-Alive: {words}\r\n");
+            Terms::default()
+        }
+        Announce::Honest => {
+            let terms = Terms {
+                timeout_s: config.idle_timeout.map(|limit| limit.as_secs() as u32),
+                max: left.map(|left| left as u32),
+                ..Terms::default()
+            };
+            let _ = match (terms.timeout_s, terms.max) {
+                (None, None) => Ok(()),
+                (Some(timeout), None) => write!(out, "Keep-Alive: timeout={timeout}\r\n"),
+                (None, Some(max)) => write!(out, "Keep-Alive: max={max}\r\n"),
+                (Some(timeout), Some(max)) => {
+                    write!(out, "Keep-Alive: timeout={timeout}, max={max}\r\n")
+                }
+            };
+            terms
+        }
+    }
+}
+
+/// The usual words (RFC 9110 section 15); none is as good (RFC 9112 section 4).
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        204 => "No Content",
+        206 => "Partial Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        408 => "Request Timeout",
+        413 => "Content Too Large",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "",
+    }
+}

@@ -1,0 +1,346 @@
+//! HTTP/1.0 and 1.1 on one connection, one exchange after the other.
+
+mod faults;
+mod head;
+
+use crate::answer::{Answer, Body, LARGEST_ECHO};
+use crate::channel::Channel;
+use crate::config::Close;
+use crate::connection::Leave;
+use crate::host::{Guest, Host, Plan};
+use crate::record::{Pending, Record};
+use head::Framing;
+use ledger::{Failure, Nanos, Outcome, Protocol, Side};
+use std::io::{self, Write};
+use std::rc::Rc;
+use tokio::time::timeout;
+use wire::http1::{Eof, Error, Part, RequestEvent, RequestHead, RequestParser, Version};
+
+/// The first byte of a TLS handshake (RFC 8446 section 5.1).
+const TLS_HANDSHAKE: u8 = 0x16;
+/// Bytes that gather before they are sent.
+const BATCH: usize = 64 * 1024;
+/// Bytes of payload in a chunk.
+const CHUNK: usize = 16 * 1024;
+
+/// What is known of the request being read.
+struct Request {
+    /// Absent for questions about the server itself.
+    pending: Option<Pending>,
+    plan: Plan,
+    head_only: bool,
+    version: Version,
+    persistent: bool,
+    /// Its body, where the answer needs it.
+    body: Vec<u8>,
+}
+
+/// One connection and what belongs to it.
+struct Conversation<'a> {
+    channel: &'a mut Channel,
+    host: &'a Host,
+    record: &'a Rc<Record>,
+    guest: Guest,
+}
+
+/// Serves requests until either side ends the connection; the first `filled` bytes are in `buffer`.
+pub(crate) async fn serve(
+    channel: &mut Channel,
+    host: &Host,
+    record: &Rc<Record>,
+    guest: Guest,
+    mut buffer: Vec<u8>,
+    mut filled: usize,
+) -> Leave {
+    let mut conversation = Conversation {
+        channel,
+        host,
+        record,
+        guest,
+    };
+    let mut parser = RequestParser::default();
+    let mut request = None;
+    // when the first byte of a head came that is not complete
+    let mut begun = None;
+    loop {
+        if filled > 0 {
+            let at = begun.take().unwrap_or_else(|| record.now());
+            let bytes = &buffer[..filled];
+            if let Some(leave) = conversation
+                .take(&mut parser, bytes, at, &mut request)
+                .await
+            {
+                return leave;
+            }
+            if request.is_none() && parser.finish() == Eof::InHead {
+                begun = Some(at);
+            }
+        }
+        let read = conversation.channel.read(&mut buffer);
+        let read = match host.patience(guest) {
+            Some(limit) if request.is_none() => match timeout(limit, read).await {
+                Ok(read) => read,
+                Err(_) => return Leave::Ours(host.config.close),
+            },
+            _ => read.await,
+        };
+        match read {
+            Ok(count) if count > 0 => filled = count,
+            // a request that was being read ends as cut off
+            _ => return Leave::Theirs,
+        }
+    }
+}
+
+impl Conversation<'_> {
+    /// Takes what was read; `Some`: the connection ends.
+    async fn take(
+        &mut self,
+        parser: &mut RequestParser,
+        mut bytes: &[u8],
+        at: Nanos,
+        request: &mut Option<Request>,
+    ) -> Option<Leave> {
+        loop {
+            let step = match parser.parse(bytes) {
+                Ok(step) => step,
+                Err(error) => {
+                    let is_tls = bytes.first() == Some(&TLS_HANDSHAKE);
+                    return Some(self.refuse(&error, is_tls, request.take(), at).await);
+                }
+            };
+            bytes = &bytes[step.consumed..];
+            match step.event {
+                None => return None,
+                Some(RequestEvent::Head(head)) => {
+                    if head.expects_continue {
+                        self.channel
+                            .out
+                            .extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+                        if self.channel.flush().await.is_err() {
+                            return Some(Leave::Theirs);
+                        }
+                    }
+                    *request = Some(self.begin(&head, at));
+                }
+                Some(RequestEvent::Body(piece)) => {
+                    if let Some(request) = request {
+                        request.add(piece);
+                    }
+                }
+                Some(RequestEvent::Trailers(_)) => {}
+                Some(RequestEvent::End(_)) => {
+                    if let Some(request) = request.take()
+                        && let Some(leave) = self.answer(request).await
+                    {
+                        return Some(leave);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends what is no HTTP, with an answer where it may be read.
+    async fn refuse(
+        &mut self,
+        error: &Error,
+        is_tls: bool,
+        request: Option<Request>,
+        at: Nanos,
+    ) -> Leave {
+        self.record.announced_by.set(Some(Side::Server));
+        let pending = match request {
+            Some(request) => request.pending,
+            None => Some(self.record.begin(at, Protocol::Http11, b"", b"")),
+        };
+        // on a port where HTTP/2 is spoken too, only the first line tells whether the client would understand;
+        // one that speaks TLS is told in plain words, as servers do, because it looks for them
+        let strange = match error {
+            Error::Version { .. } => true,
+            Error::Syntax { part, .. } => *part == Part::RequestLine && !is_tls,
+            _ => false,
+        };
+        if !strange || self.record.exchanges() > 1 || self.channel.tls().is_some() {
+            let status = match error {
+                Error::Version { .. } => "505 HTTP Version Not Supported",
+                Error::TooLong { .. } => "431 Request Header Fields Too Large",
+                _ => "400 Bad Request",
+            };
+            let out = &mut self.channel.out;
+            // writing to memory does not fail
+            let _ = write!(
+                out,
+                "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+            );
+            let _ = self.channel.flush().await;
+        }
+        if let Some(pending) = pending {
+            pending.end(Outcome::Failed(Failure::Malformed));
+        }
+        Leave::Ours(Close::Fin)
+    }
+
+    fn begin(&self, head: &RequestHead<'_>, at: Nanos) -> Request {
+        let record = self.record;
+        let mut plan = self.host.plan(head.target, self.guest, record);
+        if head.method == b"CONNECT" {
+            plan.answer = Answer::ours(501, "text/plain", "this is no proxy\n".to_owned());
+            plan.answer.closes = true;
+        }
+        let mut closes = plan.answer.closes;
+        let mut pending = None;
+        if !plan.hidden {
+            let version = match head.version {
+                Version::Http10 => Protocol::Http10,
+                Version::Http11 => Protocol::Http11,
+            };
+            let mut exchange = record.begin(at, version, head.method, head.target);
+            exchange.bytes.request_head = head.as_bytes().len() as u64;
+            exchange.fault = plan.fault;
+            // who goes silently says nothing beforehand
+            closes |= self.host.is_last(record.exchanges(), self.guest)
+                && self.host.config.close != Close::Silent;
+            if closes {
+                exchange.close_sent_by = Some(Side::Server);
+            }
+            if !head.persistent() {
+                exchange.close_sent_by = Some(Side::Client);
+            }
+            record.announced_by.set(exchange.close_sent_by);
+            pending = Some(exchange);
+        }
+        Request {
+            pending,
+            head_only: head.method == b"HEAD",
+            version: head.version,
+            persistent: head.persistent() && !closes,
+            body: Vec::new(),
+            plan,
+        }
+    }
+
+    /// Answers one request; `Some`: the connection ends.
+    async fn answer(&mut self, mut request: Request) -> Option<Leave> {
+        if let Some(pending) = &mut request.pending {
+            pending.received();
+        }
+        if !request.plan.pause.is_zero() {
+            tokio::time::sleep(request.plan.pause).await;
+        }
+        if request.plan.answer.body == Body::Echo {
+            request.plan.answer.body = Body::Given(std::mem::take(&mut request.body));
+        }
+        if let Some(fault) = request.plan.fault {
+            return self.answer_badly(request, fault).await;
+        }
+        let written = self.write(&mut request).await;
+        let Request {
+            pending,
+            persistent,
+            ..
+        } = request;
+        let hidden = pending.is_none();
+        if let Some(pending) = pending {
+            pending.end(match written {
+                Ok(()) => Outcome::Ok,
+                Err(_) => Outcome::Failed(Failure::Reset),
+            });
+        }
+        if written.is_err() {
+            return Some(Leave::Theirs);
+        }
+        let over = !hidden && self.host.is_last(self.record.exchanges(), self.guest);
+        (!persistent || over).then_some(Leave::Ours(self.host.config.close))
+    }
+
+    /// Writes an answer in full.
+    async fn write(&mut self, request: &mut Request) -> io::Result<()> {
+        let framing = request.framing();
+        self.write_head(request, framing);
+        if request.head_only || framing == Framing::None {
+            return self.channel.flush().await;
+        }
+        let body = &request.plan.answer.body;
+        let sent = self.write_body(body, body.len(), framing).await;
+        if let Some(pending) = &mut request.pending {
+            pending.bytes.body = body.len();
+        }
+        sent
+    }
+
+    /// Appends the head of an answer.
+    fn write_head(&mut self, request: &mut Request, framing: Framing) {
+        let config = &self.host.config;
+        let left = config
+            .max_requests
+            .map(|most| most.saturating_sub(self.record.exchanges()));
+        let out = &mut self.channel.out;
+        let before = out.len();
+        let terms = head::write(out, request, &request.plan.answer, framing, config, left);
+        if let Some(pending) = &mut request.pending {
+            pending.bytes.head = (out.len() - before) as u64;
+            pending.status = Some(request.plan.answer.status);
+            pending.terms = terms;
+        }
+    }
+
+    /// Sends the first `len` bytes of a body with what was appended before; all of it with the end of its framing.
+    async fn write_body(&mut self, body: &Body, len: u64, framing: Framing) -> io::Result<()> {
+        let chunked = framing == Framing::Chunked;
+        let most = if chunked { CHUNK } else { BATCH };
+        let mut at = 0;
+        while at < len {
+            let piece = body.piece(at, most.min(usize::try_from(len - at).unwrap_or(most)));
+            let out = &mut self.channel.out;
+            if chunked {
+                write!(out, "{:x}\r\n", piece.len())?;
+            }
+            out.extend_from_slice(piece);
+            if chunked {
+                out.extend_from_slice(b"\r\n");
+            }
+            at += piece.len() as u64;
+            if out.len() >= BATCH {
+                self.channel.flush().await?;
+            }
+        }
+        if chunked && len == body.len() {
+            self.channel.out.extend_from_slice(b"0\r\n\r\n");
+        }
+        self.channel.flush().await
+    }
+}
+
+impl Request {
+    /// A piece of its body.
+    fn add(&mut self, piece: &[u8]) {
+        if let Some(pending) = &mut self.pending {
+            pending.bytes.request_body += piece.len() as u64;
+        }
+        if self.plan.answer.body != Body::Echo {
+            return;
+        }
+        if self.body.len() + piece.len() > LARGEST_ECHO {
+            self.body = Vec::new();
+            let words = format!("/echo takes up to {LARGEST_ECHO} bytes\n");
+            self.plan.answer = Answer::ours(413, "text/plain", words);
+        } else {
+            self.body.extend_from_slice(piece);
+        }
+    }
+
+    fn framing(&self) -> Framing {
+        let answer = &self.plan.answer;
+        if answer.is_bodiless() {
+            Framing::None
+        } else if !answer.unannounced {
+            Framing::Length(answer.body.len())
+        } else if self.version == Version::Http11 {
+            Framing::Chunked
+        } else if self.persistent {
+            Framing::Length(answer.body.len())
+        } else {
+            Framing::UntilClose
+        }
+    }
+}

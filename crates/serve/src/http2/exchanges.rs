@@ -1,0 +1,214 @@
+//! The exchanges of one HTTP/2 connection: what was asked on each stream, what is answered, and when the next step of it is due.
+
+use super::request::RequestHead;
+use super::session::Listener;
+use crate::answer::{Answer, Body, LARGEST_ECHO};
+use crate::config::Close;
+use crate::host::{Guest, Host, Plan};
+use crate::record::{Pending, Record};
+use ledger::{Failure, Outcome, Protocol, Side};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use tokio::time::Instant;
+
+/// Bytes of request bodies that are kept for all streams of a connection.
+const LARGEST_ECHOES: usize = 16 * LARGEST_ECHO;
+
+/// What is to be done for a stream next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// To wait, for the rest of the request or for ever.
+    Wait,
+    /// To answer.
+    Answer,
+    /// To send the body, whose head has gone before.
+    Body,
+    /// To send the byte of the body at this place, by itself.
+    Trickle(u64),
+}
+
+/// What follows once all that was given for a stream is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// The exchange is over.
+    End,
+    /// Nothing: it stays as it is.
+    Hold,
+    /// The stream is reset.
+    Reset,
+    /// The connection ends like this.
+    Leave(Close),
+}
+
+/// One exchange.
+pub(super) struct Exchanging {
+    /// Absent for questions about the server itself.
+    pub(super) pending: Option<Pending>,
+    pub(super) plan: Plan,
+    pub(super) head_only: bool,
+    pub(super) step: Step,
+    pub(super) after: After,
+    /// When `step` is due, if it has a time.
+    due: Instant,
+    body: Vec<u8>,
+    /// Bytes of `body` that count against what is kept for all streams.
+    held: usize,
+}
+
+/// All of them.
+pub(super) struct Exchanges<'a> {
+    host: &'a Host,
+    record: &'a Rc<Record>,
+    guest: Guest,
+    pub(super) all: BTreeMap<u32, Exchanging>,
+    /// When the next step of which stream is due.
+    due: BTreeSet<(Instant, u32)>,
+    /// Bytes of request bodies that are kept to be sent back.
+    held: usize,
+    /// No stream after those that are open is to be served.
+    pub(super) last: bool,
+    /// When the last exchange ended.
+    pub(super) idle_since: Instant,
+    /// What was sent, and what follows it.
+    pub(super) followed: Vec<(u32, After)>,
+}
+
+impl<'a> Exchanges<'a> {
+    pub(super) fn new(host: &'a Host, record: &'a Rc<Record>, guest: Guest) -> Exchanges<'a> {
+        Exchanges {
+            host,
+            record,
+            guest,
+            all: BTreeMap::new(),
+            due: BTreeSet::new(),
+            held: 0,
+            last: false,
+            idle_since: Instant::now(),
+            followed: Vec::new(),
+        }
+    }
+
+    /// Takes a stream whose step is due.
+    pub(super) fn next_due(&mut self, now: Instant) -> Option<u32> {
+        let &(at, stream) = self.due.first().filter(|(at, _)| *at <= now)?;
+        self.due.remove(&(at, stream));
+        Some(stream)
+    }
+
+    /// When the next step is due.
+    pub(super) fn due_at(&self) -> Option<Instant> {
+        self.due.first().map(|&(at, _)| at)
+    }
+
+    /// Puts a step off.
+    pub(super) fn schedule(&mut self, stream: u32, step: Step, at: Instant) {
+        if let Some(exchanging) = self.all.get_mut(&stream) {
+            exchanging.step = step;
+            exchanging.due = at;
+            self.due.insert((at, stream));
+        }
+    }
+
+    /// Takes an exchange out that ends now.
+    fn take(&mut self, stream: u32) -> Option<Option<Pending>> {
+        let exchanging = self.all.remove(&stream)?;
+        // a step of a stream that was reset must not wait there for its time
+        self.due.remove(&(exchanging.due, stream));
+        self.held -= exchanging.held;
+        self.idle_since = Instant::now();
+        Some(exchanging.pending)
+    }
+
+    /// Ends an exchange that was answered.
+    pub(super) fn end(&mut self, stream: u32) {
+        if let Some(Some(pending)) = self.take(stream) {
+            pending.end(Outcome::Ok);
+        }
+    }
+}
+
+impl Listener for Exchanges<'_> {
+    fn request(&mut self, stream: u32, head: RequestHead, bytes: u64) -> bool {
+        let record = self.record;
+        let mut plan = self.host.plan(&head.path, self.guest, record);
+        if head.method == b"CONNECT" {
+            plan.answer = Answer::ours(501, "text/plain", "this is no proxy\n".to_owned());
+        }
+        let mut pending = None;
+        if !plan.hidden {
+            let at = record.now();
+            let mut exchange = record.begin(at, Protocol::Http2, &head.method, &head.path);
+            exchange.stream = Some(u64::from(stream));
+            exchange.bytes.request_head = bytes;
+            exchange.fault = plan.fault;
+            self.last |= plan.answer.closes || self.host.is_last(record.exchanges(), self.guest);
+            pending = Some(exchange);
+        }
+        let exchanging = Exchanging {
+            pending,
+            plan,
+            head_only: head.method == b"HEAD",
+            step: Step::Wait,
+            after: After::End,
+            due: Instant::now(),
+            body: Vec::new(),
+            held: 0,
+        };
+        self.all.insert(stream, exchanging);
+        !self.last
+    }
+
+    fn body(&mut self, stream: u32, piece: &[u8]) {
+        let Some(exchanging) = self.all.get_mut(&stream) else {
+            return;
+        };
+        if let Some(pending) = &mut exchanging.pending {
+            pending.bytes.request_body += piece.len() as u64;
+        }
+        if exchanging.plan.answer.body != Body::Echo {
+            return;
+        }
+        let length = exchanging.held + piece.len();
+        if length > LARGEST_ECHO || self.held + piece.len() > LARGEST_ECHOES {
+            exchanging.body = Vec::new();
+            self.held -= std::mem::take(&mut exchanging.held);
+            let words =
+                format!("/echo takes up to {LARGEST_ECHO} bytes, {LARGEST_ECHOES} at once\n");
+            exchanging.plan.answer = Answer::ours(413, "text/plain", words);
+        } else {
+            exchanging.body.extend_from_slice(piece);
+            exchanging.held = length;
+            self.held += piece.len();
+        }
+    }
+
+    fn complete(&mut self, stream: u32) {
+        let Some(exchanging) = self.all.get_mut(&stream) else {
+            return;
+        };
+        if let Some(pending) = &mut exchanging.pending {
+            pending.received();
+        }
+        if exchanging.plan.answer.body == Body::Echo {
+            exchanging.plan.answer.body = Body::Given(std::mem::take(&mut exchanging.body));
+        }
+        let at = Instant::now() + exchanging.plan.pause;
+        self.schedule(stream, Step::Answer, at);
+    }
+
+    fn gone(&mut self, stream: u32) {
+        if let Some(Some(pending)) = self.take(stream) {
+            pending.end(Outcome::Failed(Failure::StreamReset));
+        }
+    }
+
+    fn sent(&mut self, stream: u32) {
+        if let Some(exchanging) = self.all.get(&stream) {
+            self.followed.push((stream, exchanging.after));
+        }
+    }
+
+    fn goodbye(&mut self) {
+        self.record.announced_by.set(Some(Side::Client));
+    }
+}

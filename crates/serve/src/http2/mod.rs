@@ -1,0 +1,321 @@
+//! HTTP/2 on one connection, with frames of our own, so that it can also be spoken badly.
+//!
+//! `session` is the protocol, `exchanges` what is asked and answered, `faults` what is answered badly; here is the loop that
+//! moves bytes and time between them.
+
+mod exchanges;
+mod faults;
+mod request;
+mod session;
+
+use crate::channel::Channel;
+use crate::config::{Close, Config};
+use crate::connection::Leave;
+use crate::host::{Guest, Host};
+use crate::record::Record;
+use exchanges::{After, Exchanges, Step};
+use ledger::Side;
+use session::{Broken, Session};
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
+use wire::h2::ErrorCode;
+
+/// Bytes read at a time.
+const READ: usize = 32 * 1024;
+/// Bytes that may wait to be sent while we still listen: a client that asks and does not read is not listened to.
+const BACKLOG: usize = 1 << 20;
+
+/// One connection and what belongs to it.
+struct Conversation<'a> {
+    channel: &'a mut Channel,
+    session: Session,
+    exchanges: Exchanges<'a>,
+    host: &'a Host,
+    record: &'a Rc<Record>,
+    guest: Guest,
+    /// `--header`, with names as HTTP/2 wants them.
+    headers: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// What made the loop go on.
+enum Turn {
+    Read(usize),
+    /// There is room to send more.
+    Sent,
+    /// A step is due, or the patience with an idle client is over.
+    Due,
+    Gone,
+}
+
+/// Serves requests until either side ends the connection; `first` are its first bytes.
+pub(crate) async fn serve(
+    channel: &mut Channel,
+    host: &Host,
+    record: &Rc<Record>,
+    guest: Guest,
+    first: &[u8],
+) -> Leave {
+    let session = Session::start(&mut channel.out);
+    let mut conversation = Conversation {
+        channel,
+        session,
+        exchanges: Exchanges::new(host, record, guest),
+        host,
+        record,
+        guest,
+        headers: lower_case(&host.config),
+    };
+    match conversation.receive(first).await {
+        None => conversation.go_on().await,
+        Some(leave) => leave,
+    }
+}
+
+impl Conversation<'_> {
+    async fn go_on(&mut self) -> Leave {
+        let mut buffer = vec![0; READ];
+        loop {
+            if let Some(leave) = self.work().await {
+                return leave;
+            }
+            if self.session.is_closing() && self.exchanges.all.is_empty() {
+                let sent = self.channel.flush().await;
+                return sent.map_or(Leave::Theirs, |()| Leave::Ours(self.host.config.close));
+            }
+            let idle_until = self.idle_until();
+            let until = [idle_until, self.exchanges.due_at()]
+                .into_iter()
+                .flatten()
+                .min();
+            match self.turn(&mut buffer, until).await {
+                Turn::Read(count) => {
+                    if let Some(leave) = self.receive(&buffer[..count]).await {
+                        return leave;
+                    }
+                }
+                Turn::Sent => {}
+                Turn::Due => {
+                    if idle_until.is_some_and(|until| until <= Instant::now()) {
+                        self.stop();
+                    }
+                }
+                Turn::Gone => return Leave::Theirs,
+            }
+        }
+    }
+
+    /// Takes bytes from the client; `Some`: the connection ends.
+    async fn receive(&mut self, bytes: &[u8]) -> Option<Leave> {
+        let taken = self
+            .session
+            .receive(bytes, &mut self.channel.out, &mut self.exchanges);
+        if let Err(broken) = taken {
+            return Some(self.give_up(&broken).await);
+        }
+        if self.exchanges.last {
+            self.stop();
+        }
+        None
+    }
+
+    /// Takes no more requests, and says so if that is our way.
+    fn stop(&mut self) {
+        let announce = self.host.config.close == Close::Goaway;
+        if announce {
+            self.record.announced_by.set(Some(Side::Server));
+        }
+        self.session.close(announce, &mut self.channel.out);
+    }
+
+    async fn give_up(&mut self, broken: &Broken) -> Leave {
+        self.record.announced_by.set(Some(Side::Server));
+        self.session.give_up(broken, &mut self.channel.out);
+        let _ = self.channel.flush().await;
+        Leave::Ours(Close::Fin)
+    }
+
+    /// When an idle connection is ended.
+    fn idle_until(&self) -> Option<Instant> {
+        if !self.exchanges.all.is_empty() || self.session.is_closing() {
+            return None;
+        }
+        let config = &self.host.config;
+        let idle = config
+            .idle_timeout
+            .map(|limit| self.exchanges.idle_since + limit);
+        let age = config
+            .max_age
+            .map(|age| Instant::from_std(self.guest.since) + age);
+        [idle, age].into_iter().flatten().min()
+    }
+
+    /// Sends what there is to send, and waits for the next thing to do.
+    async fn turn(&mut self, buffer: &mut [u8], until: Option<Instant>) -> Turn {
+        let more = self.session.can_send();
+        let channel = &mut *self.channel;
+        let passing = poll_fn(|context| {
+            let drained = match channel.poll_flush(context) {
+                Poll::Ready(Err(_)) => return Poll::Ready(Turn::Gone),
+                Poll::Ready(Ok(())) => true,
+                Poll::Pending => false,
+            };
+            if channel.out.len() < BACKLOG
+                && let Poll::Ready(read) = channel.poll_read(context, buffer)
+            {
+                return Poll::Ready(match read {
+                    Ok(count) if count > 0 => Turn::Read(count),
+                    _ => Turn::Gone,
+                });
+            }
+            if drained && more {
+                return Poll::Ready(Turn::Sent);
+            }
+            Poll::Pending
+        });
+        match until {
+            None => passing.await,
+            Some(until) => tokio::select! {
+                biased;
+                turn = passing => turn,
+                () = sleep_until(until) => Turn::Due,
+            },
+        }
+    }
+
+    /// Does everything that is due now; `Some`: the connection ends.
+    async fn work(&mut self) -> Option<Leave> {
+        if self.exchanges.due_at().is_some() {
+            let now = Instant::now();
+            while let Some(id) = self.exchanges.next_due(now) {
+                if let Some(leave) = self.step(id, now).await {
+                    return Some(leave);
+                }
+            }
+        }
+        self.session
+            .pump(&mut self.channel.out, &mut self.exchanges);
+        while let Some((id, after)) = self.exchanges.followed.pop() {
+            match after {
+                After::End => self.exchanges.end(id),
+                After::Hold => {}
+                After::Reset => {
+                    let out = &mut self.channel.out;
+                    let code = ErrorCode::INTERNAL_ERROR;
+                    self.session.reset(id, code, out, &mut self.exchanges);
+                }
+                After::Leave(close) => {
+                    self.exchanges.end(id);
+                    let sent = self.channel.flush().await;
+                    return Some(sent.map_or(Leave::Theirs, |()| Leave::Ours(close)));
+                }
+            }
+        }
+        None
+    }
+
+    /// Does the next step for a stream.
+    async fn step(&mut self, id: u32, now: Instant) -> Option<Leave> {
+        let exchanging = self.exchanges.all.get(&id)?;
+        match exchanging.step {
+            Step::Wait => {}
+            Step::Answer => {
+                if let Some(fault) = exchanging.plan.fault {
+                    return self.answer_badly(id, fault, now).await;
+                }
+                if self.answer(id) {
+                    match self.host.config.split {
+                        None => self.body(id),
+                        Some(gap) => {
+                            // the head goes before the body is there to go with it
+                            if self.channel.flush().await.is_err() {
+                                return Some(Leave::Theirs);
+                            }
+                            self.put_off(id, now, gap);
+                        }
+                    }
+                } else {
+                    self.exchanges.end(id);
+                }
+            }
+            Step::Body => self.body(id),
+            Step::Trickle(at) => self.trickle(id, at, now),
+        }
+        None
+    }
+
+    fn put_off(&mut self, id: u32, now: Instant, gap: Duration) {
+        if gap.is_zero() {
+            self.body(id);
+        } else {
+            self.exchanges.schedule(id, Step::Body, now + gap);
+        }
+    }
+
+    /// Appends the head of an answer; whether a body follows.
+    fn answer(&mut self, id: u32) -> bool {
+        let Some(exchanging) = self.exchanges.all.get_mut(&id) else {
+            return false;
+        };
+        let answer = &exchanging.plan.answer;
+        let bodiless = answer.is_bodiless();
+        let len = answer.body.len();
+        let follows = !bodiless && !exchanging.head_only && (len > 0 || answer.unannounced);
+        let status = answer.status.to_string();
+        let length = len.to_string();
+        let typed = (!bodiless).then_some((&b"content-type"[..], answer.content_type.as_bytes()));
+        let length = (!bodiless && !answer.unannounced)
+            .then_some((&b"content-length"[..], length.as_bytes()));
+        let location = answer
+            .location
+            .map(|path| (&b"location"[..], path.as_bytes()));
+        let ours = [
+            Some((&b":status"[..], status.as_bytes())),
+            length,
+            typed,
+            location,
+        ];
+        let theirs = self
+            .headers
+            .iter()
+            .map(|(name, value)| (&name[..], &value[..]));
+        let fields = ours.into_iter().flatten().chain(theirs);
+        let written = self
+            .session
+            .head(id, fields, !follows, &mut self.channel.out);
+        if let Some(pending) = &mut exchanging.pending {
+            pending.status = Some(answer.status);
+            pending.bytes.head += written;
+            pending.bytes.body = if follows { len } else { 0 };
+        }
+        follows
+    }
+
+    /// Gives the whole body to be sent.
+    fn body(&mut self, id: u32) {
+        if let Some(exchanging) = self.exchanges.all.get(&id) {
+            let body = exchanging.plan.answer.body.clone();
+            let len = body.len();
+            self.session.give(id, body, 0, len, true);
+        }
+    }
+
+    async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.channel.out.extend_from_slice(bytes);
+        self.channel.flush().await
+    }
+}
+
+/// Field names have no upper-case letters in HTTP/2 (RFC 9113 section 8.2.1).
+fn lower_case(config: &Config) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let lower = |(name, value): &(String, String)| {
+        (
+            name.to_ascii_lowercase().into_bytes(),
+            value.clone().into_bytes(),
+        )
+    };
+    config.headers.iter().map(lower).collect()
+}

@@ -1,0 +1,470 @@
+//! The protocol of one HTTP/2 connection at the server (RFC 9113): streams, windows, settings. Bytes in, calls to a [`Listener`] and
+//! frames out; no I/O, no clock, nothing about what is answered.
+
+mod past;
+mod sending;
+#[cfg(test)]
+mod tests;
+
+use super::request::RequestHead;
+use past::{Past, PastStreams};
+use sending::Outgoing;
+use std::collections::{BTreeMap, VecDeque};
+use wire::h2::hpack::{Decoder, Encoder};
+use wire::h2::{
+    DEFAULT_WINDOW, Data, Error, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits,
+    Priority, Setting, Settings, SettingsPayload, writer,
+};
+
+/// Streams that a client may have open at once.
+const STREAMS: u32 = 256;
+/// What a client may send before it has to wait for us, in bytes: on a stream, and on the connection.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 1 << 24;
+/// The largest window (RFC 9113 section 6.9.1).
+const LARGEST_WINDOW: i64 = 0x7fff_ffff;
+/// The largest list of header fields that is taken, in bytes.
+const LARGEST_LIST: usize = 64 * 1024;
+/// Learns what the client asks.
+pub(super) trait Listener {
+    /// A stream opens. `bytes`: of its head on the wire. Whether further ones may open.
+    fn request(&mut self, stream: u32, head: RequestHead, bytes: u64) -> bool;
+    /// A piece of a request's body.
+    fn body(&mut self, stream: u32, piece: &[u8]);
+    /// A request is complete.
+    fn complete(&mut self, stream: u32);
+    /// A stream is gone before its answer was: the client reset it, or broke a rule.
+    fn gone(&mut self, stream: u32);
+    /// All that was given for a stream has been written.
+    fn sent(&mut self, stream: u32);
+    /// The client says that it will open no more streams.
+    fn goodbye(&mut self);
+}
+
+/// A connection that cannot go on; GOAWAY says why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Broken {
+    pub(super) code: ErrorCode,
+    pub(super) words: String,
+}
+
+struct Stream {
+    /// What we may send.
+    window: i64,
+    /// What the client may send.
+    room: i64,
+    /// Taken from that and not given back yet.
+    taken: u32,
+    /// The client has not ended its side.
+    receiving: bool,
+    announced: Option<u64>,
+    received: u64,
+    outgoing: Option<Outgoing>,
+}
+
+/// The state of a connection.
+pub(super) struct Session {
+    /// Absent while its frames are looked at, because they borrow it.
+    reader: Option<FrameReader>,
+    decoder: Decoder,
+    encoder: Encoder,
+    client: Settings,
+    streams: BTreeMap<u32, Stream>,
+    past: PastStreams,
+    /// The highest stream that the client has opened.
+    highest: u32,
+    /// The last stream that is served, once no more are.
+    last: Option<u32>,
+    /// The client was told of it.
+    announced: bool,
+    window: i64,
+    room: i64,
+    taken: u32,
+    /// Streams that have something to send and may, in turn.
+    sending: VecDeque<u32>,
+}
+
+impl Session {
+    /// A new connection; our SETTINGS go to `out`.
+    pub(super) fn start(out: &mut Vec<u8>) -> Session {
+        writer::write_settings(
+            out,
+            &[
+                (Setting::MaxConcurrentStreams, STREAMS),
+                (Setting::InitialWindowSize, STREAM_WINDOW),
+            ],
+        );
+        writer::write_window_update(out, 0, CONNECTION_WINDOW - DEFAULT_WINDOW);
+        Session {
+            reader: Some(FrameReader::client(Limits::default())),
+            decoder: Decoder::new(LARGEST_LIST),
+            encoder: Encoder::default(),
+            client: Settings::default(),
+            streams: BTreeMap::new(),
+            past: PastStreams::default(),
+            highest: 0,
+            last: None,
+            announced: false,
+            window: i64::from(DEFAULT_WINDOW),
+            room: i64::from(CONNECTION_WINDOW),
+            taken: 0,
+            sending: VecDeque::new(),
+        }
+    }
+
+    /// Whether no further stream is served.
+    pub(super) fn is_closing(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// Whether a [`Session::pump`] would write something.
+    pub(super) fn can_send(&self) -> bool {
+        self.window > 0 && !self.sending.is_empty()
+    }
+
+    /// Takes bytes from the client.
+    pub(super) fn receive(
+        &mut self,
+        mut bytes: &[u8],
+        out: &mut Vec<u8>,
+        listener: &mut impl Listener,
+    ) -> Result<(), Broken> {
+        let Some(mut reader) = self.reader.take() else {
+            return Ok(());
+        };
+        let done = loop {
+            match reader.read(bytes) {
+                Ok(step) => {
+                    bytes = &bytes[step.consumed..];
+                    let Some(frame) = step.event else {
+                        break Ok(());
+                    };
+                    if let Err(broken) = self.frame(frame, out, listener) {
+                        break Err(broken);
+                    }
+                }
+                Err(error) => {
+                    break Err(Broken {
+                        code: error.code(),
+                        words: error.to_string(),
+                    });
+                }
+            }
+        };
+        self.reader = Some(reader);
+        done
+    }
+
+    fn frame(
+        &mut self,
+        frame: Frame<'_>,
+        out: &mut Vec<u8>,
+        listener: &mut impl Listener,
+    ) -> Result<(), Broken> {
+        match frame {
+            Frame::Headers(headers) => self.headers(&headers, out, listener),
+            Frame::Data(data) => self.data(&data, out, listener),
+            Frame::Settings(payload) => self.settings(payload, out),
+            Frame::WindowUpdate { stream, increment } => {
+                self.window_update(stream, increment, out, listener)
+            }
+            Frame::Reset { stream, .. } => {
+                if self.is_unopened(stream) {
+                    return protocol("RST_STREAM on a stream that is not open");
+                }
+                if self.forget(stream, Past::Ended) {
+                    listener.gone(stream);
+                }
+                Ok(())
+            }
+            Frame::Priority { stream, priority } => {
+                if depends_on_itself(stream, Some(priority)) {
+                    return protocol("a stream that depends on itself");
+                }
+                Ok(())
+            }
+            Frame::Ping {
+                ack: false,
+                payload,
+            } => {
+                writer::write_ping(out, true, payload);
+                Ok(())
+            }
+            Frame::GoAway { .. } => {
+                listener.goodbye();
+                Ok(())
+            }
+            Frame::PushPromise(_) => protocol("a push from a client"),
+            Frame::Preface
+            | Frame::SettingsAck
+            | Frame::Ping { ack: true, .. }
+            | Frame::Unknown { .. } => Ok(()),
+        }
+    }
+
+    fn headers(
+        &mut self,
+        headers: &Headers<'_>,
+        out: &mut Vec<u8>,
+        listener: &mut impl Listener,
+    ) -> Result<(), Broken> {
+        let id = headers.stream;
+        let mut head = RequestHead::default();
+        // decoded in any case: the table has to stay in step
+        self.decoder
+            .decode(headers.block, |field| head.take(field))
+            .map_err(|error| Broken {
+                code: ErrorCode::COMPRESSION_ERROR,
+                words: error.to_string(),
+            })?;
+        if let Some(stream) = self.streams.get_mut(&id) {
+            if !stream.receiving {
+                self.reset(id, ErrorCode::STREAM_CLOSED, out, listener);
+            } else if !headers.end_stream || head.trailer_fault().is_some() {
+                self.reset(id, ErrorCode::PROTOCOL_ERROR, out, listener);
+            } else {
+                self.end_request(id, out, listener);
+            }
+            return Ok(());
+        }
+        if id.is_multiple_of(2) {
+            return protocol("a stream of a client with an even number");
+        }
+        if id <= self.highest {
+            return match self.past.find(id) {
+                Some(Past::Reset) => Ok(()),
+                Some(Past::Ended) => closed("HEADERS on a stream that is closed"),
+                None => protocol("a stream with a lower number than one before"),
+            };
+        }
+        self.highest = id;
+        if self.last.is_some() {
+            // told not to come, or about to see that we are gone
+            self.past.add(id, Past::Reset);
+            return Ok(());
+        }
+        if self.streams.len() >= STREAMS as usize {
+            writer::write_reset(out, id, ErrorCode::REFUSED_STREAM);
+            self.past.add(id, Past::Reset);
+            return Ok(());
+        }
+        if head.fault().is_some() || depends_on_itself(id, headers.priority) {
+            writer::write_reset(out, id, ErrorCode::PROTOCOL_ERROR);
+            self.past.add(id, Past::Reset);
+            return Ok(());
+        }
+        let stream = Stream {
+            window: i64::from(self.client.initial_window_size),
+            room: i64::from(STREAM_WINDOW),
+            taken: 0,
+            receiving: true,
+            announced: head.length,
+            received: 0,
+            outgoing: None,
+        };
+        self.streams.insert(id, stream);
+        let bytes = headers.block.len() + FRAME_HEADER_LEN * headers.frames as usize;
+        if !listener.request(id, head, bytes as u64) {
+            // at once, because the next one may be in the same bytes
+            self.last = Some(id);
+        }
+        if headers.end_stream {
+            self.end_request(id, out, listener);
+        }
+        Ok(())
+    }
+
+    fn data(
+        &mut self,
+        data: &Data<'_>,
+        out: &mut Vec<u8>,
+        listener: &mut impl Listener,
+    ) -> Result<(), Broken> {
+        let id = data.stream;
+        self.room -= i64::from(data.flow);
+        if self.room < 0 {
+            return Err(Broken {
+                code: ErrorCode::FLOW_CONTROL_ERROR,
+                words: "more than the connection's window allows".to_owned(),
+            });
+        }
+        // nothing is kept of it, so the window is given back at once, in pieces worth a frame
+        self.taken += data.flow;
+        if self.taken >= CONNECTION_WINDOW / 2 {
+            writer::write_window_update(out, 0, self.taken);
+            self.room += i64::from(std::mem::take(&mut self.taken));
+        }
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return match self.past.find(id) {
+                _ if self.is_unopened(id) => protocol("DATA on a stream that is not open"),
+                Some(Past::Reset) => Ok(()),
+                _ => closed("DATA on a stream that is closed"),
+            };
+        };
+        if !stream.receiving {
+            self.reset(id, ErrorCode::STREAM_CLOSED, out, listener);
+            return Ok(());
+        }
+        stream.room -= i64::from(data.flow);
+        stream.received += data.bytes.len() as u64;
+        if stream.room < 0 {
+            self.reset(id, ErrorCode::FLOW_CONTROL_ERROR, out, listener);
+            return Ok(());
+        }
+        if stream.announced.is_some_and(|most| stream.received > most) {
+            self.reset(id, ErrorCode::PROTOCOL_ERROR, out, listener);
+            return Ok(());
+        }
+        stream.taken += data.flow;
+        if stream.taken >= STREAM_WINDOW / 2 && !data.end_stream {
+            writer::write_window_update(out, id, stream.taken);
+            stream.room += i64::from(std::mem::take(&mut stream.taken));
+        }
+        if !data.bytes.is_empty() {
+            listener.body(id, data.bytes);
+        }
+        if data.end_stream {
+            self.end_request(id, out, listener);
+        }
+        Ok(())
+    }
+
+    fn end_request(&mut self, id: u32, out: &mut Vec<u8>, listener: &mut impl Listener) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        stream.receiving = false;
+        if stream.announced.is_some_and(|due| stream.received != due) {
+            self.reset(id, ErrorCode::PROTOCOL_ERROR, out, listener);
+        } else {
+            listener.complete(id);
+        }
+    }
+
+    fn settings(&mut self, payload: SettingsPayload<'_>, out: &mut Vec<u8>) -> Result<(), Broken> {
+        let before = self.client;
+        self.client.apply(payload).map_err(|error| Broken {
+            // the one value whose code is another (RFC 9113 section 6.5.2)
+            code: match { payload }.find(|entry| matches!(entry, (0x4, 0x8000_0000..))) {
+                Some(_) => ErrorCode::FLOW_CONTROL_ERROR,
+                None => error.code(),
+            },
+            words: error.to_string(),
+        })?;
+        if self.client.header_table_size != before.header_table_size {
+            let most = wire::h2::hpack::DEFAULT_TABLE_SIZE;
+            self.encoder.resize(self.client.header_table_size.min(most));
+        }
+        let change =
+            i64::from(self.client.initial_window_size) - i64::from(before.initial_window_size);
+        for (&id, stream) in &mut self.streams {
+            stream.window += change;
+            if stream.window > LARGEST_WINDOW {
+                return Err(Broken {
+                    code: ErrorCode::FLOW_CONTROL_ERROR,
+                    words: "a window above 2^31 - 1".to_owned(),
+                });
+            }
+            if stream.outgoing.is_some() && stream.window > 0 && !self.sending.contains(&id) {
+                self.sending.push_back(id);
+            }
+        }
+        writer::write_settings_ack(out);
+        Ok(())
+    }
+
+    fn window_update(
+        &mut self,
+        id: u32,
+        increment: u32,
+        out: &mut Vec<u8>,
+        listener: &mut impl Listener,
+    ) -> Result<(), Broken> {
+        if id == 0 {
+            self.window += i64::from(increment);
+            if self.window > LARGEST_WINDOW {
+                return Err(Broken {
+                    code: ErrorCode::FLOW_CONTROL_ERROR,
+                    words: "a window above 2^31 - 1".to_owned(),
+                });
+            }
+            return Ok(());
+        }
+        if self.is_unopened(id) {
+            return protocol("WINDOW_UPDATE on a stream that is not open");
+        }
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return Ok(());
+        };
+        stream.window += i64::from(increment);
+        if stream.window > LARGEST_WINDOW {
+            self.reset(id, ErrorCode::FLOW_CONTROL_ERROR, out, listener);
+        } else if stream.outgoing.is_some() && !self.sending.contains(&id) {
+            self.sending.push_back(id);
+        }
+        Ok(())
+    }
+
+    /// Notes that a stream was ended by frames that this session did not write.
+    pub(super) fn end(&mut self, id: u32) {
+        self.forget(id, Past::Ended);
+    }
+
+    /// Ends a stream with RST_STREAM.
+    pub(super) fn reset(
+        &mut self,
+        id: u32,
+        code: ErrorCode,
+        out: &mut Vec<u8>,
+        listener: &mut impl Listener,
+    ) {
+        writer::write_reset(out, id, code);
+        if self.forget(id, Past::Reset) {
+            listener.gone(id);
+        }
+    }
+
+    /// Serves no more streams than those that there are; `announce` says so with GOAWAY.
+    pub(super) fn close(&mut self, announce: bool, out: &mut Vec<u8>) {
+        let last = *self.last.get_or_insert(self.highest);
+        if announce && !std::mem::replace(&mut self.announced, true) {
+            writer::write_go_away(out, last, ErrorCode::NO_ERROR, b"");
+        }
+    }
+
+    /// Appends the GOAWAY of a connection that cannot go on.
+    pub(super) fn give_up(&self, broken: &Broken, out: &mut Vec<u8>) {
+        writer::write_go_away(out, self.highest, broken.code, broken.words.as_bytes());
+    }
+
+    fn is_unopened(&self, id: u32) -> bool {
+        // clients open odd streams; we open none
+        id.is_multiple_of(2) || id > self.highest
+    }
+
+    fn forget(&mut self, id: u32, past: Past) -> bool {
+        let was_there = self.streams.remove(&id).is_some();
+        if was_there {
+            self.past.add(id, past);
+        }
+        was_there
+    }
+}
+
+fn depends_on_itself(stream: u32, priority: Option<Priority>) -> bool {
+    priority.is_some_and(|priority| priority.dependency == stream)
+}
+
+fn protocol(words: &'static str) -> Result<(), Broken> {
+    Err(Broken {
+        code: ErrorCode::PROTOCOL_ERROR,
+        words: Error::Protocol(words).to_string(),
+    })
+}
+
+fn closed(words: &'static str) -> Result<(), Broken> {
+    Err(Broken {
+        code: ErrorCode::STREAM_CLOSED,
+        words: words.to_owned(),
+    })
+}

@@ -1,0 +1,102 @@
+//! What goes to the client: heads of answers, and bodies as far as its windows allow (RFC 9113 section 5.2).
+
+use super::past::Past;
+use super::{Listener, Session};
+use crate::answer::Body;
+use wire::h2::hpack::Indexing;
+use wire::h2::writer;
+
+/// Bytes that gather before they are sent.
+const BATCH: usize = 64 * 1024;
+
+/// What is to be sent on a stream.
+pub(super) struct Outgoing {
+    body: Body,
+    at: u64,
+    until: u64,
+    /// The stream ends with it.
+    end: bool,
+}
+
+impl Session {
+    /// Appends the head of an answer; `end`: nothing follows it.
+    pub(in super::super) fn head<'a>(
+        &mut self,
+        id: u32,
+        fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+        end: bool,
+        out: &mut Vec<u8>,
+    ) -> u64 {
+        // a client without a table is served with blocks that are always the same
+        let indexing = if self.client.header_table_size == 0 {
+            Indexing::Without
+        } else {
+            Indexing::Incremental
+        };
+        let mut block = Vec::with_capacity(64);
+        self.encoder.begin(&mut block);
+        for (name, value) in fields {
+            self.encoder.encode(name, value, indexing, &mut block);
+        }
+        let before = out.len();
+        let most = self.client.max_frame_size as usize;
+        writer::write_headers(out, id, &block, end, most);
+        if end {
+            self.forget(id, Past::Ended);
+        }
+        (out.len() - before) as u64
+    }
+
+    /// Gives the bytes `from..until` of a body to be sent as the windows allow.
+    pub(in super::super) fn give(&mut self, id: u32, body: Body, from: u64, until: u64, end: bool) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.outgoing = Some(Outgoing {
+                body,
+                at: from,
+                until,
+                end,
+            });
+            self.sending.push_back(id);
+        }
+    }
+
+    /// Appends DATA, a frame of each stream in turn, until a batch is full or the windows are empty.
+    pub(in super::super) fn pump(&mut self, out: &mut Vec<u8>, listener: &mut impl Listener) {
+        while self.window > 0 && out.len() < BATCH {
+            let Some(id) = self.sending.pop_front() else {
+                return;
+            };
+            let Some(stream) = self.streams.get_mut(&id) else {
+                continue;
+            };
+            let Some(outgoing) = &mut stream.outgoing else {
+                continue;
+            };
+            let room = self.window.min(stream.window).max(0) as usize;
+            let left = outgoing.until - outgoing.at;
+            let most = (self.client.max_frame_size as usize)
+                .min(room)
+                .min(usize::try_from(left).unwrap_or(usize::MAX));
+            if most == 0 && left > 0 {
+                // until its WINDOW_UPDATE
+                continue;
+            }
+            let piece = outgoing.body.piece(outgoing.at, most);
+            outgoing.at += piece.len() as u64;
+            stream.window -= piece.len() as i64;
+            self.window -= piece.len() as i64;
+            let done = outgoing.at == outgoing.until;
+            let end = done && outgoing.end;
+            writer::write_data(out, id, piece, end);
+            if !done {
+                self.sending.push_back(id);
+                continue;
+            }
+            stream.outgoing = None;
+            if end {
+                self.forget(id, Past::Ended);
+            }
+            listener.sent(id);
+        }
+    }
+}

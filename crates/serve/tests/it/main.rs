@@ -1,0 +1,10 @@
+//! The server on the wire: raw sockets and rustls see each option, and the server's own record agrees.
+
+mod admin;
+mod closing;
+mod faults;
+mod http1;
+mod http2;
+mod limits;
+mod rig;
+mod tls;
