@@ -28,6 +28,10 @@ pub(crate) const PEERS: &[Peer] = &[
         package: "curl",
     },
     Peer {
+        program: "tshark",
+        package: "tshark",
+    },
+    Peer {
         program: "openssl",
         package: "openssl",
     },

@@ -97,6 +97,20 @@ pub struct Run {
     pub argv: Vec<String>,
     /// Which exchanges have rows.
     pub rows: Rows,
+    /// Whether the producer sees how connections end. Where it does not (an access log, a HAR), one that is not told to have ended
+    /// may be gone all the same.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub ends_seen: bool,
+}
+
+/// For serde: what is so unless a ledger says otherwise.
+fn yes() -> bool {
+    true
+}
+
+/// For serde: a flag that need not be written.
+fn is_yes(flag: &bool) -> bool {
+    *flag
 }
 
 impl Run {
@@ -125,6 +139,7 @@ impl Run {
             varied: Vec::new(),
             argv: redact::argv(argv),
             rows: Rows::All,
+            ends_seen: true,
         }
     }
 }

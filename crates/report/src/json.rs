@@ -1,6 +1,10 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
+use crate::inputs::InputFacts;
+use findings::answers::AnswerFacts;
 use findings::bench::BenchFacts;
+use findings::change::ChangeFacts;
+use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
 use findings::observe::ObservedFacts;
 use fix::{Advice, Catalogue, Client, Measurement};
@@ -101,6 +105,57 @@ pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
         schema: COMPARE_SCHEMA,
         run,
         facts,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The schema of a check's document.
+pub const CHECK_SCHEMA: &str = "intact.check/1";
+
+#[derive(Serialize)]
+struct Checked<'a> {
+    schema: &'a str,
+    run: &'a Run,
+    #[serde(flatten)]
+    facts: &'a CheckFacts,
+}
+
+/// The document of a check, pretty-printed, with a newline at its end.
+pub fn check(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
+    let document = Checked {
+        schema: CHECK_SCHEMA,
+        run,
+        facts,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[derive(Serialize)]
+struct Audit<'a> {
+    #[serde(flatten)]
+    observed: Observed<'a>,
+    inputs: &'a [InputFacts],
+    answers: &'a [AnswerFacts],
+    change: Option<&'a ChangeFacts>,
+}
+
+/// The document of an audit: that of an observed run, what was read of each input, how answers came, what changed over time.
+pub fn audit(
+    run: &Run,
+    facts: &ObservedFacts,
+    inputs: &[InputFacts],
+    answers: &[AnswerFacts],
+    change: Option<&ChangeFacts>,
+) -> serde_json::Result<String> {
+    let document = Audit {
+        observed: Observed::new(run, facts),
+        inputs,
+        answers,
+        change,
     };
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');

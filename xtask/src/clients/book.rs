@@ -34,7 +34,12 @@ impl Book {
     }
 
     /// Takes one measurement in and tells of it.
-    pub(super) fn note(&mut self, job: &Job<'_>, measured: anyhow::Result<Measurement>, args: &Args) {
+    pub(super) fn note(
+        &mut self,
+        job: &Job<'_>,
+        measured: anyhow::Result<Measurement>,
+        args: &Args,
+    ) {
         let name = job.name();
         match measured.and_then(|measured| self.take(job, measured, args)) {
             Ok(told) if told.is_empty() => {

@@ -265,7 +265,11 @@ mod tests {
                 "{program} is missing in CI: cargo xtask test --install"
             );
             if let Some(log) = std::env::var_os("INTACT_SKIPPED") {
-                let mut log = fs::File::options().create(true).append(true).open(log).unwrap();
+                let mut log = fs::File::options()
+                    .create(true)
+                    .append(true)
+                    .open(log)
+                    .unwrap();
                 writeln!(log, "{test}: {program} is not installed").unwrap();
             }
         }

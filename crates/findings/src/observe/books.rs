@@ -420,6 +420,9 @@ impl Books {
     /// Why a connection is opened, judged by the state of the pools.
     fn reason(&mut self, connection: &Connection, destination: usize, party: Party) -> Why {
         let at = connection.at;
+        if !self.run.ends_seen {
+            return Why::Unseen;
+        }
         if let Some(pool) = self.pools.get_mut(&(destination, party)) {
             if pool.multiplexing > 0 {
                 return Why::StreamsFree;

@@ -28,6 +28,7 @@ macro_rules! whys {
 }
 
 whys! {
+    Unseen "for a reason that cannot be seen: how connections end is not told",
     Growth "because there was none, or all were busy",
     IdleExisted "though the same client had an idle one",
     StreamsFree "though a connection of the same client had free streams",

@@ -107,7 +107,7 @@ impl<'a> Bill<'a> {
     pub fn unexplained(&self, destination: usize) -> Vec<(u64, Why)> {
         let whys = self.books.counts[destination].why.iter();
         let mut found: Vec<(u64, Why)> = whys
-            .filter(|(why, openings)| **why != Why::Growth && **openings > 0)
+            .filter(|(why, openings)| !matches!(why, Why::Growth | Why::Unseen) && **openings > 0)
             .filter(|(why, _)| !self.explained.contains(&(destination, **why)))
             .map(|(why, openings)| (*openings, *why))
             .collect();

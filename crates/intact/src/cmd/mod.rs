@@ -1,6 +1,8 @@
 //! The commands, one file each: arguments -> configuration -> run -> exit code.
 
+pub(crate) mod audit;
 pub(crate) mod bench;
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod fix;
@@ -12,9 +14,11 @@ pub(crate) mod watch;
 
 mod builtin;
 mod gates;
+mod keeping;
 mod linked;
 mod page;
 mod recording;
 mod requirements;
 mod stored;
 mod watched;
+mod watching;

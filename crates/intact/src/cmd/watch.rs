@@ -1,14 +1,13 @@
 //! `intact watch -- CMD`: does my program reuse its connections?
 
+use super::gates::Gates;
 use super::page::{PageFile, page_file};
-use super::requirements;
 use super::watched::Recording;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
-use findings::Severity;
 use findings::observe::ObservedFacts;
-use findings::requirement::{Document, Requirement};
+use findings::requirement::Document;
 use ledger::{Rows, Run, Vantage};
 use report::page::ObservedRun;
 use std::ffi::OsString;
@@ -16,7 +15,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use watch::{Clock, Config, Ended, KeyLogging, WatchError};
+use watch::{Clock, Config, Ended, KeyLogging, Mode, WatchError};
 
 /// Does my program reuse its connections?
 #[derive(clap::Args)]
@@ -34,6 +33,10 @@ pub(crate) struct Args {
     /// SSLKEYLOGFILE unless it is set, and NODE_OPTIONS
     #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Watching")]
     keys: Keys,
+    /// How connections are followed: through a relay of ours, so that requests are seen; from outside (info), so that data
+    /// passes untouched and only connections and bytes are counted; auto: the relay, and from outside where that cannot be
+    #[arg(long, value_enum, default_value_t = How::Auto, help_heading = "Watching")]
+    mode: How,
     /// Add a round trip to each connection, from its SYN on: what the program would cost over that distance
     #[arg(long, value_name = "TIME", value_parser = super::bench::time, help_heading = "Watching")]
     rtt: Option<Duration>,
@@ -54,15 +57,18 @@ pub(crate) struct Args {
     /// Print no page
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
-    /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4'; exit 1 when one fails
-    #[arg(long, value_name = "EXPR", help_heading = "Gates")]
-    require: Vec<String>,
-    /// Exit 1 on findings of this severity or worse
-    #[arg(long, value_name = "SEVERITY", help_heading = "Gates")]
-    fail_on: Option<FailOn>,
+    #[command(flatten)]
+    gates: Gates,
     /// The program and its arguments
     #[arg(required_unless_present = "require", last = true, value_name = "CMD")]
     command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum How {
+    Auto,
+    Relay,
+    Info,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -72,22 +78,20 @@ pub(super) enum Keys {
     Off,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum FailOn {
-    Warning,
-    Error,
-}
-
 /// Runs the program, then prints the page to standard error; its exit code is ours.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    if requirements::list_if_asked(&args.require, Document::Watch) {
+    if args.gates.list_if_asked(Document::Watch) {
         return Ok(ExitCode::from(exit::FINE));
     }
     if args.command.is_empty() {
         let missing = anyhow::anyhow!("name the program to run: intact watch -- CMD");
         return Err(Failed::usage(missing));
     }
-    let requirements = requirements::parse(&args.require, Document::Watch)?;
+    if args.mode == How::Info && args.rtt.is_some() {
+        let clash = anyhow::anyhow!("--rtt needs the relay: leave --mode info out");
+        return Err(Failed::usage(clash));
+    }
+    let requirements = args.gates.parse(Document::Watch)?;
     let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
     let clock = Clock::start();
     let mut head = head();
@@ -96,6 +100,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
     let mut recording = Recording::start(&head, args.ledger.as_deref()).map_err(own)?;
     let mut config = Config::new(args.command.clone(), fingerprint_key().map_err(own)?);
+    config.mode = match args.mode {
+        How::Auto => Mode::Auto,
+        How::Relay => Mode::Relay,
+        How::Info => Mode::Info,
+    };
     config.keys = key_logging(args.keys);
     config.round_trip = args.rtt.unwrap_or_default();
     let outcome = watch::run(&config, clock, &mut recording).map_err(not_run)?;
@@ -116,7 +125,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         let page = report::terminal::observed(&head, &facts, console::error_paper());
         console::note(page.trim_end());
     }
-    let kept = hold(&requirements, args.fail_on, &facts);
+    let kept = args.gates.hold(&requirements, &head, &facts).map_err(own)?;
     Ok(ExitCode::from(match outcome.ended {
         Ended::Code(0) if !kept => exit::REQUIREMENT,
         Ended::Code(code) => code as u8,
@@ -177,28 +186,4 @@ pub(super) fn not_run(error: WatchError) -> Failed {
 fn write_json(path: &Path, run: &Run, facts: &ObservedFacts) -> anyhow::Result<()> {
     let document = report::json::observed(run, facts)?;
     std::fs::write(path, document).with_context(|| format!("--json={}", path.display()))
-}
-
-/// Holds requirements and findings, and says what came of each.
-fn hold(requirements: &[Requirement], fail_on: Option<FailOn>, facts: &ObservedFacts) -> bool {
-    let kept = requirements::hold(requirements, facts);
-    let Some(least) = fail_on.map(|on| match on {
-        FailOn::Warning => Severity::Warning,
-        FailOn::Error => Severity::Error,
-    }) else {
-        return kept;
-    };
-    let mut worst = facts
-        .findings
-        .iter()
-        .filter(|finding| finding.severity >= least)
-        .peekable();
-    let clean = worst.peek().is_none();
-    for finding in worst {
-        console::note(&format!(
-            "--fail-on: {} ({})",
-            finding.rule, finding.subject
-        ));
-    }
-    kept && clean
 }

@@ -1,5 +1,9 @@
 //! The binary as a person meets it.
 
+mod audit;
+mod check;
+mod check_peers;
+mod check_real;
 mod cli;
 mod compare;
 mod fix;

@@ -1,17 +1,25 @@
 //! Pages for a terminal or a pipe, as text. Width and colour are the caller's to say.
 
 mod bench;
+mod change;
+mod check;
 mod compare;
 mod demonstration;
 mod fix;
+mod inputs;
+mod ladder;
 mod observed;
 mod page;
 mod table;
 
 pub use bench::bench;
+pub use change::change;
+pub use check::check;
 pub use compare::compare;
 pub use demonstration::demonstration;
 pub use fix::{Question, fix_client, fix_list};
+pub use inputs::inputs;
+pub use ladder::ladder;
 pub use observed::observed;
 
 use crate::number;

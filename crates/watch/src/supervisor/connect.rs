@@ -4,12 +4,12 @@ use super::call::{Call, Dial, HOLD, LOOK, Stage};
 use super::names::Ends;
 use super::trap::{Trap, begin};
 use super::{FIRST_CALL, Supervisor};
-use crate::Unwatched;
 use crate::order::{Carriage, Order};
 use crate::sys::address::{self, Named, unmapped};
 use crate::sys::notify::{Answer, Notice};
 use crate::sys::process::{has_signal, read_memory};
 use crate::sys::socket::{self, Kind};
+use crate::{Mode, Unwatched};
 use ledger::{Connection, DialFailure, Failure, Origin, Owner, Row, Scheme, SetupPhase, Span};
 use mio::net::TcpStream;
 use mio::{Interest, Token};
@@ -54,8 +54,8 @@ impl Supervisor {
             return UNTOUCHED;
         }
         let socket = Socket::from(socket);
-        if let Some(reason) = self.hindrance(&socket) {
-            self.leave(reason);
+        if self.is_elsewhere(&socket) {
+            self.leave(Unwatched::OtherNamespace);
             return UNTOUCHED;
         }
         // what was read is the caller's only if it still waits
@@ -74,9 +74,17 @@ impl Supervisor {
                 pid: identity.process,
                 command: identity.command,
             });
+        if self.mode == Mode::Info {
+            self.follow(cookie, about, Unwatched::NoRelay);
+            return UNTOUCHED;
+        }
+        if socket::is_steered(&socket) {
+            self.follow(cookie, about, Unwatched::Steered);
+            return UNTOUCHED;
+        }
         socket::connect_at_once(&socket);
         let Ok(far) = stand_in(&socket, unmapped(wanted)) else {
-            self.leave(Unwatched::NoRelay);
+            self.follow(cookie, about, Unwatched::NoRelay);
             return UNTOUCHED;
         };
         if let Err(error) = begin(&far, unmapped(wanted)) {
@@ -141,14 +149,18 @@ impl Supervisor {
         looked.ok()
     }
 
-    /// Why a connection of ours could not stand in for one of this socket's.
-    fn hindrance(&self, socket: &Socket) -> Option<Unwatched> {
-        if let Some(pad) = self.pads.iter().flatten().next()
-            && socket::is_elsewhere(socket, pad)
-        {
-            return Some(Unwatched::OtherNamespace);
+    /// Whether a socket lives in another network namespace than ours.
+    fn is_elsewhere(&self, socket: &Socket) -> bool {
+        let ours = self.pads.iter().flatten().next();
+        ours.is_some_and(|pad| socket::is_elsewhere(socket, pad))
+    }
+
+    /// Leaves a connection to the kernel and follows it from outside, or counts it as unwatched where that cannot be.
+    fn follow(&mut self, cookie: u64, about: Connection, reason: Unwatched) {
+        match &mut self.outside {
+            Some(outside) => outside.follow(cookie, about),
+            None => self.leave(reason),
         }
-        socket::is_steered(socket).then_some(Unwatched::Steered)
     }
 
     /// Goes on with a call as far as it can go now.
@@ -228,7 +240,7 @@ impl Supervisor {
             Some(())
         });
         if landed.is_none() {
-            return self.let_go(&dial);
+            return self.let_go(dial);
         }
         let stage = Stage::Landing { _socket: socket };
         self.calls.insert(number, Call { dial, stage });
@@ -259,7 +271,7 @@ impl Supervisor {
             Ok((trap, unmapped(child)))
         });
         let Ok((trap, child)) = trapped else {
-            return self.let_go(&dial);
+            return self.let_go(dial);
         };
         drop(socket);
         self.remember(&mut dial);
@@ -311,9 +323,9 @@ impl Supervisor {
     }
 
     /// We cannot stand in for this one: the kernel makes the call.
-    fn let_go(&mut self, dial: &Dial) {
+    fn let_go(&mut self, dial: Dial) {
         self.by_cookie.remove(&dial.cookie);
-        self.leave(Unwatched::NoRelay);
+        self.follow(dial.cookie, dial.about, Unwatched::NoRelay);
         self.listener.answer(dial.notice.id, Answer::Continue);
     }
 

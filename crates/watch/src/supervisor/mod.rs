@@ -7,6 +7,7 @@ mod call;
 mod connect;
 mod landing;
 mod names;
+mod outside;
 mod trap;
 
 use crate::order::{Order, Orders};
@@ -17,13 +18,14 @@ use crate::sys::process::{Processes, read_memory, write_memory};
 use crate::sys::signals::{self, Signals};
 use crate::sys::socket;
 use crate::sys::timer::Timer;
-use crate::{Clock, Config, Cpu, Ended, Numbers, Outcome, Place, Unwatched};
+use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, Place, Unwatched};
 use call::Call;
 use landing::Pad;
 use ledger::{Caveat, Nanos, Row, Span};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use names::Names;
+use outside::Outside;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -36,6 +38,7 @@ const SIGNALS: Token = Token(1);
 const PAD_V4: Token = Token(2);
 const PAD_V6: Token = Token(3);
 const DEADLINES: Token = Token(4);
+const ENDS: Token = Token(5);
 /// Tokens of calls begin here: two a call, the way to the destination and our end of a meeting.
 const FIRST_CALL: usize = 6;
 
@@ -56,6 +59,8 @@ pub(crate) struct Supervisor {
     place: Option<Place>,
     processes: Processes,
     names: Names,
+    mode: Mode,
+    outside: Option<Outside>,
     pads: [Option<Pad>; 2],
     traps: Traps,
     calls: HashMap<usize, Call>,
@@ -89,6 +94,15 @@ impl Supervisor {
             SIGNALS,
             Interest::READABLE,
         )?;
+        let outside = match config.mode {
+            Mode::Relay => None,
+            Mode::Info => Some(Outside::new()?),
+            Mode::Auto => Outside::new().ok(),
+        };
+        if let Some(outside) = &outside {
+            let descriptor = outside.as_raw_fd();
+            registry.register(&mut SourceFd(&descriptor), ENDS, Interest::READABLE)?;
+        }
         let timer = Timer::new()?;
         registry.register(
             &mut SourceFd(&timer.as_raw_fd()),
@@ -118,6 +132,8 @@ impl Supervisor {
             place: config.place,
             processes: Processes::default(),
             names: Names::default(),
+            mode: config.mode,
+            outside,
             pads,
             traps: Traps::default(),
             calls: HashMap::new(),
@@ -152,6 +168,11 @@ impl Supervisor {
                     }
                     SIGNALS => self.take_signals(),
                     DEADLINES => self.timer.rung(),
+                    ENDS => {
+                        if let Some(outside) = &mut self.outside {
+                            outside.take_ends(self.clock, &self.orders);
+                        }
+                    }
                     PAD_V4 => self.take_arrivals(0),
                     PAD_V6 => self.take_arrivals(1),
                     Token(token) => self.guard((token - FIRST_CALL) / 2, Supervisor::advance),
@@ -161,6 +182,9 @@ impl Supervisor {
         }
         for call in std::mem::take(&mut self.calls).into_values() {
             self.record_given_up(call.dial.about);
+        }
+        if let Some(outside) = self.outside.take() {
+            outside.finish(self.clock, &self.orders);
         }
         for (reason, count) in &self.unwatched {
             self.record(Row::Caveat(Caveat {

@@ -52,6 +52,11 @@ impl Flow {
         }
     }
 
+    /// Bytes that wait for holes to be filled, in both directions: what this flow holds beside its own size.
+    pub fn waiting(&self) -> usize {
+        self.client.waiting() + self.server.waiting()
+    }
+
     /// When the server's SYN reached the client's acknowledgement: the handshake is over; `None` where it was not seen.
     pub fn established_at(&self) -> Option<u64> {
         self.established_at

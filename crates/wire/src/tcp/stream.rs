@@ -96,6 +96,11 @@ impl Stream {
         &self.facts
     }
 
+    /// Bytes that wait for a hole to be filled.
+    pub fn waiting(&self) -> usize {
+        self.waiting_bytes
+    }
+
     /// The sequence number of its SYN, where that was seen.
     pub(super) fn syn_seq(&self) -> Option<u32> {
         self.facts

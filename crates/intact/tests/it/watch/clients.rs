@@ -230,6 +230,26 @@ fn an_emulated_round_trip_is_paid_by_syn_tls_and_data() {
     }
 }
 
+#[test]
+fn from_outside_connections_are_counted_and_requests_are_not() {
+    if program("curl", "watch --mode info").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let script = format!(
+        "for i in 1 2 3; do curl -s -o /dev/null {0} -o /dev/null {0}; done; curl -s http://127.0.0.1:1/; true",
+        server.plain()
+    );
+    let (out, facts) = watch(&["--mode", "info"], &["sh", "-c", &script]);
+    assert!(out.status.success(), "{out:?}");
+    assert_eq!(facts["connections"]["opened"], 3, "{facts}");
+    assert_eq!(facts["connections"]["failed"]["refused"], 1, "{facts}");
+    assert_eq!(facts["requests"]["total"], 0);
+    let inferred = facts["totals"]["inferred"].to_string();
+    assert!(inferred.contains("from outside"), "{facts}");
+    assert_eq!(server.end()["cells"][0]["connections"]["opened"], 3);
+}
+
 /// A ledger that can be read again.
 fn is_ledger(folder: &Path) -> bool {
     folder.join("run.json").is_file() && folder.join("events.jsonl.zst").is_file()

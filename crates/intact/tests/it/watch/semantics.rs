@@ -132,6 +132,16 @@ fn so_does_one_behind_an_emulated_distance() {
 }
 
 #[test]
+fn so_does_one_that_is_followed_from_outside() {
+    if program("python3", "watch --mode info semantics").is_none() {
+        return;
+    }
+    let stage = Stage::set();
+    let different = stage.differences(&[], &["watch", "--quiet", "--mode", "info"]);
+    assert!(different.is_empty(), "{different:#?}");
+}
+
+#[test]
 fn connections_that_cannot_be_followed_are_counted_and_left_alone() {
     if program("python3", "watch of an undumpable program").is_none() || is_root() {
         return;

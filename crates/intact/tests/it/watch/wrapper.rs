@@ -122,11 +122,15 @@ fn after_a_kill_nine_no_key_log_is_left_and_the_ledger_can_be_read() {
     assert!(keys.exists(), "{line:?}");
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
-    // the program itself goes on; it is not ours to kill by name, so it ends by itself
-    while keys.exists() {
+    let refuge = keys.parent().unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while refuge.exists() {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{keys:?} is still there"
+        );
         std::thread::yield_now();
     }
-    assert!(!keys.parent().unwrap().exists());
     let report = intact(&["report", "--json", ledger.to_str().unwrap()]);
     assert!(report.status.success(), "{report:?}");
     let facts: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();

@@ -1,0 +1,119 @@
+//! The inputs of one audit, one after another, into one stream of events.
+
+use crate::account::Account;
+use crate::capture::{self, Ladder, Network};
+use crate::error::AuditError;
+use crate::format::Format;
+use crate::har;
+use crate::input::Input;
+use crate::log::{self, Pools};
+use crate::replay;
+use crate::scope::{Numbers, Scope};
+use ledger::{FingerprintKey, Sink};
+use wire::tls::decrypt::KeyLog;
+
+/// What an audit may use beside its inputs.
+pub struct Options {
+    /// TLS secrets (`--keylog`); those embedded in a pcapng are added as they come.
+    pub keys: KeyLog,
+    /// 32 random bytes, from which the key of the fingerprints is made; it is never written.
+    pub random: [u8; 32],
+    /// The connection whose packets are wanted one by one (`--ladder`).
+    pub ladder: Option<Choice>,
+    /// Nanosecond 0 of the run, in nanoseconds since 1970.
+    pub base: u64,
+}
+
+/// One of the connections of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The first that carries a request.
+    First,
+    /// That of this number in the ledger.
+    Number(u64),
+}
+
+/// Reads inputs into ledger events. Captures are read as one: a connection may go on in the next file.
+pub struct Audit {
+    key: FingerprintKey,
+    keys: KeyLog,
+    numbers: Numbers,
+    base: u64,
+    network: Network,
+    pools: Pools,
+}
+
+impl Audit {
+    /// An audit that has read nothing yet.
+    pub fn new(options: Options) -> Audit {
+        Audit {
+            key: FingerprintKey::new(&options.random),
+            keys: options.keys,
+            numbers: Numbers::default(),
+            base: options.base,
+            network: Network::new(options.ladder),
+            pools: Pools::default(),
+        }
+    }
+
+    /// Reads one input to its end, or until `go_on` says no; it is asked about every megabyte.
+    pub fn read(
+        &mut self,
+        mut input: Input,
+        sink: &mut dyn Sink,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Account, AuditError> {
+        let mut scope = Scope {
+            sink,
+            numbers: &mut self.numbers,
+            key: &self.key,
+            base: self.base,
+        };
+        let account = match input.format {
+            Format::Pcap | Format::Pcapng => capture::read(
+                &mut input,
+                &mut self.network,
+                &mut self.keys,
+                &mut scope,
+                go_on,
+            ),
+            Format::Har => har::read(&mut input, &mut scope),
+            Format::Ledger => {
+                let Some(reader) = input.ledger.take() else {
+                    return Err(AuditError::Folder(input.path));
+                };
+                replay::read(&input, &reader, &mut scope, go_on)
+            }
+            Format::AccessLog => {
+                let Some(dialect) = input.dialect.take() else {
+                    return Err(AuditError::Empty(input.path));
+                };
+                log::read(&mut input, &dialect, &mut self.pools, &mut scope, go_on)
+            }
+        }?;
+        if let Some(why) = input.trouble.borrow().as_deref() {
+            scope.caveat(
+                "input-damaged",
+                format!("{}: {why}; what came before was read", input.path.display()),
+            );
+        }
+        Ok(account)
+    }
+
+    /// The packets of the connection that was wanted, if there was one; after [`Audit::finish`].
+    pub fn ladder(&mut self) -> Option<Ladder> {
+        self.network.ladder.take().map(|ladder| *ladder)
+    }
+
+    /// Ends what is still open in the captures. Call it once, after the last input.
+    pub fn finish(&mut self, sink: &mut dyn Sink) {
+        let mut scope = Scope {
+            sink,
+            numbers: &mut self.numbers,
+            key: &self.key,
+            base: self.base,
+        };
+        self.network.finish(&self.keys, &mut scope);
+        self.pools.finish(&mut scope);
+    }
+}

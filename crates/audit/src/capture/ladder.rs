@@ -1,0 +1,414 @@
+//! The packets of one connection in time, each with what is in it by name: TLS records, HTTP/2 frames, requests and answers.
+
+use ledger::ConnectionId;
+use std::net::SocketAddr;
+use wire::Side;
+use wire::exchange::Exchange as Seen;
+use wire::h2::PREFACE;
+use wire::tcp::Segment;
+
+/// Packets that are kept of a connection.
+const MAX_STEPS: usize = 400;
+/// Names that are kept of a packet.
+const MAX_NAMES: usize = 24;
+/// What is said of records that cannot be read.
+const ENCRYPTED: &str = "encrypted record";
+const ENCRYPTED_MANY: &str = "encrypted records";
+/// How far back a packet is looked for by its time.
+const MAX_BACK: usize = 64;
+
+/// The packets of one connection.
+#[derive(Clone, Debug)]
+pub struct Ladder {
+    /// Its number in the ledger.
+    pub connection: ConnectionId,
+    /// The client's end.
+    pub client: SocketAddr,
+    /// The server's end.
+    pub server: SocketAddr,
+    /// The packets in the order in which they were captured.
+    pub steps: Vec<Step>,
+    /// How many more there were.
+    pub left_out: u64,
+}
+
+/// One packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Nanoseconds since 1970.
+    pub at: u64,
+    /// Whether the client sent it.
+    pub by_client: bool,
+    /// SYN, FIN, RST or ACK, where it is more than an acknowledged payload.
+    pub flags: Vec<&'static str>,
+    /// Bytes of payload.
+    pub len: u32,
+    /// All of it had been sent before.
+    pub again: bool,
+    /// What is in it; a thing that spans packets is named where it begins.
+    pub names: Vec<String>,
+}
+
+/// A ladder while its connection goes on.
+#[derive(Debug)]
+pub(super) struct Climb {
+    ladder: Ladder,
+    records: [Records; 2],
+    frames: [Frames; 2],
+}
+
+impl Climb {
+    pub(super) fn new(connection: ConnectionId, client: SocketAddr, server: SocketAddr) -> Climb {
+        Climb {
+            ladder: Ladder {
+                connection,
+                client,
+                server,
+                steps: Vec::new(),
+                left_out: 0,
+            },
+            records: Default::default(),
+            frames: Default::default(),
+        }
+    }
+
+    pub(super) fn finish(self) -> Ladder {
+        self.ladder
+    }
+
+    /// Notes a packet.
+    pub(super) fn packet(&mut self, from: Side, segment: &Segment<'_>) {
+        if self.ladder.steps.len() >= MAX_STEPS {
+            self.ladder.left_out += 1;
+            return;
+        }
+        let alone = segment.len == 0 && !segment.syn && !segment.fin && !segment.rst;
+        let flags = [
+            (segment.syn, "SYN"),
+            (segment.fin, "FIN"),
+            (segment.rst, "RST"),
+            ((alone || segment.syn) && segment.ack.is_some(), "ACK"),
+        ];
+        let set = flags.iter().filter(|(set, _)| *set);
+        self.ladder.steps.push(Step {
+            at: segment.at,
+            by_client: from == Side::Client,
+            flags: set.map(|(_, name)| *name).collect(),
+            len: segment.len,
+            again: false,
+            names: Vec::new(),
+        });
+    }
+
+    /// The last packet brought nothing new.
+    pub(super) fn was_again(&mut self) {
+        if let Some(last) = self
+            .ladder
+            .steps
+            .last_mut()
+            .filter(|_| self.ladder.left_out == 0)
+        {
+            last.again = true;
+        }
+    }
+
+    /// Names the TLS records that begin in these bytes.
+    pub(super) fn read_tls(&mut self, from: Side, bytes: &[u8], at: u64) {
+        let mut names = Vec::new();
+        self.records[from as usize].read(bytes, &mut names);
+        self.name(from, at, names);
+    }
+
+    /// Names the HTTP/2 frames that begin in these bytes.
+    pub(super) fn read_h2(&mut self, from: Side, bytes: &[u8], at: u64) {
+        let mut names = Vec::new();
+        self.frames[from as usize].read(bytes, &mut names);
+        self.name(from, at, names);
+    }
+
+    /// Names a request and its answer.
+    pub(super) fn read_exchange(&mut self, seen: &Seen) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if let Some(request) = &seen.request {
+            let target = ledger::Target::new(&text(&request.target));
+            let name = format!("{} {target}", text(&request.method));
+            self.name_http(
+                Side::Client,
+                request.started_at,
+                request.head_at,
+                seen.stream,
+                name,
+            );
+        }
+        let Some(response) = &seen.response else {
+            return;
+        };
+        let name = match response.status {
+            0 => "answer".to_owned(),
+            status => status.to_string(),
+        };
+        self.name_http(
+            Side::Server,
+            response.started_at,
+            response.head_at,
+            seen.stream,
+            name,
+        );
+        if let (Some(body_at), None) = (response.first_body_at, seen.stream)
+            && body_at > response.head_at
+        {
+            self.name(Side::Server, body_at, vec!["body".to_owned()]);
+        }
+    }
+
+    fn name_http(&mut self, from: Side, begun: u64, whole: u64, stream: Option<u32>, name: String) {
+        let Some(stream) = stream else {
+            self.name(from, begun, vec![name]);
+            return;
+        };
+        let frame = format!("HEADERS[{stream}]");
+        for at in [begun, whole] {
+            let by_client = from == Side::Client;
+            let steps = self.ladder.steps.iter_mut();
+            let mut here = steps.filter(|step| step.at == at && step.by_client == by_client);
+            let found = here.find_map(|step| {
+                let mut names = step.names.iter_mut();
+                names.find(|known| **known == frame || **known == format!("{frame} end"))
+            });
+            if let Some(known) = found {
+                *known = format!("{known} {name}");
+                return;
+            }
+        }
+    }
+
+    /// Puts names on the packet of that side and time.
+    fn name(&mut self, from: Side, at: u64, names: Vec<String>) {
+        let by_client = from == Side::Client;
+        let steps = self.ladder.steps.iter_mut().rev();
+        let wanted =
+            |step: &&mut Step| step.at == at && step.by_client == by_client && step.len > 0;
+        let far = if names.len() == 1 {
+            MAX_STEPS
+        } else {
+            MAX_BACK
+        };
+        let Some(step) = steps.take(far).find(wanted).filter(|_| !names.is_empty()) else {
+            return;
+        };
+        // what was decrypted speaks for itself
+        if !names
+            .iter()
+            .any(|name| name.ends_with(ENCRYPTED) || name.ends_with(ENCRYPTED_MANY))
+        {
+            step.names
+                .retain(|name| !name.ends_with(ENCRYPTED) && !name.ends_with(ENCRYPTED_MANY));
+        }
+        for name in names {
+            if step.names.len() < MAX_NAMES {
+                step.names.push(name);
+            }
+        }
+    }
+}
+
+/// The head of a record or a frame while it comes in pieces.
+#[derive(Debug, Default)]
+struct Head {
+    bytes: [u8; 9],
+    have: usize,
+}
+
+impl Head {
+    /// Takes bytes until there are `len`; what is left of them.
+    fn fill<'a>(&mut self, len: usize, bytes: &'a [u8]) -> (bool, &'a [u8]) {
+        let (more, rest) = bytes.split_at((len - self.have).min(bytes.len()));
+        self.bytes[self.have..self.have + more.len()].copy_from_slice(more);
+        self.have += more.len();
+        (self.have == len, rest)
+    }
+}
+
+/// TLS records of one direction (RFC 8446 section 5.1).
+#[derive(Debug, Default)]
+struct Records {
+    head: Head,
+    left: usize,
+    kind: u8,
+    /// A ChangeCipherSpec came: handshake messages are encrypted.
+    secret: bool,
+    message: Head,
+    message_left: usize,
+}
+
+impl Records {
+    fn read(&mut self, mut bytes: &[u8], names: &mut Vec<String>) {
+        let mut encrypted = 0;
+        while !bytes.is_empty() {
+            if self.left == 0 {
+                let (whole, rest) = self.head.fill(5, bytes);
+                bytes = rest;
+                if !whole {
+                    break;
+                }
+                self.head.have = 0;
+                let [kind, _, _, high, low, ..] = self.head.bytes;
+                self.kind = kind;
+                self.left = usize::from(u16::from_be_bytes([high, low]));
+                match kind {
+                    20 => {
+                        self.secret = true;
+                        names.push("ChangeCipherSpec".to_owned());
+                    }
+                    21 => names.push("Alert".to_owned()),
+                    22 if self.secret => names.push("encrypted handshake".to_owned()),
+                    22 => {}
+                    _ => encrypted += 1,
+                }
+                continue;
+            }
+            let (body, rest) = bytes.split_at(self.left.min(bytes.len()));
+            if self.kind == 22 && !self.secret {
+                self.read_messages(body, names);
+            }
+            self.left -= body.len();
+            bytes = rest;
+        }
+        match encrypted {
+            0 => {}
+            1 => names.push(format!("1 {ENCRYPTED}")),
+            many => names.push(format!("{many} {ENCRYPTED_MANY}")),
+        }
+    }
+
+    fn read_messages(&mut self, mut bytes: &[u8], names: &mut Vec<String>) {
+        while !bytes.is_empty() {
+            if self.message_left > 0 {
+                let skipped = self.message_left.min(bytes.len());
+                self.message_left -= skipped;
+                bytes = &bytes[skipped..];
+                continue;
+            }
+            let (whole, rest) = self.message.fill(4, bytes);
+            bytes = rest;
+            if !whole {
+                return;
+            }
+            self.message.have = 0;
+            let [kind, high, middle, low, ..] = self.message.bytes;
+            self.message_left =
+                usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
+            let name = match kind {
+                1 => "ClientHello",
+                2 => "ServerHello",
+                4 => "NewSessionTicket",
+                11 => "Certificate",
+                12 => "ServerKeyExchange",
+                13 => "CertificateRequest",
+                14 => "ServerHelloDone",
+                15 => "CertificateVerify",
+                16 => "ClientKeyExchange",
+                20 => "Finished",
+                22 => "CertificateStatus",
+                _ => "handshake",
+            };
+            names.push(name.to_owned());
+        }
+    }
+}
+
+/// HTTP/2 frames of one direction (RFC 9113 section 4.1).
+#[derive(Debug, Default)]
+struct Frames {
+    head: Head,
+    left: usize,
+    begun: bool,
+}
+
+impl Frames {
+    fn read(&mut self, mut bytes: &[u8], names: &mut Vec<String>) {
+        if !self.begun {
+            self.begun = true;
+            if bytes.starts_with(&PREFACE[..9]) {
+                names.push("preface".to_owned());
+                self.left = PREFACE.len();
+            }
+        }
+        while !bytes.is_empty() {
+            let skipped = self.left.min(bytes.len());
+            self.left -= skipped;
+            bytes = &bytes[skipped..];
+            if self.left > 0 || bytes.is_empty() {
+                break;
+            }
+            let (whole, rest) = self.head.fill(9, bytes);
+            bytes = rest;
+            if !whole {
+                break;
+            }
+            self.head.have = 0;
+            let [high, middle, low, kind, flags, one, two, three, four] = self.head.bytes;
+            self.left = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
+            let stream = u32::from_be_bytes([one & 0x7f, two, three, four]);
+            let name = match kind {
+                0 => "DATA",
+                1 => "HEADERS",
+                2 => "PRIORITY",
+                3 => "RST_STREAM",
+                4 => "SETTINGS",
+                5 => "PUSH_PROMISE",
+                6 => "PING",
+                7 => "GOAWAY",
+                8 => "WINDOW_UPDATE",
+                9 => "CONTINUATION",
+                _ => "frame",
+            };
+            let on = match stream {
+                0 => String::new(),
+                stream => format!("[{stream}]"),
+            };
+            let mark = match (kind, flags & 1) {
+                (0 | 1, 1) => " end",
+                (4 | 6, 1) => " ACK",
+                _ => "",
+            };
+            names.push(format!("{name}{on}{mark}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_named_across_any_split() {
+        let mut bytes = vec![22, 3, 1, 0, 8, 1, 0, 0, 0, 2, 0, 0, 0];
+        bytes.extend([20, 3, 3, 0, 1, 1, 23, 3, 3, 0, 2, 9, 9]);
+        let wanted = [
+            "ClientHello",
+            "ServerHello",
+            "ChangeCipherSpec",
+            "1 encrypted record",
+        ];
+        for at in 0..=bytes.len() {
+            let (mut records, mut names) = (Records::default(), Vec::new());
+            records.read(&bytes[..at], &mut names);
+            records.read(&bytes[at..], &mut names);
+            assert_eq!(names, wanted, "{at}");
+        }
+    }
+
+    #[test]
+    fn frames_are_named_across_any_split_behind_the_preface() {
+        let mut bytes = PREFACE.to_vec();
+        bytes.extend([0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 5, 9]);
+        let wanted = ["preface", "SETTINGS ACK", "DATA[5] end"];
+        for at in 9..=bytes.len() {
+            let (mut frames, mut names) = (Frames::default(), Vec::new());
+            frames.read(&bytes[..at], &mut names);
+            frames.read(&bytes[at..], &mut names);
+            assert_eq!(names, wanted, "{at}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Captures: packets to connections and exchanges.
+//!
+//! From the file inwards: [`pcap`] and [`pcapng`] give packets, [`link`] and [`ip`] strip what is around them, [`Network`]
+//! finds the connection, [`conversation`] puts its bytes in order and lets `wire` overhear them, [`record`] writes
+//! what was overheard into the ledger. What cannot be seen is said, never guessed.
+
+mod conversation;
+mod fragments;
+mod ip;
+mod ladder;
+mod link;
+mod names;
+mod network;
+mod pcap;
+mod pcapng;
+mod quic;
+mod record;
+mod speech;
+mod tls;
+
+pub use ladder::{Ladder, Step};
+pub(crate) use network::Network;
+
+use crate::account::{Account, Unit};
+use crate::error::AuditError;
+use crate::format::Format;
+use crate::input::Input;
+use crate::scope::Scope;
+use crate::window::Window;
+use pcap::Pcap;
+use pcapng::Pcapng;
+use std::io::Read;
+use wire::tls::decrypt::KeyLog;
+
+/// The longest packet or block that is believed, in bytes.
+const LONGEST: u32 = 16 << 20;
+/// How many packets pass between two questions whether to go on.
+const BREATH: u64 = 1024;
+
+/// One packet of a capture.
+#[derive(Clone, Copy, Debug)]
+struct Packet<'a> {
+    /// Nanoseconds since 1970.
+    at: u64,
+    /// The link type, as tcpdump numbers them.
+    link: u32,
+    /// What was captured of it.
+    bytes: &'a [u8],
+}
+
+/// Why a capture is not read any further.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// It is over.
+    Whole,
+    /// It ends within a packet.
+    Cut,
+    /// It contradicts itself.
+    Damaged(String),
+}
+
+/// Either of the two file formats.
+enum Packets {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+impl Packets {
+    fn open<R: Read>(format: Format, window: &mut Window<R>) -> Result<Packets, End> {
+        match format {
+            Format::Pcapng => Ok(Packets::Pcapng(Pcapng::default())),
+            _ => Pcap::open(window).map(Packets::Pcap),
+        }
+    }
+
+    fn next<'w, R: Read>(
+        &mut self,
+        window: &'w mut Window<R>,
+        keys: &mut KeyLog,
+    ) -> Result<Packet<'w>, End> {
+        match self {
+            Packets::Pcap(pcap) => pcap.next(window),
+            Packets::Pcapng(pcapng) => pcapng.next(window, keys),
+        }
+    }
+}
+
+/// Whether a file with these first bytes is one that tcpdump writes.
+pub(crate) fn is_pcap(prefix: &[u8]) -> bool {
+    pcap::is_magic(prefix)
+}
+
+/// Whether a file with these first bytes is one that Wireshark writes.
+pub(crate) fn is_pcapng(prefix: &[u8]) -> bool {
+    pcapng::is_magic(prefix)
+}
+
+/// The time of the first packet, in nanoseconds since 1970.
+pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
+    let format = if is_pcapng(prefix) {
+        Format::Pcapng
+    } else {
+        Format::Pcap
+    };
+    let mut window = Window::new(prefix);
+    let mut packets = Packets::open(format, &mut window).ok()?;
+    packets
+        .next(&mut window, &mut KeyLog::default())
+        .ok()
+        .map(|packet| packet.at)
+}
+
+/// Reads a capture into the network that all captures of an audit share.
+pub(crate) fn read(
+    input: &mut Input,
+    network: &mut Network,
+    keys: &mut KeyLog,
+    scope: &mut Scope<'_>,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Account, AuditError> {
+    let broken = |why| AuditError::Broken {
+        path: input.path.clone(),
+        format: input.format.as_str(),
+        why,
+    };
+    let before = network.facts().clone();
+    let mut packets = match Packets::open(input.format, &mut input.window) {
+        Ok(packets) => packets,
+        Err(End::Damaged(why)) => return Err(broken(why)),
+        Err(End::Cut | End::Whole) => return Err(broken("it ends within its head".to_owned())),
+    };
+    let mut count = 0;
+    let end = loop {
+        match packets.next(&mut input.window, keys) {
+            Ok(packet) => {
+                count += 1;
+                network.take(&packet, keys, scope);
+            }
+            Err(end) => break Some(end),
+        }
+        if count % BREATH == 0 && !go_on() {
+            break None;
+        }
+    };
+    let name = input.path.display();
+    match end {
+        Some(End::Damaged(why)) if count == 0 => return Err(broken(why)),
+        Some(End::Damaged(why)) => scope.caveat(
+            "input-damaged",
+            format!("{name}: {why} after {count} packets; the rest was not read"),
+        ),
+        Some(End::Cut) => scope.caveat(
+            "input-cut",
+            format!("{name} ends within a packet: it was cut off, or is still being written"),
+        ),
+        Some(End::Whole) | None => {}
+    }
+    let facts = network.facts();
+    if let Some(link) = facts.unknown_link.filter(|_| before.unknown_link.is_none()) {
+        scope.caveat(
+            "unknown-link-type",
+            format!(
+                "{name}: packets of link type {link} are not read here: capture on another interface, e.g. `tcpdump -i any`"
+            ),
+        );
+    }
+    Ok(Account {
+        path: input.path.clone(),
+        format: input.format,
+        unit: Unit::Packets,
+        read: count,
+        skipped: facts.skipped - before.skipped,
+        bytes: input.window.taken(),
+        evidence: None,
+        advice: Vec::new(),
+    })
+}

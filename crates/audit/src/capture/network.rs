@@ -1,0 +1,436 @@
+//! All connections of a capture: finds the one that a packet belongs to, and lets go of those that are over.
+
+use super::Packet;
+use super::conversation::{Blind, Conversation, Fate};
+use super::fragments::Fragments;
+use super::ip::{self, Datagram, Udp, protocol};
+use super::ladder::Ladder;
+use super::link::{self, Inside};
+use super::names::{self, Names};
+use super::quic::Quic;
+use super::speech::{Guess, guess_client, guess_server};
+use crate::audit::Choice;
+use crate::scope::Scope;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use wire::Side;
+use wire::tcp::Segment;
+use wire::tls::decrypt::KeyLog;
+
+/// Connections that are followed at once; beyond, those that were silent longest are let go.
+const MAX_LIVE: usize = 32_768;
+/// Bytes that may wait for missing packets, over all connections.
+const MAX_WAITING: usize = 64 << 20;
+/// How long a connection that is over stays while packets of it are missing. Nanoseconds.
+const GRACE: u64 = 1_000_000_000;
+/// How long the ports of a connection that is over are remembered. Nanoseconds.
+const MEMORY: u64 = 60_000_000_000;
+/// Connections whose packets are kept at once.
+const MAX_CLIMBING: usize = 64;
+/// Tunnels within tunnels.
+const MAX_DEPTH: usize = 4;
+
+/// Counts of what was met.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    /// Packets that are not IP, not TCP or not whole.
+    pub(super) skipped: u64,
+    /// A link type that is not read.
+    pub(super) unknown_link: Option<u32>,
+    unseen: u64,
+    let_go: u64,
+    too_late: u64,
+    blind_tls: u64,
+    blind_unknown: u64,
+    joined: u64,
+}
+
+/// The two ends of a connection, the smaller first.
+type Pair = (SocketAddr, SocketAddr);
+
+/// What is known of a pair of ends.
+enum Slot {
+    Live(Box<Conversation>),
+    /// It is over since then; late packets are ignored.
+    Over(u64),
+}
+
+/// The connections of a capture.
+#[derive(Default)]
+pub(crate) struct Network {
+    wanted: Option<Choice>,
+    /// The packets of the one that was wanted.
+    pub(crate) ladder: Option<Box<Ladder>>,
+    /// Connections whose packets are kept until it is known whether they are wanted.
+    climbing: usize,
+    slots: HashMap<Pair, Slot>,
+    live: usize,
+    /// Connections that are over but stay for a while, in order of time.
+    leaving: VecDeque<(u64, Pair)>,
+    fragments: Fragments,
+    names: Names,
+    quic: Quic,
+    waiting: usize,
+    now: u64,
+    facts: Facts,
+}
+
+impl Network {
+    /// A network of which nothing has been seen.
+    pub(crate) fn new(wanted: Option<Choice>) -> Network {
+        Network {
+            wanted,
+            ..Network::default()
+        }
+    }
+
+    /// What was met so far.
+    pub(super) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Takes one packet.
+    pub(super) fn take(&mut self, packet: &Packet<'_>, keys: &KeyLog, scope: &mut Scope<'_>) {
+        self.now = self.now.max(packet.at);
+        self.release(keys, scope);
+        match link::open(packet.link, packet.bytes) {
+            Inside::Ip(bytes) => self.take_ip(bytes, packet.at, 0, keys, scope),
+            Inside::Other => self.facts.skipped += 1,
+            Inside::UnknownLink => {
+                self.facts.skipped += 1;
+                self.facts.unknown_link = Some(packet.link);
+            }
+        }
+    }
+
+    fn take_ip(
+        &mut self,
+        bytes: &[u8],
+        at: u64,
+        depth: usize,
+        keys: &KeyLog,
+        scope: &mut Scope<'_>,
+    ) {
+        let Some(datagram) = ip::parse(bytes) else {
+            self.facts.skipped += 1;
+            return;
+        };
+        match datagram.fragment {
+            None => self.take_payload(&datagram, at, depth, keys, scope),
+            Some(part) => {
+                if let Some(whole) = self.fragments.take(&datagram, part) {
+                    let joined = Datagram {
+                        payload: &whole,
+                        len: whole.len(),
+                        fragment: None,
+                        ..datagram
+                    };
+                    self.take_payload(&joined, at, depth, keys, scope);
+                }
+            }
+        }
+    }
+
+    fn take_payload(
+        &mut self,
+        datagram: &Datagram<'_>,
+        at: u64,
+        depth: usize,
+        keys: &KeyLog,
+        scope: &mut Scope<'_>,
+    ) {
+        let tunnelled = match datagram.protocol {
+            protocol::TCP => {
+                match ip::parse_tcp(datagram.payload, datagram.len, at) {
+                    Some(tcp) => {
+                        let source = SocketAddr::new(datagram.source, tcp.source);
+                        let target = SocketAddr::new(datagram.target, tcp.target);
+                        self.take_segment(source, target, &tcp.segment, keys, scope);
+                    }
+                    None => self.facts.skipped += 1,
+                }
+                return;
+            }
+            protocol::UDP => match ip::parse_udp(datagram.payload) {
+                // VXLAN (RFC 7348)
+                Some(udp) if udp.target == 4789 => udp.payload.get(8..).and_then(link::ethernet),
+                Some(udp) => {
+                    self.take_udp(datagram, &udp, at, scope);
+                    return;
+                }
+                None => None,
+            },
+            protocol::GRE => ip::parse_gre(datagram.payload),
+            protocol::IPV4 | protocol::IPV6 => Some(datagram.payload),
+            _ => None,
+        };
+        match tunnelled {
+            Some(inner) if depth < MAX_DEPTH => self.take_ip(inner, at, depth + 1, keys, scope),
+            _ => self.facts.skipped += 1,
+        }
+    }
+
+    fn take_udp(&mut self, datagram: &Datagram<'_>, udp: &Udp<'_>, at: u64, scope: &mut Scope<'_>) {
+        let source = SocketAddr::new(datagram.source, udp.source);
+        let target = SocketAddr::new(datagram.target, udp.target);
+        let len = datagram.len.saturating_sub(8);
+        if udp.source == names::PORT || udp.target == names::PORT {
+            self.names.take(source, target, udp.payload, at, scope);
+        } else if !self.quic.take(source, target, udp.payload, len, at, scope) {
+            self.facts.skipped += 1;
+        }
+    }
+
+    fn take_segment(
+        &mut self,
+        source: SocketAddr,
+        target: SocketAddr,
+        segment: &Segment<'_>,
+        keys: &KeyLog,
+        scope: &mut Scope<'_>,
+    ) {
+        let pair = (source.min(target), source.max(target));
+        let reopened = match self.slots.get(&pair) {
+            Some(Slot::Live(live)) => live.is_reopened_by(live.side_of(source), segment),
+            Some(Slot::Over(since)) => {
+                if !segment.syn && segment.at.saturating_sub(*since) < MEMORY {
+                    return;
+                }
+                true
+            }
+            None => false,
+        };
+        if reopened {
+            self.let_go(pair, true, keys, scope);
+            self.slots.remove(&pair);
+        }
+        if self.live >= MAX_LIVE || self.waiting > MAX_WAITING {
+            self.make_room(keys, scope);
+        }
+        let live = match self.slots.entry(pair) {
+            Entry::Occupied(slot) => slot.into_mut(),
+            Entry::Vacant(slot) => {
+                let Some(opening) = opening(source, target, segment) else {
+                    return;
+                };
+                self.live += 1;
+                self.facts.joined += u64::from(opening.late);
+                let (client, server) = (opening.client, opening.server);
+                let mut live = Conversation::new(client, server, segment.at, opening.late, scope);
+                let climbs = match self.wanted {
+                    Some(Choice::Number(number)) => live.id().0 == number,
+                    Some(Choice::First) => self.ladder.is_none() && self.climbing < MAX_CLIMBING,
+                    None => false,
+                };
+                if climbs {
+                    self.climbing += 1;
+                    live.climb(client, server);
+                }
+                slot.insert(Slot::Live(Box::new(live)))
+            }
+        };
+        let Slot::Live(live) = live else { return };
+        let was_over = live.is_over();
+        let waited = live.waiting();
+        live.take(live.side_of(source), segment, keys, scope);
+        self.waiting = self.waiting + live.waiting() - waited;
+        if live.is_over() && live.waiting() == 0 {
+            // at once, so that who looks at the events knows of the end before the next opening
+            self.let_go(pair, true, keys, scope);
+        } else if live.is_over() && !was_over {
+            self.leaving.push_back((self.now + GRACE, pair));
+        }
+    }
+
+    /// Lets go of the connections whose time after their end has passed.
+    fn release(&mut self, keys: &KeyLog, scope: &mut Scope<'_>) {
+        while let Some(&(until, pair)) = self.leaving.front()
+            && until <= self.now
+        {
+            self.leaving.pop_front();
+            // another connection may have taken the place
+            let over = matches!(self.slots.get(&pair), Some(Slot::Live(live)) if live.is_over());
+            if over {
+                self.let_go(pair, true, keys, scope);
+            }
+        }
+    }
+
+    /// Ends one connection and remembers its ports.
+    fn let_go(&mut self, pair: Pair, complete: bool, keys: &KeyLog, scope: &mut Scope<'_>) {
+        let Some(slot) = self.slots.get_mut(&pair) else {
+            return;
+        };
+        let now = self.now;
+        let Slot::Live(live) = std::mem::replace(slot, Slot::Over(now)) else {
+            return;
+        };
+        self.live -= 1;
+        self.waiting -= live.waiting();
+        match live.finish(complete, now, keys, scope) {
+            Fate::Connection {
+                unseen,
+                blind,
+                carried,
+                ladder,
+            } => {
+                if let Some(ladder) = ladder {
+                    self.climbing -= 1;
+                    let wanted = carried > 0 || self.wanted != Some(Choice::First);
+                    let number = ladder.connection;
+                    let known = self.ladder.as_ref().map(|known| known.connection);
+                    if wanted && known.is_none_or(|known| number < known) {
+                        self.ladder = Some(ladder);
+                    }
+                }
+                self.facts.unseen += unseen;
+                match blind {
+                    Some(Blind::Tls) => self.facts.blind_tls += 1,
+                    Some(Blind::Unknown) => self.facts.blind_unknown += 1,
+                    None => {}
+                }
+            }
+            Fate::TooLate => self.facts.too_late += 1,
+        }
+    }
+
+    /// Lets go of the quarter of connections that were silent longest, and of what is remembered of old ones.
+    fn make_room(&mut self, keys: &KeyLog, scope: &mut Scope<'_>) {
+        let now = self.now;
+        self.slots.retain(|_, slot| match slot {
+            Slot::Live(_) => true,
+            Slot::Over(since) => now.saturating_sub(*since) < MEMORY,
+        });
+        let mut silent: Vec<(u64, Pair)> = Vec::with_capacity(self.live);
+        for (pair, slot) in &self.slots {
+            if let Slot::Live(live) = slot {
+                silent.push((live.seen_at(), *pair));
+            }
+        }
+        let quarter = (silent.len() / 4)
+            .max(1)
+            .min(silent.len().saturating_sub(1));
+        silent.select_nth_unstable(quarter);
+        for (_, pair) in silent.into_iter().take(quarter.max(1)) {
+            self.facts.let_go += 1;
+            self.let_go(pair, false, keys, scope);
+            self.slots.remove(&pair);
+        }
+    }
+
+    /// Ends everything; the captures are over.
+    pub(crate) fn finish(&mut self, keys: &KeyLog, scope: &mut Scope<'_>) {
+        let mut rest: Vec<(u64, Pair)> = Vec::with_capacity(self.live);
+        for (pair, slot) in &self.slots {
+            if let Slot::Live(live) = slot {
+                rest.push((live.seen_at(), *pair));
+            }
+        }
+        // roughly in the order of their ends, as consumers expect
+        rest.sort_unstable();
+        for (_, pair) in rest {
+            self.let_go(pair, false, keys, scope);
+        }
+        self.slots.clear();
+        self.leaving.clear();
+        self.names.finish(self.now, scope);
+        self.quic.finish(self.now, scope);
+        self.tell_limits(scope);
+    }
+
+    fn tell_limits(&mut self, scope: &mut Scope<'_>) {
+        let facts = std::mem::take(&mut self.facts);
+        let mut tell = |count: u64, id: &str, words: &str| {
+            if count > 0 {
+                scope.caveat(id, format!("{count} {words}"));
+            }
+        };
+        tell(
+            facts.blind_tls,
+            "tls-without-keys",
+            "connections are encrypted and cannot be seen inside: record with SSLKEYLOGFILE and pass --keylog FILE",
+        );
+        tell(
+            std::mem::take(&mut self.quic.told),
+            "quic",
+            "connections are QUIC (HTTP/3), and what they carry cannot be seen in a capture: a HAR or a NetLog of the client tells more",
+        );
+        tell(
+            facts.blind_unknown,
+            "not-http",
+            "connections carry something that is not HTTP and was not read",
+        );
+        tell(
+            facts.joined,
+            "joined-late",
+            "connections were open before the capture began: what they carried before is not counted",
+        );
+        tell(
+            facts.unseen,
+            "end-not-captured",
+            "requests have no complete answer in the capture: packets are missing, or it ends before them",
+        );
+        tell(
+            facts.too_late,
+            "dial-at-the-end",
+            "connections were about to be opened when the capture ended; they are not counted",
+        );
+        tell(
+            facts.let_go,
+            "too-many-connections",
+            "connections were let go to bound memory: what came later on them counts as other connections",
+        );
+    }
+}
+
+/// Which end of a new connection is the client, and whether its start was seen.
+struct Opening {
+    client: SocketAddr,
+    server: SocketAddr,
+    late: bool,
+}
+
+/// `None` for a segment that says nothing of a connection whose start was not seen.
+fn opening(source: SocketAddr, target: SocketAddr, segment: &Segment<'_>) -> Option<Opening> {
+    let by_client = |late| Opening {
+        client: source,
+        server: target,
+        late,
+    };
+    let by_server = |late| Opening {
+        client: target,
+        server: source,
+        late,
+    };
+    if segment.syn {
+        return Some(match segment.ack {
+            None => by_client(false),
+            Some(_) => by_server(false),
+        });
+    }
+    if segment.len == 0 {
+        return None;
+    }
+    let client_guess = guess_client(segment.payload);
+    let server_guess = guess_server(segment.payload);
+    let says_client = matches!(client_guess, Guess::Http1 | Guess::Http2);
+    let says_server = server_guess == Guess::Http1;
+    // TLS: a ClientHello is handshake message 1, a ServerHello 2
+    let hello = match segment.payload {
+        [0x16, 0x03, _, _, _, 1, ..] => Some(Side::Client),
+        [0x16, 0x03, _, _, _, 2, ..] => Some(Side::Server),
+        _ => None,
+    };
+    let from_client = match hello {
+        Some(side) => side == Side::Client,
+        None if says_client != says_server => says_client,
+        // servers listen on the smaller port
+        None => source.port() > target.port(),
+    };
+    Some(if from_client {
+        by_client(true)
+    } else {
+        by_server(true)
+    })
+}

@@ -1,0 +1,86 @@
+//! The file format of tcpdump (draft-ietf-opsawg-pcap): a head, then packets, each behind 16 bytes of its own.
+
+use super::{End, LONGEST, Packet};
+use crate::window::Window;
+use std::io::Read;
+
+const HEAD: usize = 24;
+const RECORD: usize = 16;
+
+/// The head of a file.
+#[derive(Debug)]
+pub(super) struct Pcap {
+    big_endian: bool,
+    /// Nanoseconds in one unit of the second time field.
+    unit: u64,
+    link: u32,
+}
+
+/// Byte order and time unit, by the first four bytes.
+fn magic(prefix: &[u8]) -> Option<(bool, u64)> {
+    Some(match prefix.first_chunk()? {
+        [0xa1, 0xb2, 0xc3, 0xd4] => (true, 1_000),
+        [0xd4, 0xc3, 0xb2, 0xa1] => (false, 1_000),
+        [0xa1, 0xb2, 0x3c, 0x4d] => (true, 1),
+        [0x4d, 0x3c, 0xb2, 0xa1] => (false, 1),
+        _ => return None,
+    })
+}
+
+/// Whether a file starts like that.
+pub(super) fn is_magic(prefix: &[u8]) -> bool {
+    magic(prefix).is_some()
+}
+
+fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
+    let four = bytes[at..at + 4].first_chunk().copied().unwrap_or_default();
+    if big_endian {
+        u32::from_be_bytes(four)
+    } else {
+        u32::from_le_bytes(four)
+    }
+}
+
+impl Pcap {
+    /// Reads the head.
+    pub(super) fn open<R: Read>(window: &mut Window<R>) -> Result<Pcap, End> {
+        let Ok(Some(head)) = window.pull(HEAD) else {
+            return Err(End::Cut);
+        };
+        let Some((big_endian, unit)) = magic(head) else {
+            return Err(End::Damaged("it has no magic number".to_owned()));
+        };
+        Ok(Pcap {
+            big_endian,
+            unit,
+            // the upper bits tell of frame check sequences, which no reader here looks at
+            link: u32_at(head, 20, big_endian) & 0xffff,
+        })
+    }
+
+    /// The next packet.
+    pub(super) fn next<'w, R: Read>(
+        &mut self,
+        window: &'w mut Window<R>,
+    ) -> Result<Packet<'w>, End> {
+        match window.fill(RECORD) {
+            Ok(0) => return Err(End::Whole),
+            Ok(there) if there < RECORD => return Err(End::Cut),
+            _ => {}
+        }
+        let head = window.available();
+        let [seconds, fraction, captured] = [0, 4, 8].map(|at| u32_at(head, at, self.big_endian));
+        if captured > LONGEST {
+            return Err(End::Damaged(format!("a packet claims {captured} bytes")));
+        }
+        let at = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.unit;
+        let Ok(Some(record)) = window.pull(RECORD + captured as usize) else {
+            return Err(End::Cut);
+        };
+        Ok(Packet {
+            at,
+            link: self.link,
+            bytes: &record[RECORD..],
+        })
+    }
+}

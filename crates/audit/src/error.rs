@@ -1,0 +1,42 @@
+//! Why an input could not be read at all. Damage in the middle of one is no error: it is told in its [`Account`](crate::Account).
+
+use std::path::PathBuf;
+
+/// Why nothing could be learnt from an input.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    /// The file system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: std::io::Error,
+    },
+    /// There is nothing in it.
+    #[error("{0} is empty")]
+    Empty(PathBuf),
+    /// It is a folder, but no ledger.
+    #[error("{0} is a folder without a ledger or files")]
+    Folder(PathBuf),
+    /// Its first bytes belong to no format that is read here.
+    #[error(
+        "{path} starts with \"{start}\", which is none of the formats that audit reads: pcap, pcapng, HAR, access logs (--log-format FORMAT names one of your own; see `intact audit --help`)"
+    )]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+        /// Its first bytes, escaped.
+        start: String,
+    },
+    /// It claims a format and breaks it from the start.
+    #[error("{path} is not the {format} that it seems to be: {why}")]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// What it seemed to be.
+        format: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+}

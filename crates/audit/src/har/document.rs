@@ -1,0 +1,168 @@
+//! A HAR document, streamed: entries are made compact one by one, bodies are never held.
+
+use super::MAX_ENTRIES;
+use super::entry::{Entry, RawEntry};
+use super::loose::Loose;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+use std::io::{BufReader, Read};
+
+/// What a file holds.
+#[derive(Debug, Default)]
+pub(super) struct Document {
+    /// Who wrote it.
+    pub(super) creator: String,
+    /// Those that went over a network.
+    pub(super) entries: Vec<Entry>,
+    /// All entries.
+    pub(super) seen: u64,
+    /// Those that did not: from a cache, blocked, data URLs, or without a time.
+    pub(super) skipped: u64,
+}
+
+impl Document {
+    /// Reads to the end, or to the first thing that is not JSON; what came before is kept.
+    pub(super) fn read(&mut self, input: impl Read) -> serde_json::Result<()> {
+        let mut json = serde_json::Deserializer::from_reader(BufReader::new(SkipMark::new(input)));
+        Root(self).deserialize(&mut json)
+    }
+}
+
+/// Skips a byte order mark.
+struct SkipMark<R> {
+    inner: R,
+    begun: bool,
+    held: Vec<u8>,
+}
+
+impl<R: Read> SkipMark<R> {
+    fn new(inner: R) -> Self {
+        SkipMark {
+            inner,
+            begun: false,
+            held: Vec::new(),
+        }
+    }
+}
+
+impl<R: Read> Read for SkipMark<R> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if !self.begun {
+            self.begun = true;
+            let mut first = Vec::new();
+            self.inner.by_ref().take(3).read_to_end(&mut first)?;
+            if first != b"\xef\xbb\xbf" {
+                self.held = first;
+            }
+        }
+        if self.held.is_empty() {
+            return self.inner.read(into);
+        }
+        let len = self.held.len().min(into.len());
+        into[..len].copy_from_slice(&self.held[..len]);
+        self.held.drain(..len);
+        Ok(len)
+    }
+}
+
+/// The outermost object.
+struct Root<'a>(&'a mut Document);
+/// The value of `log`.
+struct Log<'a>(&'a mut Document);
+/// The list of entries.
+struct Entries<'a>(&'a mut Document);
+
+#[derive(Debug, Default, Deserialize)]
+struct Named {
+    #[serde(default)]
+    name: Loose,
+}
+
+macro_rules! seed {
+    ($name:ident, $method:ident) => {
+        impl<'de> DeserializeSeed<'de> for $name<'_> {
+            type Value = ();
+
+            fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+                deserializer.$method(self)
+            }
+        }
+    };
+}
+seed!(Root, deserialize_map);
+seed!(Log, deserialize_map);
+seed!(Entries, deserialize_seq);
+
+impl<'de> Visitor<'de> for Root<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with the key `log`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
+        while let Some(key) = object.next_key::<String>()? {
+            if key == "log" {
+                object.next_value_seed(Log(self.0))?;
+            } else {
+                object.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Visitor<'de> for Log<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the object `log` of a HAR")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
+        while let Some(key) = object.next_key::<String>()? {
+            match key.as_str() {
+                "creator" => {
+                    let named: Option<Named> = object.next_value()?;
+                    let name = named.and_then(|named| named.name.text());
+                    self.0.creator = name.unwrap_or_default();
+                }
+                "entries" => object.next_value_seed(Entries(self.0))?,
+                _ => {
+                    object.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Visitor<'de> for Entries<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the list of entries of a HAR")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        let document = self.0;
+        loop {
+            if document.entries.len() >= MAX_ENTRIES {
+                match list.next_element::<IgnoredAny>()? {
+                    Some(_) => document.seen += 1,
+                    None => return Ok(()),
+                }
+                continue;
+            }
+            let Some(raw) = list.next_element::<RawEntry>()? else {
+                return Ok(());
+            };
+            document.seen += 1;
+            match Entry::new(&raw) {
+                Some(entry) => document.entries.push(entry),
+                None => document.skipped += 1,
+            }
+        }
+    }
+}

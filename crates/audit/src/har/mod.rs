@@ -1,0 +1,95 @@
+//! HAR files, as browsers and proxies export them (HAR 1.1 and 1.2). What each field means depends on who wrote it, so the
+//! evidence for reuse is chosen per file and told.
+
+mod document;
+mod entry;
+mod layout;
+mod loose;
+
+use crate::account::{Account, Unit};
+use crate::error::AuditError;
+use crate::input::Input;
+use crate::scope::Scope;
+use document::Document;
+
+/// Entries that are read of one file; the rest is counted only.
+const MAX_ENTRIES: usize = 500_000;
+
+/// Whether a file with these first bytes is a HAR: an object whose first key is `log`.
+pub(crate) fn is_har(prefix: &[u8]) -> bool {
+    let text = prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix);
+    let skip = |text: &[u8]| text.trim_ascii_start().to_vec();
+    let text = skip(&text[..text.len().min(256)]);
+    let after_brace = text.strip_prefix(b"{").map(skip);
+    let after_key = after_brace.and_then(|text| text.strip_prefix(b"\"log\"").map(skip));
+    let after_colon = after_key.and_then(|text| text.strip_prefix(b":").map(skip));
+    after_colon.is_some_and(|text| text.starts_with(b"{"))
+}
+
+/// When the first entry that can be found began, in nanoseconds since 1970.
+pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
+    const KEY: &[u8] = b"\"startedDateTime\"";
+    let times = memchr::memmem::find_iter(prefix, KEY).filter_map(|at| {
+        let value = prefix[at + KEY.len()..].trim_ascii_start();
+        let value = value.strip_prefix(b":")?.trim_ascii_start();
+        let value = value.strip_prefix(b"\"")?;
+        let end = memchr::memchr(b'"', value)?;
+        entry::nanos(std::str::from_utf8(&value[..end]).ok()?)
+    });
+    times.min()
+}
+
+/// Reads a HAR to its end, or to where it breaks.
+pub(crate) fn read(input: &mut Input, scope: &mut Scope<'_>) -> Result<Account, AuditError> {
+    let broken = |why| AuditError::Broken {
+        path: input.path.clone(),
+        format: "HAR",
+        why,
+    };
+    let mut document = Document::default();
+    let end = document.read(&mut input.window);
+    let name = input.path.display();
+    match end {
+        Ok(()) => {}
+        Err(why) if document.seen == 0 => return Err(broken(why.to_string())),
+        Err(why) => scope.caveat(
+            "input-damaged",
+            format!(
+                "{name}: {why}; the {} entries before that were read",
+                document.seen
+            ),
+        ),
+    }
+    let left_out = document.seen - document.entries.len() as u64 - document.skipped;
+    if left_out > 0 {
+        scope.caveat(
+            "input-too-long",
+            format!("{name}: {left_out} entries beyond the first {MAX_ENTRIES} were not read"),
+        );
+    }
+    let evidence = layout::tell(&document, &name.to_string(), scope);
+    Ok(Account {
+        path: input.path.clone(),
+        format: input.format,
+        unit: Unit::Entries,
+        read: document.seen,
+        skipped: document.skipped,
+        bytes: input.window.taken(),
+        evidence: Some(evidence),
+        advice: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_har_is_told_by_its_first_key() {
+        assert!(is_har(b"{\"log\": {\"version\""));
+        assert!(is_har(b"\xef\xbb\xbf{\n  \"log\" : {"));
+        assert!(!is_har(b"{\"log\": \"a line\"}"));
+        assert!(!is_har(b"{\"level\":\"info\",\"log\":{}}"));
+        assert!(!is_har(b"{\"log"));
+    }
+}

@@ -1,0 +1,246 @@
+//! Opening an input: gzip and zstd are seen through, the format is told by the first bytes, nothing is consumed.
+
+use crate::error::AuditError;
+use crate::format::Format;
+use crate::log::{self, Dialect, Pattern};
+use crate::replay;
+use crate::window::Window;
+use flate2::read::MultiGzDecoder;
+use ledger::Vantage;
+use ledger::store::{Reader, StoreError};
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// How much of an input its format and its beginning are told from, in bytes.
+const PREFIX: usize = 64 << 10;
+
+/// What a person says of inputs that do not tell it themselves.
+#[derive(Clone, Debug, Default)]
+pub struct Hints {
+    /// The format of access logs.
+    pub log_format: Option<Pattern>,
+}
+
+/// An input whose format is known and of which nothing has been read yet.
+pub struct Input {
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+    pub(crate) window: Window<Stream>,
+    pub(crate) trouble: Rc<RefCell<Option<String>>>,
+    /// How an access log is written.
+    pub(crate) dialect: Option<Dialect>,
+    /// A ledger, which is a folder.
+    pub(crate) ledger: Option<Reader>,
+    read: Rc<Cell<u64>>,
+    size: Option<u64>,
+}
+
+impl Input {
+    /// Opens a file, or standard input for `-`.
+    pub fn open(path: &Path, hints: &Hints) -> Result<Input, AuditError> {
+        let fails = |source| AuditError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let (raw, size): (Box<dyn Read>, _) = if path.as_os_str() == "-" {
+            (Box::new(io::stdin()), None)
+        } else {
+            let file = File::open(path).map_err(fails)?;
+            let about = file.metadata().map_err(fails)?;
+            if about.is_dir() {
+                return Input::from_folder(path);
+            }
+            let size = about.is_file().then_some(about.len());
+            (Box::new(file), size)
+        };
+        Input::from_reader(path, raw, size, hints)
+    }
+
+    /// A stored ledger.
+    fn from_folder(path: &Path) -> Result<Input, AuditError> {
+        let reader = Reader::open(path).map_err(|error| match error {
+            StoreError::NotALedger(_) => AuditError::Folder(path.to_owned()),
+            other => AuditError::Broken {
+                path: path.to_owned(),
+                format: "ledger",
+                why: other.to_string(),
+            },
+        })?;
+        let trouble = Rc::new(RefCell::new(None));
+        Ok(Input {
+            path: path.to_owned(),
+            format: Format::Ledger,
+            window: Window::new(Stream {
+                inner: Box::new(io::empty()),
+                trouble: trouble.clone(),
+            }),
+            trouble,
+            dialect: None,
+            ledger: Some(reader),
+            read: Rc::new(Cell::new(0)),
+            size: None,
+        })
+    }
+
+    /// An input that comes from elsewhere than a file; `size` in bytes is for progress only.
+    pub fn from_reader(
+        path: &Path,
+        raw: Box<dyn Read>,
+        size: Option<u64>,
+        hints: &Hints,
+    ) -> Result<Input, AuditError> {
+        let fails = |source| AuditError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let read = Rc::new(Cell::new(0));
+        let mut counted = Counted {
+            inner: raw,
+            read: read.clone(),
+        };
+        let mut magic = Vec::new();
+        counted
+            .by_ref()
+            .take(4)
+            .read_to_end(&mut magic)
+            .map_err(fails)?;
+        let whole = io::Cursor::new(magic.clone()).chain(counted);
+        let plain: Box<dyn Read> = match magic.as_slice() {
+            [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole)),
+            [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole).map_err(fails)?),
+            _ => Box::new(whole),
+        };
+        let trouble = Rc::new(RefCell::new(None));
+        let mut window = Window::new(Stream {
+            inner: plain,
+            trouble: trouble.clone(),
+        });
+        window.fill(PREFIX).map_err(fails)?;
+        let prefix = window.available();
+        if prefix.is_empty() {
+            return Err(match trouble.borrow_mut().take() {
+                Some(why) => AuditError::Broken {
+                    path: path.to_owned(),
+                    format: "compressed file",
+                    why,
+                },
+                None => AuditError::Empty(path.to_owned()),
+            });
+        }
+        let mut dialect = None;
+        let format = match Format::tell(prefix) {
+            Some(format) => format,
+            None => {
+                let given = hints.log_format.clone().map(Dialect::Given);
+                dialect = given.or_else(|| Dialect::tell(prefix));
+                if dialect.is_none() {
+                    return Err(AuditError::Unknown {
+                        path: path.to_owned(),
+                        start: prefix[..prefix.len().min(24)].escape_ascii().to_string(),
+                    });
+                }
+                Format::AccessLog
+            }
+        };
+        Ok(Input {
+            path: path.to_owned(),
+            format,
+            window,
+            trouble,
+            dialect,
+            ledger: None,
+            read,
+            size,
+        })
+    }
+
+    /// Its path, as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it was taken for.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Where whoever recorded it stood.
+    pub fn vantage(&self) -> Vantage {
+        match (self.format, &self.ledger) {
+            (_, Some(reader)) => reader.run().vantage,
+            (Format::Har, None) => Vantage::Client,
+            (Format::AccessLog, None) => Vantage::Server,
+            (Format::Pcap | Format::Pcapng | Format::Ledger, None) => Vantage::Middle,
+        }
+    }
+
+    /// Whether it tells how connections end.
+    pub fn sees_ends(&self) -> bool {
+        match &self.ledger {
+            Some(reader) => reader.run().ends_seen,
+            None => matches!(self.format, Format::Pcap | Format::Pcapng),
+        }
+    }
+
+    /// When it begins, in nanoseconds since 1970, as far as its first bytes tell; no record of it is earlier by more than
+    /// what a clock or a log written at the end of requests explains.
+    pub fn begins_at(&self) -> Option<u64> {
+        if let Some(reader) = &self.ledger {
+            return replay::begins_at(reader);
+        }
+        let prefix = self.window.available();
+        match &self.dialect {
+            Some(dialect) => log::begins_at(prefix, dialect),
+            None => self.format.begins_at(prefix),
+        }
+    }
+
+    /// Its size in the file system in bytes; `None` for a pipe.
+    pub fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    /// A gauge of the bytes read from the file so far.
+    pub fn gauge(&self) -> Rc<Cell<u64>> {
+        self.read.clone()
+    }
+}
+
+/// Counts what comes from the file, before decompression.
+struct Counted {
+    inner: Box<dyn Read>,
+    read: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(into)?;
+        self.read.set(self.read.get() + read as u64);
+        Ok(read)
+    }
+}
+
+/// A stream that ends where it cannot be read any further, and remembers why: what came before is worth reporting.
+pub(crate) struct Stream {
+    inner: Box<dyn Read>,
+    trouble: Rc<RefCell<Option<String>>>,
+}
+
+impl Read for Stream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.trouble.borrow().is_some() {
+            return Ok(0);
+        }
+        match self.inner.read(into) {
+            Ok(read) => Ok(read),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+            Err(error) => {
+                *self.trouble.borrow_mut() = Some(error.to_string());
+                Ok(0)
+            }
+        }
+    }
+}

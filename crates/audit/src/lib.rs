@@ -1,0 +1,28 @@
+//! Audit: what captures, HAR files, access logs and other tools' results say about connections, as ledger events.
+//!
+//! A producer: it writes [`ledger::Event`]s into a [`ledger::Sink`] and draws no conclusions. Formats are told by content,
+//! never by name; input is streamed and memory is bounded, since every byte is foreign. No printing, no clock, no sockets.
+//!
+//! Open every input with [`Input`], choose the earliest [`Input::begins_at`] as nanosecond 0, then hand them to an [`Audit`]
+//! in the order in which they begin.
+
+mod account;
+mod audit;
+mod capture;
+mod error;
+mod format;
+mod har;
+mod input;
+mod log;
+mod replay;
+mod scope;
+mod window;
+
+pub use account::{Account, Unit};
+pub use audit::{Audit, Choice, Options};
+pub use capture::{Ladder, Step};
+pub use error::AuditError;
+pub use format::Format;
+pub use input::{Hints, Input};
+pub use log::{Pattern, PatternError};
+pub use wire::tls::decrypt::KeyLog;

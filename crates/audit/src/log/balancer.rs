@@ -1,0 +1,170 @@
+//! Logs of load balancers with a format of their own: HAProxy's HTTP log, the access and connection logs of AWS's ALB.
+
+use super::clock;
+use super::line::{Field, Line, protocol, tls_version, whole};
+use std::borrow::Cow;
+
+/// A line of HAProxy's `option httplog`, behind a syslog head or without one.
+pub(super) fn haproxy(text: &str) -> Option<Line<'_>> {
+    // a head ends with `haproxy[PID]: `; the client is the first word behind it
+    let text = match text.find("]: ") {
+        Some(at) if text[..at].contains("haproxy[") => &text[at + 3..],
+        _ => text,
+    };
+    let (head, request) = text.split_once('"')?;
+    let request = request.strip_suffix('"').unwrap_or(request);
+    let mut words = head.split_ascii_whitespace();
+    let mut line = Line::default();
+    line.set(Field::Client, Cow::Borrowed(words.next()?));
+    line.port?;
+    let accepted = words.next()?;
+    line.start = Some(clock::read(accepted.strip_prefix('[')?.strip_suffix(']')?)?);
+    let frontend = words.next()?;
+    // a frontend with TLS is marked
+    line.secure = Some(frontend.ends_with('~'));
+    words.next()?;
+    // TR/Tw/Tc/Tr/Ta in milliseconds
+    let timers = words.next()?;
+    let total = timers.rsplit('/').next()?.trim_start_matches('+');
+    if timers.matches('/').count() != 4 {
+        return None;
+    }
+    line.took = whole(total.parse::<f64>().ok()?.max(0.0) * 1e6);
+    line.set(Field::Status, Cow::Borrowed(words.next()?));
+    line.set(Field::Sent, Cow::Borrowed(words.next()?));
+    line.set(Field::Request, Cow::Borrowed(request));
+    Some(line)
+}
+
+/// A line of an ALB's access log.
+pub(super) fn alb(text: &str) -> Option<Line<'_>> {
+    let mut words = Words(text);
+    let kind = words.next()?;
+    if !matches!(kind, "http" | "https" | "h2" | "grpcs" | "ws" | "wss") {
+        return None;
+    }
+    let mut line = Line {
+        secure: Some(!matches!(kind, "http" | "ws")),
+        end: Some(clock::read(words.next()?)?),
+        ..Line::default()
+    };
+    words.next()?;
+    line.set(Field::Client, Cow::Borrowed(words.next()?));
+    line.port?;
+    words.next()?;
+    let parts = [words.next()?, words.next()?, words.next()?];
+    let seconds: Vec<f64> = parts.iter().filter_map(|part| part.parse().ok()).collect();
+    // -1 where the target did not answer
+    if seconds.len() == 3 && seconds.iter().all(|part| *part >= 0.0) {
+        line.took = whole(seconds.iter().sum::<f64>() * 1e9);
+    }
+    line.set(Field::Status, Cow::Borrowed(words.next()?));
+    words.next()?;
+    line.set(Field::Received, Cow::Borrowed(words.next()?));
+    line.set(Field::Sent, Cow::Borrowed(words.next()?));
+    let request = words.next()?;
+    line.set(Field::Request, Cow::Borrowed(request));
+    let authority = request
+        .split(' ')
+        .nth(1)
+        .and_then(|url| url.split_once("://"));
+    if let Some((_, rest)) = authority {
+        let host = rest.split(['/', '?']).next().unwrap_or(rest);
+        line.set(Field::Host, Cow::Borrowed(host));
+    }
+    words.next()?;
+    words.next()?;
+    line.tls = words.next().and_then(tls_version);
+    if kind == "h2" {
+        line.protocol = protocol("2");
+    }
+    Some(line)
+}
+
+/// A line of an ALB's connection log: a connection without its requests.
+pub(super) fn alb_connection(text: &str) -> Option<Line<'_>> {
+    let mut words = Words(text);
+    let at = clock::read(words.next()?)?;
+    let mut line = Line {
+        start: Some(at),
+        end: Some(at),
+        ..Line::default()
+    };
+    line.set(Field::Client, Cow::Borrowed(words.next()?));
+    line.client?;
+    line.port = Some(words.next()?.parse().ok()?);
+    let listener: u16 = words.next()?.parse().ok()?;
+    let version = words.next()?;
+    line.secure = Some(version != "-" || listener == 443);
+    line.tls = tls_version(version);
+    words.next()?;
+    let handshake = words.next()?;
+    line.handshake = handshake
+        .parse::<f64>()
+        .ok()
+        .and_then(|seconds| whole(seconds * 1e9));
+    let traced = words.any(|word| word.starts_with("TID_"));
+    traced.then_some(line)
+}
+
+/// Words parted by blanks, those in quotes whole.
+struct Words<'a>(&'a str);
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let text = self.0.trim_start_matches(' ');
+        if text.is_empty() {
+            return None;
+        }
+        let (word, rest) = match text.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+            None => text.split_once(' ').unwrap_or((text, "")),
+        };
+        self.0 = rest;
+        Some(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn haproxys_lines_are_read_with_and_without_a_head() {
+        let bare = r#"10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in~ static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} "GET /index.html HTTP/1.1""#;
+        let headed = format!("Feb  6 12:14:14 localhost haproxy[14389]: {bare}");
+        for text in [bare, headed.as_str()] {
+            let line = haproxy(text).unwrap();
+            assert_eq!((line.port, line.status), (Some(33317), Some(200)));
+            assert_eq!((line.took, line.secure), (Some(109_000_000), Some(true)));
+            assert_eq!(line.target.as_deref(), Some("/index.html"));
+        }
+    }
+
+    #[test]
+    fn an_albs_lines_are_read() {
+        let line = alb(
+            r#"h2 2018-07-02T22:23:00.186641Z app/my-lb/50dc6c495c0c9188 10.0.1.252:48160 10.0.0.66:9000 0.000 0.002 0.001 200 200 5 257 "GET https://10.0.2.105:773/ HTTP/2.0" "curl/7.46.0" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn:aws:x "Root=1" "-" "-" 1 2018-07-02T22:22:48.364000Z "redirect" "-" "-" "10.0.0.66:9000" "200" "-" "-" TID_1"#,
+        )
+        .unwrap();
+        assert_eq!((line.port, line.took), (Some(48160), Some(3_000_000)));
+        assert_eq!(line.host.as_deref(), Some("10.0.2.105:773"));
+        assert_eq!(line.tls, Some(ledger::TlsVersion::Tls12));
+        let connection = alb_connection(
+            r#"2023-10-04T17:05:15.514108Z 203.0.113.1 36280 443 TLSv1.2 ECDHE-RSA-AES128-GCM-SHA256 4.036 "C=US" NotBefore=2023 FEF257372D5C14D4 Success TID_3180a73013c8ca4bac2f731159d4b0fe"#,
+        )
+        .unwrap();
+        assert_eq!(connection.handshake, Some(4_036_000_000));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_line_is_trouble(text in ".{0,200}") {
+            haproxy(&text);
+            alb(&text);
+            alb_connection(&text);
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! One line of an access log as what it tells, and the names under which logs tell it.
+
+use super::clock::{self, Stamp};
+use ledger::{Protocol, TlsVersion};
+use std::borrow::Cow;
+use std::net::{IpAddr, SocketAddr};
+
+/// A thing that a log may tell of a request. The same whichever server calls it what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    /// Address of the client, perhaps with its port.
+    Client,
+    ClientPort,
+    /// What the server calls the connection.
+    Connection,
+    /// Position on the connection, from 1.
+    Nth,
+    /// Position on the connection, from 0 (Apache's `%k`).
+    Before,
+    /// What becomes of the connection (Apache's `%X`: `X` aborted, `+` kept, `-` closed).
+    Fate,
+    /// `Connection` of the answer as it was sent; nginx's `$sent_http_connection` is none, it says `close` when the log is written.
+    ConnectionSent,
+    /// When the line was written: at the end of the request.
+    End,
+    /// When the request came.
+    Start,
+    Seconds,
+    Millis,
+    Micros,
+    /// Seconds in Caddy, milliseconds in Envoy.
+    Duration,
+    /// Method, target and version.
+    Request,
+    Method,
+    Target,
+    Protocol,
+    Status,
+    Sent,
+    Received,
+    Agent,
+    Host,
+    Scheme,
+    Tls,
+    Cipher,
+    Resumed,
+    /// Nothing that matters here.
+    Other,
+}
+
+impl Field {
+    /// By the name of nginx's variable, of a key in JSON, or of a `key=value`.
+    pub(super) fn named(name: &str) -> Field {
+        match name {
+            "remote_addr"
+            | "remote_ip"
+            | "client"
+            | "clientip"
+            | "src_ip"
+            | "c_ip"
+            | "downstream_remote_address"
+            | "downstream_direct_remote_address" => Field::Client,
+            "remote_port" | "client_port" | "port" => Field::ClientPort,
+            "connection" | "connection_id" | "conn" | "conn_id" => Field::Connection,
+            "connection_requests" | "conn_requests" | "reqs" => Field::Nth,
+            "k" | "keepalives" => Field::Before,
+            "X" | "connection_status" => Field::Fate,
+            "msec" | "time_local" | "time_iso8601" | "time" | "timestamp" | "@timestamp" | "ts" => {
+                Field::End
+            }
+            "start_time" | "start" | "start_usec" => Field::Start,
+            "request_time" | "rt" | "T" => Field::Seconds,
+            "request_time_ms" | "ms" | "duration_ms" => Field::Millis,
+            "usec" | "D" => Field::Micros,
+            "duration" => Field::Duration,
+            "request" | "request_line" => Field::Request,
+            "method" | "request_method" => Field::Method,
+            "uri" | "request_uri" | "path" | "url" => Field::Target,
+            "protocol" | "server_protocol" | "proto" => Field::Protocol,
+            "status" | "response_code" | "code" => Field::Status,
+            "body_bytes_sent" | "bytes_sent" | "bytes" | "size" => Field::Sent,
+            "request_length" | "bytes_received" | "bytes_read" => Field::Received,
+            "http_user_agent" | "user_agent" | "ua" => Field::Agent,
+            "host" | "http_host" | "authority" | "vhost" => Field::Host,
+            "scheme" => Field::Scheme,
+            "ssl_protocol" | "tls" | "tls_version" | "downstream_tls_version" => Field::Tls,
+            "ssl_cipher" | "downstream_tls_cipher" => Field::Cipher,
+            "ssl_session_reused" | "resumed" => Field::Resumed,
+            _ => Field::Other,
+        }
+    }
+}
+
+/// What a line tells.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Line<'a> {
+    pub(super) client: Option<IpAddr>,
+    pub(super) port: Option<u16>,
+    pub(super) connection: Option<Cow<'a, str>>,
+    pub(super) nth: Option<u32>,
+    /// The server says that it closes, or that it is closed.
+    pub(super) closes: bool,
+    pub(super) end: Option<Stamp>,
+    pub(super) start: Option<Stamp>,
+    /// Nanoseconds.
+    pub(super) took: Option<u64>,
+    /// Not known yet in what unit.
+    pub(super) duration: Option<f64>,
+    pub(super) method: Option<Cow<'a, str>>,
+    pub(super) target: Option<Cow<'a, str>>,
+    pub(super) protocol: Option<Protocol>,
+    pub(super) status: Option<u16>,
+    pub(super) sent: u64,
+    pub(super) received: u64,
+    pub(super) host: Option<Cow<'a, str>>,
+    pub(super) secure: Option<bool>,
+    pub(super) tls: Option<TlsVersion>,
+    pub(super) resumed: Option<bool>,
+    /// How long the TLS handshake took, in nanoseconds.
+    pub(super) handshake: Option<u64>,
+}
+
+impl<'a> Line<'a> {
+    /// Takes a value; what cannot be understood is left out.
+    pub(super) fn set(&mut self, field: Field, value: Cow<'a, str>) {
+        // in Apache's %X a hyphen means something
+        if value.is_empty() || (value == "-" && field != Field::Fate) {
+            return;
+        }
+        match field {
+            Field::Client => self.set_client(&value),
+            Field::ClientPort => self.port = value.parse().ok(),
+            Field::Connection => self.connection = Some(value),
+            Field::Nth => self.nth = value.parse().ok(),
+            Field::Before => {
+                self.nth = value
+                    .parse()
+                    .ok()
+                    .map(|before: u32| before.saturating_add(1));
+            }
+            Field::Fate => self.closes |= value != "+",
+            Field::ConnectionSent => self.closes |= value.eq_ignore_ascii_case("close"),
+            // of several ways to tell the time the finest counts
+            Field::End => self.end = finer(self.end, clock::read(&value)),
+            Field::Start => self.start = finer(self.start, clock::read(&value)),
+            Field::Seconds => self.took = nanos(&value, 1e9),
+            Field::Millis => self.took = nanos(&value, 1e6),
+            Field::Micros => self.took = nanos(&value, 1e3),
+            Field::Duration => self.duration = value.parse().ok(),
+            Field::Request => self.set_request(value),
+            Field::Method => self.method = Some(value),
+            Field::Target => self.target = Some(value),
+            Field::Protocol => self.protocol = protocol(&value),
+            Field::Status => self.status = value.parse().ok().filter(|&status| status > 0),
+            Field::Sent => self.sent = value.parse().unwrap_or(0),
+            Field::Received => self.received = value.parse().unwrap_or(0),
+            Field::Host => self.host = Some(value),
+            Field::Scheme => self.secure = Some(value.eq_ignore_ascii_case("https")),
+            Field::Tls => {
+                self.secure = Some(true);
+                self.tls = tls_version(&value);
+            }
+            Field::Cipher => self.secure = Some(true),
+            Field::Resumed => self.resumed = Some(matches!(&*value, "r" | "true" | "Resumed")),
+            Field::Agent | Field::Other => {}
+        }
+    }
+
+    /// Settles what depends on several values. `duration_unit`: nanoseconds in one unit of a `duration`.
+    pub(super) fn settle(&mut self, duration_unit: f64) {
+        if let (None, Some(duration)) = (self.took, self.duration) {
+            self.took = whole(duration * duration_unit);
+        }
+    }
+
+    fn set_client(&mut self, value: &str) {
+        if let Ok(address) = value.parse() {
+            self.client = Some(address);
+        } else if let Ok(both) = value.parse::<SocketAddr>() {
+            self.client = Some(both.ip());
+            self.port = Some(both.port());
+        }
+    }
+
+    fn set_request(&mut self, value: Cow<'a, str>) {
+        let (method, target, version) = match value {
+            Cow::Borrowed(text) => {
+                let (method, target, version) = request_line(text);
+                (
+                    method.map(Cow::Borrowed),
+                    target.map(Cow::Borrowed),
+                    version,
+                )
+            }
+            Cow::Owned(text) => {
+                let (method, target, version) = request_line(&text);
+                let owned = |word: Option<&str>| word.map(|word| Cow::Owned(word.to_owned()));
+                (owned(method), owned(target), version)
+            }
+        };
+        self.protocol = version.or(self.protocol);
+        self.method = method;
+        self.target = target;
+    }
+}
+
+/// Method, target and version of a request line; nothing of what is none.
+fn request_line(text: &str) -> (Option<&str>, Option<&str>, Option<Protocol>) {
+    let mut words = text.split(' ');
+    let is_method = |word: &&str| {
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_uppercase() || byte == b'-')
+    };
+    let method = words.next().filter(is_method);
+    let target = words.next().filter(|_| method.is_some());
+    (method, target, words.next().and_then(protocol))
+}
+
+fn finer(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
+    match (one, other) {
+        (Some(one), Some(other)) if !one.coarse || other.coarse => Some(one),
+        (one, None) => one,
+        (_, other) => other,
+    }
+}
+
+fn nanos(text: &str, unit: f64) -> Option<u64> {
+    whole(text.parse::<f64>().ok()? * unit)
+}
+
+/// A time that is not negative and not longer than a month, in nanoseconds.
+pub(super) fn whole(nanos: f64) -> Option<u64> {
+    (0.0..2.7e15)
+        .contains(&nanos)
+        .then_some(nanos.round() as u64)
+}
+
+/// `HTTP/1.1`, `HTTP/2.0`, `h2`.
+pub(super) fn protocol(text: &str) -> Option<Protocol> {
+    Some(match text.strip_prefix("HTTP/").unwrap_or(text) {
+        "0.9" => Protocol::Http09,
+        "1.0" => Protocol::Http10,
+        "1.1" => Protocol::Http11,
+        "2" | "2.0" | "h2" => Protocol::Http2,
+        "3" | "3.0" | "h3" => Protocol::Http3,
+        _ => return None,
+    })
+}
+
+/// `TLSv1.3`, `tls1.3`, `TLSv1_2`; a number as in the protocol (772 is 1.3).
+pub(super) fn tls_version(text: &str) -> Option<TlsVersion> {
+    let number = text.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    Some(match number {
+        "1.3" | "1_3" | "772" => TlsVersion::Tls13,
+        "1.2" | "1_2" | "771" => TlsVersion::Tls12,
+        "1.1" | "1_1" | "770" => TlsVersion::Tls11,
+        "1" | "1.0" | "769" => TlsVersion::Tls10,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_line_is_taken_apart_and_nonsense_is_not() {
+        let mut line = Line::default();
+        line.set(Field::Request, "GET /a?b=1 HTTP/2.0".into());
+        assert_eq!(line.method.as_deref(), Some("GET"));
+        assert_eq!(line.target.as_deref(), Some("/a?b=1"));
+        assert_eq!(line.protocol, Some(Protocol::Http2));
+        let mut line = Line::default();
+        line.set(Field::Request, "\\x16\\x03\\x01".into());
+        assert_eq!((line.method, line.target), (None, None));
+    }
+
+    #[test]
+    fn the_finest_time_counts() {
+        let mut line = Line::default();
+        line.set(Field::End, "971211336.250".into());
+        line.set(Field::End, "10/Oct/2000:20:55:36 +0000".into());
+        assert_eq!(line.end.unwrap().nanos, 971_211_336_250_000_000);
+    }
+
+    #[test]
+    fn a_client_may_come_with_its_port() {
+        let mut line = Line::default();
+        line.set(Field::Client, "[2001:db8::1]:5000".into());
+        assert_eq!(line.port, Some(5000));
+    }
+}

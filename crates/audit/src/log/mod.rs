@@ -1,0 +1,138 @@
+//! Access logs of servers and proxies: lines to connections and exchanges, as far as a log tells which request came on which
+//! connection. Where it does not, the directive that makes it tell is given.
+
+mod balancer;
+mod clock;
+mod dialect;
+mod json;
+mod line;
+mod pattern;
+mod pools;
+
+pub(crate) use dialect::Dialect;
+pub use pattern::{Pattern, PatternError};
+pub(crate) use pools::Pools;
+
+use crate::account::{Account, Unit};
+use crate::error::AuditError;
+use crate::input::Input;
+use crate::scope::Scope;
+use pools::Evidence;
+
+/// The longest line that is read, in bytes; longer ones are skipped.
+const LONGEST: usize = 1 << 20;
+/// How many lines pass between two questions whether to go on.
+const BREATH: u64 = 4096;
+
+/// When the first lines begin, in nanoseconds since 1970.
+pub(crate) fn begins_at(prefix: &[u8], dialect: &Dialect) -> Option<u64> {
+    let text = String::from_utf8_lossy(prefix);
+    let starts = text.lines().filter_map(|text| {
+        let line = dialect.read(text.trim())?;
+        let took = line.took.unwrap_or(0);
+        let end = line.end.map(|stamp| stamp.nanos.saturating_sub(took));
+        line.start.map(|stamp| stamp.nanos).or(end)
+    });
+    starts.min()
+}
+
+/// Reads a log to its end.
+pub(crate) fn read(
+    input: &mut Input,
+    dialect: &Dialect,
+    pools: &mut Pools,
+    scope: &mut Scope<'_>,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Account, AuditError> {
+    pools.evidence = Evidence::default();
+    let (mut lines, mut skipped) = (0, 0);
+    let mut early = 0;
+    let mut buffer = Vec::new();
+    while input.window.line(&mut buffer, LONGEST) {
+        let text = String::from_utf8_lossy(&buffer);
+        let text = text.trim();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        lines += 1;
+        let line = dialect.read(text);
+        let stamp = line.as_ref().and_then(|line| line.start.or(line.end));
+        early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < scope.base));
+        let used = line.is_some_and(|line| pools.take(&line, scope));
+        skipped += u64::from(!used);
+        if lines % BREATH == 0 && !go_on() {
+            break;
+        }
+    }
+    if skipped == lines {
+        return Err(AuditError::Broken {
+            path: input.path.clone(),
+            format: "access log",
+            why: "no line of it can be read: give its format with --log-format, as it stands in the server's configuration".to_owned(),
+        });
+    }
+    let name = input.path.display().to_string();
+    if early > 0 {
+        scope.caveat(
+            "input-out-of-order",
+            format!("{name}: {early} lines are earlier than its first ones: they are put at its beginning"),
+        );
+    }
+    let (evidence, advice) = tell(dialect, pools.evidence, &name, scope);
+    Ok(Account {
+        path: input.path.clone(),
+        format: input.format,
+        unit: Unit::Lines,
+        read: lines,
+        skipped,
+        bytes: input.window.taken(),
+        evidence: Some(evidence),
+        advice,
+    })
+}
+
+/// The evidence in words, and what to configure where it does not do.
+fn tell(
+    dialect: &Dialect,
+    evidence: Evidence,
+    name: &str,
+    scope: &mut Scope<'_>,
+) -> (String, Vec<String>) {
+    let requests = evidence.by_id + evidence.by_port + evidence.none;
+    if evidence.coarse > 0 {
+        scope.caveat(
+            "log-coarse-times",
+            format!(
+                "{name}: times are told to the second only: requests of the same second count as overlapping, so that connections called avoidable are the fewest"
+            ),
+        );
+    }
+    if evidence.timed == 0 && requests > 0 {
+        scope.caveat(
+            "log-without-durations",
+            format!("{name}: it does not tell how long a request took: latencies are not known, what stands for them is 0"),
+        );
+    }
+    if evidence.none == requests && requests > 0 {
+        scope.caveat(
+            "log-without-connections",
+            format!(
+                "{name}: it does not tell which connection a request came on: reuse cannot be seen"
+            ),
+        );
+        let told = format!("{}; nothing in it tells connections apart", dialect.name());
+        return (told, dialect.advice());
+    }
+    let by = match (evidence.by_id, evidence.by_port) {
+        (0, 0) => "each line is a connection",
+        (_, 0) => "connections told apart by the server's ids",
+        (0, _) => "connections told apart by the client's address and port",
+        _ => "connections told apart by the server's ids, or the client's address and port",
+    };
+    let position = if evidence.with_position > 0 {
+        " and a request's position"
+    } else {
+        ""
+    };
+    (format!("{}; {by}{position}", dialect.name()), Vec::new())
+}

@@ -1,0 +1,364 @@
+//! Log formats as configuration files spell them (nginx `log_format`, Apache `LogFormat`, Envoy), turned into readers of lines.
+
+use super::line::{Field, Line};
+use std::borrow::Cow;
+
+/// A format, ready to read lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    items: Vec<Item>,
+    /// Behind what it names, `key=value` pairs may follow.
+    tail: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Item {
+    Literal(String),
+    Value(Field),
+}
+
+/// Why a format cannot be read.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PatternError {
+    /// Nothing in it names a value.
+    #[error(
+        "it names no values: give the text of nginx's log_format, Apache's LogFormat or Envoy's format"
+    )]
+    NoValues,
+    /// Two values touch, so that nothing tells where the first ends.
+    #[error("nothing stands between two values near {0:?}, so that a line cannot be taken apart")]
+    Touching(String),
+    /// A quoted string is not closed.
+    #[error("a quote is not closed")]
+    Quote,
+}
+
+/// nginx's and Apache's `combined`, with `key=value` pairs behind it as `docs/audit.md` recommends.
+pub(super) const COMBINED: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
+/// The same without the last two.
+pub(super) const COMMON: &str =
+    r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
+/// Envoy's default.
+pub(super) const ENVOY: &str = r#"[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" %RESPONSE_CODE% %RESPONSE_FLAGS% %BYTES_RECEIVED% %BYTES_SENT% %DURATION% %RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%" "%REQ(USER-AGENT)%" "%REQ(X-REQUEST-ID)%" "%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%""#;
+
+impl Pattern {
+    /// Reads a format: its text alone, or the whole directive as it stands in the configuration.
+    pub fn new(text: &str) -> Result<Pattern, PatternError> {
+        let text = unwrap(text.trim())?;
+        let items = if text.contains("%START_TIME") || text.contains("%RESPONSE_CODE") {
+            envoy(&text)
+        } else if text.contains('%') && !text.contains("$remote") {
+            apache(&text)
+        } else {
+            nginx(&text)
+        };
+        let values = |item: &&Item| matches!(item, Item::Value(field) if *field != Field::Other);
+        if items.iter().filter(values).count() == 0 {
+            return Err(PatternError::NoValues);
+        }
+        for pair in items.windows(2) {
+            if let [Item::Value(_), Item::Value(_)] = pair {
+                return Err(PatternError::Touching(text.chars().take(60).collect()));
+            }
+        }
+        Ok(Pattern { items, tail: false })
+    }
+
+    /// One of the formats that are known by heart.
+    pub(super) fn known(text: &str) -> Pattern {
+        let mut pattern = Pattern::new(text).expect("a format that is known by heart can be read");
+        pattern.tail = true;
+        pattern
+    }
+
+    /// Takes a line apart; `None` where it does not fit.
+    pub(super) fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {
+        let mut line = Line::default();
+        let mut rest = text;
+        let mut items = self.items.iter().peekable();
+        while let Some(item) = items.next() {
+            match item {
+                Item::Literal(literal) => rest = rest.strip_prefix(literal.as_str())?,
+                Item::Value(field) => {
+                    let end = match items.peek() {
+                        Some(Item::Literal(next)) => find(rest, next)?,
+                        _ if self.tail => rest.find(' ').unwrap_or(rest.len()),
+                        _ => rest.len(),
+                    };
+                    line.set(*field, Cow::Borrowed(&rest[..end]));
+                    rest = &rest[end..];
+                }
+            }
+        }
+        if self.tail {
+            read_pairs(rest, &mut line);
+        } else if !rest.trim().is_empty() {
+            return None;
+        }
+        // Envoy's DURATION is the only one without a unit in its name
+        line.settle(1e6);
+        Some(line)
+    }
+}
+
+/// Reads `key=value` pairs, values perhaps in quotes; other words are passed over.
+fn read_pairs<'a>(mut rest: &'a str, line: &mut Line<'a>) {
+    loop {
+        rest = rest.trim_start();
+        if rest.is_empty() {
+            return;
+        }
+        let word_end = rest.find([' ', '=']).unwrap_or(rest.len());
+        let Some(value) = rest[word_end..].strip_prefix('=') else {
+            rest = match rest.strip_prefix('"') {
+                Some(quoted) => &quoted[find(quoted, "\"").map_or(quoted.len(), |end| end + 1)..],
+                None => &rest[word_end..],
+            };
+            continue;
+        };
+        let field = Field::named(&rest[..word_end]);
+        let (value, after) = match value.strip_prefix('"') {
+            Some(quoted) => {
+                let end = find(quoted, "\"").unwrap_or(quoted.len());
+                (&quoted[..end], quoted.get(end + 1..).unwrap_or_default())
+            }
+            None => value.split_at(value.find(' ').unwrap_or(value.len())),
+        };
+        line.set(field, Cow::Borrowed(value));
+        rest = after;
+    }
+}
+
+/// Where a literal comes next; a quote behind a backslash belongs to the value.
+fn find(text: &str, literal: &str) -> Option<usize> {
+    let finder = memchr::memmem::find_iter(text.as_bytes(), literal.as_bytes());
+    let is_quote = literal.starts_with('"');
+    finder.into_iter().find(|&at| {
+        let before = &text.as_bytes()[..at];
+        let slashes = before.iter().rev().take_while(|&&byte| byte == b'\\');
+        !is_quote || slashes.count() % 2 == 0
+    })
+}
+
+/// The format within a directive: `log_format NAME '...' '...';`, `LogFormat "..." NAME`.
+fn unwrap(text: &str) -> Result<String, PatternError> {
+    let mut rest = match text.strip_prefix("log_format") {
+        Some(rest) => {
+            let rest = rest.trim_start();
+            let name = rest.find(char::is_whitespace).unwrap_or(rest.len());
+            let rest = rest[name..].trim_start();
+            match rest.strip_prefix("escape=") {
+                Some(rest) => rest
+                    .split_once(char::is_whitespace)
+                    .map_or("", |(_, rest)| rest.trim_start()),
+                None => rest,
+            }
+        }
+        None => match text.strip_prefix("LogFormat") {
+            Some(rest) => rest.trim_start(),
+            None => return Ok(text.to_owned()),
+        },
+    };
+    let mut format = String::new();
+    while let Some(quote) = rest.chars().next().filter(|letter| "'\"".contains(*letter)) {
+        let end = rest[1..]
+            .char_indices()
+            .find(|&(at, letter)| letter == quote && !rest[..=at].ends_with('\\'))
+            .ok_or(PatternError::Quote)?
+            .0;
+        format.push_str(&rest[1..=end].replace("\\\"", "\"").replace("\\'", "'"));
+        rest = rest[end + 2..].trim_start();
+    }
+    Ok(format)
+}
+
+/// Adds text to the last literal.
+fn literal(items: &mut Vec<Item>, text: &str) {
+    match items.last_mut() {
+        _ if text.is_empty() => {}
+        Some(Item::Literal(last)) => last.push_str(text),
+        _ => items.push(Item::Literal(text.to_owned())),
+    }
+}
+
+fn nginx(text: &str) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        literal(&mut items, &rest[..at]);
+        rest = &rest[at + 1..];
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let (name, after) = match rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+            Some(both) => both,
+            None => rest.split_at(rest.find(|letter| !is_name(letter)).unwrap_or(rest.len())),
+        };
+        items.push(Item::Value(Field::named(name)));
+        rest = after;
+    }
+    literal(&mut items, rest);
+    items
+}
+
+fn apache(text: &str) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        literal(&mut items, &rest[..at]);
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix('%') {
+            literal(&mut items, "%");
+            rest = after;
+            continue;
+        }
+        // conditions and redirections (%!200s, %>s) do not change what is told
+        rest = rest
+            .trim_start_matches(|letter: char| "!<>,".contains(letter) || letter.is_ascii_digit());
+        let (name, after) = match rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+            Some(both) => both,
+            None => ("", rest),
+        };
+        let Some(letter) = after.chars().next() else {
+            break;
+        };
+        rest = &after[letter.len_utf8()..];
+        let field = match (letter, name.to_ascii_lowercase().as_str()) {
+            ('h' | 'a', _) => Field::Client,
+            ('p', "remote") => Field::ClientPort,
+            ('k', _) => Field::Before,
+            ('X', _) => Field::Fate,
+            ('t', "" | "sec" | "msec" | "usec") => Field::Start,
+            ('D', _) | ('T', "us") => Field::Micros,
+            ('T', "ms") => Field::Millis,
+            ('T', _) => Field::Seconds,
+            ('r', _) => Field::Request,
+            ('m', _) => Field::Method,
+            ('U', _) => Field::Target,
+            ('H', _) => Field::Protocol,
+            ('s', _) => Field::Status,
+            ('b' | 'B' | 'O', _) => Field::Sent,
+            ('I', _) => Field::Received,
+            ('v' | 'V', _) | ('i', "host") => Field::Host,
+            ('i', "user-agent") => Field::Agent,
+            ('x' | 'e', "ssl_protocol") => Field::Tls,
+            ('x' | 'e', "ssl_session_resumed") => Field::Resumed,
+            ('o', "connection") => Field::ConnectionSent,
+            _ => Field::Other,
+        };
+        if (letter, name) == ('t', "") {
+            literal(&mut items, "[");
+            items.push(Item::Value(field));
+            literal(&mut items, "]");
+        } else {
+            items.push(Item::Value(field));
+        }
+    }
+    literal(&mut items, rest);
+    items
+}
+
+fn envoy(text: &str) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        literal(&mut items, &rest[..at]);
+        rest = &rest[at + 1..];
+        let Some((operator, after)) = rest.split_once('%') else {
+            break;
+        };
+        rest = after;
+        let name = operator.split(['(', ':']).next().unwrap_or(operator);
+        let argument = operator.split_once('(').map_or("", |(_, rest)| rest);
+        let argument = argument.trim_end_matches(|letter: char| letter != ')');
+        let argument = argument.trim_end_matches(')').to_ascii_lowercase();
+        items.push(Item::Value(match (name, argument.as_str()) {
+            ("CONNECTION_ID", _) => Field::Connection,
+            ("DOWNSTREAM_REMOTE_ADDRESS" | "DOWNSTREAM_DIRECT_REMOTE_ADDRESS", _) => Field::Client,
+            ("DOWNSTREAM_REMOTE_PORT" | "DOWNSTREAM_DIRECT_REMOTE_PORT", _) => Field::ClientPort,
+            ("START_TIME", _) => Field::Start,
+            ("DURATION", _) => Field::Duration,
+            ("PROTOCOL", _) => Field::Protocol,
+            ("RESPONSE_CODE", _) => Field::Status,
+            ("BYTES_SENT", _) => Field::Sent,
+            ("BYTES_RECEIVED", _) => Field::Received,
+            ("DOWNSTREAM_TLS_VERSION", _) => Field::Tls,
+            ("REQ", ":method") => Field::Method,
+            ("REQ", ":authority") => Field::Host,
+            ("REQ", ":scheme") => Field::Scheme,
+            ("REQ", "user-agent") => Field::Agent,
+            ("REQ", argument) if argument.ends_with(":path") => Field::Target,
+            _ => Field::Other,
+        }));
+    }
+    literal(&mut items, rest);
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directive_is_read_as_it_stands_in_a_configuration() {
+        let directive = "log_format main escape=json '$remote_addr [$time_local] \"$request\" '\n  '$status $connection/$connection_requests ${request_time}s';";
+        let pattern = Pattern::new(directive).unwrap();
+        let line = pattern
+            .read("192.0.2.1 [10/Oct/2000:13:55:36 -0700] \"GET /x HTTP/1.1\" 200 17/3 0.250s")
+            .unwrap();
+        assert_eq!(line.connection.as_deref(), Some("17"));
+        assert_eq!((line.nth, line.took), (Some(3), Some(250_000_000)));
+    }
+
+    #[test]
+    fn apaches_directive_is_read_too() {
+        let directive = r#"LogFormat "%h %l %u %t \"%r\" %>s %b %{remote}p %k %X %D" keep"#;
+        let pattern = Pattern::new(directive).unwrap();
+        let line = pattern
+            .read(r#"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET /\"x HTTP/1.1" 200 5 4711 0 - 90"#)
+            .unwrap();
+        assert_eq!((line.port, line.nth), (Some(4711), Some(1)));
+        assert_eq!(line.took, Some(90_000));
+        assert!(line.closes);
+        assert!(line.start.is_some());
+    }
+
+    #[test]
+    fn pairs_behind_a_known_format_are_read() {
+        let line = Pattern::known(COMBINED)
+            .read(r#"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5 "-" "curl \"8\"" 0.1 "x y" conn=9 reqs=2 host="a b" rt=0.5"#)
+            .unwrap();
+        assert_eq!(line.connection.as_deref(), Some("9"));
+        assert_eq!((line.nth, line.took), (Some(2), Some(500_000_000)));
+    }
+
+    #[test]
+    fn envoys_default_is_read() {
+        let line = Pattern::known(ENVOY)
+            .read(r#"[2016-04-15T20:17:00.310Z] "POST /api/v1/locations HTTP/2" 204 - 154 0 226 100 "10.0.35.28" "nsq2http" "cc21d9b0" "locations" "tcp://10.0.2.1:80""#)
+            .unwrap();
+        assert_eq!((line.status, line.took), (Some(204), Some(226_000_000)));
+        assert_eq!(line.target.as_deref(), Some("/api/v1/locations"));
+    }
+
+    #[test]
+    fn formats_that_cannot_work_are_refused() {
+        assert_eq!(Pattern::new("hello"), Err(PatternError::NoValues));
+        let touching = Pattern::new("$remote_addr$status");
+        assert!(matches!(touching, Err(PatternError::Touching(_))));
+        assert_eq!(
+            Pattern::new("log_format x '$status"),
+            Err(PatternError::Quote)
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_format_and_no_line_is_trouble(format in ".{0,60}", line in ".{0,120}") {
+            if let Ok(pattern) = Pattern::new(&format) {
+                let _ = pattern.read(&line);
+            }
+            for known in [COMBINED, COMMON, ENVOY] {
+                let _ = Pattern::known(known).read(&line);
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! A stored ledger as an input: its events again, on the clock and with the numbers of this run, so that several can be read as one.
+
+use crate::account::{Account, Unit};
+use crate::error::AuditError;
+use crate::input::Input;
+use crate::scope::Scope;
+use ledger::store::Reader;
+use ledger::{
+    Closed, Connection, ConnectionId, Event, Exchange, Lookup, Nanos, Row, Rows, Setup, Span, Spans,
+};
+
+/// How many events pass between two questions whether to go on.
+const BREATH: u64 = 4096;
+
+/// When a ledger begins, in nanoseconds since 1970.
+pub(crate) fn begins_at(reader: &Reader) -> Option<u64> {
+    let started: jiff::Timestamp = reader.run().started.parse().ok()?;
+    u64::try_from(started.as_nanosecond()).ok()
+}
+
+/// Reads a ledger to its end, or to where it was cut off.
+pub(crate) fn read(
+    input: &Input,
+    reader: &Reader,
+    scope: &mut Scope<'_>,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Account, AuditError> {
+    let mut events = reader.events().map_err(|error| AuditError::Broken {
+        path: input.path.clone(),
+        format: "ledger",
+        why: error.to_string(),
+    })?;
+    let mut moved = Moved {
+        by: begins_at(reader)
+            .unwrap_or(scope.base)
+            .saturating_sub(scope.base),
+        connections: scope.numbers.connections,
+        exchanges: scope.numbers.exchanges,
+    };
+    let mut count = 0;
+    for row in events.by_ref() {
+        count += 1;
+        moved.tell(row, scope);
+        if count % BREATH == 0 && !go_on() {
+            break;
+        }
+    }
+    for caveat in events.caveats() {
+        scope.record(Event::Caveat(&caveat));
+    }
+    if reader.run().rows == Rows::Sample {
+        scope.caveat(
+            "sampled-rows",
+            format!(
+                "{} holds a sample of its exchanges: counts and findings are of the sample",
+                input.path.display()
+            ),
+        );
+    }
+    Ok(Account {
+        path: input.path.clone(),
+        format: input.format,
+        unit: Unit::Events,
+        read: count,
+        skipped: 0,
+        bytes: 0,
+        evidence: Some(format!("recorded by intact {}", reader.run().producer)),
+        advice: Vec::new(),
+    })
+}
+
+/// Where the times and numbers of a ledger come to lie.
+struct Moved {
+    /// Nanoseconds that are added to times.
+    by: u64,
+    /// Numbers that are added.
+    connections: u64,
+    exchanges: u64,
+}
+
+impl Moved {
+    fn tell(&mut self, row: Row, scope: &mut Scope<'_>) {
+        match row {
+            Row::Opened(mut connection) => {
+                self.connection(&mut connection, scope);
+                scope.record(Event::Opened(&connection));
+            }
+            Row::Revised(mut connection) => {
+                self.connection(&mut connection, scope);
+                scope.record(Event::Revised(&connection));
+            }
+            Row::Exchange(mut exchange) => {
+                self.exchange(&mut exchange, scope);
+                scope.record(Event::Exchange(&exchange));
+            }
+            Row::Closed(mut closed) => {
+                self.closed(&mut closed);
+                scope.record(Event::Closed(&closed));
+            }
+            Row::Lookup(mut lookup) => {
+                self.lookup(&mut lookup);
+                scope.record(Event::Lookup(&lookup));
+            }
+            Row::Caveat(caveat) => scope.record(Event::Caveat(&caveat)),
+            // of the machine that recorded, and of rounds that are not repeated here
+            Row::Sockets(_) | Row::Round(_) => {}
+        }
+    }
+
+    fn nanos(&self, at: &mut Nanos) {
+        *at = at.after(self.by);
+    }
+
+    fn span(&self, span: &mut Option<Span>) {
+        if let Some(span) = span {
+            *span = Span::new(span.start.after(self.by), span.end.after(self.by));
+        }
+    }
+
+    fn id(&self, id: ConnectionId) -> ConnectionId {
+        ConnectionId(id.0.saturating_add(self.connections))
+    }
+
+    fn connection(&self, one: &mut Connection, scope: &mut Scope<'_>) {
+        one.id = self.id(one.id);
+        scope.numbers.connections = scope.numbers.connections.max(one.id.0);
+        (one.variant, one.round) = (None, None);
+        self.nanos(&mut one.at);
+        let Setup { dns, connect, ssl } = &mut one.setup;
+        for span in [dns, connect, ssl] {
+            self.span(span);
+        }
+        if let Some(close) = &mut one.closed {
+            self.nanos(&mut close.at);
+        }
+    }
+
+    fn exchange(&self, one: &mut Exchange, scope: &mut Scope<'_>) {
+        one.id = one.id.saturating_add(self.exchanges);
+        scope.numbers.exchanges = scope.numbers.exchanges.max(one.id);
+        one.retry_of = one.retry_of.map(|id| id.saturating_add(self.exchanges));
+        one.connection = one.connection.map(|id| self.id(id));
+        (one.variant, one.round) = (None, None);
+        self.nanos(&mut one.at);
+        self.nanos(&mut one.end);
+        let Spans {
+            dns,
+            connect,
+            ssl,
+            blocked,
+            send,
+            wait,
+            headers_to_body,
+            receive,
+        } = &mut one.spans;
+        for span in [
+            dns,
+            connect,
+            ssl,
+            blocked,
+            send,
+            wait,
+            headers_to_body,
+            receive,
+        ] {
+            self.span(span);
+        }
+        self.span(&mut one.own_queue);
+    }
+
+    fn closed(&self, one: &mut Closed) {
+        one.connection = self.id(one.connection);
+        (one.variant, one.round) = (None, None);
+        self.nanos(&mut one.close.at);
+    }
+
+    fn lookup(&self, one: &mut Lookup) {
+        (one.variant, one.round) = (None, None);
+        one.span = Span::new(one.span.start.after(self.by), one.span.end.after(self.by));
+    }
+}

@@ -1,0 +1,246 @@
+//! Captures that others recorded, held against what tshark says of each stream.
+
+use crate::reading::{self, Outcome};
+use audit::KeyLog;
+use ledger::{Connection, Ending, Moment, Outcome as Ended, Protocol, Side};
+use std::collections::BTreeMap;
+
+/// One stream as tshark saw it.
+#[derive(Debug, Default)]
+struct Stream {
+    client: u16,
+    server: u16,
+    requests: usize,
+    closed_first: String,
+}
+
+/// Streams and totals by file.
+fn truth() -> BTreeMap<String, (Vec<Stream>, BTreeMap<String, String>)> {
+    let text = std::fs::read_to_string(reading::fixture("captures/truth.tsv")).unwrap();
+    let mut files: BTreeMap<String, (Vec<Stream>, BTreeMap<String, String>)> = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<&str> = line.split('\t').collect();
+        let file = files.entry(words[1].to_owned()).or_default();
+        match words[0] {
+            "stream" => file.0.push(Stream {
+                client: words[3].parse().unwrap(),
+                server: words[4].parse().unwrap(),
+                requests: words[7].parse().unwrap(),
+                closed_first: words[9].to_owned(),
+            }),
+            _ => file.1.extend(
+                words[2..]
+                    .iter()
+                    .filter_map(|word| word.split_once('='))
+                    .map(|(key, value)| (key.to_owned(), value.to_owned())),
+            ),
+        }
+    }
+    files
+}
+
+fn audited(name: &str) -> Outcome {
+    let keys = if name.contains("keylog") {
+        reading::keys("captures/tls-1.2-stream-keylog.keys")
+    } else {
+        KeyLog::default()
+    };
+    reading::file(&format!("captures/{name}"), keys)
+}
+
+fn ports(connection: &Connection) -> (u16, u16) {
+    let port = |end: Option<std::net::SocketAddr>| end.unwrap().port();
+    (port(connection.local), port(connection.peer))
+}
+
+#[test]
+fn streams_requests_and_closers_are_those_that_tshark_sees() {
+    let truth = truth();
+    assert_eq!(truth.len(), 8);
+    for (name, (streams, totals)) in truth {
+        // tshark does not read HTTP/0.9
+        if name == "http_09.pcap" {
+            continue;
+        }
+        let outcome = audited(&name);
+        let connections = outcome.connections();
+        assert_eq!(connections.len(), streams.len(), "{name}");
+        for (connection, stream) in connections.iter().zip(&streams) {
+            assert_eq!(ports(connection), (stream.client, stream.server), "{name}");
+            let exchanges = outcome.exchanges_on(connection.id);
+            assert_eq!(exchanges.len(), stream.requests, "{name} {stream:?}");
+            let closed = outcome.end_of(connection.id).map(|closed| &closed.close);
+            let first = match closed.map(|close| (close.by, close.how)) {
+                None => "none",
+                Some((Some(Side::Client), Some(Ending::Rst))) => "client-RST",
+                Some((Some(Side::Client), _)) => "client-FIN",
+                Some((Some(Side::Server), Some(Ending::Rst))) => "server-RST",
+                Some((Some(Side::Server), _)) => "server-FIN",
+                Some((None, _)) => "unknown",
+            };
+            assert_eq!(first, stream.closed_first, "{name} {stream:?}");
+        }
+        let reused = outcome
+            .exchanges()
+            .filter(|exchange| exchange.fresh == Some(false));
+        assert_eq!(
+            reused.count().to_string(),
+            totals["reused_requests"],
+            "{name}"
+        );
+        assert_eq!(
+            outcome.exchanges().count().to_string(),
+            totals["requests"],
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn an_old_request_of_one_line_is_an_exchange_too() {
+    let outcome = audited("http_09.pcap");
+    assert_eq!(outcome.connections().len(), 5);
+    let old: Vec<_> = outcome.exchanges().collect();
+    assert_eq!(old.len(), 1, "{old:#?}");
+    assert_eq!(old[0].target.as_ref().unwrap().as_str(), "/zeek.html");
+    let connection = outcome.connections()[0];
+    assert_eq!(connection.protocol, Some(Protocol::Http09));
+}
+
+#[test]
+fn an_interim_response_is_no_answer() {
+    let outcome = audited("100-continue.pcap");
+    let one = outcome.exchanges().next().unwrap();
+    assert_eq!(one.status, Some(200));
+    assert_eq!(one.outcome, Ended::Ok);
+}
+
+#[test]
+fn a_connection_that_leaves_http_carried_one_exchange() {
+    let outcome = audited("websocket.pcap");
+    let connection = outcome.connections()[0];
+    assert_eq!(connection.protocol, Some(Protocol::Tunnel));
+    assert_eq!(outcome.exchanges().next().unwrap().status, Some(101));
+}
+
+#[test]
+fn a_connection_joined_late_does_not_know_whether_its_first_exchange_was_fresh() {
+    let outcome = audited("get_nosyn.pcap");
+    let one = outcome.exchanges().next().unwrap();
+    assert_eq!((one.fresh, one.ordinal), (None, None));
+    assert!(outcome.caveat("joined-late").is_some());
+}
+
+#[test]
+fn pipelined_requests_are_told_apart() {
+    let outcome = audited("pipelined-requests.pcap");
+    let fresh: Vec<_> = outcome.exchanges().map(|one| one.fresh.unwrap()).collect();
+    assert_eq!(fresh, [true, false, false, false, false]);
+    let ordinals: Vec<_> = outcome
+        .exchanges()
+        .map(|one| one.ordinal.unwrap())
+        .collect();
+    assert_eq!(ordinals, [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn connections_that_were_never_used_say_so() {
+    let outcome = audited("bro.org.pcap");
+    let unused = outcome
+        .connections()
+        .iter()
+        .filter_map(|connection| outcome.end_of(connection.id))
+        .filter(|closed| closed.close.moment == Some(Moment::Unused))
+        .count();
+    assert_eq!(unused, 5);
+}
+
+#[test]
+fn without_keys_a_tls_connection_is_blind_and_not_unused() {
+    let outcome = reading::file("captures/tls-1.2-stream-keylog.pcap", KeyLog::default());
+    let connection = outcome.connections()[0];
+    let close = &outcome.end_of(connection.id).unwrap().close;
+    assert_eq!((close.exchanges, close.moment), (None, None));
+    assert_eq!(outcome.exchanges().count(), 0);
+    assert!(
+        outcome
+            .caveat("tls-without-keys")
+            .unwrap()
+            .words
+            .contains("--keylog")
+    );
+    assert!(connection.setup.ssl.is_some());
+}
+
+#[test]
+fn spans_of_an_exchange_are_disjoint_and_within_it() {
+    for name in truth().into_keys() {
+        for exchange in audited(&name).exchanges() {
+            let mut at = exchange.at;
+            for phase in ledger::Phase::ALL {
+                if let Some(span) = exchange.spans.of(phase) {
+                    assert!(span.start >= at, "{name} {phase:?} {exchange:#?}");
+                    at = span.end;
+                }
+            }
+            assert!(at <= exchange.end, "{name} {exchange:#?}");
+        }
+    }
+}
+
+/// What is in the packets of the capture's first connection that carries a request, `>` from the client.
+fn ladder(name: &str) -> Vec<String> {
+    let ladder = audited(name).ladder.unwrap();
+    let steps = ladder.steps.iter().map(|step| {
+        let way = if step.by_client { '>' } else { '<' };
+        let flags = step.flags.join("+");
+        format!("{way}{flags} {}", step.names.join(", "))
+    });
+    steps.map(|step| step.trim().to_owned()).collect()
+}
+
+#[test]
+fn the_packets_of_a_connection_are_named() {
+    assert_eq!(
+        ladder("nginx-curl.pcapng"),
+        [
+            ">SYN", "<SYN+ACK", ">ACK", "> GET /a", "<ACK", "< 200", ">ACK", "> GET /b", "< 200",
+            "> GET /c", "< 200", ">FIN", "<FIN"
+        ]
+    );
+    let tls = audited("tls-1.2-stream-keylog.pcap").ladder.unwrap();
+    let names: Vec<&str> = tls
+        .steps
+        .iter()
+        .flat_map(|step| &step.names)
+        .map(String::as_str)
+        .collect();
+    for wanted in [
+        "ClientHello",
+        "ServerHello",
+        "Certificate",
+        "ServerHelloDone",
+    ] {
+        assert!(names.contains(&wanted), "{wanted} is not among {names:?}");
+    }
+}
+
+#[test]
+fn every_truncation_ends_cleanly() {
+    for name in truth().into_keys() {
+        let whole = std::fs::read(reading::fixture(&format!("captures/{name}"))).unwrap();
+        let requests = audited(&name).exchanges().count();
+        // every byte of the small ones, a prime stride through the others
+        let step = if whole.len() < 8_000 {
+            1
+        } else {
+            whole.len() / 199
+        };
+        for len in (1..whole.len()).step_by(step) {
+            match reading::bytes(&whole[..len], KeyLog::default()) {
+                Ok(outcome) => assert!(outcome.exchanges().count() <= requests, "{name} {len}"),
+                Err(error) => assert!(len < 24, "{name} {len}: {error}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Logs that real servers wrote, and the capture of the same traffic.
+
+use crate::reading::{self, Outcome};
+use audit::{Hints, Input, KeyLog, Pattern};
+use ledger::{Certainty, Connection, Outcome as Ended, Protocol};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn audited(name: &str) -> Outcome {
+    reading::file(&format!("logs/{name}"), KeyLog::default())
+}
+
+/// Requests on each connection, as lists of paths, whatever the connections' order.
+fn paths(outcome: &Outcome) -> Vec<Vec<String>> {
+    let mut all: Vec<Vec<String>> = outcome
+        .connections()
+        .iter()
+        .map(|connection| {
+            let mut paths: Vec<String> = outcome
+                .exchanges_on(connection.id)
+                .iter()
+                .map(|one| one.target.as_ref().unwrap().to_string())
+                .collect();
+            paths.sort();
+            paths
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+fn reused(outcome: &Outcome) -> usize {
+    outcome
+        .exchanges()
+        .filter(|one| one.fresh == Some(false))
+        .count()
+}
+
+fn protocols(outcome: &Outcome) -> BTreeMap<Option<Protocol>, usize> {
+    let mut counts = BTreeMap::new();
+    for connection in outcome.connections() {
+        *counts.entry(connection.protocol).or_default() += 1;
+    }
+    counts
+}
+
+fn versions(outcome: &Outcome) -> Vec<Option<ledger::TlsVersion>> {
+    let version = |one: &Connection| one.tls.as_ref().map(|tls| tls.version);
+    let mut all: Vec<_> = outcome
+        .connections()
+        .into_iter()
+        .filter_map(version)
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_capture_and_the_servers_log_of_the_same_traffic_agree() {
+    let capture = reading::file("captures/nginx-curl.pcapng", KeyLog::default());
+    let log = audited("nginx-intact.log");
+    assert_eq!(capture.exchanges().count(), 15);
+    assert_eq!(paths(&capture), paths(&log));
+    assert_eq!(reused(&capture), 5);
+    assert_eq!(reused(&log), 5);
+    assert_eq!(protocols(&capture), protocols(&log));
+    assert_eq!(versions(&capture), versions(&log));
+    let json = audited("nginx-json.log");
+    assert_eq!(paths(&json), paths(&log));
+    assert_eq!(reused(&json), 5);
+}
+
+#[test]
+fn a_log_that_cannot_tell_says_what_to_configure() {
+    let outcome = audited("nginx-combined.log");
+    assert_eq!(outcome.exchanges().count(), 15);
+    assert!(outcome.connections().is_empty());
+    assert!(outcome.exchanges().all(|one| one.fresh.is_none()));
+    assert!(outcome.caveat("log-without-connections").is_some());
+    let advice = outcome.accounts[0].advice.join("\n");
+    assert!(advice.contains("conn=$connection"), "{advice}");
+    assert!(audited("nginx-intact.log").accounts[0].advice.is_empty());
+}
+
+#[test]
+fn a_client_port_stands_for_a_connection_and_that_is_said() {
+    let outcome = audited("caddy.log");
+    assert_eq!(paths(&outcome).len(), 3);
+    assert_eq!(reused(&outcome), 2);
+    let inferred = |one: &&Connection| matches!(one.certainty, Certainty::Inferred(_));
+    assert_eq!(
+        outcome
+            .connections()
+            .iter()
+            .filter(|one| inferred(one))
+            .count(),
+        3
+    );
+    let secrets = outcome
+        .exchanges()
+        .filter(|one| one.target.as_ref().unwrap().as_str().contains("secret"));
+    assert_eq!(secrets.count(), 0);
+}
+
+#[test]
+fn a_format_that_is_given_is_read() {
+    let pattern =
+        Pattern::new("log_format x '$connection:$connection_requests $msec \"$request\" $status';");
+    let hints = Hints {
+        log_format: Some(pattern.unwrap()),
+    };
+    let text = "7:1 971211336.5 \"GET /a HTTP/1.1\" 200\n7:2 971211336.6 \"GET /b HTTP/1.1\" 499\n";
+    let text = text.to_owned() + "no such line\n7:1 971211337.0 \"GET /c HTTP/1.1\" 200\n";
+    let reader = Box::new(std::io::Cursor::new(text));
+    let input = Input::from_reader(Path::new("log"), reader, None, &hints).unwrap();
+    let outcome = reading::inputs(vec![input], KeyLog::default()).unwrap();
+    // the counter began anew: another connection under the same number
+    assert_eq!(paths(&outcome), [vec!["/a", "/b"], vec!["/c"]]);
+    assert_eq!(outcome.accounts[0].skipped, 1);
+    let failed = outcome.exchanges().filter(|one| one.outcome != Ended::Ok);
+    assert_eq!(failed.count(), 1);
+}
+
+#[test]
+fn streams_side_by_side_end_in_any_order_on_one_connection() {
+    let line = |nth: u32| {
+        format!(
+            "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET /{nth} HTTP/2.0\" 200 5 \"-\" \"-\" conn=9 reqs={nth}\n"
+        )
+    };
+    let text: String = [3, 1, 2, 1].map(line).concat();
+    let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
+    assert_eq!(paths(&outcome), [vec!["/1"], vec!["/1", "/2", "/3"]]);
+}
+
+#[test]
+fn compression_is_seen_through() {
+    use std::io::Write;
+    let plain = std::fs::read(reading::fixture("logs/nginx-intact.log")).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(&plain).unwrap();
+    for packed in [
+        gzip.finish().unwrap(),
+        zstd::encode_all(&plain[..], 1).unwrap(),
+    ] {
+        let outcome = reading::bytes(&packed, KeyLog::default()).unwrap();
+        assert_eq!(outcome.exchanges().count(), 15);
+        // cut in the middle: told, and what came before is there
+        let cut = reading::bytes(&packed[..packed.len() - 9], KeyLog::default());
+        if let Ok(outcome) = cut {
+            assert!(outcome.caveat("input-damaged").is_some());
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Real inputs and hostile ones, held against what others say of them.
+
+mod captures;
+mod hars;
+mod logs;
+mod reading;
+mod tshark;

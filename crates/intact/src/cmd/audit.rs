@@ -1,0 +1,370 @@
+//! `intact audit`: the findings of a capture, a HAR file or a log, offline.
+
+use super::gates::Gates;
+use super::keeping::{Files, Keeping};
+use crate::console;
+use crate::exit::{self, Failed};
+use crate::interrupt::Interrupt;
+use anyhow::{Context, anyhow};
+use audit::{
+    Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options, Pattern, Step,
+};
+use findings::answers::AnswerFacts;
+use findings::change::ChangeFacts;
+use findings::observe::ObservedFacts;
+use findings::requirement::Document;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
+use report::inputs::InputFacts;
+use report::ladder::{LadderFacts, StepFacts};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Did connections get reused in this capture, HAR file or access log?
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Captures, HAR files, access logs, ledgers, or folders of them; gzip and zstd seen through; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    inputs: Vec<PathBuf>,
+    /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used anyway)
+    #[arg(long, value_name = "FILE")]
+    keylog: Vec<PathBuf>,
+    /// Show the packets of one connection of a capture, by its number; without one, of the first that carries a request
+    #[arg(long, value_name = "CONNECTION", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    ladder: Option<u64>,
+    /// How an access log is written, as it stands in the configuration of nginx, Apache or Envoy (usual formats are recognised)
+    #[arg(long, value_name = "FORMAT", value_parser = pattern)]
+    log_format: Option<Pattern>,
+
+    #[command(flatten)]
+    files: Files,
+    /// JSON to standard output, or to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
+    json: Option<String>,
+    #[command(flatten)]
+    gates: Gates,
+}
+
+const EXAMPLES: &str = "Examples:
+  tcpdump -i any -s 0 -w last-night.pcap port 443     (record; then)
+  intact audit last-night.pcap --keylog keys.txt
+  tcpdump -i lo -U -w - port 8080 | intact audit -
+  intact audit /var/log/nginx/access.log*
+  intact audit before/ after/                         one stretch of time: what changed, and when
+  intact audit odd.log --log-format '$remote_addr [$time_local] $status $connection $connection_requests'
+  intact audit trace.pcapng --ladder                  packets in time: one for an answer, or two?
+  intact audit before.pcap --json | jq .totals.reuse
+  intact audit ci.pcapng.gz --require 'reuse > 80%' --fail-on warning
+
+TLS without keys is counted in connections, never as 0 % reuse. See docs/audit.md";
+
+/// Reads the inputs and prints the page.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    if args.gates.list_if_asked(Document::Audit) {
+        return Ok(ExitCode::from(exit::FINE));
+    }
+    let interrupt = Interrupt::listen()?;
+    let requirements = args.gates.parse(Document::Audit)?;
+    let keys = key_log(&args.keylog)?;
+    let (inputs, mut unread) = open(&args.inputs, &args.log_format)?;
+    let base = inputs.iter().filter_map(Input::begins_at).min();
+    let mut keeping = Keeping::start(head(&inputs, base)?, &args.files)?;
+    let mut reading = Audit::new(Options {
+        keys,
+        ladder: args.ladder.map(|number| match number {
+            0 => Choice::First,
+            number => Choice::Number(number),
+        }),
+        random: secret(),
+        base: base.unwrap_or(0),
+    });
+    let bar = Bar::over(&inputs);
+    let mut accounts = Vec::new();
+    for input in inputs {
+        let gauge = input.gauge();
+        let before = bar.position();
+        let mut go_on = || {
+            bar.move_to(before + gauge.get());
+            interrupt.signal().is_none()
+        };
+        match reading.read(input, &mut keeping, &mut go_on) {
+            Ok(account) => accounts.push(account),
+            Err(error) => unread.push(error),
+        }
+        bar.move_to(before + gauge.get());
+    }
+    reading.finish(&mut keeping);
+    let ladder = reading.ladder();
+    bar.clear();
+    if accounts.is_empty() {
+        return Err(nothing_read(&unread));
+    }
+    for error in unread {
+        let words = format!("not read: {error}");
+        keeping.record(Event::Caveat(&Caveat {
+            id: "input-not-read".to_owned(),
+            words,
+        }));
+    }
+    let (answers, change) = (keeping.answers(), keeping.change());
+    let (run, facts) = keeping.finish();
+    let told = Told {
+        run: &run,
+        facts: &facts,
+        inputs: accounts.iter().map(input_facts).collect(),
+        answers,
+        change,
+        ladder: args.ladder.map(|_| ladder.as_ref().map(ladder_facts)),
+    };
+    told.tell(args.json.as_deref())?;
+    let kept = args.gates.hold(&requirements, &run, &facts)?;
+    Ok(ExitCode::from(match interrupt.signal() {
+        Some(signal) => exit::by_signal(signal),
+        None if !kept => exit::REQUIREMENT,
+        None => exit::FINE,
+    }))
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    Pattern::new(text).map_err(|error| error.to_string())
+}
+
+fn key_log(files: &[PathBuf]) -> Result<KeyLog, Failed> {
+    let mut keys = KeyLog::default();
+    for path in files {
+        let text = std::fs::read(path)
+            .with_context(|| format!("--keylog {}", path.display()))
+            .map_err(Failed::unreadable)?;
+        let wrong = keys.add_text(&String::from_utf8_lossy(&text));
+        if wrong > 0 {
+            console::note(&format!(
+                "--keylog {}: {wrong} lines are no secrets in the format of SSLKEYLOGFILE and were left out",
+                path.display()
+            ));
+        }
+    }
+    Ok(keys)
+}
+
+/// Opens all inputs, the earliest first; those that cannot be read are no reason not to read the others.
+fn open(
+    paths: &[PathBuf],
+    log_format: &Option<Pattern>,
+) -> Result<(Vec<Input>, Vec<AuditError>), Failed> {
+    let (mut inputs, mut unread) = (Vec::new(), Vec::new());
+    let hints = Hints {
+        log_format: log_format.clone(),
+    };
+    for path in paths.iter().flat_map(|path| files_of(path)) {
+        match Input::open(&path, &hints) {
+            Ok(input) => inputs.push(input),
+            Err(error) => unread.push(error),
+        }
+    }
+    if inputs.is_empty() {
+        return Err(nothing_read(&unread));
+    }
+    let vantage = inputs[0].vantage();
+    if let Some(other) = inputs.iter().find(|input| input.vantage() != vantage) {
+        return Err(Failed::usage(anyhow!(
+            "{} and {} were recorded from different places (client, server or between): audit them one at a time",
+            inputs[0].format().as_str(),
+            other.format().as_str()
+        )));
+    }
+    inputs.sort_by_key(Input::begins_at);
+    Ok((inputs, unread))
+}
+
+/// The files of a folder that is no ledger, and the ledgers in it; anything else is itself.
+fn files_of(path: &Path) -> Vec<PathBuf> {
+    let is_ledger = |path: &Path| path.join("run.json").is_file();
+    let entries = match std::fs::read_dir(path) {
+        Ok(entries) if !is_ledger(path) => entries,
+        _ => return vec![path.to_owned()],
+    };
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_file() || is_ledger(path))
+        .collect();
+    files.sort();
+    // an empty folder is told of by itself
+    if files.is_empty() {
+        files.push(path.to_owned());
+    }
+    files
+}
+
+fn nothing_read(errors: &[AuditError]) -> Failed {
+    let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    Failed::unreadable(anyhow!("{}", all.join("\nintact: ")))
+}
+
+fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
+    let argv: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let started = jiff::Timestamp::from_nanosecond(i128::from(base.unwrap_or(0)))
+        .context("the input begins at a time that no calendar has")?;
+    let vantage = inputs
+        .first()
+        .map_or(Vantage::Middle, |input| input.vantage());
+    let mut run = Run::new(
+        "audit",
+        env!("CARGO_PKG_VERSION"),
+        vantage,
+        started,
+        super::bench::run_id(),
+        &argv,
+    );
+    run.clock = "the input's".to_owned();
+    run.rows = Rows::All;
+    run.ends_seen = inputs.iter().all(Input::sees_ends);
+    let names: Vec<String> = inputs.iter().map(|input| name(input.path())).collect();
+    run.subject = Some(match &names[..] {
+        [first, .., last] if names.len() > 3 => format!("{first} ... {last}"),
+        names => names.join(" "),
+    });
+    Ok(run)
+}
+
+fn name(path: &Path) -> String {
+    match path.file_name() {
+        Some(name) if name != "-" => name.to_string_lossy().into_owned(),
+        _ => "standard input".to_owned(),
+    }
+}
+
+fn secret() -> [u8; 32] {
+    let mut key = [0; 32];
+    for half in key.chunks_mut(16) {
+        half.copy_from_slice(&super::bench::run_id().to_le_bytes());
+    }
+    key
+}
+
+fn input_facts(account: &Account) -> InputFacts {
+    InputFacts {
+        name: name(&account.path),
+        format: account.format.as_str().to_owned(),
+        unit: account.unit.as_str().to_owned(),
+        read: account.read,
+        skipped: account.skipped,
+        bytes: account.bytes,
+        evidence: account.evidence.clone(),
+        advice: account.advice.clone(),
+    }
+}
+
+fn ladder_facts(ladder: &Ladder) -> LadderFacts {
+    let steps = ladder.steps.iter().map(|step| StepFacts {
+        at: step.at,
+        by_client: step.by_client,
+        words: words(step),
+        again: step.again,
+    });
+    LadderFacts {
+        connection: ladder.connection.0,
+        client: ladder.client.to_string(),
+        server: ladder.server.to_string(),
+        steps: steps.collect(),
+        left_out: ladder.left_out,
+    }
+}
+
+/// Flags, then what is in a packet; where that has no name, its length.
+fn words(step: &Step) -> String {
+    let mut words: Vec<String> = step.flags.iter().map(|flag| (*flag).to_owned()).collect();
+    words.extend(step.names.iter().cloned());
+    if step.len > 0 && step.names.is_empty() {
+        words.push(format!("{} bytes", step.len));
+    }
+    words.join(", ")
+}
+
+/// All that an audit has to say.
+struct Told<'a> {
+    run: &'a Run,
+    facts: &'a ObservedFacts,
+    inputs: Vec<InputFacts>,
+    answers: Vec<AnswerFacts>,
+    change: Option<ChangeFacts>,
+    /// Absent where it was not asked for.
+    ladder: Option<Option<LadderFacts>>,
+}
+
+impl Told<'_> {
+    fn tell(&self, json: Option<&str>) -> anyhow::Result<()> {
+        if let Some(to) = json {
+            let change = self.change.as_ref();
+            let document =
+                report::json::audit(self.run, self.facts, &self.inputs, &self.answers, change)?;
+            if to == "-" {
+                console::print(&document);
+                return Ok(());
+            }
+            std::fs::write(to, document).with_context(|| format!("--json={to}"))?;
+        }
+        let paper = console::paper();
+        let mut page = report::terminal::observed(self.run, self.facts, paper);
+        if let Some(change) = &self.change {
+            page.push_str(&report::terminal::change(
+                change,
+                &self.wall(change.at_ms),
+                paper,
+            ));
+        }
+        page.push_str(&report::terminal::inputs(&self.inputs, paper));
+        if let Some(ladder) = &self.ladder {
+            page.push_str(&report::terminal::ladder(
+                ladder.as_ref(),
+                &self.answers,
+                paper,
+            ));
+        }
+        console::print(&page);
+        Ok(())
+    }
+
+    /// A time of the run as people read it.
+    fn wall(&self, ms: f64) -> String {
+        let started: Option<jiff::Timestamp> = self.run.started.parse().ok();
+        let at = started.map(|started| started + jiff::SignedDuration::from_millis(ms as i64));
+        at.map_or_else(|| self.run.started.clone(), |at| format!("{at:.0}"))
+    }
+}
+
+/// Progress in bytes of the inputs.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn over(inputs: &[Input]) -> Bar {
+        let total: Option<u64> = inputs.iter().map(Input::size).sum();
+        let bar = match total.filter(|_| std::io::stderr().is_terminal()) {
+            Some(total) => {
+                ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5))
+            }
+            None => ProgressBar::hidden(),
+        };
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:30} {bytes} of {total_bytes}, {eta} left")
+        {
+            bar.set_style(style);
+        }
+        Bar(bar)
+    }
+
+    fn position(&self) -> u64 {
+        self.0.position()
+    }
+
+    fn move_to(&self, position: u64) {
+        self.0.set_position(position);
+    }
+
+    fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}

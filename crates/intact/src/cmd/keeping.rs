@@ -1,0 +1,213 @@
+//! Where the events of an observed run go: the facts for its page, and the files that were asked for. Trouble with a file does
+//! not end the observation: it is told, and what could not be written is counted.
+
+use crate::console;
+use anyhow::Context;
+use findings::answers::{AnswerFacts, Answers};
+use findings::change::{Change, ChangeFacts};
+use findings::observe::{Observed, ObservedFacts};
+use ledger::export::csv;
+use ledger::export::har::HarWriter;
+use ledger::store::Writer;
+use ledger::{Caveat, Connection, ConnectionId, Event, Run, Sink, Tally};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often a ledger reaches the disk.
+const FLUSH: Duration = Duration::from_secs(1);
+/// Events between two looks at the clock.
+const BREATH: u32 = 256;
+/// Connections that a HAR export remembers, to name them in its entries.
+const NAMED: usize = 65_536;
+
+/// The files that a run is kept in.
+#[derive(clap::Args, Default)]
+pub(crate) struct Files {
+    /// Keep the ledger in a new folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    ledger: Option<PathBuf>,
+    /// One row per request, hey's columns first
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    csv: Option<PathBuf>,
+    /// All requests as HAR 1.2
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    har: Option<PathBuf>,
+}
+
+/// Takes the events of an observed run.
+pub(crate) struct Keeping {
+    run: Run,
+    observed: Observed,
+    answers: Answers,
+    change: Change,
+    ledger: Option<(Writer, Tally)>,
+    csv: Option<BufWriter<File>>,
+    har: Option<HarWriter<BufWriter<File>>>,
+    connections: HashMap<ConnectionId, Connection>,
+    trouble: Option<String>,
+    lost: u64,
+    flushed: Instant,
+    breath: u32,
+}
+
+impl Keeping {
+    /// Opens the files.
+    pub(crate) fn start(run: Run, files: &Files) -> anyhow::Result<Keeping> {
+        let create = |option: &str, path: &Path| {
+            File::create(path)
+                .map(BufWriter::new)
+                .with_context(|| format!("{option}: cannot write {}", path.display()))
+        };
+        let ledger = files
+            .ledger
+            .as_deref()
+            .map(|folder| Writer::create(folder, &run).context("--ledger"))
+            .transpose()?;
+        let csv = files
+            .csv
+            .as_deref()
+            .map(|path| -> anyhow::Result<_> {
+                let mut out = create("--csv", path)?;
+                out.write_all(csv::HEAD.as_bytes()).context("--csv")?;
+                Ok(out)
+            })
+            .transpose()?;
+        let har = files
+            .har
+            .as_deref()
+            .map(|path| HarWriter::new(create("--har", path)?, &run).context("--har"))
+            .transpose()?;
+        Ok(Keeping {
+            observed: Observed::new(&run),
+            answers: Answers::default(),
+            change: Change::default(),
+            run,
+            ledger: ledger.map(|writer| (writer, Tally::new())),
+            csv,
+            har,
+            connections: HashMap::new(),
+            trouble: None,
+            lost: 0,
+            flushed: Instant::now(),
+            breath: 0,
+        })
+    }
+
+    /// How answers came.
+    pub(crate) fn answers(&self) -> Vec<AnswerFacts> {
+        self.answers.facts()
+    }
+
+    /// The largest step in latency.
+    pub(crate) fn change(&self) -> Option<ChangeFacts> {
+        self.change.facts()
+    }
+
+    /// Ends the files: the head of the run and what was found out.
+    pub(crate) fn finish(mut self) -> (Run, ObservedFacts) {
+        self.flush_ledger();
+        if let Some((writer, tally)) = &mut self.ledger
+            && let Err(error) = writer.replace_tally(tally)
+        {
+            self.stumble(format!("--ledger: {error}"));
+        }
+        if let Some(mut csv) = self.csv.take()
+            && let Err(error) = csv.flush()
+        {
+            self.stumble(format!("--csv: {error}"));
+        }
+        if let Some(har) = self.har.take()
+            && let Err(error) = har.finish()
+        {
+            self.stumble(format!("--har: {error}"));
+        }
+        if let Some(trouble) = self.trouble.take() {
+            let words = format!("{trouble}; {} events were not written", self.lost);
+            self.observed.record(Event::Caveat(&Caveat {
+                id: "not-written".to_owned(),
+                words,
+            }));
+        }
+        (self.run, self.observed.facts())
+    }
+
+    fn stumble(&mut self, trouble: String) {
+        console::note(&format!("intact: {trouble}; reading goes on"));
+        self.trouble.get_or_insert(trouble);
+    }
+
+    fn flush_ledger(&mut self) {
+        self.flushed = Instant::now();
+        if let Some((writer, _)) = &mut self.ledger
+            && let Err(error) = writer.flush()
+        {
+            self.ledger = None;
+            self.stumble(format!("--ledger: {error}"));
+        }
+    }
+
+    fn write(&mut self, event: Event<'_>) {
+        if let Some((writer, tally)) = &mut self.ledger {
+            tally.record(event);
+            if let Err(error) = writer.append(event) {
+                self.ledger = None;
+                self.stumble(format!("--ledger: {error}"));
+            }
+        }
+        self.remember(event);
+        let Event::Exchange(exchange) = event else {
+            return;
+        };
+        if let Some(csv) = &mut self.csv
+            && let Err(error) = csv::write_row(csv, &self.run.id, "", exchange)
+        {
+            self.csv = None;
+            self.stumble(format!("--csv: {error}"));
+        }
+        let connection = exchange.connection.and_then(|id| self.connections.get(&id));
+        if let Some(har) = &mut self.har
+            && let Err(error) = har.entry(exchange, connection)
+        {
+            self.har = None;
+            self.stumble(format!("--har: {error}"));
+        }
+    }
+
+    /// Only HAR entries repeat what is known of the connection.
+    fn remember(&mut self, event: Event<'_>) {
+        if self.har.is_none() {
+            return;
+        }
+        match event {
+            Event::Opened(connection) | Event::Revised(connection)
+                if self.connections.len() < NAMED =>
+            {
+                self.connections.insert(connection.id, connection.clone());
+            }
+            Event::Closed(closed) => {
+                self.connections.remove(&closed.connection);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Sink for Keeping {
+    fn record(&mut self, event: Event<'_>) {
+        self.observed.record(event);
+        self.answers.record(event);
+        self.change.record(event);
+        self.write(event);
+        self.lost += u64::from(self.trouble.is_some());
+        self.breath += 1;
+        if self.breath >= BREATH {
+            self.breath = 0;
+            if self.flushed.elapsed() >= FLUSH {
+                self.flush_ledger();
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! `intact audit` as a person runs it: pages, JSON, files, exit codes.
+
+use crate::program::intact;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Output;
+
+fn fixture(name: &str) -> String {
+    format!("{}/../../fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn code(out: &Output) -> i32 {
+    out.status.code().unwrap()
+}
+
+fn page(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+fn said(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+fn document(words: &[&str]) -> Value {
+    let mut all = vec!["audit", "--json"];
+    all.extend_from_slice(words);
+    let out = intact(&all);
+    serde_json::from_slice(&out.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(&out)))
+}
+
+#[test]
+fn every_kind_of_input_gives_a_document_of_the_schema() {
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/schema/observed.schema.json"
+    );
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for (name, requests, opened) in [
+        ("captures/nginx-curl.pcapng", 15, 10),
+        ("captures/nginx-curl.pcap", 8, 10),
+        ("har/browsertime_h2_filamentgroup.com.har", 44, 6),
+        ("har/mitm-chrome.har", 3, 2),
+        ("logs/nginx-intact.log", 15, 10),
+        ("logs/nginx-combined.log", 15, 0),
+        ("logs/caddy.log", 5, 3),
+    ] {
+        let document = document(&[&fixture(name)]);
+        let faults: Vec<String> = validator
+            .iter_errors(&document)
+            .map(|fault| format!("{}: {fault}", fault.instance_path()))
+            .collect();
+        assert_eq!(faults, Vec::<String>::new(), "{name}");
+        assert_eq!(document["schema"], "intact.audit/1");
+        assert_eq!(document["requests"]["total"], requests, "{name}");
+        assert_eq!(document["connections"]["opened"], opened, "{name}");
+        assert!(!document["inputs"][0]["read"].is_null());
+    }
+}
+
+#[test]
+fn what_cannot_be_seen_is_not_zero() {
+    let blind = fixture("captures/tls-1.2-stream-keylog.pcap");
+    assert_eq!(document(&[&blind])["reuse"], Value::Null);
+    let out = intact(&["audit", &blind, "--require", "reuse >= 0%"]);
+    assert_eq!(code(&out), 1, "{}", said(&out));
+    let keys = fixture("captures/tls-1.2-stream-keylog.keys");
+    let seen = document(&[&blind, "--keylog", &keys]);
+    assert_eq!(
+        (&seen["requests"]["total"], &seen["reused"]),
+        (&16.into(), &15.into())
+    );
+    let log = document(&[&fixture("logs/nginx-combined.log")]);
+    assert_eq!(log["reuse"], Value::Null);
+}
+
+#[test]
+fn a_log_that_cannot_tell_prints_the_directive_unbroken() {
+    let out = intact(&["audit", &fixture("logs/nginx-combined.log")]);
+    let page = page(&out);
+    let directive = "log_format intact '$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent '\n";
+    assert!(page.contains(directive), "{page}");
+}
+
+#[test]
+fn the_ladder_draws_packets_and_counts_answers() {
+    let out = intact(&[
+        "audit",
+        &fixture("captures/nginx-curl.pcapng"),
+        "--ladder=9",
+    ]);
+    let page = page(&out);
+    assert!(page.contains("ClientHello"), "{page}");
+    assert!(page.contains("HEADERS[1] end GET /a"), "{page}");
+    assert!(
+        page.contains("HTTP/2: 4 with head and body together, 1 with the body in a later packet"),
+        "{page}"
+    );
+    let out = intact(&["audit", &fixture("logs/caddy.log"), "--ladder"]);
+    assert!(String::from_utf8_lossy(&out.stdout).contains("no such connection"));
+}
+
+#[test]
+fn a_kept_ledger_gives_the_same_facts_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (ledger, csv, har) = (path("ledger"), path("a.csv"), path("a.har"));
+    let words = [
+        &fixture("captures/bro.org.pcap"),
+        "--ledger",
+        &ledger,
+        "--csv",
+        &csv,
+        "--har",
+        &har,
+    ];
+    let mut first = document(&words);
+    let out = intact(&["report", &ledger, "--json"]);
+    let second: Value = serde_json::from_slice(&out.stdout).unwrap();
+    for key in ["inputs", "answers", "change"] {
+        first.as_object_mut().unwrap().remove(key);
+    }
+    assert!(
+        first == second,
+        "a ledger gives other facts than its recording"
+    );
+    // a ledger is an input, too; two of them are read as one
+    let replayed = document(&[&ledger]);
+    for key in ["requests", "connections", "reused", "findings", "totals"] {
+        assert_eq!(replayed[key], first[key], "{key}");
+    }
+    let twice = document(&[&ledger, &ledger]);
+    assert_eq!(twice["requests"]["total"], 62);
+    assert_eq!(twice["connections"]["opened"], 26);
+    assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), 32);
+    // our own export is one of the inputs
+    let again = document(&[&har]);
+    assert_eq!(again["requests"]["total"], 31);
+}
+
+#[test]
+fn exit_codes_tell_what_happened() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let capture = fixture("captures/get_nosyn.pcap");
+    let har = fixture("har/humanssuck.har");
+    let empty = file("empty", b"");
+    let text = file("text", b"hello\nworld\n");
+    let bomb = file("not-gzip", b"\x1f\x8b\x08\0broken");
+    let folder = dir.path().to_str().unwrap();
+    let missing = file("there", b"x") + "-not";
+    for (words, expected, wanted) in [
+        (&[capture.as_str()][..], 0, ""),
+        (&[&empty], 5, "is empty"),
+        (&[&text], 5, "none of the formats"),
+        (&[&bomb], 5, "compressed"),
+        (&[folder], 5, "is empty"),
+        (&[&missing], 5, "No such file"),
+        (&[&capture, &missing], 0, ""),
+        (&[&capture, &har], 2, "one at a time"),
+        (&[&capture, "--require", "connections == 1"], 0, "met"),
+        (&[&capture, "--require", "connections == 2"], 1, ""),
+        (&[&capture, "--require", "help"], 0, ""),
+        (&[&capture, "--log-format", "nothing"], 2, "names no values"),
+        (&[&capture, "--keylog", &missing], 5, "--keylog"),
+        (&[], 2, "FILE"),
+    ] {
+        let mut all = vec!["audit"];
+        all.extend_from_slice(words);
+        let out = intact(&all);
+        assert_eq!(code(&out), expected, "{words:?} {}", said(&out));
+        assert!(said(&out).contains(wanted), "{words:?} {}", said(&out));
+    }
+}
+
+#[test]
+fn an_input_that_cannot_be_read_beside_one_that_can_is_a_caveat() {
+    let capture = fixture("captures/get_nosyn.pcap");
+    let document = document(&[&capture, Path::new("/no/such/file").to_str().unwrap()]);
+    let caveats = document["caveats"].as_array().unwrap();
+    assert!(
+        caveats
+            .iter()
+            .any(|caveat| caveat["id"] == "input-not-read")
+    );
+}
+
+#[test]
+fn logs_of_before_and_after_show_when_it_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = |name: &str, from: u64, line: &dyn Fn(u64) -> String| {
+        let folder = dir.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        let lines = (0..120).map(|nth| {
+            let at = 1_795_248_000 + from + nth * 10;
+            format!(
+                "::1 - - [21/Nov/2026:08:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"-\" msec={at}.5 {}\n",
+                line(nth)
+            )
+        });
+        std::fs::write(folder.join("access.log"), lines.collect::<String>()).unwrap();
+        folder.to_str().unwrap().to_owned()
+    };
+    let before = log("before", 0, &|nth| {
+        format!("rt=0.12{} conn={nth} reqs=1", nth % 10)
+    });
+    let after = log("after", 1200, &|nth| {
+        format!("rt=0.03{} conn=999 reqs={}", nth % 10, nth + 1)
+    });
+    let facts = document(&[&after, &before]);
+    let change = &facts["change"];
+    assert_eq!(change["at_ms"], 1_203_200.0, "{change}");
+    assert_eq!(change["before"]["reuse"], 0.0);
+    assert!(change["after"]["reuse"].as_f64().unwrap() > 0.9, "{change}");
+    let out = intact(&["audit", &before, &after]);
+    assert!(
+        page(&out).contains("2026-11-21T08:20:03Z"),
+        "{}",
+        page(&out)
+    );
+}

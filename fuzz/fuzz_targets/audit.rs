@@ -1,0 +1,32 @@
+//! Any bytes as an input of `audit`: an answer or an error, never a panic. Seeds: `fixtures/captures`, `fixtures/har`, `fixtures/logs`.
+//! `cargo +nightly fuzz run audit fuzz/corpus/audit fixtures/captures fixtures/har fixtures/logs`
+#![no_main]
+
+use audit::{Audit, Choice, Hints, Input, KeyLog, Options};
+use ledger::{Event, Sink};
+use libfuzzer_sys::fuzz_target;
+use std::io::Cursor;
+use std::path::Path;
+
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn record(&mut self, _: Event<'_>) {}
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let reader = Box::new(Cursor::new(bytes.to_vec()));
+    let Ok(input) = Input::from_reader(Path::new("fuzz"), reader, None, &Hints::default()) else {
+        return;
+    };
+    let base = input.begins_at().unwrap_or(0);
+    let mut audit = Audit::new(Options {
+        keys: KeyLog::default(),
+        ladder: Some(Choice::First),
+        random: [7; 32],
+        base,
+    });
+    let _ = audit.read(input, &mut Nowhere, &mut || true);
+    audit.finish(&mut Nowhere);
+    audit.ladder();
+});

@@ -1,0 +1,36 @@
+//! Any text as a log format, and any text as a line in it.
+#![no_main]
+
+use audit::{Audit, Hints, Input, KeyLog, Options, Pattern};
+use ledger::{Event, Sink};
+use libfuzzer_sys::fuzz_target;
+use std::io::Cursor;
+use std::path::Path;
+
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn record(&mut self, _: Event<'_>) {}
+}
+
+fuzz_target!(|texts: (&str, &[u8])| {
+    let (format, lines) = texts;
+    let Ok(pattern) = Pattern::new(format) else {
+        return;
+    };
+    let hints = Hints {
+        log_format: Some(pattern),
+    };
+    let reader = Box::new(Cursor::new(lines.to_vec()));
+    let Ok(input) = Input::from_reader(Path::new("fuzz"), reader, None, &hints) else {
+        return;
+    };
+    let mut audit = Audit::new(Options {
+        keys: KeyLog::default(),
+        ladder: None,
+        random: [7; 32],
+        base: 0,
+    });
+    let _ = audit.read(input, &mut Nowhere, &mut || true);
+    audit.finish(&mut Nowhere);
+});
