@@ -2,6 +2,7 @@
 //!
 //! Nothing is shared between clients, so packages cannot overwrite each other; nothing of it is committed.
 
+use crate::peers::apt;
 use anyhow::{Context, bail};
 use fix::{Client, Language, Variant};
 use std::ffi::OsStr;
@@ -346,6 +347,31 @@ fn pip(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
             .map(|(name, version)| format!("{name}=={version}")),
     );
     run(folder, folder.join("venv/bin/python"), &words)
+}
+
+/// What the clients of the quick set are run with.
+const RUNTIMES: [&str; 6] = ["npm", "python3", "go", "javac", "curl", "wget"];
+
+/// Installs those that are missing, by the names of their packages.
+pub(crate) fn install_runtimes() -> anyhow::Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there =
+        |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    let missing = RUNTIMES.iter().filter(|program| !is_there(program));
+    let packages: Vec<&str> = missing
+        .filter_map(|program| package_of(program))
+        .flat_map(str::split_whitespace)
+        .collect();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    println!("installing {}", packages.join(", "));
+    apt(&["update", "-qq"])?;
+    apt(&[
+        &["install", "-y", "-qq", "--no-install-recommends"],
+        &packages[..],
+    ]
+    .concat())
 }
 
 /// The Debian package that brings a program.

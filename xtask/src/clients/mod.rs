@@ -11,6 +11,7 @@ mod server;
 mod survive;
 
 pub(crate) use book::Done;
+pub(crate) use environment::install_runtimes;
 
 use anyhow::{Context, bail};
 use book::{Book, read, snippet};
@@ -18,7 +19,6 @@ use environment::{Environment, Launch};
 use fix::{Catalogue, Client, Measurement, Variant};
 use measure::Bench;
 use std::collections::VecDeque;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -254,6 +254,7 @@ fn build() -> anyhow::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::io::Write;
 
     /// Whether a program is there; that it is not is told, and is a failure in CI.
