@@ -110,7 +110,7 @@ pub(crate) fn install() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn apt(words: &[&str]) -> anyhow::Result<()> {
+pub(crate) fn apt(words: &[&str]) -> anyhow::Result<()> {
     let status = Command::new("apt-get")
         .args(words)
         .env("DEBIAN_FRONTEND", "noninteractive")
