@@ -35,6 +35,10 @@ pub(crate) const PEERS: &[Peer] = &[
         program: "openssl",
         package: "openssl",
     },
+    Peer {
+        program: "chromium",
+        package: "chromium",
+    },
 ];
 
 impl Peer {
@@ -82,7 +86,7 @@ fn apt(words: &[&str]) -> anyhow::Result<()> {
         .env("RUNLEVEL", "1")
         .stdout(Stdio::null())
         .status()
-        .context("apt-get: install nginx, caddy, node, curl and openssl by hand on this system")?;
+        .context("apt-get: install nginx, caddy, node, curl, openssl and chromium by hand on this system")?;
     if !status.success() {
         bail!(
             "apt-get {} failed: run it by hand to see why",

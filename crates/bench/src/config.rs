@@ -129,6 +129,10 @@ pub struct Config {
     pub seed: u64,
     /// New connections a second, over all threads; absent: as many as it takes.
     pub opening_per_s: Option<f64>,
+    /// Requests a second, over all threads; absent: as many as it takes.
+    pub requests_per_s: Option<f64>,
+    /// Measured exchanges per variant that are never exceeded, whatever the length says.
+    pub most: Option<u64>,
     /// The limit for one exchange and for one dial.
     pub timeout: Duration,
     /// Method.

@@ -34,14 +34,24 @@ pub struct ClosedLoop {
     left: Option<u64>,
     length: Option<u64>,
     until: Option<Nanos>,
-    opening: Option<Opening>,
+    opening: Option<Limit>,
+    starting: Option<Limit>,
 }
 
-/// The limit on new connections.
+/// A limit on how many may begin in a second: each keeps its distance from the last.
 #[derive(Clone, Debug)]
-struct Opening {
+struct Limit {
     interval: u64,
     next: Nanos,
+}
+
+impl Limit {
+    fn new(per_second: f64, earliest: Nanos) -> Limit {
+        Limit {
+            interval: (1e9 / per_second) as u64,
+            next: earliest,
+        }
+    }
 }
 
 impl ClosedLoop {
@@ -52,15 +62,19 @@ impl ClosedLoop {
             length: nanos,
             until: None,
             opening: None,
+            starting: None,
         }
     }
 
     /// At most `per_second` new connections a second, the next not before `earliest`.
     pub fn limit_opening(mut self, per_second: f64, earliest: Nanos) -> ClosedLoop {
-        self.opening = Some(Opening {
-            interval: (1e9 / per_second) as u64,
-            next: earliest,
-        });
+        self.opening = Some(Limit::new(per_second, earliest));
+        self
+    }
+
+    /// At most `per_second` exchanges a second, warm-up included, the next not before `earliest`.
+    pub fn limit_starting(mut self, per_second: f64, earliest: Nanos) -> ClosedLoop {
+        self.starting = Some(Limit::new(per_second, earliest));
         self
     }
 }
@@ -71,13 +85,17 @@ impl Pace for ClosedLoop {
         if self.until.is_some_and(|until| now >= until) || (!wish.warmup && self.left == Some(0)) {
             return Turn::Over;
         }
-        if let Some(opening) = &mut self.opening
-            && wish.opens
+        let mut limits = [
+            self.opening.as_mut().filter(|_| wish.opens),
+            self.starting.as_mut(),
+        ];
+        if let Some(later) = limits.iter().flatten().map(|limit| limit.next).max()
+            && now < later
         {
-            if now < opening.next {
-                return Turn::At(opening.next);
-            }
-            opening.next = now.after(opening.interval);
+            return Turn::At(later);
+        }
+        for limit in limits.iter_mut().flatten() {
+            limit.next = now.after(limit.interval);
         }
         if !wish.warmup {
             if let Some(left) = &mut self.left {
@@ -132,5 +150,20 @@ mod tests {
         assert_eq!(pace.next(Nanos(1), opens), Turn::At(Nanos(100_000_000)));
         assert_eq!(pace.next(Nanos(1), MEASURED), Turn::Now);
         assert_eq!(pace.next(Nanos(100_000_000), opens), Turn::Now);
+    }
+
+    #[test]
+    fn exchanges_are_spread_and_both_limits_hold() {
+        let mut pace = ClosedLoop::new(None, None)
+            .limit_opening(1.0, Nanos(0))
+            .limit_starting(10.0, Nanos(0));
+        let opens = Wish {
+            opens: true,
+            ..MEASURED
+        };
+        assert_eq!(pace.next(Nanos(0), opens), Turn::Now);
+        assert_eq!(pace.next(Nanos(1), MEASURED), Turn::At(Nanos(100_000_000)));
+        assert_eq!(pace.next(Nanos(1), opens), Turn::At(Nanos(1_000_000_000)));
+        assert_eq!(pace.next(Nanos(100_000_000), MEASURED), Turn::Now);
     }
 }

@@ -386,24 +386,30 @@ impl Conductor<'_> {
 
     fn pace(&self, round: u32, thread: usize, threads: usize) -> ClosedLoop {
         let config = &self.bench.config;
-        let pace = if round == 0 {
+        let mut pace = if round == 0 {
             ClosedLoop::new(Some(1), None)
         } else {
-            let rounds = u64::from(self.bench.rounds);
-            match config.length {
+            let rounds = self.bench.rounds;
+            let of_thread = |all: u64| {
+                let in_round = share(all, round as usize - 1, rounds as usize);
+                share(in_round, thread, threads)
+            };
+            let (exchanges, nanos) = match config.length {
                 Length::Exchanges(all) => {
-                    let in_round = share(all, round as usize - 1, rounds as usize);
-                    ClosedLoop::new(Some(share(in_round, thread, threads)), None)
+                    (Some(config.most.map_or(all, |most| all.min(most))), None)
                 }
-                Length::Time(all) => {
-                    ClosedLoop::new(None, Some((all.as_nanos() / u128::from(rounds)) as u64))
-                }
-            }
+                Length::Time(all) => (config.most, Some((all / rounds).as_nanos() as u64)),
+            };
+            ClosedLoop::new(exchanges.map(of_thread), nanos)
         };
-        match config.opening_per_s {
-            Some(per_second) => pace.limit_opening(per_second / threads as f64, self.clock.now()),
-            None => pace,
+        let now = self.clock.now();
+        if let Some(per_second) = config.opening_per_s {
+            pace = pace.limit_opening(per_second / threads as f64, now);
         }
+        if let Some(per_second) = config.requests_per_s {
+            pace = pace.limit_starting(per_second / threads as f64, now);
+        }
+        pace
     }
 
     fn look(&mut self, round: u32, variant: u32) {

@@ -5,12 +5,14 @@ mod asked;
 mod baseline;
 mod compare;
 mod notes;
+mod pictures;
 mod variant;
 
 pub use crate::figures::{Connections, Latency, PhaseTime, Requests};
 pub use crate::finding::{Finding, Severity};
 pub use baseline::{Baseline, Since};
 pub use compare::{Compared, compare};
+pub use pictures::{LatencyPanel, Level, PerConnection, Pictures, Sweep, SweepPoint};
 pub use variant::{BytesPerRequest, FirstCall, Hump, OwnQueue, RoundFigures, VariantFacts, Warmup};
 
 use ledger::{Caveat, Exchange, Run, Sockets, Tally};
@@ -86,6 +88,13 @@ impl BenchFacts {
             rounds,
             baseline: None,
         }
+    }
+
+    /// The comparison that the first verdict is about.
+    pub fn headline(&self) -> Option<&Compared> {
+        compare::by_weight(&self.variants, &self.comparisons)
+            .first()
+            .copied()
     }
 
     /// Whether anything at all was answered, the preflight included.

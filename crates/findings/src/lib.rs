@@ -5,14 +5,18 @@
 
 pub mod answers;
 pub mod bench;
-pub mod change;
+pub mod compare;
 pub mod figures;
 mod finding;
+pub mod fleet;
 pub mod observe;
 mod overlap;
+mod population;
 pub mod requirement;
 pub mod rules;
 pub mod stats;
+pub mod timeline;
 mod words;
 
 pub use finding::{Finding, Severity};
+pub use population::Population;

@@ -13,6 +13,8 @@ mod books;
 mod destination;
 mod facts;
 mod live;
+mod over_time;
+mod pictures;
 mod verdict;
 mod why;
 
@@ -24,15 +26,21 @@ pub use facts::{
 };
 pub(crate) use facts::{at_least, danger_from, server_limit};
 pub use live::{Last, Live, Party};
+pub use over_time::{Period, Step, StepSide};
+pub use pictures::{GapPanel, Pictures};
 pub use why::Why;
 
 use crate::rules::{self, Rule};
+use crate::timeline::Timeline;
 use ledger::{Event, Run, Sink};
+use over_time::OverTime;
 
 /// A fold over the events of a run.
 pub struct Observed {
     books: Books,
     rules: Vec<Box<dyn Rule>>,
+    timeline: Timeline,
+    over_time: OverTime,
 }
 
 impl Observed {
@@ -41,6 +49,8 @@ impl Observed {
         Observed {
             books: Books::new(run),
             rules: rules::all(),
+            timeline: Timeline::of_destinations(run.vantage),
+            over_time: OverTime::new(),
         }
     }
 
@@ -48,10 +58,21 @@ impl Observed {
     pub fn facts(&self) -> ObservedFacts {
         ObservedFacts::new(&self.books, &self.rules)
     }
+
+    /// What changed over time, if latency changed its level.
+    pub fn step(&self) -> Option<Step> {
+        self.over_time.step()
+    }
 }
 
 impl Sink for Observed {
     fn record(&mut self, event: Event<'_>) {
+        self.timeline.record(event);
+        match event {
+            Event::Opened(connection) => self.over_time.opened(connection),
+            Event::Exchange(exchange) => self.over_time.exchange(exchange),
+            _ => {}
+        }
         let books = &mut self.books;
         let closed;
         let context = match event {

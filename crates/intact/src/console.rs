@@ -17,7 +17,16 @@ pub(crate) fn note(text: &str) {
 
 /// What standard output is printed on.
 pub(crate) fn paper() -> Paper {
-    let terminal = std::io::stdout().is_terminal();
+    paper_of(&std::io::stdout())
+}
+
+/// What standard error is printed on: there pages go whose standard output is the program's.
+pub(crate) fn error_paper() -> Paper {
+    paper_of(&std::io::stderr())
+}
+
+fn paper_of(stream: &impl IsTerminal) -> Paper {
+    let terminal = stream.is_terminal();
     let columns = std::env::var("COLUMNS")
         .ok()
         .and_then(|text| text.parse().ok());

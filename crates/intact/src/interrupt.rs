@@ -36,6 +36,11 @@ impl Interrupt {
         Ok(interrupt)
     }
 
+    /// Asks for an early end as SIGTERM would.
+    pub(crate) fn end(&self) {
+        self.signal.store(SIGTERM as usize, Ordering::Relaxed);
+    }
+
     /// The number of the signal that came.
     pub(crate) fn signal(&self) -> Option<usize> {
         match self.signal.load(Ordering::Relaxed) {

@@ -32,6 +32,12 @@ enum Command {
     Serve(Box<cmd::serve::Args>),
     /// Runs a command as if its server were 30 ms away: an emulated link under the kernel's own TCP
     Link(cmd::link::Args),
+    /// The same measurements at scale: queue, workers, store
+    Fleet(Box<cmd::fleet::Args>),
+    /// Does my program reuse its connections?
+    Watch(Box<cmd::watch::Args>),
+    /// Did my fix help? Programs side by side, or stored ledgers
+    Compare(Box<cmd::compare::Args>),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
     /// For our own use: keeps a link
@@ -52,6 +58,9 @@ pub fn main() -> ExitCode {
         Some(Command::Audit(args)) => cmd::audit::run(&args),
         Some(Command::Serve(args)) => cmd::serve::run(&args),
         Some(Command::Link(args)) => cmd::link::run(&args),
+        Some(Command::Fleet(args)) => cmd::fleet::run(&args),
+        Some(Command::Watch(args)) => cmd::watch::run(&args),
+        Some(Command::Compare(args)) => cmd::compare::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
         Some(Command::LinkKeeper) => cmd::link::keep(),
     };

@@ -36,6 +36,15 @@ pub struct Lateness {
     pub p99_us: Option<f64>,
     /// The worst, in us.
     pub max_us: f64,
+    /// What matters on this link, in us: see [`tolerance`].
+    pub tolerance_us: f64,
+    /// Packets that were later than that.
+    pub late: u64,
+}
+
+/// The lateness that a link of this round trip tolerates: a twentieth of it, but 0.1 to 1 ms.
+pub(crate) fn tolerance(round_trip: Duration) -> Duration {
+    (round_trip / 20).clamp(Duration::from_micros(100), Duration::from_millis(1))
 }
 
 /// Packets of one direction, by what became of them.
@@ -58,20 +67,20 @@ pub struct Counts {
 }
 
 impl Account {
-    /// Whether the forwarder was on time enough for a link of this round trip: at least 99 of 100 packets within a twentieth of
-    /// it (but 0.1 to 1 ms), and none lost by us.
-    pub fn is_punctual(&self, round_trip: Duration) -> bool {
-        let limit_us = (round_trip.as_secs_f64() * 1e6 / 20.0).clamp(100.0, 1000.0);
-        let late = self.lateness.is_some_and(|lateness| {
-            // with few packets the worst stands in for the percentile that they do not give
-            lateness.p99_us.unwrap_or(lateness.max_us) > limit_us
-        });
-        !late && self.up.failed + self.down.failed == 0
+    /// Whether the link was what it says: at most one packet of a hundred later than tolerated, and none lost by us.
+    pub fn is_punctual(&self) -> bool {
+        let late = self.lateness.map_or(0, |lateness| lateness.late);
+        late * 100 <= self.delivered() && self.failed() == 0
     }
 
     /// Packets that went out on the other side, both ways.
     pub fn delivered(&self) -> u64 {
         self.up.delivered + self.down.delivered
+    }
+
+    /// Packets lost by the link itself, both ways.
+    pub fn failed(&self) -> u64 {
+        self.up.failed + self.down.failed
     }
 }
 
@@ -79,14 +88,17 @@ impl Account {
 mod tests {
     use super::*;
 
-    fn account(p99_us: Option<f64>, max_us: f64, failed: u64) -> Account {
+    fn account(late: u64, failed: u64) -> Account {
         Account {
             lateness: Some(Lateness {
                 p50_us: 1.0,
-                p99_us,
-                max_us,
+                p99_us: None,
+                max_us: 5000.0,
+                tolerance_us: 1000.0,
+                late,
             }),
             up: Counts {
+                delivered: 200,
                 failed,
                 ..Counts::default()
             },
@@ -95,12 +107,15 @@ mod tests {
     }
 
     #[test]
-    fn a_late_forwarder_or_a_lost_packet_spoils_a_link() {
-        let thirty = Duration::from_millis(30);
-        assert!(account(Some(900.0), 5000.0, 0).is_punctual(thirty));
-        assert!(!account(Some(1100.0), 5000.0, 0).is_punctual(thirty));
-        assert!(!account(None, 5000.0, 0).is_punctual(thirty));
-        assert!(!account(Some(1.0), 1.0, 1).is_punctual(thirty));
-        assert!(!account(Some(300.0), 300.0, 0).is_punctual(Duration::from_millis(5)));
+    fn late_packets_and_lost_ones_spoil_a_link() {
+        assert!(account(2, 0).is_punctual());
+        assert!(!account(3, 0).is_punctual());
+        assert!(!account(0, 1).is_punctual());
+    }
+
+    #[test]
+    fn a_link_tolerates_a_twentieth_within_bounds() {
+        let micros = |round_trip| tolerance(Duration::from_micros(round_trip)).as_micros();
+        assert_eq!([micros(0), micros(5_000), micros(90_000)], [100, 250, 1000]);
     }
 }

@@ -3,8 +3,8 @@
 use crate::inputs::InputFacts;
 use findings::answers::AnswerFacts;
 use findings::bench::BenchFacts;
-use findings::change::ChangeFacts;
-use findings::observe::ObservedFacts;
+use findings::compare::CompareFacts;
+use findings::observe::{ObservedFacts, Step};
 use ledger::{Host, Run};
 use serde::Serialize;
 
@@ -27,20 +27,30 @@ struct Environment<'a> {
     sockets: &'a [ledger::Sockets],
 }
 
+impl<'a> Document<'a> {
+    fn new(run: &'a Run, facts: &'a BenchFacts) -> Document<'a> {
+        Document {
+            schema: BENCH_SCHEMA,
+            run,
+            environment: Environment {
+                host: &run.host,
+                sockets: &facts.sockets,
+            },
+            facts,
+        }
+    }
+}
+
 /// The document of a bench, pretty-printed, with a newline at its end.
 pub fn bench(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
-    let document = Document {
-        schema: BENCH_SCHEMA,
-        run,
-        environment: Environment {
-            host: &run.host,
-            sockets: &facts.sockets,
-        },
-        facts,
-    };
-    let mut text = serde_json::to_string_pretty(&document)?;
+    let mut text = serde_json::to_string_pretty(&Document::new(run, facts))?;
     text.push('\n');
     Ok(text)
+}
+
+/// The same without a blank too many, to be put into a page.
+pub(crate) fn bench_compact(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
+    serde_json::to_string(&Document::new(run, facts))
 }
 
 #[derive(Serialize)]
@@ -61,10 +71,14 @@ impl<'a> Observed<'a> {
     }
 }
 
+/// The same without a blank too many, to be put into a page.
+pub(crate) fn observed_compact(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
+    serde_json::to_string(&Observed::new(run, facts))
+}
+
 /// The document of an observed run, `intact.watch/1`, `intact.audit/1` and so on after its producer, pretty-printed, with a newline at its end.
 pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
-    let document = Observed::new(run, facts);
-    let mut text = serde_json::to_string_pretty(&document)?;
+    let mut text = serde_json::to_string_pretty(&Observed::new(run, facts))?;
     text.push('\n');
     Ok(text)
 }
@@ -75,7 +89,7 @@ struct Audit<'a> {
     observed: Observed<'a>,
     inputs: &'a [InputFacts],
     answers: &'a [AnswerFacts],
-    change: Option<&'a ChangeFacts>,
+    change: Option<&'a Step>,
 }
 
 /// The document of an audit: that of an observed run, what was read of each input, how answers came, what changed over time.
@@ -84,13 +98,36 @@ pub fn audit(
     facts: &ObservedFacts,
     inputs: &[InputFacts],
     answers: &[AnswerFacts],
-    change: Option<&ChangeFacts>,
+    change: Option<&Step>,
 ) -> serde_json::Result<String> {
     let document = Audit {
         observed: Observed::new(run, facts),
         inputs,
         answers,
         change,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The schema of a comparison's document.
+pub const COMPARE_SCHEMA: &str = "intact.compare/1";
+
+#[derive(Serialize)]
+struct Compare<'a> {
+    schema: &'a str,
+    run: &'a Run,
+    #[serde(flatten)]
+    facts: &'a CompareFacts,
+}
+
+/// The document of a comparison, pretty-printed, with a newline at its end.
+pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
+    let document = Compare {
+        schema: COMPARE_SCHEMA,
+        run,
+        facts,
     };
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');

@@ -2,9 +2,15 @@
 
 pub mod annotations;
 pub mod catalogue;
+pub mod html;
 pub mod inputs;
 pub mod json;
 pub mod junit;
 pub mod ladder;
 pub mod markdown;
+pub mod page;
+pub mod svg;
 pub mod terminal;
+
+mod escape;
+pub mod number;

@@ -1,7 +1,13 @@
-//! Markdown for a pull request or a CI summary: verdict, destinations, what stands out. Short: the page and the JSON have the rest.
+//! Markdown for a pull request or a CI summary: verdict, destinations, what stands out. Short; [`write`] makes a whole page.
 
-use crate::terminal::number::{count, maybe_time, percent, time};
+mod page;
+
+pub use page::write;
+
+use crate::escape::is_hidden;
+use crate::number::{count, maybe_time, percent, time};
 use findings::bench::BenchFacts;
+use findings::compare::{CompareFacts, Fate};
 use findings::observe::{Destination, ObservedFacts};
 use findings::{Finding, Severity};
 use ledger::Run;
@@ -71,6 +77,67 @@ pub fn bench(run: &Run, facts: &BenchFacts) -> String {
     out
 }
 
+/// The page of a comparison of programs.
+pub fn compare(facts: &CompareFacts) -> String {
+    let mut out = String::from("### intact compare\n\n");
+    for (nth, sentence) in facts.verdict.iter().enumerate() {
+        let mark = if nth == 0 { "**" } else { "" };
+        let _ = writeln!(out, "{mark}{}{mark}  ", escape(sentence));
+    }
+    let _ = writeln!(
+        out,
+        "\n| program ({} rounds, means of one run) | wall | CPU | requests | failed | connections | reused | TLS | look-ups |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        facts.rounds
+    );
+    for one in &facts.variants {
+        let rounds = one.rounds.len().max(1) as f64;
+        let each = |sum: u64| {
+            let mean = sum as f64 / rounds;
+            format!("{mean:.*}", usize::from(mean.fract() != 0.0))
+        };
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            code(&one.name),
+            maybe_time(one.wall_ms.map(|spread| spread.mean)),
+            maybe_time(one.cpu_ms.map(|spread| spread.mean)),
+            each(one.requests.total),
+            each(one.requests.failures()),
+            each(one.connections.opened),
+            percent(one.reuse),
+            each(one.handshakes.total()),
+            each(one.look_ups)
+        );
+    }
+    for (fate, word) in [
+        (Fate::Gone, "Gone"),
+        (Fate::New, "New"),
+        (Fate::Stays, "Stays"),
+    ] {
+        let told = facts
+            .changes
+            .iter()
+            .filter(|change| change.fate == fate && change.finding.severity > Severity::Info);
+        for (nth, change) in told.enumerate() {
+            if nth == 0 {
+                out.push('\n');
+            }
+            let finding = &change.finding;
+            let _ = writeln!(
+                out,
+                "- {word}: **{}** {}: {}",
+                finding.rule,
+                code(&finding.subject),
+                escape(&finding.claim)
+            );
+        }
+    }
+    for caveat in &facts.caveats {
+        let _ = writeln!(out, "\n> {}", escape(&caveat.words));
+    }
+    out
+}
+
 fn destinations(out: &mut String, all: &[Destination]) {
     if all.is_empty() {
         return;
@@ -131,7 +198,7 @@ pub(crate) fn code(foreign: &str) -> String {
     let mut safe: String = foreign
         .chars()
         .map(|letter| {
-            if letter.is_control() {
+            if is_hidden(letter) {
                 '\u{fffd}'
             } else {
                 letter
@@ -160,7 +227,7 @@ pub(crate) fn escape(text: &str) -> String {
                 inside = !inside;
                 safe.push('`');
             }
-            other if other.is_control() => safe.push(' '),
+            other if is_hidden(other) => safe.push(' '),
             '|' => safe.push_str("\\|"),
             other if inside => safe.push(other),
             '<' => safe.push_str("&lt;"),

@@ -1,12 +1,23 @@
 //! Certificates: a CA of our own made at start, or a pair from files.
 
+use crate::choice::choices;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, date_time_ymd,
 };
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::Path;
+
+choices! {
+    /// What is wrong with the certificate that is made.
+    #[derive(Default)]
+    Certificate, "kind of certificate";
+    #[default]
+    Good "good" "nothing, once its CA is trusted",
+    Expired "expired" "it expired long ago",
+    WrongName "wrong-name" "it is for another name",
+}
 
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +46,11 @@ pub struct Authority {
 impl Authority {
     /// A new CA (ECDSA P-256) and a certificate for localhost, its addresses and `names`.
     pub fn make(names: &[String]) -> Result<Authority, AuthorityError> {
+        Authority::issue(names, Certificate::Good)
+    }
+
+    /// The same with a certificate that may be no good.
+    pub fn issue(names: &[String], kind: Certificate) -> Result<Authority, AuthorityError> {
         let mut ca = CertificateParams::default();
         ca.distinguished_name
             .push(DnType::CommonName, "intact serve, a CA for one run");
@@ -42,11 +58,16 @@ impl Authority {
         ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let ca_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let ca = CertifiedIssuer::self_signed(ca, ca_key)?;
-        let mut all = ["localhost", "127.0.0.1", "::1"]
-            .map(str::to_owned)
-            .to_vec();
+        let mut all: Vec<String> = match kind {
+            Certificate::WrongName => vec!["elsewhere.invalid".to_owned()],
+            _ => ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into(),
+        };
         all.extend_from_slice(names);
         let mut leaf = CertificateParams::new(all)?;
+        if kind == Certificate::Expired {
+            leaf.not_before = date_time_ymd(2001, 1, 1);
+            leaf.not_after = date_time_ymd(2002, 1, 1);
+        }
         leaf.distinguished_name
             .push(DnType::CommonName, "localhost");
         leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature];

@@ -1,27 +1,38 @@
 //! How the server behaves.
 
 use crate::authority::Authority;
+use crate::choice::choices;
 use crate::delay::Delay;
 use crate::fault::Faults;
 use ledger::TlsVersion;
 use std::net::SocketAddr;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How the server ends a connection that it no longer wants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Close {
-    /// As the version has it: HTTP/2 says GOAWAY and answers what it has accepted, then come close_notify (under TLS) and FIN.
+choices! {
+    /// How the server ends a connection that it no longer wants.
+    #[derive(Default)]
+    Close, "way to close";
     #[default]
-    Goaway,
-    /// The same without GOAWAY (RFC 9113 section 6.8 forbids no server to be that rude).
-    Fin,
-    /// A RST.
-    Rst,
-    /// Nothing: the server forgets the connection, as a NAT would. The kernel still acknowledges what a client sends.
-    Silent,
-    /// A FIN without TLS's close_notify (RFC 8446 section 6.1 forbids it).
-    NoCloseNotify,
+    Goaway "goaway" "as the version has it: GOAWAY (HTTP/2), close_notify (TLS), FIN",
+    Fin "fin" "the same without GOAWAY",
+    Rst "rst" "a RST",
+    Silent "silent" "nothing: the connection is forgotten as by a NAT, while the kernel still acknowledges",
+    NoCloseNotify "no-close-notify" "a FIN without TLS's close_notify",
+}
+
+choices! {
+    /// What becomes of a connection that was accepted, before its first byte.
+    #[derive(Default)]
+    Accept, "way to accept";
+    #[default]
+    Serve "serve" "it is served",
+    Stall "stall" "not a word is said, not even in TLS",
+    Fin "fin" "it is closed at once",
+    Rst "rst" "it is reset at once",
+    Plain "plain" "plain HTTP is spoken, on the TLS port too",
+    Tls "tls" "TLS is spoken, on the plain port too",
 }
 
 /// What `Keep-Alive` says in HTTP/1; HTTP/2 forbids the field.
@@ -34,6 +45,25 @@ pub enum Announce {
     Honest,
     /// These words, whatever is true.
     Lie(String),
+}
+
+/// The words of an announcement cannot be sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} cannot be announced: a field has one line of text")]
+pub struct AnnounceError(String);
+
+impl FromStr for Announce {
+    type Err = AnnounceError;
+
+    /// Reads `off` and `honest`; everything else is the words themselves.
+    fn from_str(words: &str) -> Result<Announce, AnnounceError> {
+        match words {
+            "off" => Ok(Announce::Off),
+            "honest" => Ok(Announce::Honest),
+            _ if words.contains(char::is_control) => Err(AnnounceError(words.to_owned())),
+            lie => Ok(Announce::Lie(lie.to_owned())),
+        }
+    }
 }
 
 /// TLS on the secure port.
@@ -80,6 +110,8 @@ pub struct Config {
     pub first_request_cost: Duration,
     /// Sends HTTP/2's HEADERS and DATA in two writes, this far apart; absent: together.
     pub split: Option<Duration>,
+    /// How connections begin.
+    pub accept: Accept,
     /// How connections are ended.
     pub close: Close,
     /// What goes wrong, how often.
@@ -103,6 +135,7 @@ impl Default for Config {
             delay: Delay::default(),
             first_request_cost: Duration::ZERO,
             split: None,
+            accept: Accept::Serve,
             close: Close::Goaway,
             faults: Faults::default(),
         }

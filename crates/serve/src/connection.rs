@@ -1,7 +1,7 @@
 //! One connection from accepting it to its end: TLS, which version is spoken, who ends it and how.
 
 use crate::channel::Channel;
-use crate::config::Close;
+use crate::config::{Accept, Close};
 use crate::host::{Guest, Host};
 use crate::record::{Record, connection_id};
 use crate::{http1, http2, tls};
@@ -61,6 +61,12 @@ pub(crate) async fn serve(
     });
     // what belongs together is one write; what is apart shall be apart at once
     let _ = tcp.set_nodelay(true);
+    match host.config.accept {
+        Accept::Serve | Accept::Plain | Accept::Tls => {}
+        Accept::Stall => return dismiss(&host, tcp, connection, Close::Silent).await,
+        Accept::Fin => return dismiss(&host, tcp, connection, Close::Fin).await,
+        Accept::Rst => return dismiss(&host, tcp, connection, Close::Rst).await,
+    }
     let Some(config) = tls else {
         return speak(&host, Channel::plain(tcp), connection, guest, None).await;
     };
@@ -86,6 +92,13 @@ pub(crate) async fn serve(
             host.clerk.failed(&connection);
         }
     }
+}
+
+/// Ends a connection before it has begun.
+async fn dismiss(host: &Rc<Host>, tcp: TcpStream, connection: Connection, close: Close) {
+    let channel = Channel::plain(tcp);
+    let record = Record::open(&host.clerk, connection, channel.passed().clone());
+    leave_by(Leave::Ours(close), channel, host, &record).await;
 }
 
 /// Speaks HTTP. `http2`: what ALPN has chosen; absent without TLS.

@@ -20,7 +20,7 @@ pub enum Delay {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DelayError {
     /// No time.
-    #[error("{0:?} is no time: write 20ms, 1.5s or exp:20ms")]
+    #[error("{0:?} is no time: write 20ms or 1.5s (and exp: before a delay that is to be drawn)")]
     Time(String),
 }
 
@@ -52,17 +52,22 @@ impl FromStr for Delay {
             Some(mean) => time(mean).map(Delay::Exponential),
             None => time(text).map(Delay::Fixed),
         }
-        .ok_or_else(|| DelayError::Time(text.to_owned()))
     }
 }
 
-fn time(text: &str) -> Option<Duration> {
+/// Reads `20ms`, `1.5s`, `2min`; a number alone is seconds.
+pub fn time(text: &str) -> Result<Duration, DelayError> {
+    read(text).ok_or_else(|| DelayError::Time(text.to_owned()))
+}
+
+fn read(text: &str) -> Option<Duration> {
     let digits = text.trim_end_matches(char::is_alphabetic);
     let seconds = match &text[digits.len()..] {
         "us" => 1e-6,
         "ms" => 1e-3,
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
+        "h" => 3600.0,
         _ => return None,
     };
     let number: f64 = digits.parse().ok()?;

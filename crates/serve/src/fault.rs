@@ -3,39 +3,16 @@
 //! Only the names, and what a careful client makes of each. How a fault looks on the wire is each version's own business
 //! (`http1::faults`, `http2::faults`).
 
+use crate::choice::{Choice, UnknownChoice, choices};
 use ledger::order::Rng;
 use ledger::{Failure, Protocol};
 use serde::{Serialize, Serializer};
-use std::fmt;
 use std::str::FromStr;
 
-macro_rules! faults {
-    ($($variant:ident $id:literal $words:literal,)*) => {
-        /// One way to answer badly.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[non_exhaustive]
-        pub enum Fault {
-            $(#[doc = concat!("`", $id, "`: ", $words, ".")] $variant,)*
-        }
-
-        impl Fault {
-            /// Every fault.
-            pub const ALL: &[Fault] = &[$(Fault::$variant,)*];
-
-            /// The stable kebab-case id.
-            pub fn id(self) -> &'static str {
-                match self { $(Fault::$variant => $id,)* }
-            }
-
-            /// What the server does.
-            pub fn words(self) -> &'static str {
-                match self { $(Fault::$variant => $words,)* }
-            }
-        }
-    };
-}
-
-faults! {
+choices! {
+    /// One way to answer badly.
+    #[non_exhaustive]
+    Fault, "fault";
     Stall "stall" "reads the request and never answers",
     StallMidBody "stall-mid-body" "sends half of the body and no more",
     Trickle "trickle" "sends the body a byte at a time, 50 ms apart",
@@ -67,24 +44,6 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.id())
-    }
-}
-
-impl FromStr for Fault {
-    type Err = FaultError;
-
-    fn from_str(id: &str) -> Result<Fault, FaultError> {
-        Fault::ALL
-            .iter()
-            .copied()
-            .find(|fault| fault.id() == id)
-            .ok_or_else(|| FaultError::Unknown(id.to_owned()))
-    }
-}
-
 impl Serialize for Fault {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.id())
@@ -95,8 +54,8 @@ impl Serialize for Fault {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FaultError {
     /// No fault has that name.
-    #[error("there is no fault {0:?}; there are {all}", all = Fault::ALL.iter().map(|fault| fault.id()).collect::<Vec<_>>().join(", "))]
-    Unknown(String),
+    #[error(transparent)]
+    Unknown(#[from] UnknownChoice),
     /// No probability.
     #[error("{0:?} is no probability: write a fault as NAME=0.1, with a number from 0 to 1")]
     Probability(String),

@@ -2,7 +2,7 @@
 
 use crate::authority::AuthorityError;
 use crate::books::Books;
-use crate::config::Config;
+use crate::config::{Accept, Config};
 use crate::host::Host;
 use crate::record::Clerk;
 use crate::totals::Totals;
@@ -61,10 +61,13 @@ pub struct Addresses {
 /// A server that listens.
 pub struct Server {
     config: Config,
-    plain: Option<std::net::TcpListener>,
-    tls: Option<(std::net::TcpListener, Arc<ServerConfig>)>,
+    /// The plain port and the secure one, and what TLS is spoken there.
+    listeners: [Listening; 2],
     addresses: Addresses,
 }
+
+/// A port, if it is listened on, and TLS, if it is spoken there.
+type Listening = (Option<std::net::TcpListener>, Option<Arc<ServerConfig>>);
 
 /// An accepted connection on its way to a thread.
 type Handed = (std::net::TcpStream, SocketAddr, Option<Arc<ServerConfig>>);
@@ -73,19 +76,26 @@ impl Server {
     /// Binds the ports; connections wait from here on.
     pub fn bind(config: Config) -> Result<Server, ServeError> {
         let plain = config.plain.map(listen).transpose()?;
-        let tls = match &config.tls {
-            None => None,
-            Some((address, settings)) => Some((listen(*address)?, tls::server_config(settings)?)),
+        let (tls, secure) = match &config.tls {
+            None => (None, None),
+            Some((address, settings)) => {
+                let secure = tls::server_config(settings)?;
+                (Some(listen(*address)?), Some(secure))
+            }
         };
         let at = |listener: &std::net::TcpListener| listener.local_addr().ok();
         let addresses = Addresses {
             plain: plain.as_ref().and_then(at),
-            tls: tls.as_ref().and_then(|(listener, _)| at(listener)),
+            tls: tls.as_ref().and_then(at),
+        };
+        let (on_plain, on_tls) = match config.accept {
+            Accept::Plain => (None, None),
+            Accept::Tls => (secure.clone(), secure),
+            _ => (None, secure),
         };
         Ok(Server {
             config,
-            plain,
-            tls,
+            listeners: [(plain, on_plain), (tls, on_tls)],
             addresses,
         })
     }
@@ -134,13 +144,10 @@ impl Server {
             turn: std::cell::Cell::new(0),
         });
         let served = local.block_on(&runtime()?, async {
-            if let Some(listener) = self.plain {
+            for (listener, tls) in self.listeners {
+                let Some(listener) = listener else { continue };
                 let listener = TcpListener::from_std(listener).map_err(ServeError::Runtime)?;
-                spawn_local(gate.clone().accept(listener, None));
-            }
-            if let Some((listener, config)) = self.tls {
-                let listener = TcpListener::from_std(listener).map_err(ServeError::Runtime)?;
-                spawn_local(gate.clone().accept(listener, Some(config)));
+                spawn_local(gate.clone().accept(listener, tls));
             }
             shutdown.await;
             Ok(())

@@ -7,7 +7,7 @@ use super::conversation::{Arrival, Life, State};
 use crate::recipe::{Expect, Recipe};
 use ledger::{Event, Exchange, ExchangeBytes, Failure, Moment, Nanos, Setup, Side, Sink, Terms};
 use std::sync::Arc;
-use wire::h2::hpack::{Decoder, Encoder, Indexing, Memo};
+use wire::h2::hpack::{self, Decoder, Encoder, Indexing, Memo};
 use wire::h2::{
     Data, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits, PREFACE, Setting,
     Settings, writer,
@@ -19,6 +19,8 @@ const LARGEST_WINDOW: u32 = 0x7fff_ffff;
 const REFILL: u32 = 1 << 30;
 /// The largest list of header fields that is taken, in bytes.
 const LARGEST_LIST: usize = 256 * 1024;
+/// Interim (1xx) answers that may precede a final one, as in HTTP/1.
+const INTERIM: u32 = 100;
 /// RST_STREAM or GOAWAY because the request was not processed (RFC 9113 section 7).
 const REFUSED_STREAM: ErrorCode = ErrorCode(0x7);
 const NO_ERROR: ErrorCode = ErrorCode(0x0);
@@ -30,12 +32,53 @@ struct Head {
     length: Option<u64>,
 }
 
+/// Why a connection is of no more use.
+struct Broken {
+    kind: Failure,
+    words: Arc<str>,
+}
+
+impl Broken {
+    fn malformed(words: &str) -> Broken {
+        Broken {
+            kind: Failure::Malformed,
+            words: words.into(),
+        }
+    }
+}
+
+impl From<wire::h2::Error> for Broken {
+    fn from(error: wire::h2::Error) -> Broken {
+        Broken {
+            kind: match error {
+                wire::h2::Error::BlockTooLong { .. } => Failure::TooLarge,
+                _ => Failure::Malformed,
+            },
+            words: error.to_string().into(),
+        }
+    }
+}
+
+impl From<hpack::Error> for Broken {
+    fn from(error: hpack::Error) -> Broken {
+        Broken {
+            kind: match error {
+                hpack::Error::ListTooLong { .. } => Failure::TooLarge,
+                _ => Failure::Malformed,
+            },
+            words: error.to_string().into(),
+        }
+    }
+}
+
 /// One exchange in flight, or the place for one.
 struct Stream {
     exchange: Exchange,
     answer: Answer,
     /// The send is not noted yet.
     unsent: bool,
+    /// Interim (1xx) answers so far.
+    interim: u32,
     /// How much of the request body is with the kernel.
     body_sent: usize,
     /// What the server lets us send on this stream.
@@ -128,6 +171,7 @@ impl Http2 {
                     exchange: self.blank.clone(),
                     answer: Answer::default(),
                     unsent: false,
+                    interim: 0,
                     body_sent: 0,
                     window: 0,
                     taken: 0,
@@ -149,6 +193,7 @@ impl Http2 {
         let exchange = &mut stream.exchange;
         stream.answer = Answer::start(exchange, at, setup);
         stream.unsent = true;
+        stream.interim = 0;
         stream.body_sent = 0;
         stream.taken = 0;
         stream.window = i64::from(self.server.initial_window_size);
@@ -233,16 +278,16 @@ impl Http2 {
                 Ok(step) => {
                     bytes = &bytes[step.consumed..];
                     let Some(frame) = step.event else { break None };
-                    if let Err(words) = self.frame(frame, arrival, sink, out) {
-                        break Some(words);
+                    if let Err(broken) = self.frame(frame, arrival, sink, out) {
+                        break Some(broken);
                     }
                 }
-                Err(error) => break Some(error.to_string()),
+                Err(error) => break Some(Broken::from(error)),
             }
         };
         self.reader = reader;
-        if let Some(words) = broken {
-            self.break_off(&words, arrival.read, sink);
+        if let Some(broken) = broken {
+            self.break_off(&broken, arrival.read, sink);
         }
     }
 
@@ -253,7 +298,7 @@ impl Http2 {
         arrival: Arrival,
         sink: &mut impl Sink,
         out: &mut Vec<u8>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Broken> {
         match frame {
             Frame::Data(data) => self.data(data, arrival, sink, out),
             Frame::Headers(headers) => self.headers(headers, arrival, sink)?,
@@ -267,12 +312,10 @@ impl Http2 {
             }
             Frame::Settings(payload) => {
                 let before = self.server;
-                self.server
-                    .apply(payload)
-                    .map_err(|error| error.to_string())?;
+                self.server.apply(payload)?;
                 writer::write_settings_ack(out);
                 if self.server.header_table_size != before.header_table_size {
-                    let most = wire::h2::hpack::DEFAULT_TABLE_SIZE;
+                    let most = hpack::DEFAULT_TABLE_SIZE;
                     self.encoder.resize(self.server.header_table_size.min(most));
                     self.repeated = None;
                 }
@@ -317,7 +360,8 @@ impl Http2 {
                 }
             }
             Frame::PushPromise(_) => {
-                return Err("a push although we said that there is to be none".to_owned());
+                let words = "a push although we said that there is to be none";
+                return Err(Broken::malformed(words));
             }
             Frame::Preface
             | Frame::Priority { .. }
@@ -373,7 +417,7 @@ impl Http2 {
         headers: Headers<'_>,
         arrival: Arrival,
         sink: &mut impl Sink,
-    ) -> Result<(), String> {
+    ) -> Result<(), Broken> {
         let head = self
             .memo
             .read(
@@ -386,7 +430,7 @@ impl Http2 {
                     _ => {}
                 },
             )
-            .map_err(|error| error.to_string())?;
+            .map_err(Broken::from)?;
         let Some(place) = self.place(headers.stream) else {
             return Ok(());
         };
@@ -398,8 +442,17 @@ impl Http2 {
         let is_trailers = exchange.status.is_some();
         if !is_trailers {
             match head.status {
-                0 => return Err("an answer without :status".to_owned()),
-                100..=199 if !headers.end_stream => return Ok(()),
+                0 => return Err(Broken::malformed("an answer without :status")),
+                100..=199 if !headers.end_stream => {
+                    stream.interim += 1;
+                    if stream.interim > INTERIM {
+                        return Err(Broken {
+                            kind: Failure::TooLarge,
+                            words: format!("more than {INTERIM} interim answers").into(),
+                        });
+                    }
+                    return Ok(());
+                }
                 status => exchange.status = Some(status),
             }
             exchange.body.announced = head.length;
@@ -444,14 +497,13 @@ impl Http2 {
         }
     }
 
-    /// What the server sends is not HTTP/2: everything in flight fails, nothing more may begin.
-    fn break_off(&mut self, words: &str, at: Nanos, sink: &mut impl Sink) {
+    /// What the server sends is not HTTP/2, or too much: everything in flight fails, nothing more may begin.
+    fn break_off(&mut self, broken: &Broken, at: Nanos, sink: &mut impl Sink) {
         self.over = true;
-        let words: Arc<str> = words.into();
         for id in self.ids.clone() {
             if let Some(place) = self.place(id) {
-                self.streams[place].exchange.detail = Some(words.clone());
-                self.fail(id, Failure::Malformed, at, sink);
+                self.streams[place].exchange.detail = Some(broken.words.clone());
+                self.fail(id, broken.kind, at, sink);
             }
         }
         self.moment = Moment::MidExchange;

@@ -27,6 +27,8 @@ use std::time::Duration;
 const BUFFER: usize = 256 * 1024;
 /// The token of the resolver's waker.
 const RESOLVER: Token = Token(usize::MAX);
+/// How many full buffers in a row are read although nothing was asked, before the connection is given up.
+const UNASKED: u32 = 16;
 /// How often deadlines are looked at, in nanoseconds.
 const SWEEP: u64 = 50_000_000;
 /// Dials under way at once while a round's connections are opened, so that a listener's backlog is not overrun.
@@ -201,6 +203,12 @@ impl Round<'_> {
                                 && !event.is_error()
                                 && !event.is_write_closed();
                             self.drive_dial(index, connected);
+                            // the peer may have left already, and says so only once
+                            if event.is_read_closed()
+                                && let Phase::Open(_) = self.slots[index].phase
+                            {
+                                self.drive_open(index, Hint::of(event), &bridge);
+                            }
                         }
                         Phase::Open(_) => {
                             let closed = Hint::of(event);
@@ -554,6 +562,7 @@ impl Round<'_> {
         if open.channel.has_unsent() && open.channel.flush().is_err() {
             // the reads below find out why
         }
+        let mut unasked = 0;
         loop {
             let heard = open.channel.receive(&mut engine.buffer);
             let read = engine.clock.now();
@@ -587,6 +596,22 @@ impl Round<'_> {
                             break;
                         }
                         Hint::Open | Hint::Fin | Hint::Unclear => {}
+                    }
+                    // a peer that sends as fast as we read must not keep us here
+                    let Some(oldest) = open.conversation.oldest() else {
+                        unasked += 1;
+                        if unasked >= UNASKED {
+                            open.conversation.end(None, read, &mut tap);
+                        }
+                        if open.conversation.state() == State::Over {
+                            break;
+                        }
+                        continue;
+                    };
+                    if read.since(oldest) >= self.recipe.timeout {
+                        open.conversation
+                            .end(Some(Failure::Timeout), read, &mut tap);
+                        break;
                     }
                 }
                 Ok(Heard::Nothing) => break,

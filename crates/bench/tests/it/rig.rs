@@ -49,6 +49,8 @@ pub(crate) fn config(url: &str) -> Config {
         threads: 1,
         seed: 7,
         opening_per_s: None,
+        requests_per_s: None,
+        most: None,
         timeout: Duration::from_millis(500),
         method: "GET".to_owned(),
         headers: Vec::new(),

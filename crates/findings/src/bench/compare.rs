@@ -187,13 +187,11 @@ fn hold_together(group: &mut [Compared], of: Statistic, variants: &[VariantFacts
     }
 }
 
-/// The sentences, the one about keep-alive first.
-pub(super) fn verdicts(
-    run: &Run,
+/// The comparisons of means, the one that matters most first: keep-alive at one connection.
+pub(super) fn by_weight<'a>(
     variants: &[VariantFacts],
-    comparisons: &[Compared],
-    rounds: u32,
-) -> Vec<String> {
+    comparisons: &'a [Compared],
+) -> Vec<&'a Compared> {
     let mut means: Vec<&Compared> = comparisons
         .iter()
         .filter(|compared| compared.statistic == "mean")
@@ -202,6 +200,17 @@ pub(super) fn verdicts(
         let at_one = variants[compared.indices.1].concurrency != 1;
         (compared.axis != "keepalive", at_one)
     });
+    means
+}
+
+/// The sentences, the one about keep-alive first.
+pub(super) fn verdicts(
+    run: &Run,
+    variants: &[VariantFacts],
+    comparisons: &[Compared],
+    rounds: u32,
+) -> Vec<String> {
+    let means = by_weight(variants, comparisons);
     let mut sentences: Vec<String> = means
         .iter()
         .map(|compared| sentence(run, variants, compared))
@@ -354,7 +363,7 @@ fn tls_break_even(variants: &[VariantFacts]) -> Option<String> {
 }
 
 /// Milliseconds or microseconds, three digits.
-fn ms(value: f64) -> String {
+pub(super) fn ms(value: f64) -> String {
     match value.abs() {
         small if small < 0.9995 => format!("{:.0} µs", value * 1e3),
         small if small < 9.995 => format!("{value:.2} ms"),

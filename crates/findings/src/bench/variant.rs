@@ -1,8 +1,10 @@
 //! The figures of one variant.
 
+use super::compare::ms as told_ms;
 use crate::figures::{Connections, Latency, PhaseTime, Requests};
+use crate::population::buckets_ms;
 use crate::stats::{Bin, Humps, PhaseSeries, explaining_phase, humps_of_bins, tiers};
-use ledger::{Cell, Exchange, Group, Histogram, Outcome, Phase, Tally, Variant};
+use ledger::{Cell, Exchange, Group, Outcome, Phase, Tally, Variant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -163,6 +165,9 @@ pub struct VariantFacts {
     pub first_calls: Vec<FirstCall>,
     /// What sets two tiers of the first calls apart, in words, if there are two.
     pub tiers: Option<String>,
+    /// The means of the fast and of the slow tier, in milliseconds.
+    #[serde(skip)]
+    pub tier_means_ms: Option<[f64; 2]>,
     /// The latency histogram for pictures: (low, high, count) in milliseconds, fresh and reused apart.
     #[serde(skip)]
     pub histogram: [Vec<(f64, f64, u64)>; 2],
@@ -258,6 +263,7 @@ impl VariantFacts {
                 .map(Group::count)
                 .sum::<u64>();
         let calls: Vec<&Exchange> = calls.collect();
+        let tiers = two_tiers(&calls);
         let connections = Connections {
             opened: all.connections.opened,
             failed: all
@@ -333,7 +339,8 @@ impl VariantFacts {
                     .map(|group| buckets_ms(&group.latency))
                     .unwrap_or_default()
             }),
-            tiers: tier_words(&calls),
+            tier_means_ms: tiers.as_ref().map(|(_, means)| *means),
+            tiers: tiers.map(|(words, _)| words),
             first_calls: calls
                 .iter()
                 .map(|call| FirstCall {
@@ -386,19 +393,6 @@ fn own_queue(group: &Group) -> Option<OwnQueue> {
     })
 }
 
-fn buckets_ms(histogram: &Histogram) -> Vec<(f64, f64, u64)> {
-    histogram
-        .buckets()
-        .map(|(low, high, count)| {
-            (
-                low as f64 / NANOS_PER_MS,
-                (high as f64 + 1.0) / NANOS_PER_MS,
-                count,
-            )
-        })
-        .collect()
-}
-
 /// Fresh and reused where both occur; else the two humps that the histogram shows, if it shows two.
 fn humps(all: &Cell) -> Vec<Hump> {
     let of = |fresh: bool| {
@@ -437,8 +431,8 @@ fn humps(all: &Cell) -> Vec<Hump> {
     }
 }
 
-/// Two tiers of the first calls, and the phase that makes the difference.
-fn tier_words(calls: &[&Exchange]) -> Option<String> {
+/// Two tiers of the first calls: the phase that makes the difference in words, and the mean of each.
+fn two_tiers(calls: &[&Exchange]) -> Option<(String, [f64; 2])> {
     let steady: Vec<&&Exchange> = calls
         .iter()
         .filter(|call| !call.warmup && call.outcome.is_ok())
@@ -448,20 +442,22 @@ fn tier_words(calls: &[&Exchange]) -> Option<String> {
         .map(|call| call.latency() as f64 / NANOS_PER_MS)
         .collect();
     let found = tiers(&times)?;
+    let means = [found.fast.mean, found.slow.mean];
+    let told = |words: String| Some((words, means));
     let head = format!(
-        "{} of the first {} calls take {:.3} ms, {} take {:.3} ms",
+        "{} of the first {} calls take {}, {} take {}",
         found.fast.calls,
         times.len(),
-        found.fast.mean,
+        told_ms(found.fast.mean),
         found.slow.calls,
-        found.slow.mean
+        told_ms(found.slow.mean)
     );
     let slow_is_fresh = steady
         .iter()
         .zip(&found.is_slow)
         .all(|(call, &slow)| call.fresh == Some(slow));
     if slow_is_fresh {
-        return Some(format!("{head}: the slow ones opened a connection"));
+        return told(format!("{head}: the slow ones opened a connection"));
     }
     let series: Vec<Vec<Option<f64>>> = Phase::ALL
         .iter()
@@ -485,7 +481,7 @@ fn tier_words(calls: &[&Exchange]) -> Option<String> {
         })
         .collect();
     let Some(cause) = explaining_phase(&found, &named) else {
-        return Some(format!("{head}: no single phase explains it"));
+        return told(format!("{head}: no single phase explains it"));
     };
     // Linux acknowledges after 40 ms when it delays (TCP_DELACK_MIN)
     let delayed_ack = cause.phase == "wait" && (38.0..50.0).contains(&cause.by);
@@ -502,7 +498,7 @@ fn tier_words(calls: &[&Exchange]) -> Option<String> {
         "receive" => "receiving the answer",
         _ => "waiting for a connection",
     };
-    Some(format!(
+    told(format!(
         "{head}: {:.0} % of the difference is {meaning}",
         cause.share * 100.0
     ))

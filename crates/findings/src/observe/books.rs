@@ -2,12 +2,13 @@
 //! One pass over the events, bounded memory: what goes over the bounds is counted together and said. Must not conclude.
 
 use super::destination::{Counts, Place, Sign};
-use super::live::{Live, Party, Pool, Waiter, client_address};
+use super::live::{HAND_BACK, Live, Party, Pool, Waiter};
 use super::why::Why;
 use ledger::{
-    Caveat, Closed, Connection, ConnectionId, Exchange, Lookup, Nanos, Run, Transport, Vantage,
+    Caveat, Closed, Connection, ConnectionId, Exchange, Lookup, Nanos, Run, Scheme, Vantage,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Destinations that are told apart.
@@ -78,6 +79,8 @@ pub struct Books {
     /// The last moment that an event told of.
     pub now: Nanos,
     index: HashMap<Place, usize>,
+    /// The origin that an address was last known to serve.
+    served: HashMap<SocketAddr, usize>,
     live: HashMap<ConnectionId, Live>,
     order: VecDeque<ConnectionId>,
     pools: HashMap<(usize, Party), Pool>,
@@ -102,6 +105,7 @@ impl Books {
             caveats: Vec::new(),
             now: Nanos(0),
             index: HashMap::new(),
+            served: HashMap::new(),
             live: HashMap::new(),
             order: VecDeque::new(),
             pools: HashMap::new(),
@@ -269,7 +273,8 @@ impl Books {
         let id = live.connection.id;
         self.live.insert(id, live);
         for waiter in waiters {
-            if exchange.at <= waiter.at && waiter.at < exchange.end {
+            // one that was about to be used was taken, too: the request is seen a little after the client has decided
+            if exchange.at <= waiter.at.after(HAND_BACK) && waiter.at < exchange.end {
                 self.look_again(destination, id, waiter);
             } else if exchange.end <= waiter.at
                 && let Some(live) = self.live.get_mut(&id)
@@ -285,6 +290,7 @@ impl Books {
         self.now = self.now.max(closed.close.at);
         let mut live = self.live.remove(&closed.connection)?;
         self.leave_pool(&live);
+        self.bring_home(&mut live);
         let key = (live.destination, live.party);
         let why = Why::end_of(&live, &closed.close);
         let mut waiters = std::mem::take(&mut live.waiters).into_iter();
@@ -338,15 +344,29 @@ impl Books {
     /// The index of a connection's destination, made if need be.
     fn place(&mut self, connection: &Connection) -> usize {
         let server = self.run.vantage == Vantage::Server;
-        let address = connection
-            .peer
-            .filter(|_| connection.origin.is_none() && !server);
-        let unix = connection.transport == Transport::Unix;
-        self.place_at(Place {
-            origin: connection.origin.clone(),
-            address: address.filter(|_| !unix),
-            client: client_address(connection).filter(|_| server),
-        })
+        let place = self.place_at(Place::of(connection, self.run.vantage));
+        if let (Some(origin), Some(peer), false) = (&connection.origin, connection.peer, server)
+            && origin.scheme != Scheme::Tcp
+            && (self.served.len() < DESTINATIONS || self.served.contains_key(&peer))
+        {
+            self.served.insert(peer, place);
+        }
+        place
+    }
+
+    /// A connection that ends without having shown its origin belongs to the one that others found at its address.
+    fn bring_home(&mut self, live: &mut Live) {
+        let origin = live.connection.origin.as_ref();
+        let shown = origin.is_some_and(|origin| origin.scheme != Scheme::Tcp);
+        let lost = live.exchanges == 0 && !shown && live.connection.protocol.is_none();
+        let home = live.connection.peer.and_then(|peer| self.served.get(&peer));
+        if let (true, Some(&home)) = (lost, home) {
+            self.book(live.destination, &live.connection, Sign::Remove);
+            self.book_why(live.destination, live.why, Sign::Remove);
+            live.destination = home;
+            self.book(home, &live.connection, Sign::Add);
+            self.book_why(home, live.why, Sign::Add);
+        }
     }
 
     fn place_at(&mut self, place: Place) -> usize {
@@ -416,9 +436,7 @@ impl Books {
                 self.wait(idle, waiter);
                 return Why::IdleExisted;
             }
-            if let Some(why) = pool.replace(at) {
-                return why;
-            }
+            return pool.replace(at).unwrap_or(Why::Growth);
         }
         // without processes (a capture, an access log) there is one party: nothing to look for elsewhere
         if !matches!(party, Party::Process(_)) {
@@ -426,7 +444,7 @@ impl Books {
         }
         // its own were looked at above
         let idle = self.idle[destination].first();
-        if idle.is_some_and(|(end, _)| *end <= at) {
+        if idle.is_some_and(|(end, _)| end.after(HAND_BACK) <= at) {
             return Why::OtherProcess;
         }
         let counts = &self.counts[destination];

@@ -1,11 +1,11 @@
 //! What is counted of one destination, or of all: plain counters for each, histograms for the first ones. Must not conclude.
 
-use super::live::{Live, multiplexes};
+use super::live::{Live, client_address, multiplexes};
 use super::why::Why;
 use crate::overlap::Overlap;
 use ledger::{
     Cell, Certainty, Close, Connection, EndedBy, Exchange, Failure, Handshake, Histogram, Moment,
-    Nanos, Origin, Outcome, Protocol, Scheme, Side, Span, TlsVersion,
+    Nanos, Origin, Outcome, Protocol, Scheme, Side, Span, TlsVersion, Transport, Vantage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -26,6 +26,20 @@ pub struct Place {
 }
 
 impl Place {
+    /// Where a connection belongs, as far as it tells by itself.
+    pub fn of(connection: &Connection, vantage: Vantage) -> Place {
+        let server = vantage == Vantage::Server;
+        let unix = connection.transport == Transport::Unix;
+        let address = connection
+            .peer
+            .filter(|_| connection.origin.is_none() && !server && !unix);
+        Place {
+            origin: connection.origin.clone(),
+            address,
+            client: client_address(connection).filter(|_| server),
+        }
+    }
+
     /// What a person calls it.
     pub fn name(&self) -> String {
         let there = match (&self.origin, self.address) {

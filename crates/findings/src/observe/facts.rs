@@ -87,6 +87,8 @@ pub struct Figures {
     pub reused: u64,
     /// Their share of those requests of which it is known; absent when it is known of none.
     pub reuse: Option<f64>,
+    /// Requests of which it is known whether their connection was reused.
+    pub reuse_known: u64,
     /// Connections inside which nothing could be seen.
     pub unseen: u64,
     /// Why figures are worked out and not seen; empty when all were seen.
@@ -329,6 +331,7 @@ impl Figures {
             avoidable,
             reused: counts.reused,
             reuse: (known > 0).then(|| counts.reused as f64 / known as f64),
+            reuse_known: known,
             unseen: counts.unseen,
             inferred: counts.inferred.iter().map(ToString::to_string).collect(),
             requests_per_connection: (seen_inside > 0 && counts.requests > 0)

@@ -12,6 +12,10 @@ const ENDS: usize = 256;
 /// Streams at once where a server does not say (RFC 9113 section 6.5.2 recommends no less).
 const STREAMS: u32 = 100;
 
+/// How long a client may take, in nanoseconds, from the last byte of an answer to having the connection back in its pool: until
+/// then it is idle on the wire, but nobody could use it.
+pub(super) const HAND_BACK: u64 = 5_000_000;
+
 /// Who has the client end: connections are reused within one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Party {
@@ -196,6 +200,6 @@ impl Pool {
     /// The connection that has been idle for the longest time at `at`.
     pub(super) fn idle_at(&self, at: Nanos) -> Option<ConnectionId> {
         let (end, id) = self.idle.first()?;
-        (*end <= at).then_some(*id)
+        (end.after(HAND_BACK) <= at).then_some(*id)
     }
 }

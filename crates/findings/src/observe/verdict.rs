@@ -3,7 +3,7 @@
 use super::books::Books;
 use super::facts::{Destination, Figures};
 use crate::finding::{Finding, Severity};
-use crate::words::{ms, percent};
+use crate::words::{many, ms, percent};
 use ledger::Vantage;
 
 pub(super) fn sentences(
@@ -19,9 +19,9 @@ pub(super) fn sentences(
         && dearest.figures.avoidable > 0
     {
         said.push(format!(
-            "Most of it goes to {}: {} connections where {} would do{}",
+            "Most of it goes to {}: {} where {} would do{}",
             dearest.origin,
-            dearest.figures.connections.opened,
+            many(dearest.figures.connections.opened, "connection"),
             dearest.figures.connections.needed,
             dearest
                 .figures
@@ -51,10 +51,13 @@ fn first(books: &Books, totals: &Figures) -> String {
     let opened = totals.connections.opened;
     let needed = totals.connections.needed;
     let requests = totals.requests.total;
-    let whose = match books.run().vantage {
-        Vantage::Client => "the program's outbound time",
-        Vantage::Server | Vantage::Middle => "the time of these requests",
+    let whose = if books.all.pids.is_empty() && books.run().vantage != Vantage::Client {
+        "the time of these requests"
+    } else {
+        "the program's outbound time"
     };
+    let connections = many(opened, "connection");
+    let were = if opened == 1 { "was" } else { "were" };
     let about = if totals.inferred.is_empty() { "" } else { "~" };
     if opened == 0 && requests == 0 {
         return match totals.connections.failed.values().sum::<u64>() {
@@ -64,7 +67,7 @@ fn first(books: &Books, totals: &Figures) -> String {
     }
     if requests == 0 {
         return format!(
-            "{opened} connections were opened; what they carried cannot be seen, so neither can reuse"
+            "{connections} {were} opened; what they carried cannot be seen, so neither can reuse"
         );
     }
     let reuse = match totals.reuse {
@@ -80,7 +83,7 @@ fn first(books: &Books, totals: &Figures) -> String {
         return reuse;
     }
     if totals.avoidable == 0 {
-        return format!("Nothing to gain: {reuse}, and {opened} connections are what they needed");
+        return format!("Nothing to gain: {reuse}, and {connections} {were} needed");
     }
     match (totals.wasted_share, totals.outbound_ms) {
         (Some(share), Some(outbound)) => format!(
@@ -88,6 +91,6 @@ fn first(books: &Books, totals: &Figures) -> String {
             percent(share),
             ms(share * outbound)
         ),
-        _ => format!("{opened} connections were opened where {needed} would do; {reuse}"),
+        _ => format!("{connections} {were} opened where {needed} would do; {reuse}"),
     }
 }

@@ -73,7 +73,9 @@ impl Why {
             _ => idle < AT_ONCE,
         };
         let carried = close.exchanges.unwrap_or(live.exchanges);
-        let undrained = last.is_some_and(|last| last.undrained);
+        // a socket that is closed with unread bytes in it sends a RST (RFC 2525 section 2.17)
+        let reset = close.how == Some(Ending::Rst) && at_once && last.is_some_and(|last| last.ok);
+        let undrained = last.is_some_and(|last| last.undrained) || reset;
         match (close.by, announced) {
             (Some(Side::Client), None | Some(Side::Client)) if undrained => Why::Undrained,
             (_, Some(side)) => Why::announced(side, carried),

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 static DOC: Doc = Doc {
     id: "body-not-drained",
     what: "The client dropped an answer before its end. What is left of it blocks the connection, so the library closes it and the next request pays for a new one.",
-    evidence: "Fewer bytes read than `Content-Length` announced (or an answer that was cut off), and the client closed the connection right after.",
+    evidence: "Fewer bytes read than `Content-Length` announced (or an answer that was cut off), and the client closed the connection right after; or its RST right after an answer that had been sent in full, which is what closing a socket with unread bytes in it sends (RFC 2525 section 2.17).",
     threshold: "One avoidable opening whose predecessor ended so. A warning from three, or from a twentieth of the destination's time, on.",
-    false_positives: "A download that a person cancelled; a client that closes on purpose rather than read a large body, which is right where the rest is dearer than a new connection.",
+    false_positives: "A download that a person cancelled; a client that resets on purpose (SO_LINGER 0); a client that closes on purpose rather than read a large body, which is right where the rest is dearer than a new connection.",
     fix: "Read every answer to its end before you let go of it, also when only its status matters",
     risk: "Reading a large or endless body to its end costs more than a new connection: put a limit on it and close beyond",
 };
@@ -57,7 +57,7 @@ impl Rule for BodyNotDrained {
         let found = claims.into_iter().map(|(destination, openings, claim)| {
             let example = self.examples.get(&destination);
             let evidence = example.map_or_else(
-                || "the client closed before the answer had ended".to_owned(),
+                || "the client reset the connection right after the answer, as closing with unread bytes does".to_owned(),
                 |one| {
                     format!(
                         "first seen: {} of {} bytes of {} were read",

@@ -11,7 +11,7 @@ static DOC: Doc = Doc {
     evidence: "Idle time before each reuse against the server's limit: `Keep-Alive: timeout=` or the shortest idle time after which it was seen to close, whichever is shorter.",
     threshold: "One reuse in the danger band: the last fifth of the limit, at most its last second. The timer's resolution and the way there both count, so this is where a race can be lost.",
     false_positives: "Servers that announce less than they do (Node keeps connections a second longer than it says); requests that are retried anyway.",
-    fix: "Set the client's idle limit below the server's, by a second at least",
+    fix: "Set the client's idle limit below the server's, with room to spare",
     risk: "A shorter limit in the client costs a few more connections; a longer one in the server costs it memory for each silent client",
 };
 

@@ -9,6 +9,9 @@ use crate::words::{many, percent, seconds};
 /// Avoidable connections from which on it speaks: some clients use one more than they need, by design.
 const LEAST: u64 = 2;
 
+/// A client that does keep connections closes one all the same when an answer was not read, which cannot always be seen from outside.
+const DROPPED: &str = ". If there is one already, look for answers that are not read to their end (`body-not-drained`)";
+
 static DOC: Doc = Doc {
     id: "new-connection-per-request",
     what: "Connections are opened where open ones would do: each pays for look-up, TCP and TLS again.",
@@ -40,6 +43,8 @@ impl Rule for NewConnectionPerRequest {
             let mut words = if counts.requests > 0 {
                 let requests = many(counts.requests, "request");
                 format!("{opened} for {requests}, {needed} would do")
+            } else if counts.unused == counts.opened {
+                format!("{opened} opened and never used")
             } else {
                 format!("{opened}, at most {needed} at once; what they carried cannot be seen")
             };
@@ -71,7 +76,11 @@ impl Rule for NewConnectionPerRequest {
                         .push_str(&format!(" (it closes after {} now)", seconds(idle)));
                 }
             }
-            findings.push(finding.in_words_of(client, remedy));
+            finding = finding.in_words_of(client, remedy);
+            if first == Some(Why::ClientAtOnce) {
+                finding.fix.push_str(DROPPED);
+            }
+            findings.push(finding);
         }
         findings
     }

@@ -1,5 +1,6 @@
 //! What `findings` promises, seen from outside.
 
+mod compare;
 mod coverage;
 mod golden;
 mod observe;

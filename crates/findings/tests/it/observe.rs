@@ -251,3 +251,36 @@ fn a_hundred_thousand_connections_left_open_are_let_go_and_said() {
             .any(|caveat| caveat.id == "many-connections")
     );
 }
+
+/// A connection, and an exchange on it that is over, each in milliseconds.
+fn used(observed: &mut Observed, id: u64, opened: u64, from: u64, to: u64) {
+    if opened == from {
+        let mut one = Connection::new(ConnectionId(id), Nanos(opened * MS));
+        one.owner = Some(Owner {
+            pid: 1,
+            command: "shop".into(),
+        });
+        observed.record(Event::Opened(&one));
+    }
+    let mut exchange = Exchange::new(id, Nanos(from * MS));
+    exchange.connection = Some(ConnectionId(id));
+    exchange.end = Nanos(to * MS);
+    observed.record(Event::Exchange(&exchange));
+}
+
+/// The rule that speaks of two connections that are opened beside one which was used until 100 ms and is used again from `again` on.
+fn beside(again: u64) -> Vec<&'static str> {
+    let mut observed = Observed::new(&run());
+    used(&mut observed, 1, 0, 0, 100);
+    used(&mut observed, 2, 200, 200, 201);
+    used(&mut observed, 3, 202, 202, 203);
+    used(&mut observed, 1, 0, again, again + 1);
+    let facts = observed.facts();
+    facts.findings.iter().map(|finding| finding.rule).collect()
+}
+
+#[test]
+fn a_connection_that_is_about_to_be_used_was_not_idle_for_another_request() {
+    assert_eq!(beside(204), ["new-connection-per-request"]);
+    assert_eq!(beside(250), ["new-client-per-request"]);
+}

@@ -1,6 +1,8 @@
 //! `intact bench`: variants side by side.
 
 use super::builtin::{Builtin, Ready};
+use super::linked::{self, Near};
+use super::page::{PageFile, page_file};
 use super::recording::Recording;
 use super::requirements;
 use crate::console;
@@ -12,9 +14,10 @@ use bench::{
 };
 use clap::ValueEnum;
 use dial::{Clock, Family};
-use findings::bench::{Baseline, BenchFacts};
+use findings::bench::{Baseline, BenchFacts, Pictures};
 use findings::requirement::Document;
 use ledger::{Protocol, Rows, Run, TlsVersion, Vantage};
+use report::page::BenchRun;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -187,6 +190,15 @@ pub(crate) struct Args {
     /// Connect to a Unix domain socket
     #[arg(long, value_name = "PATH", help_heading = "Connection")]
     unix_socket: Option<PathBuf>,
+    /// Put the built-in server at the far end of an emulated link: rtt=30ms and more, see `intact link --help`
+    #[arg(long, value_name = "SPEC", help_heading = "Connection")]
+    link: Option<link::Spec>,
+    /// For our own use: we are on the client side of that link, and standard input tells of it
+    #[arg(long, hide = true, requires = "link")]
+    linked: bool,
+    /// For our own use: end with the demonstration's sentence
+    #[arg(long, hide = true)]
+    demonstration: bool,
     /// Port for --tls none where the URL is https with a port
     #[arg(long, value_name = "PORT", help_heading = "Connection")]
     plain_port: Option<u16>,
@@ -206,6 +218,9 @@ pub(crate) struct Args {
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
+    report: Option<PageFile>,
     /// Set the stored ledger of an earlier bench beside this one
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     baseline: Option<PathBuf>,
@@ -227,6 +242,7 @@ const EXAMPLES: &str = "Examples:
   intact bench https://my.server/ -n 2000 -c 1,10 --http 1.1,2 --tls 1.2,1.3
   intact bench https://my.server/ --keepalive off --resume off,on
   intact bench http://localhost:8080/ -z 10s --keepalive on,on    A/A: how far apart are two equal variants?
+  intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
   intact bench --json | jq '.comparisons[0].saved_ms'
 
 -n and -z are per variant over all rounds. Under keep-alive the first request on each connection that a round opens is warm-up.";
@@ -261,27 +277,39 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     if requirements::list_if_asked(&args.require, Document::Bench) {
         return Ok(ExitCode::from(exit::FINE));
     }
+    let near = match &args.link {
+        None => None,
+        Some(_) if args.linked => Some(Near::open()?),
+        Some(spec) => return linked::run(spec, args.url.as_deref()),
+    };
     let interrupt = Interrupt::listen()?;
     let json = args.json.clone();
+    let demonstration = args.demonstration;
     let ledger = args.ledger.clone();
     let csv = args.csv.clone();
+    let page_file = args.report.clone();
     let requirements = requirements::parse(&args.require, Document::Bench)?;
     // read first: a wrong folder is found out before anything is sent
     let baseline = args
         .baseline
         .as_deref()
         .map(super::report::load)
-        .transpose()?;
-    let builtin = match &args.url {
-        Some(_) => None,
-        None => Some(Builtin::start()?),
+        .transpose()?
+        .map(|then| (then.run, then.facts));
+    let builtin = match (&args.url, &near) {
+        (None, None) => Some(Builtin::start()?),
+        _ => None,
     };
-    let url = match (&args.url, &builtin) {
+    let ready = match (&near, &builtin) {
+        (Some(near), _) => Some(near.ready()),
+        (None, builtin) => builtin.as_ref().map(Builtin::ready),
+    };
+    let url = match (&args.url, ready) {
         (Some(url), _) => url.clone(),
-        (None, Some(builtin)) => builtin.ready().url(),
+        (None, Some(ready)) => ready.url(),
         (None, None) => return Err(Failed::usage(anyhow!("name a URL"))),
     };
-    let config = config(args, url, builtin.as_ref().map(Builtin::ready))?;
+    let config = config(args, url, ready)?;
     let polite = config.opening_per_s.is_some();
     let bench = Bench::new(config).map_err(usage_or_own)?;
     announce(&bench, polite);
@@ -295,8 +323,15 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         &argv,
     );
     bench.describe(&mut head);
-    if builtin.is_some() {
+    if ready.is_some() {
         head.subject = None;
+    }
+    match &near {
+        Some(near) => near.describe(&mut head),
+        None if demonstration => {
+            head.subject = Some("the built-in server on plain loopback, 0 ms away".to_owned());
+        }
+        None => {}
     }
     let mut recording = Recording::start(
         head,
@@ -307,13 +342,29 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     )?;
     let clock = Clock::start();
     let mut tally = bench.run(clock, &mut recording).map_err(usage_or_own)?;
-    let (head, first, caveat) = recording.finish();
-    tally.caveats.extend(caveat);
-    let mut facts = BenchFacts::new(&head, &tally, &first);
+    let recorded = recording.finish();
+    let head = recorded.run;
+    tally.caveats.extend(recorded.caveat);
+    if let Some(near) = near {
+        tally.caveats.extend(near.caveats()?);
+    }
+    let mut facts = BenchFacts::new(&head, &tally, &recorded.first);
     facts.baseline = baseline.map(|(run, then)| Baseline::new(&run, &then, &facts));
     write_json(json.as_deref(), &head, &facts)?;
     if json.as_deref() != Some("-") {
         console::print(&report::terminal::bench(&head, &facts, console::paper()));
+    }
+    if demonstration {
+        console::print(&report::terminal::demonstration(&facts, console::paper()));
+    }
+    if let Some(file) = page_file {
+        let pictures = Pictures::new(&head, &tally, &facts, &recorded.timeline);
+        let run = BenchRun {
+            run: &head,
+            facts: &facts,
+            pictures: &pictures,
+        };
+        file.write(&[run.into()])?;
     }
     let kept = requirements::hold(&requirements, &facts);
     Ok(ExitCode::from(match interrupt.signal() {
@@ -412,6 +463,8 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
         threads: args.threads,
         seed: args.seed.unwrap_or_else(|| random() >> 32),
         opening_per_s: None,
+        requests_per_s: None,
+        most: None,
         timeout: args.timeout,
         method,
         headers,
@@ -446,7 +499,8 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
         look_up_once: args.dns == Dns::Once,
         proxy: args.proxy,
         unix_socket: args.unix_socket,
-        keep: if args.ledger.is_some() || args.csv.is_some() {
+        // the page draws connections, which only the rows of a ledger have
+        keep: if args.ledger.is_some() || args.csv.is_some() || args.report.is_some() {
             Keep::Ledger(rows)
         } else {
             Keep::First
@@ -456,13 +510,13 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
     match (args.requests, args.time) {
         (Some(requests), _) => config.length = Length::Exchanges(requests),
         (None, Some(time)) => config.length = Length::Time(time),
-        (None, None) => defaults(&mut config)?,
+        (None, None) => defaults(&mut config, builtin.is_some())?,
     }
     Ok(config)
 }
 
 /// Neither -n nor -z: a few seconds on this machine, a few requests elsewhere.
-fn defaults(config: &mut Config) -> Result<(), Failed> {
+fn defaults(config: &mut Config, is_ours: bool) -> Result<(), Failed> {
     let variants = config.axes.concurrency.len()
         * config.axes.keepalive.len()
         * config.axes.http.len()
@@ -470,7 +524,7 @@ fn defaults(config: &mut Config) -> Result<(), Failed> {
         * config.axes.resume.len()
         * config.axes.streams.len();
     let variants = variants.max(1) as u64;
-    if config.is_local().map_err(Failed::usage)? {
+    if is_ours || config.is_local().map_err(Failed::usage)? {
         let share = Duration::from_secs(u64::from(LOCAL_SECONDS)) / variants as u32;
         config.length = Length::Time(share.max(Duration::from_secs(1)));
         return Ok(());
@@ -504,7 +558,7 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-fn http_version(word: &str) -> Result<Protocol, String> {
+pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
     match word {
         "1.0" => Ok(Protocol::Http10),
         "1.1" | "1" => Ok(Protocol::Http11),
@@ -513,7 +567,7 @@ fn http_version(word: &str) -> Result<Protocol, String> {
     }
 }
 
-fn tls_choice(word: &str) -> Result<TlsChoice, String> {
+pub(crate) fn tls_choice(word: &str) -> Result<TlsChoice, String> {
     match word {
         "none" => Ok(TlsChoice::None),
         "any" | "auto" => Ok(TlsChoice::Any),

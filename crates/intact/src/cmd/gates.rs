@@ -6,6 +6,7 @@ use crate::console;
 use crate::exit::Failed;
 use anyhow::Context;
 use findings::bench::BenchFacts;
+use findings::compare::CompareFacts;
 use findings::observe::ObservedFacts;
 use findings::requirement::{Document, Facts, Requirement, Verdict};
 use findings::{Finding, Severity};
@@ -65,6 +66,16 @@ impl Judged for ObservedFacts {
     }
 }
 
+impl Judged for CompareFacts {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn markdown(&self, _: &Run) -> String {
+        report::markdown::compare(self)
+    }
+}
+
 impl Judged for BenchFacts {
     fn findings(&self) -> &[Finding] {
         &self.findings
@@ -79,6 +90,11 @@ impl Gates {
     /// Prints what can be asked of this command, if that was asked.
     pub(crate) fn list_if_asked(&self, document: Document) -> bool {
         requirements::list_if_asked(&self.require, document)
+    }
+
+    /// Whether something is written that a second run would overwrite.
+    pub(crate) fn has_one_file(&self) -> bool {
+        self.junit.is_some()
     }
 
     /// Reads the requirements, before anything runs.

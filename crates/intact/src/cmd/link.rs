@@ -1,7 +1,7 @@
 //! `intact link`: runs a command on the client side of an emulated link, with a server on the other.
 
 mod control;
-mod document;
+pub(super) mod document;
 mod far;
 mod wrapped;
 

@@ -2,14 +2,20 @@
 
 pub(crate) mod audit;
 pub(crate) mod bench;
+pub(crate) mod compare;
 pub(crate) mod demo;
+pub(crate) mod fleet;
 pub(crate) mod link;
 pub(crate) mod report;
 pub(crate) mod serve;
+pub(crate) mod watch;
 
 mod builtin;
 mod gates;
 mod keeping;
+mod linked;
+mod page;
 mod recording;
 mod requirements;
 mod stored;
+mod watched;

@@ -4,10 +4,11 @@
 use crate::console;
 use anyhow::{Context, anyhow};
 use bench::{Observer, Position};
+use findings::timeline::Timeline;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::export::csv;
 use ledger::store::Writer;
-use ledger::{Caveat, Exchange, Row, Run, Tally};
+use ledger::{Caveat, Exchange, Row, Run, Sink, Tally};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -31,10 +32,23 @@ pub(crate) struct Recording {
     lost: u64,
     trouble: Option<String>,
     first: BTreeMap<u32, Vec<Exchange>>,
+    timeline: Timeline,
     flushed: Instant,
     bar: ProgressBar,
     interrupt: Interrupt,
     gauge: Arc<bench::Gauge>,
+}
+
+/// What a recording leaves beside its files.
+pub(crate) struct Recorded {
+    /// The run's head.
+    pub(crate) run: Run,
+    /// The first calls of each variant.
+    pub(crate) first: Vec<Exchange>,
+    /// The first connections of each variant; empty when no rows of connections were kept.
+    pub(crate) timeline: Timeline,
+    /// What could not be written.
+    pub(crate) caveat: Option<Caveat>,
 }
 
 impl Recording {
@@ -73,6 +87,7 @@ impl Recording {
             lost: 0,
             trouble: None,
             first: BTreeMap::new(),
+            timeline: Timeline::of_variants(),
             flushed: Instant::now(),
             bar,
             interrupt,
@@ -80,8 +95,8 @@ impl Recording {
         })
     }
 
-    /// Ends the recording: run, first calls, and what could not be written.
-    pub(crate) fn finish(mut self) -> (Run, Vec<Exchange>, Option<Caveat>) {
+    /// Ends the recording.
+    pub(crate) fn finish(mut self) -> Recorded {
         self.bar.finish_and_clear();
         self.flush();
         if let Some(csv) = &mut self.csv
@@ -93,11 +108,12 @@ impl Recording {
             id: "not-written".to_owned(),
             words: format!("{trouble}; {} rows were not written", self.lost),
         });
-        (
-            self.run,
-            self.first.into_values().flatten().collect(),
+        Recorded {
+            run: self.run,
+            first: self.first.into_values().flatten().collect(),
+            timeline: self.timeline,
             caveat,
-        )
+        }
     }
 
     fn flush(&mut self) {
@@ -117,6 +133,7 @@ impl Recording {
     }
 
     fn row(&mut self, row: &Row) {
+        self.timeline.record(row.as_event());
         if let Row::Exchange(exchange) = row {
             let first = self.first.entry(exchange.variant.unwrap_or(0)).or_default();
             if first.len() < FIRST {

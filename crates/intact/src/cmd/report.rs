@@ -1,64 +1,85 @@
-//! `intact report`: the page of a stored ledger, whole or cut off by a kill.
+//! `intact report`: the pages of stored ledgers, whole or cut off by a kill.
 
 use super::gates::Gates;
+use super::page::{PageFile, page_file};
 use super::stored;
 use crate::console;
 use crate::exit::{self, Failed};
-use anyhow::anyhow;
-use findings::bench::BenchFacts;
+use anyhow::{Context, anyhow};
+use findings::bench::{BenchFacts, Pictures};
+use findings::compare::CompareFacts;
+use findings::observe::{self, ObservedFacts};
 use findings::requirement::Document;
+use findings::timeline::Timeline;
 use ledger::store::Reader;
 use ledger::{Exchange, Row, Run, Sink, Tally};
+use report::page::{BenchRun, ObservedRun, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Prints the report of a stored ledger.
+/// Prints the report of stored ledgers.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   intact bench https://my.server/ --ledger before
   intact report before
+  intact report before after --report both.html
   intact report before --json | jq .comparisons
   intact report last-night --require 'reuse > 90%' --fail-on error --junit intact.xml
 
 Exit codes: 1 when a requirement failed or --fail-on found something, 5 when there is no ledger")]
 pub(crate) struct Args {
-    /// Ledger folder
-    #[arg(value_name = "DIR")]
-    ledger: PathBuf,
-    /// Print JSON instead of the page
+    /// Ledger folders
+    #[arg(value_name = "DIR", required = true)]
+    ledgers: Vec<PathBuf>,
+    /// Print JSON instead of the page, one document for each ledger
     #[arg(long)]
     json: bool,
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long, value_name = "FILE", value_parser = page_file)]
+    report: Option<PageFile>,
     #[command(flatten)]
     gates: Gates,
 }
 
 /// Reads, works out, prints.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    let reader = Reader::open(&args.ledger).map_err(Failed::unreadable)?;
-    let document = stored::document(&reader.run().producer);
-    if args.gates.list_if_asked(document) {
-        return Ok(ExitCode::from(exit::FINE));
+    if args.ledgers.len() > 1 && args.gates.has_one_file() {
+        let told = anyhow!("--junit takes what one ledger says: report them one at a time");
+        return Err(Failed::usage(told));
     }
-    let requirements = args.gates.parse(document)?;
-    let kept = if document == Document::Bench {
-        let (run, facts) = load(&args.ledger)?;
+    let mut stored = Vec::new();
+    for folder in &args.ledgers {
+        let reader = Reader::open(folder).map_err(Failed::unreadable)?;
+        let document = stored::document(&reader.run().producer);
+        if args.gates.list_if_asked(document) {
+            return Ok(ExitCode::from(exit::FINE));
+        }
+        let requirements = args.gates.parse(document)?;
+        stored.push((Stored::read(folder, &reader)?, requirements));
+    }
+    for (one, _) in &stored {
         console::print(&if args.json {
-            report::json::bench(&run, &facts).map_err(anyhow::Error::from)?
+            one.json().context("--json")?
         } else {
-            report::terminal::bench(&run, &facts, console::paper())
+            one.terminal()
         });
-        args.gates.hold(&requirements, &run, &facts)?
-    } else {
-        let run = reader.run();
-        let facts = stored::observed(&reader)?;
-        console::print(&if args.json {
-            report::json::observed(run, &facts).map_err(anyhow::Error::from)?
-        } else {
-            report::terminal::observed(run, &facts, console::paper())
-        });
-        args.gates.hold(&requirements, run, &facts)?
-    };
+    }
+    if let Some(file) = &args.report {
+        let runs = stored
+            .iter()
+            .map(|(one, _)| one.source())
+            .collect::<Result<Vec<Source<'_>>, Failed>>()?;
+        file.write(&runs)?;
+    }
+    let mut kept = true;
+    for (one, requirements) in &stored {
+        kept &= match one {
+            Stored::Bench(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Observed(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Compared(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+        };
+    }
     Ok(ExitCode::from(if kept {
         exit::FINE
     } else {
@@ -66,8 +87,98 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     }))
 }
 
-/// The facts of a stored bench.
-pub(crate) fn load(folder: &Path) -> Result<(Run, BenchFacts), Failed> {
+/// A stored ledger with what findings make of it.
+enum Stored {
+    Bench(Box<StoredBench>),
+    Observed(Box<StoredObserved>),
+    Compared(Box<StoredCompared>),
+}
+
+impl Stored {
+    fn read(folder: &Path, reader: &Reader) -> Result<Stored, Failed> {
+        if reader.run().producer == "bench" {
+            return load(folder).map(|one| Stored::Bench(Box::new(one)));
+        }
+        if stored::document(&reader.run().producer) == Document::Compare {
+            return Ok(Stored::Compared(Box::new(StoredCompared {
+                run: reader.run().clone(),
+                facts: stored::compared(reader)?,
+            })));
+        }
+        let observed = stored::observed(reader)?;
+        let run = reader.run().clone();
+        Ok(Stored::Observed(Box::new(StoredObserved {
+            facts: observed.facts(),
+            pictures: observed.pictures(&run),
+            run,
+        })))
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        match self {
+            Stored::Bench(one) => report::json::bench(&one.run, &one.facts),
+            Stored::Observed(one) => report::json::observed(&one.run, &one.facts),
+            Stored::Compared(one) => report::json::compare(&one.run, &one.facts),
+        }
+    }
+
+    fn terminal(&self) -> String {
+        match self {
+            Stored::Bench(one) => report::terminal::bench(&one.run, &one.facts, console::paper()),
+            Stored::Observed(one) => {
+                report::terminal::observed(&one.run, &one.facts, console::paper())
+            }
+            Stored::Compared(one) => {
+                report::terminal::compare(&one.run, &one.facts, console::paper())
+            }
+        }
+    }
+
+    fn source(&self) -> Result<Source<'_>, Failed> {
+        Ok(match self {
+            Stored::Bench(one) => Source::Bench(BenchRun {
+                run: &one.run,
+                facts: &one.facts,
+                pictures: &one.pictures,
+            }),
+            Stored::Observed(one) => Source::Observed(ObservedRun {
+                run: &one.run,
+                facts: &one.facts,
+                pictures: &one.pictures,
+            }),
+            Stored::Compared(_) => {
+                return Err(Failed::usage(anyhow!(
+                    "--report: a comparison has no page yet; --json and --markdown have all of it"
+                )));
+            }
+        })
+    }
+}
+
+/// A stored run that observed traffic.
+struct StoredObserved {
+    run: Run,
+    facts: ObservedFacts,
+    pictures: observe::Pictures,
+}
+
+/// A stored comparison.
+struct StoredCompared {
+    run: Run,
+    facts: CompareFacts,
+}
+
+/// A stored bench.
+pub(crate) struct StoredBench {
+    /// Its head.
+    pub(crate) run: Run,
+    /// Its facts.
+    pub(crate) facts: BenchFacts,
+    pictures: Pictures,
+}
+
+/// Reads a stored bench.
+pub(crate) fn load(folder: &Path) -> Result<StoredBench, Failed> {
     let reader = Reader::open(folder).map_err(Failed::unreadable)?;
     if reader.run().producer != "bench" {
         let told = anyhow!(
@@ -81,10 +192,12 @@ pub(crate) fn load(folder: &Path) -> Result<(Run, BenchFacts), Failed> {
     let mut events = reader.events().map_err(Failed::unreadable)?;
     let mut first: BTreeMap<Option<u32>, Vec<Exchange>> = BTreeMap::new();
     let mut replayed = Tally::new();
+    let mut timeline = Timeline::of_variants();
     for row in events.by_ref() {
         if stored.is_none() {
             replayed.record(row.as_event());
         }
+        timeline.record(row.as_event());
         if let Row::Exchange(exchange) = row {
             let calls = first.entry(exchange.variant).or_default();
             if calls.len() < 100 {
@@ -95,6 +208,12 @@ pub(crate) fn load(folder: &Path) -> Result<(Run, BenchFacts), Failed> {
     let mut tally = stored.unwrap_or(replayed);
     tally.caveats.extend(events.caveats());
     let first: Vec<Exchange> = first.into_values().flatten().collect();
-    let facts = BenchFacts::new(reader.run(), &tally, &first);
-    Ok((reader.run().clone(), facts))
+    let run = reader.run().clone();
+    let facts = BenchFacts::new(&run, &tally, &first);
+    let pictures = Pictures::new(&run, &tally, &facts, &timeline);
+    Ok(StoredBench {
+        run,
+        facts,
+        pictures,
+    })
 }

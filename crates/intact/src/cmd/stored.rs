@@ -1,30 +1,44 @@
 //! Facts of stored ledgers that observe traffic: a replay of their events.
 
 use crate::exit::Failed;
-use findings::observe::{Observed, ObservedFacts};
+use findings::compare::{CompareFacts, Contest};
+use findings::observe::Observed;
 use findings::requirement::Document;
 use ledger::store::Reader;
 use ledger::{Caveat, Event, Rows, Sink};
 
-/// The facts of a ledger, whole or cut off by a kill.
-pub(crate) fn observed(reader: &Reader) -> Result<ObservedFacts, Failed> {
+/// What a ledger says, whole or cut off by a kill.
+pub(crate) fn observed(reader: &Reader) -> Result<Observed, Failed> {
     let mut observed = Observed::new(reader.run());
+    replay(reader, &mut observed)?;
+    Ok(observed)
+}
+
+/// Hands the events to a fold, and what could not be read.
+fn replay(reader: &Reader, fold: &mut impl Sink) -> Result<(), Failed> {
     let mut events = reader.events().map_err(Failed::unreadable)?;
     for row in events.by_ref() {
-        observed.record(row.as_event());
+        fold.record(row.as_event());
     }
     for caveat in events.caveats() {
-        observed.record(Event::Caveat(&caveat));
+        fold.record(Event::Caveat(&caveat));
     }
     if reader.run().rows == Rows::Sample {
-        observed.record(Event::Caveat(&Caveat {
+        fold.record(Event::Caveat(&Caveat {
             id: "sampled-rows".to_owned(),
             words:
                 "this ledger holds a sample of its exchanges: counts and findings are of the sample"
                     .to_owned(),
         }));
     }
-    Ok(observed.facts())
+    Ok(())
+}
+
+/// The facts of a comparison that was stored.
+pub(crate) fn compared(reader: &Reader) -> Result<CompareFacts, Failed> {
+    let mut contest = Contest::new(reader.run());
+    replay(reader, &mut contest)?;
+    Ok(contest.facts())
 }
 
 /// What can be asked of a ledger, by who recorded it.
@@ -32,6 +46,7 @@ pub(crate) fn document(producer: &str) -> Document {
     match producer {
         "bench" => Document::Bench,
         "audit" => Document::Audit,
+        "compare" => Document::Compare,
         _ => Document::Watch,
     }
 }

@@ -269,3 +269,67 @@ fn where_links_are_forbidden_the_exit_code_says_so_and_the_message_what_would_al
         assert!(text(&out.stderr).contains("user.max_net_namespaces"));
     }
 }
+
+#[test]
+fn a_bench_of_our_own_server_goes_behind_a_link_and_tells_it() {
+    let words = [
+        "bench",
+        "--link",
+        "up=15ms,down=5ms",
+        "-n",
+        "16",
+        "--rounds",
+        "8",
+        "--json",
+    ];
+    let Some(out) = on_link(&words, "bench --link") else {
+        return;
+    };
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let document: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(document["run"]["link"], "up=15ms,down=5ms");
+    for (variant, at_least_ms) in document["variants"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip([20.0, 40.0])
+    {
+        let mean = variant["latency_ms"]["mean"].as_f64().unwrap();
+        assert!(mean >= at_least_ms, "{variant:#}");
+        assert!(
+            variant["server_cpu_us_per_request"].is_number(),
+            "{variant:#}"
+        );
+    }
+    let told = text(&out.stderr);
+    let (before, after) = (told.find("round trip"), told.find("packets delivered"));
+    assert!(before.is_some() && before < after, "{told}");
+}
+
+#[test]
+fn another_server_is_not_behind_the_link_of_a_bench() {
+    let out = intact(&["bench", "--link", "rtt=1ms", "http://127.0.0.1:1/"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("intact link rtt=1ms --server CMD"));
+}
+
+#[test]
+fn the_demonstration_ends_with_what_a_connection_costs_and_the_next_command() {
+    let words = ["bench", "--demonstration", "-n", "80", "--rounds", "8"];
+    let linked = [&words[..], &["--link", "rtt=2ms"]].concat();
+    let far = on_link(&linked, "the demonstration").map(|out| (out, " behind rtt=2ms\n"));
+    let near = (intact(&words), " on plain loopback, 0 ms away\n");
+    for (out, place) in far.into_iter().chain([near]) {
+        let page = text(&out.stdout);
+        assert!(
+            page.starts_with(&format!("intact bench the built-in server{place}")),
+            "{page}"
+        );
+        let last: Vec<&str> = page.lines().rev().take(2).collect();
+        assert_eq!(last[0], "  Now yours: intact bench https://your.server/");
+        assert!(
+            last[1].starts_with("  A request on a new connection takes "),
+            "{page}"
+        );
+    }
+}

@@ -22,7 +22,7 @@ impl Drop for Peer {
 }
 
 /// Where a program is, or a loud line that its test is skipped.
-fn program(name: &str, test: &str) -> Option<PathBuf> {
+pub(crate) fn program(name: &str, test: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
         .chain(["/usr/sbin".into(), "/sbin".into()])

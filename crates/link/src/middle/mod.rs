@@ -5,7 +5,7 @@ mod flows;
 mod lane;
 pub(crate) mod packet;
 
-use crate::account::{Account, Counts, Lateness};
+use crate::account::{Account, Counts, Lateness, tolerance};
 use crate::spec::{Blocked, Change, Forgotten, Spec};
 use flows::{Flows, Verdict};
 use lane::Lane;
@@ -43,6 +43,7 @@ pub(crate) struct Middle {
     random: u64,
     pub(crate) counts: [Counts; 2],
     lateness: Histogram,
+    late: u64,
 }
 
 impl Middle {
@@ -55,6 +56,7 @@ impl Middle {
             random: seed,
             counts: Default::default(),
             lateness: Histogram::new(),
+            late: 0,
         }
     }
 
@@ -129,7 +131,9 @@ impl Middle {
         let counts = &mut self.counts[direction as usize];
         if went {
             counts.delivered += 1;
-            self.lateness.record(now.saturating_sub(packet.due));
+            let lateness = now.saturating_sub(packet.due);
+            self.lateness.record(lateness);
+            self.late += u64::from(lateness > nanos(tolerance(self.spec.round_trip())));
         } else {
             counts.failed += 1;
         }
@@ -141,6 +145,7 @@ impl Middle {
         self.spec = spec;
         self.counts = Default::default();
         self.lateness = Histogram::new();
+        self.late = 0;
     }
 
     /// Switches what a running link can switch.
@@ -175,6 +180,8 @@ impl Middle {
                 p50_us: us(p50),
                 p99_us: self.lateness.supported_quantile(0.99).map(us),
                 max_us: us(max as f64),
+                tolerance_us: us(nanos(tolerance(self.spec.round_trip())) as f64),
+                late: self.late,
             }),
             up,
             down,

@@ -2,18 +2,23 @@
 
 mod bench;
 mod change;
+mod compare;
+mod demonstration;
 mod inputs;
 mod ladder;
-pub(crate) mod number;
 mod observed;
 mod page;
 mod table;
 
 pub use bench::bench;
 pub use change::change;
+pub use compare::compare;
+pub use demonstration::demonstration;
 pub use inputs::inputs;
 pub use ladder::ladder;
 pub use observed::observed;
+
+use crate::number;
 
 /// What the page is printed on.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use super::table::Column;
 use super::{Ink, Paper, escape};
 use findings::observe::{Destination, Figures, Gaps, ObservedFacts, Phases};
 use findings::{Finding, Severity};
-use ledger::{Phase, Run};
+use ledger::{Phase, Run, Vantage};
 
 /// Destinations that the page shows.
 const DESTINATIONS: usize = 20;
@@ -42,12 +42,18 @@ impl Page {
         ));
         let totals = &facts.totals;
         let about = about(totals);
+        let noun = match run.vantage {
+            Vantage::Server => "client",
+            Vantage::Client | Vantage::Middle => "destination",
+        };
         let mut told = format!(
-            "{} {}, {about}{} requests on {} connections",
+            "{} {}, {about}{} {} on {} {}",
             count(facts.destinations.len() as u64),
-            plural(facts.destinations.len() as u64, "destination"),
+            plural(facts.destinations.len() as u64, noun),
             count(totals.requests.total),
+            plural(totals.requests.total, "request"),
             count(totals.connections.opened),
+            plural(totals.connections.opened, "connection"),
         );
         if let Some(outbound) = totals.outbound_ms {
             told.push_str(&format!(", {} of waiting for answers", time(outbound)));
@@ -206,13 +212,18 @@ impl Page {
             time.map(|time| time.mean)
         };
         let rows = [("fresh", cold), ("reused", warm)];
+        let rows = rows
+            .into_iter()
+            .filter(|(_, phases)| phases.values().any(Option::is_some));
+        let rows: Vec<_> = rows.collect();
         let mut columns = vec![Column {
             head: "connection",
             rank: 0,
-            cells: rows.map(|(name, _)| name.to_owned()).to_vec(),
+            cells: rows.iter().map(|(name, _)| (*name).to_owned()).collect(),
         }];
         for phase in Phase::ALL {
-            let cells = rows.map(|(_, phases)| mean(phases, phase));
+            let cells: Vec<Option<f64>> =
+                rows.iter().map(|(_, phases)| mean(phases, phase)).collect();
             if cells.iter().all(Option::is_none) {
                 continue;
             }

@@ -20,7 +20,7 @@ fn span(from: u64, to: u64) -> Option<Span> {
     Some(Span::new(at(from), at(to)))
 }
 
-fn connection(id: u64, from: u64, scheme: Scheme, host: &str, port: u16) -> Connection {
+pub(crate) fn connection(id: u64, from: u64, scheme: Scheme, host: &str, port: u16) -> Connection {
     let mut one = Connection::new(ConnectionId(id), at(from));
     one.origin = Some(Origin {
         scheme,
@@ -47,7 +47,7 @@ fn connection(id: u64, from: u64, scheme: Scheme, host: &str, port: u16) -> Conn
     one
 }
 
-fn exchange(id: u64, connection: u64, from: u64, wait_from: u64, to: u64) -> Exchange {
+pub(crate) fn exchange(id: u64, connection: u64, from: u64, wait_from: u64, to: u64) -> Exchange {
     let mut one = Exchange::new(id, at(from));
     one.connection = Some(ConnectionId(connection));
     one.fresh = Some(wait_from > from);
@@ -89,6 +89,12 @@ fn run() -> Run {
 }
 
 pub(crate) fn facts() -> (Run, ObservedFacts) {
+    let (run, seen) = observed();
+    (run, seen.facts())
+}
+
+/// The made-up run, and what was gathered of it.
+pub(crate) fn observed() -> (Run, Observed) {
     let run = run();
     let mut seen = Observed::new(&run);
     // forty calls, each with an agent of its own
@@ -168,7 +174,7 @@ pub(crate) fn facts() -> (Run, ObservedFacts) {
         id: "io-uring".to_owned(),
         words: "io_uring was refused to the program, so that its sockets can be seen".to_owned(),
     }));
-    (run, seen.facts())
+    (run, seen)
 }
 
 fn page(width: usize) -> String {

@@ -16,6 +16,8 @@ use std::rc::Rc;
 use tokio::time::timeout;
 use wire::http1::{Eof, Error, Part, RequestEvent, RequestHead, RequestParser, Version};
 
+/// The first byte of a TLS handshake (RFC 8446 section 5.1).
+const TLS_HANDSHAKE: u8 = 0x16;
 /// Bytes that gather before they are sent.
 const BATCH: usize = 64 * 1024;
 /// Bytes of payload in a chunk.
@@ -102,7 +104,10 @@ impl Conversation<'_> {
         loop {
             let step = match parser.parse(bytes) {
                 Ok(step) => step,
-                Err(error) => return Some(self.refuse(&error, request.take(), at).await),
+                Err(error) => {
+                    let is_tls = bytes.first() == Some(&TLS_HANDSHAKE);
+                    return Some(self.refuse(&error, is_tls, request.take(), at).await);
+                }
             };
             bytes = &bytes[step.consumed..];
             match step.event {
@@ -136,16 +141,23 @@ impl Conversation<'_> {
     }
 
     /// Ends what is no HTTP, with an answer where it may be read.
-    async fn refuse(&mut self, error: &Error, request: Option<Request>, at: Nanos) -> Leave {
+    async fn refuse(
+        &mut self,
+        error: &Error,
+        is_tls: bool,
+        request: Option<Request>,
+        at: Nanos,
+    ) -> Leave {
         self.record.announced_by.set(Some(Side::Server));
         let pending = match request {
             Some(request) => request.pending,
             None => Some(self.record.begin(at, Protocol::Http11, b"", b"")),
         };
-        // on a port where HTTP/2 is spoken too, only the first line tells whether the client would understand
+        // on a port where HTTP/2 is spoken too, only the first line tells whether the client would understand;
+        // one that speaks TLS is told in plain words, as servers do, because it looks for them
         let strange = match error {
             Error::Version { .. } => true,
-            Error::Syntax { part, .. } => *part == Part::RequestLine,
+            Error::Syntax { part, .. } => *part == Part::RequestLine && !is_tls,
             _ => false,
         };
         if !strange || self.record.exchanges() > 1 || self.channel.tls().is_some() {

@@ -173,10 +173,12 @@ fn what_is_no_request_is_refused_by_status_or_without_a_word() {
     let long = [b"GET / HTTP/1.1\r\nA: ", &[b'a'; 100_000][..]].concat();
     assert_eq!(refusal(&long), "HTTP/1.1 431");
     // neither version of HTTP: nothing that we say would be understood
-    assert_eq!(refusal(b"\x16\x03\x01 hello\r\n\r\n"), "");
+    assert_eq!(refusal(b"HELLO THERE FRIEND\r\n\r\n"), "");
     assert_eq!(refusal(b"GET / HTTP/3.0\r\n\r\n"), "");
+    // a TLS client is told in plain words
+    assert_eq!(refusal(b"\x16\x03\x01\x02\x00\x01"), "HTTP/1.1 400");
     let totals = rig.end();
-    assert_eq!(totals.requests.failed[&ledger::Failure::Malformed], 4);
+    assert_eq!(totals.requests.failed[&ledger::Failure::Malformed], 5);
     assert_eq!(totals.requests.ok, 0);
 }
 

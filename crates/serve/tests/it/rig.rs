@@ -1,70 +1,49 @@
 //! A server on a thread of this process, and clients that know as little as possible.
 
-use ledger::{Run, TlsVersion, Vantage};
+use ledger::TlsVersion;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use serve::{Addresses, Authority, Config, Server, TlsConfig, Totals};
+use serve::{Addresses, Authority, Config, Running, TlsConfig, Totals};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use tokio::sync::oneshot;
 
 /// Longer than anything takes; a test that reaches it has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running server.
 pub(crate) struct Rig {
-    pub(crate) addresses: Addresses,
-    stop: oneshot::Sender<()>,
-    thread: JoinHandle<Totals>,
+    running: Running,
 }
 
 impl Rig {
     pub(crate) fn start(config: Config) -> Rig {
-        let server = Server::bind(config).unwrap();
-        let addresses = server.addresses();
-        let (stop, stopped) = oneshot::channel();
-        let run = Run::new(
-            "test",
-            "0",
-            Vantage::Server,
-            jiff::Timestamp::UNIX_EPOCH,
-            0,
-            &[],
-        );
-        let thread = thread::spawn(move || {
-            server
-                .run(run, None, async {
-                    let _ = stopped.await;
-                })
-                .unwrap()
-        });
         Rig {
-            addresses,
-            stop,
-            thread,
+            running: Running::start(config).unwrap(),
         }
     }
 
     /// A plain connection.
     pub(crate) fn connect(&self) -> TcpStream {
-        connect(self.addresses.plain.unwrap())
+        connect(self.addresses().plain.unwrap())
     }
 
     /// A TLS connection that has not shaken hands yet.
     pub(crate) fn connect_tls(&self, client: &Arc<ClientConfig>) -> Secure {
         let name = ServerName::try_from("localhost").unwrap();
         let session = ClientConnection::new(client.clone(), name).unwrap();
-        StreamOwned::new(session, connect(self.addresses.tls.unwrap()))
+        StreamOwned::new(session, connect(self.addresses().tls.unwrap()))
+    }
+
+    fn addresses(&self) -> Addresses {
+        self.running.addresses()
     }
 
     /// Ends the server; what it has recorded.
     pub(crate) fn end(self) -> Totals {
-        self.stop.send(()).unwrap();
-        self.thread.join().unwrap()
+        self.running.end().unwrap()
     }
 }
 

@@ -85,24 +85,42 @@ pub(crate) fn end(link: &Link, account: &Account, server: Option<&Served>) -> St
 }
 
 /// Why the times of a run on this link cannot be trusted, if so.
-pub(crate) fn warning(link: &Link, account: &Account) -> Option<String> {
-    let lost = account.up.failed + account.down.failed;
-    if lost > 0 {
-        return Some(format!(
-            "{lost} packets were lost by the link itself (too many at once): this was not the link that was asked for"
-        ));
-    }
-    if account.is_punctual(link.spec().round_trip()) {
+fn warning(link: &Link, account: &Account) -> Option<String> {
+    if account.is_punctual() {
         return None;
     }
+    if account.failed() > 0 {
+        return Some(format!(
+            "{} packets were lost by the link itself (too many at once): this was not the link that was asked for",
+            account.failed()
+        ));
+    }
+    let lateness = account.lateness?;
     let advice = if link.is_real_time() {
-        "run it on a quieter machine"
+        "use a quieter machine"
     } else {
-        "run it on a quieter machine, or as root, where it goes ahead of other processes"
+        "use a quieter machine, or be root: then the link goes ahead of other processes"
     };
     Some(format!(
-        "the machine was too busy for this link, times on it are not reliable: {advice}"
+        "{} of {} packets were more than {:.0} µs late, times on this link are not reliable: {advice}",
+        lateness.late,
+        account.delivered(),
+        lateness.tolerance_us
     ))
+}
+
+/// What is not as it should be, and what was not, for documents and ledgers.
+pub(crate) fn caveats(link: &Link, account: &Account) -> Vec<Caveat> {
+    let caveat = |id: &str, words| Caveat {
+        id: id.to_owned(),
+        words,
+    };
+    let known = link.caveats().iter().cloned();
+    let mut caveats: Vec<Caveat> = known
+        .map(|words| caveat("link-incomplete", words))
+        .collect();
+    caveats.extend(warning(link, account).map(|words| caveat("link-unreliable", words)));
+    caveats
 }
 
 /// What came of the sides.
@@ -137,15 +155,6 @@ pub(super) struct Document<'a> {
 impl<'a> Document<'a> {
     pub(super) fn new(run: Run, link: &'a Link, account: Account, done: Done) -> Document<'a> {
         let spec: &Spec = link.spec();
-        let caveat = |id: &str, words| Caveat {
-            id: id.to_owned(),
-            words,
-        };
-        let asked = link.caveats().iter().cloned();
-        let mut caveats: Vec<Caveat> = asked
-            .map(|words| caveat("link-incomplete", words))
-            .collect();
-        caveats.extend(warning(link, &account).map(|words| caveat("link-unreliable", words)));
         Document {
             schema: SCHEMA,
             run,
@@ -160,8 +169,8 @@ impl<'a> Document<'a> {
             ended: done.ended,
             server: done.server,
             account,
-            punctual: account.is_punctual(link.spec().round_trip()),
-            caveats,
+            punctual: account.is_punctual(),
+            caveats: caveats(link, &account),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::cmd::builtin::Builtin;
 use anyhow::{Context, bail};
+use ledger::{Group, Tally};
 use link::{Link, SERVER_NAME, SERVER_V4, Side};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -38,6 +39,15 @@ pub(crate) struct Served {
 }
 
 impl Served {
+    /// What is in our server's tally.
+    pub(crate) fn of(mut tally: Tally) -> Served {
+        let cell = tally.cell(None, None);
+        Served {
+            requests: cell.groups.iter().map(Group::count).sum(),
+            connections: cell.connections.opened,
+        }
+    }
+
     /// Both, in words.
     pub(crate) fn words(&self) -> String {
         format!(
@@ -123,12 +133,7 @@ impl Far {
         let Running::Builtin(builtin) = self.server else {
             return Ok(None);
         };
-        let mut tally = builtin.end()?;
-        let cell = tally.cell(None, None);
-        Ok(Some(Served {
-            requests: cell.groups.iter().map(ledger::Group::count).sum(),
-            connections: cell.connections.opened,
-        }))
+        Ok(Some(Served::of(builtin.end()?)))
     }
 
     /// Which of the ports that are waited for listen, one of them at least.

@@ -2,12 +2,15 @@
 
 use crate::exit::Failed;
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ledger::TlsVersion;
-use serve::{Announce, Authority, Close, Config, Delay, Faults, TlsConfig};
+use serve::{
+    Accept, Announce, Authority, Certificate, Choice, Close, Config, Delay, Fault, Faults,
+    TlsConfig, time,
+};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,8 +61,16 @@ struct Tls {
     /// Write the certificate of our CA here, so that clients can verify
     #[arg(long, value_name = "FILE")]
     write_ca: Option<PathBuf>,
+    /// What is wrong with our certificate
+    #[arg(long, value_name = "KIND", default_value = "good", value_parser = one_of::<Certificate>())]
+    cert_kind: Certificate,
     /// Certificate chain (PEM) instead of one of our own
-    #[arg(long, value_name = "FILE", requires = "key")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "key",
+        conflicts_with = "cert_kind"
+    )]
     cert: Option<PathBuf>,
     /// Its key (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
@@ -138,24 +149,27 @@ struct Limits {
         num_args = 0..=1,
         require_equals = true,
         default_value = "off",
-        default_missing_value = "honest",
-        value_parser = announce
+        default_missing_value = "honest"
     )]
     announce: Announce,
     /// How connections are closed
-    #[arg(long, value_name = "HOW", default_value = "goaway")]
-    close: How,
+    #[arg(long, value_name = "HOW", default_value = "goaway", value_parser = one_of::<Close>())]
+    close: Close,
 }
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "What goes wrong")]
 struct Wrongs {
-    /// Answer badly this often, e.g. stall=0.1,garbage=0.05; see below
+    /// What becomes of accepted connections before their first byte
+    #[arg(long, value_name = "HOW", default_value = "serve", value_parser = one_of::<Accept>())]
+    accept: Accept,
+    /// Answer badly, each fault with its probability: stall=0.1,garbage=0.05
     #[arg(
         long,
         value_name = "FAULT=SHARE,...",
         default_value = "",
-        hide_default_value = true
+        hide_default_value = true,
+        long_help = faults()
     )]
     fault: Faults,
     /// Repeats the same delays and faults (with one thread)
@@ -169,20 +183,6 @@ enum Version {
     Tls12,
     #[value(name = "1.3")]
     Tls13,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum How {
-    /// As the version has it: GOAWAY (HTTP/2), close_notify (TLS), FIN
-    Goaway,
-    /// The same without GOAWAY
-    Fin,
-    /// A RST
-    Rst,
-    /// Nothing at all: the connection is forgotten, as by a NAT
-    Silent,
-    /// A FIN without close_notify
-    NoCloseNotify,
 }
 
 impl Args {
@@ -213,13 +213,8 @@ impl Args {
             delay: self.answers.delay,
             first_request_cost: self.answers.first_request_cost,
             split: self.answers.split_h2,
-            close: match self.limits.close {
-                How::Goaway => Close::Goaway,
-                How::Fin => Close::Fin,
-                How::Rst => Close::Rst,
-                How::Silent => Close::Silent,
-                How::NoCloseNotify => Close::NoCloseNotify,
-            },
+            accept: self.wrongs.accept,
+            close: self.limits.close,
             faults: self.wrongs.fault.clone(),
         })
     }
@@ -229,7 +224,7 @@ impl Tls {
     fn config(&self) -> Result<TlsConfig, Failed> {
         let authority = match (&self.cert, &self.key) {
             (Some(cert), Some(key)) => Authority::read(cert, key),
-            _ => Authority::make(&self.name),
+            _ => Authority::issue(&self.name, self.cert_kind),
         }
         .map_err(Failed::usage)?;
         let versions = self.versions.iter().map(|version| match version {
@@ -245,28 +240,27 @@ impl Tls {
     }
 }
 
-/// A fixed time.
-fn time(word: &str) -> Result<Duration, String> {
-    match Delay::from_str(word) {
-        Ok(Delay::Fixed(time)) => Ok(time),
-        Ok(Delay::Exponential(_)) => Err("only --delay is drawn: write 20ms or 1.5s".to_owned()),
-        Err(error) => Err(error.to_string()),
+/// Takes the ids of a choice, and lists them with their words in `--help`.
+fn one_of<T: Choice + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    let possible = |choice: &T| PossibleValue::new(choice.id()).help(choice.words());
+    PossibleValuesParser::new(T::ALL.iter().map(possible)).try_map(|id| id.parse::<T>())
+}
+
+/// The help of `--fault`, with all of them.
+fn faults() -> String {
+    let mut help =
+        "Answer badly, each fault with its probability: stall=0.1,garbage=0.05\n\nFaults:"
+            .to_owned();
+    for fault in Fault::ALL {
+        help += &format!("\n- {:<22} {}", format!("{fault}:"), fault.words());
     }
+    help
 }
 
 fn threads(word: &str) -> Result<usize, String> {
     match word.parse() {
         Ok(count @ 1..=1024) => Ok(count),
         _ => Err("a number from 1 to 1024".to_owned()),
-    }
-}
-
-fn announce(words: &str) -> Result<Announce, String> {
-    match words {
-        "honest" => Ok(Announce::Honest),
-        "off" => Ok(Announce::Off),
-        _ if words.contains(['\r', '\n', '\0']) => Err("a field has one line".to_owned()),
-        lie => Ok(Announce::Lie(lie.to_owned())),
     }
 }
 
@@ -285,9 +279,6 @@ fn header(line: &str) -> Result<(String, String), String> {
 
 const AFTER: &str = "Paths: /bytes/N /chunked/N /status/CODE /delay/MS /close /echo /redirect /fault/NAME; all others answer alike.
 Of itself it tells, on its own machine only: /.intact/ledger (JSON) and /.intact/health. Ctrl-C ends it with a summary.
-
-Faults: stall, stall-mid-body, trickle, reset-mid-body, truncated-body, garbage, bad-chunk, endless-interim, endless-head,
-two-answers, close-before-answer, keep-alive-then-close.
 
 Examples:
   intact serve

@@ -151,6 +151,12 @@ impl Decryptor {
         read
     }
 
+    /// Expects no keys any more: what waits is dropped, and nothing waits from now on.
+    pub fn give_up(&mut self) {
+        self.client.lose();
+        self.server.lose();
+    }
+
     /// Tries what waits again: for when the key log got new lines.
     pub fn retry(&mut self, keys: &KeyLog, mut visit: impl FnMut(Plain<'_>)) {
         let facts = self.watcher.facts();

@@ -1,7 +1,7 @@
 //! Figures as people read them: three digits, a unit that fits.
 
 /// Milliseconds, in the unit that fits.
-pub(crate) fn time(ms: f64) -> String {
+pub fn time(ms: f64) -> String {
     match ms {
         ms if ms < 0.0 => format!("-{}", time(-ms)),
         ms if ms < 0.000_5 => "0".to_owned(),
@@ -14,13 +14,32 @@ pub(crate) fn time(ms: f64) -> String {
     }
 }
 
+/// Milliseconds on an axis: round values without the zeros that say nothing, and seconds from one second on.
+pub fn tick(ms: f64) -> String {
+    if ms >= 999.5 {
+        return format!("{} s", trimmed(&format!("{:.2}", ms / 1e3)));
+    }
+    match time(ms).split_once(' ') {
+        Some((number, unit)) => format!("{} {unit}", trimmed(number)),
+        None => "0".to_owned(),
+    }
+}
+
+fn trimmed(number: &str) -> &str {
+    if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        number
+    }
+}
+
 /// A time that may be absent.
-pub(crate) fn maybe_time(ms: Option<f64>) -> String {
+pub fn maybe_time(ms: Option<f64>) -> String {
     ms.map_or_else(|| "-".to_owned(), time)
 }
 
 /// A count with separators.
-pub(crate) fn count(count: u64) -> String {
+pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut told = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -33,7 +52,7 @@ pub(crate) fn count(count: u64) -> String {
 }
 
 /// A rate a second.
-pub(crate) fn rate(per_s: Option<f64>) -> String {
+pub fn rate(per_s: Option<f64>) -> String {
     match per_s {
         None => "-".to_owned(),
         Some(rate) if rate < 9.95 => format!("{rate:.1}"),
@@ -42,13 +61,22 @@ pub(crate) fn rate(per_s: Option<f64>) -> String {
 }
 
 /// A share in percent; never 0 % or 100 % unless it is.
-pub(crate) fn percent(share: Option<f64>) -> String {
+pub fn percent(share: Option<f64>) -> String {
     match share {
         None => "-".to_owned(),
         Some(share) if share > 0.0 && share < 0.000_5 => "<0.1 %".to_owned(),
         Some(share) if (0.999_5..1.0).contains(&share) => ">99.9 %".to_owned(),
         Some(share) if share == 0.0 || share == 1.0 => format!("{:.0} %", share * 100.0),
         Some(share) => format!("{:.1} %", share * 100.0),
+    }
+}
+
+/// A share for a headline: whole percent where that is fine enough.
+pub(crate) fn whole_percent(share: f64) -> String {
+    if (0.0995..0.995).contains(&share) {
+        format!("{:.0} %", share * 100.0)
+    } else {
+        percent(Some(share))
     }
 }
 
@@ -70,10 +98,25 @@ mod tests {
     }
 
     #[test]
+    fn an_axis_has_no_idle_zeros() {
+        let told: Vec<String> = [0.0, 0.05, 2.0, 2.5, 50.0, 100.0, 1000.0, 1200.0, 30_000.0]
+            .map(tick)
+            .to_vec();
+        assert_eq!(
+            told,
+            [
+                "0", "50 µs", "2 ms", "2.5 ms", "50 ms", "100 ms", "1 s", "1.2 s", "30 s"
+            ]
+        );
+    }
+
+    #[test]
     fn a_share_is_whole_only_when_it_is() {
         assert_eq!(percent(Some(1.0)), "100 %");
         assert_eq!(percent(Some(0.9999)), ">99.9 %");
         assert_eq!(percent(Some(0.0001)), "<0.1 %");
+        let told = [0.0999, 0.66, 0.099, 0.9999].map(whole_percent);
+        assert_eq!(told, ["10 %", "66 %", "9.9 %", ">99.9 %"]);
         assert_eq!(count(1_234_567), "1,234,567");
     }
 }

@@ -1,0 +1,118 @@
+//! Every hostile server of `fixtures/hostile/` against the engine: each request ends, as the file says it has to, and the server has
+//! seen the same connections.
+
+use crate::rig::{Record, config, run};
+use bench::{Length, TlsChoice};
+use ledger::{Outcome, Protocol};
+use serve::hostile::Hostile;
+use serve::{Running, Totals};
+use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long the engine waits for an answer.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// How many files are tried at once.
+const WORKERS: usize = 8;
+/// No hang: far more than a handful of timeouts in a row.
+const HANG: Duration = Duration::from_secs(30);
+
+fn all() -> Vec<Hostile> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/hostile");
+    let all = Hostile::read_all(Path::new(folder)).unwrap();
+    assert!(all.len() >= 24, "files are missing");
+    all
+}
+
+fn against(hostile: &Hostile, protocol: Protocol, secure: bool) -> (Record, Totals) {
+    let server = Running::start(hostile.config.clone()).unwrap();
+    let addresses = server.addresses();
+    let mut config = if secure {
+        let port = addresses.tls.unwrap().port();
+        config(&format!("https://localhost:{port}/"))
+    } else {
+        config(&format!("http://{}/", addresses.plain.unwrap()))
+    };
+    config.timeout = TIMEOUT;
+    config.length = Length::Exchanges(6);
+    config.axes.http = vec![protocol];
+    if secure {
+        let (_, tls) = hostile.config.tls.as_ref().unwrap();
+        config.axes.tls = vec![TlsChoice::Any];
+        config.credentials.roots = tls.authority.ca_pem().map(|pem| pem.as_bytes().into());
+    }
+    let record = run(config);
+    (record, server.end().unwrap())
+}
+
+/// The outcomes that were counted.
+fn outcomes(record: &Record) -> Vec<String> {
+    let (ok, failed) = record.outcomes();
+    let mut ids: Vec<String> = failed.into_iter().map(|(id, _)| id).collect();
+    if ok > 0 {
+        ids.push("ok".to_owned());
+    }
+    ids.sort();
+    ids
+}
+
+fn id(outcome: &Outcome) -> &'static str {
+    outcome.failure().map_or("ok", |kind| kind.id())
+}
+
+/// Checks one file over one protocol; what is wrong, if anything.
+fn check(hostile: &Hostile, protocol: Protocol, secure: bool) -> Option<String> {
+    let expected = match (protocol, secure) {
+        (Protocol::Http2, false) => &hostile.expect.http2,
+        (Protocol::Http2, true) => &hostile.expect.tls_http2,
+        (_, false) => &hostile.expect.http1,
+        (_, true) => &hostile.expect.tls_http1,
+    };
+    let expected: Vec<&str> = expected.iter().map(id).collect();
+    let begun = Instant::now();
+    let (record, totals) = against(hostile, protocol, secure);
+    let took = begun.elapsed();
+    let found = outcomes(&record);
+    let told = format!(
+        "{} over HTTP/{}{}: {found:?} in {took:?}, {} connections here, {} there",
+        hostile.name,
+        protocol.as_str(),
+        if secure { " and TLS" } else { "" },
+        record.opened(),
+        totals.connections.opened,
+    );
+    let fits = !found.is_empty() && found.iter().all(|id| expected.contains(&id.as_str()));
+    // a connection that is reset at once may never have been one for us
+    let lost = found.iter().any(|id| id.starts_with("connect-"));
+    let (here, there) = (record.opened(), totals.connections.opened);
+    let agrees = here == there || (lost && here < there);
+    (!fits || !agrees || took > HANG).then(|| format!("{told}; expected {expected:?}"))
+}
+
+#[test]
+fn every_hostile_server_is_survived_and_counted_by_kind() {
+    let mut checks: Vec<(&Hostile, Protocol, bool)> = Vec::new();
+    let all = all();
+    for hostile in &all {
+        for protocol in [Protocol::Http11, Protocol::Http2] {
+            checks.extend([(hostile, protocol, false), (hostile, protocol, true)]);
+        }
+    }
+    // most of them wait for timeouts, so several can share a processor
+    let queue = Mutex::new(checks.into_iter());
+    let next = || queue.lock().unwrap().next();
+    let wrong: Vec<String> = thread::scope(|scope| {
+        let work = || {
+            std::iter::from_fn(&next)
+                .filter_map(|(hostile, protocol, secure)| check(hostile, protocol, secure))
+                .collect::<Vec<_>>()
+        };
+        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap())
+            .collect()
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,195 @@
+//! Programs side by side: what `compare` found out, from the events of interleaved runs or from stored ledgers.
+//!
+//! ```text
+//! let mut contest = Contest::new(&run);                 // run.variants names the programs; the first is the baseline
+//! contest.record(event);                                // rows carry variant and round; Event::Round ends a program's round
+//! contest.take(0, None, None, &observed.facts());       // or: a whole ledger as the only round of a program
+//! let facts = contest.facts();
+//! ```
+//! The round is the unit: one figure for each program and round, paired differences over rounds. Connections and findings are those
+//! of one run each, because every run is a process of its own. Must not run anything.
+
+mod asked;
+mod change;
+mod counted;
+mod variant;
+mod verdict;
+
+pub use change::{Change, Fate};
+pub use counted::{Compared, Counted};
+pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
+
+use crate::figures::{Connections, Requests};
+use crate::finding::Finding;
+use crate::observe::{Observed, ObservedFacts};
+use ledger::{Caveat, Event, Run, Sink};
+use serde::Serialize;
+use variant::Program;
+
+/// The round that warms up: recorded, and left out of every figure.
+pub const WARMUP: u32 = 0;
+
+/// A fold over the events of interleaved runs.
+pub struct Contest {
+    run: Run,
+    programs: Vec<Program>,
+    caveats: Vec<Caveat>,
+}
+
+/// What a comparison found out. Times are in milliseconds where the name says so.
+#[derive(Clone, Debug, Serialize)]
+pub struct CompareFacts {
+    /// Sentences, the one that matters most first.
+    pub verdict: Vec<String>,
+    /// The programs, the baseline first.
+    pub variants: Vec<ProgramFacts>,
+    /// Times of each program against the baseline.
+    pub comparisons: Vec<Compared>,
+    /// Counts of each program against the baseline, for one run each.
+    pub counts: Vec<Counted>,
+    /// What became of the baseline's findings, and which are new.
+    pub changes: Vec<Change>,
+    /// What stands out in the programs that are held against the baseline; the subject begins with the program's name.
+    pub findings: Vec<Finding>,
+    /// As in every document: the requests of all programs and rounds.
+    pub requests: Requests,
+    /// As in every document.
+    pub connections: Connections,
+    /// As in every document.
+    pub reused: u64,
+    /// As in every document.
+    pub reuse: Option<f64>,
+    /// Rounds that every program has completed.
+    pub rounds: u32,
+    /// What limits the figures.
+    pub caveats: Vec<Caveat>,
+}
+
+impl Contest {
+    /// One without any round yet; the programs are the run's variants.
+    pub fn new(run: &Run) -> Contest {
+        let programs = run
+            .variants
+            .iter()
+            .map(|variant| Program::new(run, &variant.name));
+        Contest {
+            run: run.clone(),
+            programs: programs.collect(),
+            caveats: Vec::new(),
+        }
+    }
+
+    /// Adds a round of a program from facts that were worked out elsewhere, such as those of a stored ledger; wall and CPU time in
+    /// nanoseconds. Programs that the run does not name are left out.
+    pub fn take(
+        &mut self,
+        variant: usize,
+        wall: Option<u64>,
+        cpu: Option<u64>,
+        facts: &ObservedFacts,
+    ) {
+        if let Some(program) = self.programs.get_mut(variant) {
+            let round = program.rounds() + 1;
+            program.take(round, wall, cpu, facts);
+            for caveat in &facts.caveats {
+                let words = format!("{}: {}", self.run.variants[variant].name, caveat.words);
+                let id = caveat.id.clone();
+                self.caveat(&Caveat { id, words });
+            }
+        }
+    }
+
+    /// What was found out so far.
+    pub fn facts(&self) -> CompareFacts {
+        let variants: Vec<ProgramFacts> = self.programs.iter().map(Program::facts).collect();
+        let comparisons = counted::times(&variants);
+        let counts = counted::counts(&variants);
+        let changes = change::changes(&variants);
+        let rounds = variants.iter().map(|one| one.rounds.len() as u32).min();
+        let mut caveats = self.caveats.clone();
+        if self.programs.iter().any(Program::is_cut) {
+            caveats.push(Caveat {
+                id: "cut-round".to_owned(),
+                words: "a round that did not come to its end is left out".to_owned(),
+            });
+        }
+        let (mut requests, mut connections) = (Requests::default(), Connections::default());
+        for one in &variants {
+            requests.add(&one.requests);
+            connections.add(&one.connections);
+        }
+        let reused = variants.iter().map(|one| one.reused).sum();
+        let known: u64 = variants.iter().map(|one| one.reuse_known).sum();
+        CompareFacts {
+            requests,
+            connections,
+            reused,
+            reuse: (known > 0).then(|| reused as f64 / known as f64),
+            findings: challengers(&variants),
+            verdict: verdict::sentences(&variants, &comparisons, &counts, &changes),
+            variants,
+            comparisons,
+            counts,
+            changes,
+            rounds: rounds.unwrap_or(0),
+            caveats,
+        }
+    }
+
+    fn caveat(&mut self, caveat: &Caveat) {
+        if !self.caveats.contains(caveat) && self.caveats.len() < 64 {
+            self.caveats.push(caveat.clone());
+        }
+    }
+}
+
+/// What stands out in the programs after the first.
+fn challengers(programs: &[ProgramFacts]) -> Vec<Finding> {
+    let rest = programs.iter().skip(1);
+    let each = rest.flat_map(|one| {
+        let found = one.findings.iter();
+        found.map(|found| Finding {
+            subject: format!("{}: {}", one.name, found.finding.subject),
+            ..found.finding.clone()
+        })
+    });
+    each.collect()
+}
+
+impl CompareFacts {
+    /// Whether any program got an answer, or opened connections that we could not look into.
+    pub fn any_success(&self) -> bool {
+        self.variants.iter().any(|one| {
+            one.requests.ok > 0 || (one.requests.total == 0 && one.connections.opened > 0)
+        })
+    }
+}
+
+impl Sink for Contest {
+    fn record(&mut self, event: Event<'_>) {
+        let variant = match event {
+            Event::Opened(connection) | Event::Revised(connection) => connection.variant,
+            Event::Exchange(exchange) => exchange.variant,
+            Event::Closed(closed) => closed.variant,
+            Event::Lookup(lookup) => lookup.variant,
+            Event::Round(round) => Some(round.variant),
+            Event::Sockets(_) => None,
+            Event::Caveat(caveat) => {
+                self.caveat(caveat);
+                None
+            }
+        };
+        let program = variant.and_then(|variant| self.programs.get_mut(variant as usize));
+        let Some(program) = program else { return };
+        match event {
+            Event::Round(round) => {
+                let facts = program.end(Observed::new(&self.run));
+                if round.round != WARMUP {
+                    let wall = Some(round.span.nanos());
+                    program.take(round.round, wall, round.client_cpu, &facts);
+                }
+            }
+            other => program.record(other),
+        }
+    }
+}

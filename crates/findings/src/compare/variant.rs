@@ -1,0 +1,269 @@
+//! One of the programs: figures of each of its rounds, sums over them, its findings and in how many rounds they stood.
+
+use crate::figures::{Connections, NANOS_PER_MS, Requests};
+use crate::finding::Finding;
+use crate::observe::{Observed, ObservedFacts};
+use ledger::{Event, Handshake, Run, Sink};
+use serde::Serialize;
+
+/// TLS handshakes by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Handshakes {
+    /// Full ones.
+    pub full: u64,
+    /// Resumed ones, with or without early data.
+    pub resumed: u64,
+    /// Of a kind that was not seen.
+    pub unknown: u64,
+}
+
+impl Handshakes {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.full + self.resumed + self.unknown
+    }
+}
+
+/// Mean and extremes over rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// Mean.
+    pub mean: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// The figures of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RoundFigures {
+    /// The round, from 1.
+    pub round: u32,
+    /// From the program's start to its end; absent where that was not recorded.
+    pub wall_ms: Option<f64>,
+    /// CPU time of the program and of all that it started.
+    pub cpu_ms: Option<f64>,
+    /// Sum of the latencies of all requests, set-up included; absent where requests cannot be seen.
+    pub outbound_ms: Option<f64>,
+    /// Requests.
+    pub requests: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// Requests that met a connection which the server had closed.
+    pub stale: u64,
+    /// Connections opened.
+    pub connections: u64,
+    /// Connections opened beyond those needed.
+    pub avoidable: u64,
+    /// TLS handshakes.
+    pub handshakes: u64,
+    /// Names looked up.
+    pub look_ups: u64,
+}
+
+/// What is known of one program.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProgramFacts {
+    /// What it is called.
+    pub name: String,
+    /// Wall time of a run.
+    pub wall_ms: Option<Spread>,
+    /// CPU time of a run.
+    pub cpu_ms: Option<Spread>,
+    /// Requests of all rounds.
+    pub requests: Requests,
+    /// Connections of all rounds; `needed` is the sum of what each run needs.
+    pub connections: Connections,
+    /// Connections opened beyond those needed.
+    pub avoidable: u64,
+    /// Requests on a connection that was there already.
+    pub reused: u64,
+    /// Their share of those requests of which it is known; absent when it is known of none.
+    pub reuse: Option<f64>,
+    /// Requests of which it is known whether their connection was reused.
+    pub reuse_known: u64,
+    /// Why figures are worked out and not seen; empty when all were seen.
+    pub inferred: Vec<String>,
+    /// Set-up of avoidable connections.
+    pub wasted_ms: Option<f64>,
+    /// TLS handshakes of all rounds.
+    pub handshakes: Handshakes,
+    /// Names looked up in all rounds.
+    pub look_ups: u64,
+    /// Look-ups that failed.
+    pub look_ups_failed: u64,
+    /// What stood out, each with the rounds in which it did, in the words of the last of them.
+    pub findings: Vec<Found>,
+    /// Each round.
+    pub rounds: Vec<RoundFigures>,
+}
+
+/// A finding and how often it was made.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Found {
+    /// The finding of the last round that had it.
+    #[serde(flatten)]
+    pub finding: Finding,
+    /// Rounds that had it.
+    pub rounds: u32,
+}
+
+/// A program while rounds come in.
+pub(super) struct Program {
+    live: Observed,
+    /// Whether something was recorded since the last end of a round.
+    begun: bool,
+    facts: ProgramFacts,
+}
+
+impl Program {
+    pub(super) fn new(run: &Run, name: &str) -> Program {
+        Program {
+            live: Observed::new(run),
+            begun: false,
+            facts: ProgramFacts {
+                name: name.to_owned(),
+                wall_ms: None,
+                cpu_ms: None,
+                requests: Requests::default(),
+                connections: Connections::default(),
+                avoidable: 0,
+                reused: 0,
+                reuse: None,
+                reuse_known: 0,
+                inferred: Vec::new(),
+                wasted_ms: None,
+                handshakes: Handshakes::default(),
+                look_ups: 0,
+                look_ups_failed: 0,
+                findings: Vec::new(),
+                rounds: Vec::new(),
+            },
+        }
+    }
+
+    pub(super) fn record(&mut self, event: Event<'_>) {
+        self.begun = true;
+        self.live.record(event);
+    }
+
+    /// Ends a round; the next one begins with `fresh`.
+    pub(super) fn end(&mut self, fresh: Observed) -> ObservedFacts {
+        self.begun = false;
+        std::mem::replace(&mut self.live, fresh).facts()
+    }
+
+    pub(super) fn rounds(&self) -> u32 {
+        self.facts.rounds.len() as u32
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.begun
+    }
+
+    pub(super) fn take(
+        &mut self,
+        round: u32,
+        wall: Option<u64>,
+        cpu: Option<u64>,
+        facts: &ObservedFacts,
+    ) {
+        let ours = &mut self.facts;
+        let totals = &facts.totals;
+        let ms = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64 / NANOS_PER_MS);
+        let mut handshakes = Handshakes::default();
+        for kind in facts.destinations.iter().flat_map(|one| &one.tls) {
+            *match kind.handshake {
+                Some(Handshake::Full) => &mut handshakes.full,
+                Some(Handshake::Resumed | Handshake::EarlyData) => &mut handshakes.resumed,
+                None => &mut handshakes.unknown,
+            } += kind.count;
+        }
+        ours.rounds.push(RoundFigures {
+            round,
+            wall_ms: ms(wall),
+            cpu_ms: ms(cpu),
+            outbound_ms: totals.outbound_ms,
+            requests: totals.requests.total,
+            failed: totals.requests.failures(),
+            stale: totals.requests.failed.get("stale").copied().unwrap_or(0),
+            connections: totals.connections.opened,
+            avoidable: totals.avoidable,
+            handshakes: handshakes.total(),
+            look_ups: totals.lookups.total,
+        });
+        ours.requests.add(&totals.requests);
+        ours.connections.add(&totals.connections);
+        ours.avoidable += totals.avoidable;
+        ours.reused += totals.reused;
+        ours.reuse_known += totals.reuse_known;
+        let known = ours.reuse_known;
+        ours.reuse = (known > 0).then(|| ours.reused as f64 / known as f64);
+        for reason in &totals.inferred {
+            if !ours.inferred.contains(reason) {
+                ours.inferred.push(reason.clone());
+            }
+        }
+        if let Some(wasted) = totals.wasted_ms {
+            ours.wasted_ms = Some(ours.wasted_ms.unwrap_or(0.0) + wasted);
+        }
+        ours.handshakes.full += handshakes.full;
+        ours.handshakes.resumed += handshakes.resumed;
+        ours.handshakes.unknown += handshakes.unknown;
+        ours.look_ups += totals.lookups.total;
+        ours.look_ups_failed += totals.lookups.failed;
+        self.find(&facts.findings);
+    }
+
+    fn find(&mut self, findings: &[Finding]) {
+        let mut met: Vec<(&str, &str)> = Vec::new();
+        for finding in findings {
+            let key = (finding.rule, finding.subject.as_str());
+            // a rule may have two things to say of one place
+            if met.contains(&key) {
+                continue;
+            }
+            met.push(key);
+            let known = self.facts.findings.iter_mut();
+            let mut known = known.filter(|one| one.is(finding));
+            match known.next() {
+                Some(known) => {
+                    known.rounds += 1;
+                    known.finding = finding.clone();
+                }
+                None => self.facts.findings.push(Found {
+                    finding: finding.clone(),
+                    rounds: 1,
+                }),
+            }
+        }
+    }
+
+    pub(super) fn facts(&self) -> ProgramFacts {
+        let mut facts = self.facts.clone();
+        let rounds = &facts.rounds;
+        facts.wall_ms = Spread::of(rounds.iter().filter_map(|round| round.wall_ms));
+        facts.cpu_ms = Spread::of(rounds.iter().filter_map(|round| round.cpu_ms));
+        facts
+    }
+}
+
+impl Found {
+    /// Whether the two are of the same rule and about the same place.
+    pub(super) fn is(&self, other: &Finding) -> bool {
+        self.finding.rule == other.rule && self.finding.subject == other.subject
+    }
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64>) -> Option<Spread> {
+        let values: Vec<f64> = values.collect();
+        let first = *values.first()?;
+        Some(Spread {
+            mean: values.iter().sum::<f64>() / values.len() as f64,
+            min: values.iter().copied().fold(first, f64::min),
+            max: values.iter().copied().fold(first, f64::max),
+        })
+    }
+}

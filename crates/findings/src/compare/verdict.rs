@@ -1,0 +1,124 @@
+//! The first sentences of a comparison: wall time, then what became of connections, failures and findings.
+
+use super::change::{Change, Fate};
+use super::counted::{Compared, Counted};
+use super::variant::ProgramFacts;
+use crate::finding::Severity;
+use crate::words::{ms, percent};
+
+pub(super) fn sentences(
+    programs: &[ProgramFacts],
+    times: &[Compared],
+    counts: &[Counted],
+    changes: &[Change],
+) -> Vec<String> {
+    let mut said = Vec::new();
+    if programs.iter().any(|one| one.rounds.is_empty()) {
+        return vec!["No program has come to the end of a round: nothing to compare".to_owned()];
+    }
+    for other in programs.iter().skip(1) {
+        let name = &other.name;
+        let of = |statistic: &str| {
+            let mut times = times.iter();
+            times.find(|one| one.b == *name && one.statistic == statistic)
+        };
+        // of stored ledgers only the requests' time is known
+        if let Some(compared) = of("wall").or_else(|| of("outbound")) {
+            said.push(time(compared));
+        }
+        let counted: Vec<String> = counts
+            .iter()
+            .filter(|one| one.b == *name && one.a_mean != one.b_mean)
+            .map(count)
+            .collect();
+        if counted.is_empty() {
+            said.push(format!(
+                "{name} opens as many connections as {}",
+                programs[0].name
+            ));
+        } else {
+            said.push(format!("{name}, in each run: {}", counted.join(", ")));
+        }
+        for (fate, word) in [(Fate::Gone, "Gone"), (Fate::New, "New")] {
+            let mut rules: Vec<&str> = changes
+                .iter()
+                .filter(|change| change.b == *name && change.fate == fate)
+                .filter(|change| change.finding.severity > Severity::Info)
+                .map(|change| change.finding.rule)
+                .collect();
+            rules.dedup();
+            if !rules.is_empty() {
+                said.push(format!("{word} with {name}: {}", rules.join(", ")));
+            }
+        }
+    }
+    said
+}
+
+fn time(one: &Compared) -> String {
+    let what = match one.statistic {
+        "wall" => "wall time",
+        _ => "waiting for answers",
+    };
+    let (a, b) = (ms(one.a_ms), ms(one.b_ms));
+    match (one.differs, one.saved_share, one.saved_ms) {
+        (Some(true), Some(share), _) => {
+            let (less, low, high) = if share.value >= 0.0 {
+                ("less", share.low, share.high)
+            } else {
+                ("more", -share.high, -share.low)
+            };
+            format!(
+                "{} takes {} {less} {what} than {}: {b} instead of {a} (95 %: {} to {})",
+                one.b,
+                percent(share.value.abs()),
+                one.a,
+                percent(low),
+                percent(high)
+            )
+        }
+        (Some(false), _, Some(saved)) => format!(
+            "No difference in {what} was shown between {} ({a}) and {} ({b}); the interval is {} to {}",
+            one.a,
+            one.b,
+            signed(saved.low),
+            signed(saved.high)
+        ),
+        _ => format!(
+            "{} takes {b} of {what}, {} takes {a}; {}",
+            one.b,
+            one.a,
+            one.refused.as_deref().unwrap_or("no interval can be told")
+        ),
+    }
+}
+
+fn signed(value: f64) -> String {
+    if value < 0.0 {
+        format!("-{}", ms(-value))
+    } else {
+        ms(value)
+    }
+}
+
+/// `connections 100 -> 1`.
+fn count(one: &Counted) -> String {
+    let name = match one.count {
+        "handshakes" => "TLS handshakes",
+        "look_ups" => "look-ups",
+        "failed" => "failed requests",
+        "stale" => "stale reuses",
+        "avoidable" => "avoidable ones",
+        other => other,
+    };
+    format!("{name} {} -> {}", plain(one.a_mean), plain(one.b_mean))
+}
+
+/// A mean count: whole where it is.
+fn plain(mean: f64) -> String {
+    if mean.fract() == 0.0 {
+        format!("{mean:.0}")
+    } else {
+        format!("{mean:.1}")
+    }
+}

@@ -1,0 +1,270 @@
+//! Reads a campaign back from the store: streams over the results, counts each message once, merges per target and label.
+
+use crate::plan::Plan;
+use crate::store::{DeadLetter, Outcome, Store, StoreError};
+use ledger::{Caveat, Cell, Nanos, Round, Run, Span, Tally, Vantage, Variant};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rounds that are kept apart per variant; more repetitions share them, so that memory stays bounded.
+const MOST_ROUNDS: u32 = 200;
+/// Unreadable results that are named.
+const NAMED: usize = 5;
+
+/// How many messages are where.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Progress {
+    /// In the plan.
+    pub planned: u64,
+    /// With a result.
+    pub finished: u64,
+    /// Results of further deliveries of the same message: not counted.
+    pub duplicates: u64,
+    /// Given up, with the reasons.
+    pub dead: Vec<DeadLetter>,
+    /// With neither result nor dead letter.
+    pub missing: u64,
+    /// Objects that could not be read; their messages are missing.
+    pub unreadable: u64,
+}
+
+/// One message's figures, for finding workers that stand out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MessageFigures {
+    /// Who measured it.
+    pub worker: String,
+    /// Target, label and variant: what it may be compared with.
+    pub of: (String, String, u32),
+    /// Mean latency of measured requests, in milliseconds.
+    pub mean_ms: f64,
+    /// Measured requests.
+    pub requests: u64,
+}
+
+/// The merged results of one target and label: a bench whose rounds are the repetitions.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The target's name.
+    pub target: String,
+    /// The label.
+    pub label: String,
+    /// The head of the merged ledger.
+    pub run: Run,
+    /// Everything counted.
+    pub tally: Tally,
+}
+
+/// A campaign as the store has it.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    /// The plan.
+    pub plan: Plan,
+    /// How many messages are where.
+    pub progress: Progress,
+    /// By target and label, in the plan's order.
+    pub groups: Vec<Group>,
+    /// Each message's figures.
+    pub messages: Vec<MessageFigures>,
+}
+
+impl Campaign {
+    /// Reads a campaign. `started` is the wall time to note where no result names one.
+    pub fn read(
+        store: &Store,
+        plan: Plan,
+        started: jiff::Timestamp,
+    ) -> Result<Campaign, StoreError> {
+        let mut groups: Vec<Group> = Vec::new();
+        for target in &plan.targets {
+            for label in &plan.labels {
+                groups.push(Group {
+                    target: target.name.clone(),
+                    label: label.clone(),
+                    run: head(&plan, &target.url, &target.name, label, started),
+                    tally: Tally::new(),
+                });
+            }
+        }
+        let mut progress = Progress {
+            planned: plan.len(),
+            ..Progress::default()
+        };
+        let mut seen = BTreeSet::new();
+        let mut messages = Vec::new();
+        let mut unreadable = Vec::new();
+        // sorted: the first finished attempt of a message comes first and counts
+        let mut keys = store.keys(&format!("results/plan={}", plan.id))?;
+        keys.sort_unstable();
+        store.each(&keys, |key, bytes| {
+            let message = key.rsplit('/').nth(1).unwrap_or_default().to_owned();
+            if seen.contains(&message) {
+                progress.duplicates += 1;
+                return;
+            }
+            let outcome: Outcome = match bytes.and_then(|bytes| store.parse(key, &bytes)) {
+                Ok(outcome) => outcome,
+                Err(error) => {
+                    progress.unreadable += 1;
+                    if unreadable.len() < NAMED {
+                        unreadable.push(error.to_string());
+                    }
+                    return;
+                }
+            };
+            seen.insert(message);
+            progress.finished += 1;
+            let at = groups
+                .iter()
+                .position(|group| group.target == outcome.target && group.label == outcome.label);
+            if let Some(group) = at.map(|at| &mut groups[at]) {
+                messages.extend(figures(&outcome));
+                group.add(&plan, outcome);
+            }
+        });
+        let letters = store.keys(&format!("dead/plan={}", plan.id))?;
+        let mut dead: BTreeMap<String, DeadLetter> = BTreeMap::new();
+        store.each(&letters, |key, bytes| {
+            if let Ok(letter) = bytes.and_then(|bytes| store.parse::<DeadLetter>(key, &bytes))
+                && !seen.contains(&letter.message)
+            {
+                dead.insert(letter.message.clone(), letter);
+            }
+        });
+        progress.dead = dead.into_values().collect();
+        progress.missing = progress
+            .planned
+            .saturating_sub(progress.finished + progress.dead.len() as u64);
+        for group in &mut groups {
+            group.note(&progress, &unreadable);
+        }
+        Ok(Campaign {
+            plan,
+            progress,
+            groups,
+            messages,
+        })
+    }
+}
+
+impl Group {
+    /// Adds a result as a round, or to the round that it shares.
+    fn add(&mut self, plan: &Plan, outcome: Outcome) {
+        if self.run.host.os.is_empty() {
+            self.run.host = outcome.run.host.clone();
+            self.run.started.clone_from(&outcome.run.started);
+        }
+        let number = outcome.repetition * plan.slices + outcome.slice;
+        let round = number % MOST_ROUNDS + 1;
+        for mut cell in outcome.tally.cells {
+            let round = if cell.round == Some(0) { 0 } else { round };
+            let ours = self.tally.cell(Some(outcome.variant), Some(round));
+            let bounds = ours.bounds.take();
+            let theirs = cell.bounds.take();
+            ours.merge(&cell);
+            ours.bounds = joined(bounds, theirs, outcome.variant, round);
+        }
+    }
+
+    fn note(&mut self, progress: &Progress, unreadable: &[String]) {
+        let mut add = |id: &str, words: String| {
+            self.tally.caveats.push(Caveat {
+                id: id.to_owned(),
+                words,
+            });
+        };
+        if progress.missing > 0 {
+            add(
+                "messages-missing",
+                format!(
+                    "{} of {} messages have no result yet",
+                    progress.missing, progress.planned
+                ),
+            );
+        }
+        if !progress.dead.is_empty() {
+            add(
+                "messages-dead",
+                format!("{} messages were given up", progress.dead.len()),
+            );
+        }
+        for words in unreadable {
+            add("result-unreadable", words.clone());
+        }
+    }
+}
+
+/// The bounds of two messages that share a round: times and CPU add up, as if one had followed the other.
+fn joined(ours: Option<Round>, theirs: Option<Round>, variant: u32, round: u32) -> Option<Round> {
+    let (ours, theirs) = match (ours, theirs) {
+        (Some(ours), Some(theirs)) => (ours, theirs),
+        (one, other) => {
+            return one.or(other).map(|bounds| Round {
+                variant,
+                round,
+                ..bounds
+            });
+        }
+    };
+    let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
+    Some(Round {
+        variant,
+        round,
+        span: Span::new(Nanos(0), Nanos(ours.span.nanos() + theirs.span.nanos())),
+        client_cpu: sum(ours.client_cpu, theirs.client_cpu),
+        server_cpu: sum(ours.server_cpu, theirs.server_cpu),
+    })
+}
+
+/// The head of a merged ledger.
+fn head(plan: &Plan, url: &str, target: &str, label: &str, started: jiff::Timestamp) -> Run {
+    let mut run = Run::new(
+        "bench",
+        env!("CARGO_PKG_VERSION"),
+        Vantage::Client,
+        started,
+        0,
+        &[
+            "fleet".to_owned(),
+            plan.id.clone(),
+            target.to_owned(),
+            label.to_owned(),
+        ],
+    );
+    run.id = format!("{}.{target}.{label}", plan.id);
+    run.subject = Some(ledger::redact::url(url));
+    run.varied.clone_from(&plan.varied);
+    run.variants = plan
+        .variants
+        .iter()
+        .map(|variant| Variant {
+            name: variant.name.clone(),
+            axes: variant.axes.clone(),
+        })
+        .collect();
+    run
+}
+
+/// The mean over the measured requests of a result.
+fn figures(outcome: &Outcome) -> Option<MessageFigures> {
+    let measured = |cell: &Cell| {
+        (cell.round != Some(0))
+            .then(|| cell.merged(|key| !key.warmup && key.outcome.is_ok()))
+            .flatten()
+    };
+    let mut requests = 0;
+    let mut nanos = 0;
+    for group in outcome.tally.cells.iter().filter_map(measured) {
+        requests += group.count();
+        nanos += group.latency.sum();
+    }
+    (requests > 0).then(|| MessageFigures {
+        worker: outcome.worker.clone(),
+        of: (
+            outcome.target.clone(),
+            outcome.label.clone(),
+            outcome.variant,
+        ),
+        mean_ms: nanos as f64 / requests as f64 / 1e6,
+        requests,
+    })
+}

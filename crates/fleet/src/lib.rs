@@ -1,0 +1,25 @@
+//! Campaigns: a plan becomes messages in a queue, workers take a message, measure and put the result into an object store, a
+//! report reads the store.
+//!
+//! Delivery is at least once, so everything here is written for it: results are keyed by message and attempt, a message counts
+//! once however often it was delivered, and a worker that is killed leaves nothing that counts.
+//! This crate moves messages and results; it does not measure ([`Measure`] does) and draws no conclusions.
+
+mod collect;
+mod message;
+mod plan;
+mod queue;
+mod rows;
+mod store;
+mod worker;
+
+pub use collect::{Campaign, Group, MessageFigures, Progress};
+pub use message::{BadMessage, FORMAT, Message, Recipe};
+pub use plan::{Estimate, Limits, Plan, PlanError, Target, Variant, parse};
+pub use queue::sqlite::SqliteQueue;
+#[cfg(feature = "aws")]
+pub use queue::sqs::SqsQueue;
+pub use queue::{Claim, Counts, Queue, QueueError, open as open_queue};
+pub use rows::RowFiles;
+pub use store::{DeadLetter, Outcome, Store, StoreError};
+pub use worker::{Desk, Done, Measure, Then, Trouble, Worker, WorkerError};

@@ -1,0 +1,311 @@
+//! Amazon SQS, or whatever speaks its protocol at `AWS_ENDPOINT_URL`. Credentials and region come from the usual AWS chain.
+//!
+//! Deliveries are counted by the queue (`ApproximateReceiveCount`); its redrive policy moves what was delivered too often to the
+//! dead-letter queue. What is given up at once is sent to `NAME-dead`, where that queue exists; its reason is in the store too.
+
+use super::{Claim, Counts, MARGIN, Queue, QueueError};
+use crate::message::Message;
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::config::BehaviorVersion;
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_sqs::types::{
+    MessageAttributeValue, MessageSystemAttributeName, QueueAttributeName,
+    SendMessageBatchRequestEntry,
+};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// Messages in one request.
+const BATCH: usize = 10;
+/// The longest that SQS waits for a message, and hides one.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+const LONGEST_HOLD: Duration = Duration::from_secs(12 * 3600);
+
+/// An SQS queue.
+pub struct SqsQueue {
+    name: String,
+    client: Client,
+    url: String,
+    dead: Option<String>,
+    runtime: Runtime,
+}
+
+impl SqsQueue {
+    /// Opens `sqs://NAME`.
+    pub fn open(name: &str) -> Result<SqsQueue, QueueError> {
+        let queue = name
+            .strip_prefix("sqs://")
+            .filter(|queue| !queue.is_empty())
+            .ok_or_else(|| QueueError::Name {
+                name: name.to_owned(),
+                words: "sqs://NAME",
+            })?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| QueueError::Failed {
+                name: name.to_owned(),
+                words: error.to_string(),
+            })?;
+        let client = runtime.block_on(async {
+            Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await)
+        });
+        let find = |queue: &str| {
+            runtime
+                .block_on(client.get_queue_url().queue_name(queue).send())
+                .map_err(|error| told(name, &error))
+                .map(|found| found.queue_url.unwrap_or_default())
+        };
+        let url = find(queue)?;
+        let dead = match find(&format!("{queue}-dead")) {
+            Ok(url) => Some(url),
+            Err(QueueError::Missing { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(SqsQueue {
+            name: name.to_owned(),
+            client,
+            url,
+            dead,
+            runtime,
+        })
+    }
+
+    fn hide(&self, receipt: &str, time: Duration) -> Result<(), QueueError> {
+        let seconds = time.min(LONGEST_HOLD).as_secs() as i32;
+        let change = self
+            .client
+            .change_message_visibility()
+            .queue_url(&self.url)
+            .receipt_handle(receipt)
+            .visibility_timeout(seconds);
+        self.runtime
+            .block_on(change.send())
+            .map_err(|error| told(&self.name, &error))?;
+        Ok(())
+    }
+
+    fn delete(&self, receipt: &str) -> Result<(), QueueError> {
+        let delete = self
+            .client
+            .delete_message()
+            .queue_url(&self.url)
+            .receipt_handle(receipt);
+        self.runtime
+            .block_on(delete.send())
+            .map_err(|error| told(&self.name, &error))?;
+        Ok(())
+    }
+
+    fn send_batch(&self, batch: &[Message]) -> Result<u64, QueueError> {
+        let failed = |words: String| QueueError::Failed {
+            name: self.name.clone(),
+            words,
+        };
+        let mut request = self.client.send_message_batch().queue_url(&self.url);
+        for (at, message) in batch.iter().enumerate() {
+            let text = serde_json::to_string(message).map_err(|error| failed(error.to_string()))?;
+            let entry = SendMessageBatchRequestEntry::builder()
+                .id(at.to_string())
+                .message_body(text)
+                .build()
+                .map_err(|error| failed(error.to_string()))?;
+            request = request.entries(entry);
+        }
+        let sent = self
+            .runtime
+            .block_on(request.send())
+            .map_err(|error| told(&self.name, &error))?;
+        if let Some(refused) = sent.failed.first() {
+            return Err(failed(format!(
+                "{} messages of a batch were refused: {}",
+                sent.failed.len(),
+                refused.message.as_deref().unwrap_or(&refused.code)
+            )));
+        }
+        Ok(sent.successful.len() as u64)
+    }
+
+    fn attributes(&self, url: &str) -> Result<(u64, u64), QueueError> {
+        let names = [
+            QueueAttributeName::ApproximateNumberOfMessages,
+            QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
+        ];
+        let ask = self
+            .client
+            .get_queue_attributes()
+            .queue_url(url)
+            .set_attribute_names(Some(names.to_vec()));
+        let told_by = self
+            .runtime
+            .block_on(ask.send())
+            .map_err(|error| told(&self.name, &error))?;
+        let of = |name: &QueueAttributeName| {
+            told_by
+                .attributes()
+                .and_then(|all| all.get(name))
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(0)
+        };
+        Ok((of(&names[0]), of(&names[1])))
+    }
+}
+
+impl Queue for SqsQueue {
+    fn send(&mut self, messages: &mut dyn Iterator<Item = Message>) -> Result<u64, QueueError> {
+        let mut sent = 0;
+        let mut batch = Vec::with_capacity(BATCH);
+        for message in messages {
+            batch.push(message);
+            if batch.len() == BATCH {
+                sent += self.send_batch(&batch)?;
+                batch.clear();
+            }
+        }
+        if !batch.is_empty() {
+            sent += self.send_batch(&batch)?;
+        }
+        Ok(sent)
+    }
+
+    fn claim(&mut self, _: &str, wait: Duration) -> Result<Option<Claim>, QueueError> {
+        let receive = self
+            .client
+            .receive_message()
+            .queue_url(&self.url)
+            .max_number_of_messages(1)
+            .wait_time_seconds(wait.min(LONGEST_WAIT).as_secs() as i32)
+            .message_system_attribute_names(MessageSystemAttributeName::ApproximateReceiveCount);
+        let received = self
+            .runtime
+            .block_on(receive.send())
+            .map_err(|error| told(&self.name, &error))?;
+        let Some(message) = received.messages.unwrap_or_default().pop() else {
+            return Ok(None);
+        };
+        let attempt = message
+            .attributes
+            .as_ref()
+            .and_then(|all| all.get(&MessageSystemAttributeName::ApproximateReceiveCount))
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(1);
+        let claim = Claim {
+            body: message.body.unwrap_or_default(),
+            receipt: message.receipt_handle.unwrap_or_default(),
+            attempt,
+        };
+        if let Ok(message) = Message::parse(&claim.body) {
+            self.hide(
+                &claim.receipt,
+                Duration::from_millis(message.recipe.ms) + MARGIN,
+            )?;
+        }
+        Ok(Some(claim))
+    }
+
+    fn done(&mut self, claim: &Claim) -> Result<bool, QueueError> {
+        self.delete(&claim.receipt)?;
+        Ok(true)
+    }
+
+    fn failed(&mut self, claim: &Claim, reason: &str, is_final: bool) -> Result<(), QueueError> {
+        if !is_final {
+            return self.hide(&claim.receipt, Duration::ZERO);
+        }
+        if let Some(dead) = &self.dead {
+            let why = MessageAttributeValue::builder()
+                .data_type("String")
+                .string_value(reason)
+                .build()
+                .map_err(|error| QueueError::Failed {
+                    name: self.name.clone(),
+                    words: error.to_string(),
+                })?;
+            let letter = self
+                .client
+                .send_message()
+                .queue_url(dead)
+                .message_body(&claim.body)
+                .message_attributes("reason", why);
+            self.runtime
+                .block_on(letter.send())
+                .map_err(|error| told(&self.name, &error))?;
+        }
+        self.delete(&claim.receipt)
+    }
+
+    fn release(&mut self, claim: &Claim) -> Result<(), QueueError> {
+        // the delivery counts: SQS has no way to take it back
+        self.hide(&claim.receipt, Duration::ZERO)
+    }
+
+    fn abandon(&mut self, _: &str) -> Result<u64, QueueError> {
+        // SQS does not say who has what: messages come back when their time is over
+        Ok(0)
+    }
+
+    fn counts(&mut self) -> Result<Counts, QueueError> {
+        let (waiting, claimed) = self.attributes(&self.url)?;
+        let dead = match &self.dead {
+            Some(url) => {
+                let (waiting, claimed) = self.attributes(url)?;
+                Some(waiting + claimed)
+            }
+            None => None,
+        };
+        Ok(Counts {
+            waiting,
+            claimed,
+            done: None,
+            dead,
+        })
+    }
+
+    fn dead(&mut self) -> Result<Vec<(String, String)>, QueueError> {
+        // reading a dead-letter queue hides its messages from others; reasons are in the store
+        Ok(Vec::new())
+    }
+}
+
+/// What the queue said, by what the caller can do.
+fn told<E: ProvideErrorMetadata + std::error::Error + 'static, R: std::fmt::Debug + 'static>(
+    name: &str,
+    error: &SdkError<E, R>,
+) -> QueueError {
+    let name = name.to_owned();
+    let code = error.code().unwrap_or_default();
+    let words = match (error.message(), error) {
+        (Some(words), _) => words.to_owned(),
+        (None, error) => chain(error),
+    };
+    if code.contains("NonExistentQueue") || code.contains("QueueDoesNotExist") {
+        QueueError::Missing { name, words }
+    } else if [
+        "AccessDenied",
+        "InvalidClientTokenId",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClient",
+        "ExpiredToken",
+    ]
+    .iter()
+    .any(|known| code.contains(known))
+        || words.contains("credentials")
+    {
+        QueueError::Forbidden { name, words }
+    } else if code.contains("Throttl") || code.contains("OverLimit") {
+        QueueError::Throttled { name, words }
+    } else {
+        QueueError::Failed { name, words }
+    }
+}
+
+/// An error with its causes: the outermost only says that something failed.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
+    }
+    words
+}

@@ -1,0 +1,206 @@
+//! The Parquet form of exchanges: one flat table, schema in docs/fleet.md.
+
+use super::RowError;
+use crate::message::Message;
+use ledger::{Exchange, Outcome, Phase};
+use parquet::basic::Compression;
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use std::fs::File;
+use std::sync::Arc;
+
+/// The table. Times are nanoseconds of the worker's monotonic clock, from the start of the message's run.
+pub(crate) const SCHEMA: &str = "message exchange {
+  required binary message (STRING);
+  required binary target (STRING);
+  required int32 repetition;
+  required int32 slice;
+  required int64 id;
+  required boolean warmup;
+  required int64 at_ns;
+  required int64 latency_ns;
+  optional int64 connection;
+  optional int64 ordinal;
+  optional boolean fresh;
+  optional int32 status;
+  required binary outcome (STRING);
+  optional int64 dns_ns;
+  optional int64 connect_ns;
+  optional int64 ssl_ns;
+  optional int64 blocked_ns;
+  optional int64 send_ns;
+  optional int64 wait_ns;
+  optional int64 headers_to_body_ns;
+  optional int64 receive_ns;
+  optional int64 own_queue_ns;
+  required int64 sent_bytes;
+  required int64 head_bytes;
+  required int64 body_bytes;
+}";
+/// Rows that are held in memory before they are written as a row group.
+const GROUP: usize = 65_536;
+
+/// Collects exchanges and writes them in row groups.
+pub(super) struct Columns {
+    writer: SerializedFileWriter<File>,
+    message: String,
+    target: String,
+    repetition: i32,
+    slice: i32,
+    held: Vec<Exchange>,
+}
+
+impl Columns {
+    pub(super) fn new(message: &Message, file: File) -> Result<Columns, RowError> {
+        let schema = Arc::new(parse_message_type(SCHEMA)?);
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(Default::default()))
+            .build();
+        Ok(Columns {
+            writer: SerializedFileWriter::new(file, schema, Arc::new(properties))?,
+            message: message.id.clone(),
+            target: message.target.clone(),
+            repetition: message.repetition as i32,
+            slice: message.slice as i32,
+            held: Vec::new(),
+        })
+    }
+
+    pub(super) fn add(&mut self, exchange: &Exchange) -> Result<(), RowError> {
+        self.held.push(exchange.clone());
+        if self.held.len() >= GROUP {
+            self.write_group()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<File, RowError> {
+        self.write_group()?;
+        Ok(self.writer.into_inner()?)
+    }
+
+    fn write_group(&mut self) -> Result<(), RowError> {
+        let held = std::mem::take(&mut self.held);
+        if held.is_empty() {
+            return Ok(());
+        }
+        let mut group = self.writer.next_row_group()?;
+        let mut at = 0;
+        while let Some(mut column) = group.next_column()? {
+            let name = column_name(at);
+            let value = |exchange: &Exchange| match name {
+                "message" => Value::Text(Some(self.message.clone())),
+                "target" => Value::Text(Some(self.target.clone())),
+                "repetition" => Value::Int(Some(self.repetition)),
+                "slice" => Value::Int(Some(self.slice)),
+                name => of(exchange, name),
+            };
+            write_column(column.untyped(), &held, value)?;
+            column.close()?;
+            at += 1;
+        }
+        group.close()?;
+        Ok(())
+    }
+}
+
+/// One cell; absent is `None`.
+enum Value {
+    Text(Option<String>),
+    Int(Option<i32>),
+    Long(Option<i64>),
+    Truth(Option<bool>),
+}
+
+/// The name of the column at a place, as the schema has it.
+fn column_name(at: usize) -> &'static str {
+    SCHEMA
+        .lines()
+        .skip(1)
+        .nth(at)
+        .and_then(|line| line.split_whitespace().nth(2))
+        .map_or("", |name| name.trim_end_matches(';'))
+}
+
+fn of(exchange: &Exchange, name: &str) -> Value {
+    let long = |value: u64| Value::Long(Some(i64::try_from(value).unwrap_or(i64::MAX)));
+    let span = |phase| {
+        Value::Long(
+            exchange
+                .spans
+                .of(phase)
+                .map(|span| i64::try_from(span.nanos()).unwrap_or(i64::MAX)),
+        )
+    };
+    let bytes = &exchange.bytes;
+    match name {
+        "id" => long(exchange.id),
+        "warmup" => Value::Truth(Some(exchange.warmup)),
+        "at_ns" => long(exchange.at.0),
+        "latency_ns" => long(exchange.latency()),
+        "connection" => Value::Long(exchange.connection.map(|id| id.0 as i64)),
+        "ordinal" => Value::Long(exchange.ordinal.map(i64::from)),
+        "fresh" => Value::Truth(exchange.fresh),
+        "status" => Value::Int(exchange.status.map(i32::from)),
+        "outcome" => Value::Text(Some(match exchange.outcome {
+            Outcome::Ok => "ok".to_owned(),
+            Outcome::Failed(kind) => kind.id().to_owned(),
+        })),
+        "dns_ns" => span(Phase::Dns),
+        "connect_ns" => span(Phase::Connect),
+        "ssl_ns" => span(Phase::Ssl),
+        "blocked_ns" => span(Phase::Blocked),
+        "send_ns" => span(Phase::Send),
+        "wait_ns" => span(Phase::Wait),
+        "headers_to_body_ns" => span(Phase::HeadersToBody),
+        "receive_ns" => span(Phase::Receive),
+        "own_queue_ns" => Value::Long(exchange.own_queue.map(|span| span.nanos() as i64)),
+        "sent_bytes" => long(bytes.request_head + bytes.request_body),
+        "head_bytes" => long(bytes.head),
+        _ => long(bytes.body),
+    }
+}
+
+/// Writes one column of a row group.
+fn write_column(
+    column: &mut ColumnWriter<'_>,
+    held: &[Exchange],
+    value: impl Fn(&Exchange) -> Value,
+) -> Result<(), ParquetError> {
+    let mut present = Vec::with_capacity(held.len());
+    macro_rules! fill {
+        ($writer:expr, $kind:path, $into:expr) => {{
+            let mut values = Vec::with_capacity(held.len());
+            for exchange in held {
+                let cell = match value(exchange) {
+                    $kind(cell) => cell,
+                    // schema and `of` disagree; the test below would have said so
+                    _ => None,
+                };
+                present.push(i16::from(cell.is_some()));
+                values.extend(cell.map($into));
+            }
+            $writer.write_batch(&values, Some(&present), None)?;
+        }};
+    }
+    match column {
+        ColumnWriter::ByteArrayColumnWriter(writer) => {
+            fill!(writer, Value::Text, |text: String| ByteArray::from(
+                text.into_bytes()
+            ));
+        }
+        ColumnWriter::Int32ColumnWriter(writer) => fill!(writer, Value::Int, |int| int),
+        ColumnWriter::Int64ColumnWriter(writer) => fill!(writer, Value::Long, |long| long),
+        ColumnWriter::BoolColumnWriter(writer) => fill!(writer, Value::Truth, |truth| truth),
+        _ => {
+            return Err(ParquetError::General(
+                "the schema has a type that nothing writes".to_owned(),
+            ));
+        }
+    }
+    Ok(())
+}

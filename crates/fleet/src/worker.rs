@@ -1,0 +1,194 @@
+//! A worker: takes a message, has it measured, writes the result, tells the queue. In that order, so that a worker that is killed at
+//! any moment leaves a message that comes back and nothing that counts.
+
+use crate::message::Message;
+use crate::queue::{Claim, Queue, QueueError};
+use crate::rows::{RowError, RowFiles};
+use crate::store::{DeadLetter, Outcome, Store, StoreError};
+use ledger::{Run, Tally};
+use std::time::Duration;
+
+/// Measures what a message asks for.
+pub trait Measure {
+    /// Runs the recipe; every exchange goes to `rows`.
+    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<(Run, Tally), Trouble>;
+}
+
+/// Why a message could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{words}")]
+pub struct Trouble {
+    /// What happened.
+    pub words: String,
+    /// What becomes of the message.
+    pub then: Then,
+}
+
+/// What becomes of a message that was not measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It is given up: trying again is pointless.
+    GivenUp,
+    /// It comes back, and this delivery counts.
+    Again,
+    /// It comes back as if it had never been delivered: the worker was told to end.
+    Untouched,
+}
+
+/// Why a worker cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The queue.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Rows could not be kept.
+    #[error(transparent)]
+    Rows(#[from] RowError),
+}
+
+/// What became of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// Measured, and the result is in the store.
+    Measured(String),
+    /// An earlier delivery had finished it.
+    AlreadyThere(String),
+    /// Not measured; it comes back or was given up.
+    Failed {
+        /// The message's id, where it could be read.
+        message: String,
+        /// Why.
+        reason: String,
+        /// What becomes of it.
+        then: Then,
+    },
+    /// No message came in the time.
+    Idle,
+}
+
+/// A worker with a queue of its own to take from.
+pub struct Worker<'a> {
+    /// Where messages come from.
+    pub queue: &'a mut dyn Queue,
+    /// Where they are dealt with.
+    pub desk: Desk<'a>,
+}
+
+/// Where messages are dealt with, however they come in.
+pub struct Desk<'a> {
+    /// The worker's name in results and outlier lists.
+    pub worker: String,
+    /// Where results go.
+    pub store: &'a Store,
+    /// Who measures.
+    pub measure: &'a mut dyn Measure,
+}
+
+impl Worker<'_> {
+    /// Takes one message and deals with it.
+    pub fn step(&mut self, wait: Duration) -> Result<Done, WorkerError> {
+        let Some(claim) = self.queue.claim(&self.desk.worker, wait)? else {
+            return Ok(Done::Idle);
+        };
+        let done = self.desk.handle(&claim.body, claim.attempt)?;
+        self.answer(&claim, &done)?;
+        Ok(done)
+    }
+
+    fn answer(&mut self, claim: &Claim, done: &Done) -> Result<(), WorkerError> {
+        match done {
+            Done::Measured(_) | Done::AlreadyThere(_) => {
+                // too late is no harm: the delivery after ours finds the result, or the report counts one of the two
+                self.queue.done(claim)?;
+            }
+            Done::Failed { reason, then, .. } => match then {
+                Then::Untouched => self.queue.release(claim)?,
+                Then::GivenUp | Then::Again => {
+                    self.queue.failed(claim, reason, *then == Then::GivenUp)?;
+                }
+            },
+            Done::Idle => {}
+        }
+        Ok(())
+    }
+}
+
+impl Desk<'_> {
+    /// Deals with the text of one message, in its `attempt`-th delivery. Telling the queue is left to who took it: a [`Worker`], or the
+    /// platform that delivers (Lambda with SQS).
+    pub fn handle(&mut self, body: &str, attempt: u32) -> Result<Done, WorkerError> {
+        let message = match Message::parse(body) {
+            Ok(message) => message,
+            Err(bad) => {
+                let (plan, id) = names(body);
+                let reason = bad.to_string();
+                let letter = DeadLetter {
+                    message: id.clone(),
+                    reason: reason.clone(),
+                };
+                self.store.put_dead(&plan, &letter)?;
+                return Ok(Done::Failed {
+                    message: id,
+                    reason,
+                    then: Then::GivenUp,
+                });
+            }
+        };
+        if self.store.has(&message)? {
+            return Ok(Done::AlreadyThere(message.id));
+        }
+        let mut rows = RowFiles::new(&message)?;
+        let (run, tally) = match self.measure.measure(&message, &mut rows) {
+            Ok(measured) => measured,
+            Err(trouble) => {
+                if trouble.then == Then::GivenUp {
+                    let letter = DeadLetter {
+                        message: message.id.clone(),
+                        reason: trouble.words.clone(),
+                    };
+                    self.store.put_dead(&message.plan, &letter)?;
+                }
+                return Ok(Done::Failed {
+                    message: message.id,
+                    reason: trouble.words,
+                    then: trouble.then,
+                });
+            }
+        };
+        let outcome = Outcome {
+            format: crate::message::FORMAT,
+            message: message.id.clone(),
+            plan: message.plan.clone(),
+            target: message.target.clone(),
+            label: message.label.clone(),
+            variant: message.variant,
+            repetition: message.repetition,
+            slice: message.slice,
+            attempt,
+            worker: self.worker.clone(),
+            run,
+            tally,
+        };
+        rows.store(self.store, &message)?;
+        self.store.put_outcome(&message, &outcome)?;
+        Ok(Done::Measured(message.id))
+    }
+}
+
+/// Plan and id of a message that cannot be used, as far as it says.
+fn names(body: &str) -> (String, String) {
+    let value: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+    let of = |key: &str| value[key].as_str().map(str::to_owned);
+    (
+        of("plan").unwrap_or_else(|| "unknown".to_owned()),
+        of("id").unwrap_or_else(|| {
+            let hash = body.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+            });
+            format!("unreadable-{hash:016x}")
+        }),
+    )
+}

@@ -1,0 +1,225 @@
+//! Whole campaigns: every message ends exactly once in the report.
+
+use crate::rig::{Fake, plan};
+use fleet::{Campaign, Desk, Done, Plan, Queue, SqliteQueue, Store, Then, Worker};
+use std::time::Duration;
+
+struct Rig {
+    folder: tempfile::TempDir,
+    queue: SqliteQueue,
+    store: Store,
+    plan: Plan,
+}
+
+impl Rig {
+    fn start(repetitions: u32) -> Rig {
+        let folder = tempfile::tempdir().unwrap();
+        let mut queue = SqliteQueue::open(&folder.path().join("q.sqlite"))
+            .unwrap()
+            .with_deliveries(2);
+        let store = Store::open(folder.path().join("store").to_str().unwrap()).unwrap();
+        let plan = plan(repetitions);
+        store.put_plan(&plan).unwrap();
+        queue.send(&mut plan.messages()).unwrap();
+        Rig {
+            folder,
+            queue,
+            store,
+            plan,
+        }
+    }
+
+    /// Lets one worker work until nothing is left.
+    fn work(&mut self, fake: &mut Fake) -> Vec<Done> {
+        let mut worker = Worker {
+            queue: &mut self.queue,
+            desk: Desk {
+                worker: "w1".to_owned(),
+                store: &self.store,
+                measure: fake,
+            },
+        };
+        let mut all = Vec::new();
+        loop {
+            match worker.step(Duration::ZERO).unwrap() {
+                Done::Idle => return all,
+                done => all.push(done),
+            }
+        }
+    }
+
+    fn read(&self) -> Campaign {
+        Campaign::read(&self.store, self.plan.clone(), jiff::Timestamp::UNIX_EPOCH).unwrap()
+    }
+}
+
+#[test]
+fn every_message_ends_in_the_report_and_rounds_are_repetitions() {
+    let mut rig = Rig::start(10);
+    rig.work(&mut Fake::default());
+    let campaign = rig.read();
+    assert_eq!(campaign.progress.planned, 20);
+    assert_eq!(campaign.progress.finished, 20);
+    assert_eq!(campaign.progress.missing, 0);
+    let group = &campaign.groups[0];
+    assert_eq!(group.tally.of_variant(0).count(), 10);
+    let requests: u64 = group
+        .tally
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.groups)
+        .map(ledger::Group::count)
+        .sum();
+    assert_eq!(requests, 200);
+}
+
+#[test]
+fn a_message_that_was_delivered_twice_counts_once() {
+    let mut rig = Rig::start(2);
+    let body = serde_json::to_string(&rig.plan.messages().next().unwrap()).unwrap();
+    let mut fake = Fake::default();
+    let mut desk = Desk {
+        worker: "w9".to_owned(),
+        store: &rig.store,
+        measure: &mut fake,
+    };
+    // two workers had it at the same time: neither saw the other's result
+    assert!(matches!(desk.handle(&body, 1).unwrap(), Done::Measured(_)));
+    let message = rig.plan.messages().next().unwrap();
+    let keys = rig
+        .store
+        .keys(&format!("results/plan={}", rig.plan.id))
+        .unwrap();
+    let again = rig.store.get(&keys[0]).unwrap();
+    rig.store
+        .put(&keys[0].replace("001.json", "002.json"), again)
+        .unwrap();
+    // a delivery after that finds the result and measures nothing
+    let mut fake = Fake::default();
+    let done = rig.work(&mut fake);
+    assert!(done.contains(&Done::AlreadyThere(message.id)));
+    assert_eq!(fake.measured, 3);
+    let campaign = rig.read();
+    assert_eq!(campaign.progress.finished, 4);
+    assert_eq!(campaign.progress.duplicates, 1);
+}
+
+#[test]
+fn a_poison_message_is_given_up_with_its_reason_and_the_rest_goes_on() {
+    for then in [Then::GivenUp, Then::Again] {
+        let mut rig = Rig::start(3);
+        let id = rig.plan.messages().nth(1).unwrap().id;
+        let mut fake = Fake {
+            trouble: Some((id.clone(), then)),
+            ..Fake::default()
+        };
+        rig.work(&mut fake);
+        assert_eq!(fake.measured, 5);
+        let dead = rig.queue.dead().unwrap();
+        assert_eq!(dead.len(), 1);
+        assert_eq!(dead[0].1, "no luck");
+        let campaign = rig.read();
+        assert_eq!(campaign.progress.finished, 5);
+        if then == Then::GivenUp {
+            assert_eq!(campaign.progress.dead[0].message, id);
+            assert_eq!(campaign.progress.missing, 0);
+        }
+    }
+}
+
+#[test]
+fn a_message_that_is_not_ours_goes_to_the_dead_letters() {
+    let mut rig = Rig::start(1);
+    let mut fake = Fake::default();
+    let mut desk = Desk {
+        worker: "w".to_owned(),
+        store: &rig.store,
+        measure: &mut fake,
+    };
+    for body in [
+        "",
+        "{}",
+        "[1,2]",
+        "{\"format\":99}",
+        "{\"format\":1,\"plan\":\"../../x\",\"id\":\"../y\"}",
+    ] {
+        let done = desk.handle(body, 1).unwrap();
+        assert!(
+            matches!(
+                &done,
+                Done::Failed {
+                    then: Then::GivenUp,
+                    ..
+                }
+            ),
+            "{body}: {done:?}"
+        );
+    }
+    assert_eq!(fake.measured, 0);
+    // nothing was written outside of the store
+    let outside: Vec<_> = std::fs::read_dir(rig.folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .filter(|name| !name.to_string_lossy().starts_with("q.sqlite"))
+        .collect();
+    assert_eq!(outside, ["store"]);
+}
+
+#[test]
+fn a_damaged_result_is_told_and_its_message_is_missing() {
+    let mut rig = Rig::start(2);
+    rig.work(&mut Fake::default());
+    let keys = rig.store.keys("results").unwrap();
+    rig.store.put(&keys[0], &b"{\"format\":1,"[..]).unwrap();
+    rig.store.put(&keys[1], &b"{\"format\":7}"[..]).unwrap();
+    let campaign = rig.read();
+    assert_eq!(campaign.progress.finished, 2);
+    assert_eq!(campaign.progress.unreadable, 2);
+    assert_eq!(campaign.progress.missing, 2);
+    let told: Vec<&str> = campaign.groups[0]
+        .tally
+        .caveats
+        .iter()
+        .map(|caveat| &*caveat.words)
+        .collect();
+    assert!(told.iter().any(|words| words.contains("newer")), "{told:?}");
+}
+
+#[test]
+fn requests_are_stored_as_csv_and_as_parquet_that_can_be_read_back() {
+    let mut rig = Rig::start(1);
+    rig.work(&mut Fake::default());
+    let keys = rig.store.keys("exchanges").unwrap();
+    assert_eq!(keys.len(), 4);
+    for key in keys {
+        let bytes = rig.store.get(&key).unwrap();
+        assert!(key.contains(&format!("plan={}/variant=keepalive-", rig.plan.id)));
+        if key.ends_with(".csv") {
+            let text = String::from_utf8(bytes.to_vec()).unwrap();
+            assert_eq!(text.lines().count(), 11);
+            assert!(text.starts_with("response-time,DNS+dialup,"));
+        } else {
+            let path = rig.folder.path().join("one.parquet");
+            std::fs::write(&path, &bytes).unwrap();
+            let file = std::fs::File::open(&path).unwrap();
+            let reader = parquet::file::reader::SerializedFileReader::new(file).unwrap();
+            use parquet::file::reader::FileReader;
+            let rows: Vec<_> = reader
+                .get_row_iter(None)
+                .unwrap()
+                .map(Result::unwrap)
+                .collect();
+            assert_eq!(rows.len(), 10);
+            let fields: Vec<(&String, String)> = rows[3]
+                .get_column_iter()
+                .map(|(name, value)| (name, value.to_string()))
+                .collect();
+            let of = |wanted: &str| &fields.iter().find(|(name, _)| *name == wanted).unwrap().1;
+            assert_eq!(of("id"), "3");
+            assert_eq!(of("status"), "200");
+            assert_eq!(of("outcome"), "\"ok\"");
+            assert_eq!(of("connection"), "null");
+            assert!(of("latency_ns") == "1000000" || of("latency_ns") == "3000000");
+        }
+    }
+}

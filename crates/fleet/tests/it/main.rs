@@ -1,0 +1,6 @@
+//! Plans, queue, store, workers and merging, without any server.
+
+mod campaign;
+mod plans;
+mod queues;
+mod rig;

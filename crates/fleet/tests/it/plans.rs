@@ -1,0 +1,155 @@
+//! Plans: what they expand to, and how wrong ones are refused.
+
+use crate::rig::plan;
+use fleet::{BadMessage, Message, parse};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+const GOOD: &str = r#"name = "rig"
+repetitions = 2
+duration = "10m"
+slice = "4m"
+labels = ["eu", "us"]
+[limits]
+requests = 100000
+rate = 50
+workers = 5
+[[target]]
+name = "a"
+url = "https://a.test/health"
+i-own-this = "a.test"
+[axes]
+http = [1.1, 2]
+tls = ["1.2", "1.3"]
+keepalive = [true, false]
+"#;
+
+fn refused(text: &str) -> String {
+    parse(Path::new("p.toml"), text).unwrap_err().to_string()
+}
+
+#[test]
+fn a_plan_becomes_messages_with_unique_ids_in_interleaved_order() {
+    let plan = parse(Path::new("p.toml"), GOOD).unwrap();
+    // 2 labels x 8 variants x 2 repetitions x 3 slices
+    assert_eq!(plan.len(), 96);
+    let messages: Vec<Message> = plan.messages().collect();
+    assert_eq!(messages.len(), 96);
+    let ids: BTreeSet<&str> = messages.iter().map(|message| &*message.id).collect();
+    assert_eq!(ids.len(), 96);
+    let first: BTreeSet<u32> = messages[..8]
+        .iter()
+        .map(|message| message.variant)
+        .collect();
+    assert_eq!(first.len(), 8, "the variants lie next to each other");
+    assert_eq!(messages[0].recipe.ms, 240_000);
+    assert!((messages[0].recipe.rate_per_s - 10.0).abs() < 1e-9);
+}
+
+#[test]
+fn the_cap_holds_even_if_every_message_is_delivered_as_often_as_may_be() {
+    let plan = parse(Path::new("p.toml"), GOOD).unwrap();
+    let sum: u64 = plan
+        .messages()
+        .map(|message| message.recipe.most_requests * 3)
+        .sum();
+    assert!(sum <= 100_000, "{sum}");
+    assert!(plan.estimate().most_per_target <= 100_000);
+}
+
+#[test]
+fn a_message_survives_its_text() {
+    for message in plan(3).messages() {
+        let text = serde_json::to_string(&message).unwrap();
+        assert_eq!(Message::parse(&text).unwrap(), message);
+    }
+}
+
+#[test]
+fn a_wrong_key_is_named_with_its_line_and_the_nearest() {
+    let text = GOOD.replace("repetitions = 2", "repetions = 2");
+    assert_eq!(
+        refused(&text),
+        "p.toml:2: unknown key `repetions`: did you mean `repetitions`?"
+    );
+    let text = GOOD.replace("workers = 5", "wokers = 5");
+    assert_eq!(
+        refused(&text),
+        "p.toml:9: unknown key `wokers`: did you mean `workers`?"
+    );
+}
+
+#[test]
+fn tls_is_as_the_urls_say_unless_it_is_named() {
+    assert_eq!(plan(1).variants[0].axes["tls"], "none");
+    let text = GOOD.replace("tls = [\"1.2\", \"1.3\"]\n", "");
+    let plan = parse(Path::new("p.toml"), &text).unwrap();
+    assert_eq!(plan.variants[0].axes["tls"], "any");
+    let both = "[[target]]\nname = \"b\"\nurl = \"http://b.test\"\ni-own-this = \"b.test\"\n[axes]";
+    assert!(refused(&text.replace("[axes]", both)).contains("axes.tls"));
+}
+
+#[test]
+fn a_target_that_is_not_acknowledged_is_refused() {
+    let text = GOOD.replace("i-own-this = \"a.test\"", "i-own-this = \"b.test\"");
+    assert!(refused(&text).contains("i-own-this"), "{}", refused(&text));
+}
+
+#[test]
+fn values_that_make_no_sense_are_refused_by_name() {
+    for (from, to, named) in [
+        ("name = \"rig\"", "name = \"a/b\"", "name"),
+        ("duration = \"10m\"", "duration = \"10\"", "duration"),
+        ("slice = \"4m\"", "slice = \"11m\"", "slice"),
+        ("[\"eu\", \"us\"]", "[\"eu\", \"eu\"]", "labels"),
+        ("requests = 100000", "requests = 10", "limits.requests"),
+        ("rate = 50", "rate = 0", "limits.rate"),
+        ("[1.1, 2]", "[1.1, 3]", "http"),
+        ("[\"1.2\", \"1.3\"]", "[\"1.1\"]", "tls"),
+        ("https://a.test", "ftp://a.test", "http or https"),
+    ] {
+        let text = GOOD.replace(from, to);
+        assert_ne!(text, GOOD);
+        assert!(refused(&text).contains(named), "{to}: {}", refused(&text));
+    }
+}
+
+#[test]
+fn a_message_of_a_newer_format_asks_for_an_update() {
+    let message = plan(1).messages().next().unwrap();
+    let mut value = serde_json::to_value(&message).unwrap();
+    value["format"] = 2.into();
+    value["something-new"] = true.into();
+    assert_eq!(
+        Message::parse(&value.to_string()),
+        Err(BadMessage::Newer(2))
+    );
+}
+
+#[test]
+fn a_message_whose_target_was_exchanged_is_refused() {
+    let message = plan(1).messages().next().unwrap();
+    let text = serde_json::to_string(&message)
+        .unwrap()
+        .replace("http://host.test/", "http://victim.test/");
+    assert!(matches!(Message::parse(&text), Err(BadMessage::Refused(_))));
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_plan_or_a_clear_refusal(text in "\\PC{0,200}") {
+        let _ = parse(Path::new("p.toml"), &text);
+        let _ = Message::parse(&text);
+    }
+
+    #[test]
+    fn a_plan_with_any_line_damaged_is_read_or_refused(line in 0usize..16, damage in "\\PC{0,20}") {
+        let lines: Vec<String> = GOOD
+            .lines()
+            .enumerate()
+            .map(|(at, text)| if at == line { damage.clone() } else { text.to_owned() })
+            .collect();
+        let _ = parse(Path::new("p.toml"), &lines.join("\n"));
+    }
+}

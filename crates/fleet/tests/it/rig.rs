@@ -1,0 +1,71 @@
+//! A plan, and a measurer that measures nothing.
+
+use fleet::{Measure, Message, Plan, RowFiles, Then, Trouble};
+use ledger::{Exchange, Nanos, Round, Run, Sink, Span, Tally, Vantage};
+use std::path::Path;
+
+/// A plan of `repetitions` x 2 variants.
+pub(crate) fn plan(repetitions: u32) -> Plan {
+    let text = format!(
+        "name = \"rig\"\nrepetitions = {repetitions}\nduration = \"100ms\"\n\
+         [limits]\nrequests = 1000000\nrate = 100.0\nworkers = 2\n\
+         [[target]]\nname = \"t\"\nurl = \"http://host.test/\"\ni-own-this = \"host.test\"\n\
+         [axes]\nkeepalive = [\"on\", \"off\"]\n"
+    );
+    fleet::parse(Path::new("rig.toml"), &text).unwrap()
+}
+
+/// Gives every message ten requests: 1 ms each with keep-alive, 3 ms without.
+#[derive(Default)]
+pub(crate) struct Fake {
+    /// Messages that fail, by how they fail.
+    pub(crate) trouble: Option<(String, Then)>,
+    /// How many were measured.
+    pub(crate) measured: u32,
+}
+
+impl Measure for Fake {
+    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<(Run, Tally), Trouble> {
+        if let Some((id, then)) = &self.trouble
+            && *id == message.id
+        {
+            return Err(Trouble {
+                words: "no luck".to_owned(),
+                then: *then,
+            });
+        }
+        self.measured += 1;
+        let run = Run::new(
+            "fleet",
+            "0",
+            Vantage::Client,
+            jiff::Timestamp::UNIX_EPOCH,
+            1,
+            &[],
+        );
+        let mut tally = Tally::new();
+        let latency = if message.recipe.axes["keepalive"] == "on" {
+            1_000_000
+        } else {
+            3_000_000
+        };
+        for id in 0..10 {
+            let mut exchange = Exchange::new(id, Nanos(id * 10_000_000));
+            exchange.end = Nanos(exchange.at.0 + latency + u64::from(message.repetition) * 1_000);
+            exchange.variant = Some(message.variant);
+            exchange.round = Some(1);
+            exchange.status = Some(200);
+            exchange.fresh = Some(latency > 1_000_000);
+            rows.add(&exchange);
+            tally.record(ledger::Event::Exchange(&exchange));
+        }
+        tally.record(ledger::Event::Round(&Round {
+            variant: message.variant,
+            round: 1,
+            span: Span::new(Nanos(0), Nanos(100_000_000)),
+            client_cpu: None,
+            server_cpu: None,
+        }));
+        Ok((run, tally))
+    }
+}

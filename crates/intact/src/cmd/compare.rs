@@ -1,0 +1,194 @@
+//! `intact compare`: did my fix help? Programs side by side in interleaved rounds, or stored ledgers.
+
+mod programs;
+mod rounds;
+
+use super::gates::Gates;
+use super::stored;
+use super::watch::Keys;
+use crate::console;
+use crate::exit::{self, Failed};
+use anyhow::{Context, anyhow};
+use findings::compare::{CompareFacts, Contest};
+use findings::requirement::Document;
+use ledger::store::Reader;
+use ledger::{Run, Vantage, Variant};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Did my fix help? Programs side by side, or stored ledgers.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Stored ledgers of `watch` or `audit` to compare; the first is the baseline
+    #[arg(value_name = "DIR")]
+    ledgers: Vec<PathBuf>,
+    /// Rounds of each program; from 8 on differences have intervals
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Running")]
+    rounds: u32,
+    /// Rounds before those, which are not counted
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Running")]
+    warm_up: u32,
+    /// A command for sh that is run before each program, unwatched
+    #[arg(long, value_name = "CMD", help_heading = "Running")]
+    prepare: Option<String>,
+    /// Run each program with each of these values of a variable, may be repeated: KEEPALIVE=0,1
+    #[arg(long, value_name = "KEY=A,B", help_heading = "Running")]
+    env: Vec<String>,
+    /// Add a round trip to each connection, so that a laptop shows what production would
+    #[arg(long, value_name = "TIME", value_parser = super::bench::time, help_heading = "Running")]
+    rtt: Option<Duration>,
+    /// Whether programs are told to log their TLS keys; as in `watch`
+    #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Running")]
+    keys: Keys,
+    /// Go on when a program fails; else the comparison ends with its exit code
+    #[arg(long, help_heading = "Running")]
+    ignore_failure: bool,
+    /// Let the programs print, and read our standard input; else both lead nowhere
+    #[arg(long, help_heading = "Running")]
+    show_output: bool,
+    /// Seed of the order of the programs
+    #[arg(long, help_heading = "Running")]
+    seed: Option<u64>,
+    /// Keep the ledger of all rounds in a new folder, for `intact report`
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    ledger: Option<PathBuf>,
+    /// Write JSON to a file
+    #[arg(
+        long,
+        value_name = "FILE",
+        require_equals = true,
+        help_heading = "Output"
+    )]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    gates: Gates,
+    /// The programs, each after a -- of its own; a single word with blanks in it is given to sh
+    #[arg(last = true, value_name = "CMD")]
+    programs: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "Examples:
+  intact compare -- 'node old.js' -- 'node new.js'
+  intact compare --rtt 30ms -- ./service-before --once -- ./service-after --once
+  intact compare --env AWS_NODEJS_CONNECTION_REUSE_ENABLED=0,1 -- node list-tables.js
+  intact compare --markdown pr.md --require 'avoidable == 0' --require 'saved > 0ms' -- ./a -- ./b
+  intact watch --ledger before -- npm test; intact watch --ledger after -- npm test; intact compare before after
+
+The first program is the baseline. A requirement without a selector is about the others; `variant=NAME:` names one.
+Counts are those of one run. Each run is a process of its own, watched as `intact watch` does.
+Exit code: 0; 1 when a requirement failed; a program's own when it fails; 127 not found, 126 not runnable, 125 own failure,
+4 not permitted here, 5 a ledger cannot be read; 128+n after signal n, what was measured until then being told";
+
+/// Runs or reads, then prints the page.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    if args.gates.list_if_asked(Document::Compare) {
+        return Ok(ExitCode::from(exit::FINE));
+    }
+    let requirements = args.gates.parse(Document::Compare)?;
+    let (run, facts, ended) = match (args.ledgers.is_empty(), args.programs.is_empty()) {
+        (false, true) => {
+            let (run, facts) = of_ledgers(&args.ledgers)?;
+            (run, facts, None)
+        }
+        (true, false) => rounds::of_programs(args)?,
+        (true, true) => {
+            return Err(usage(
+                "name programs (-- CMD_A -- CMD_B) or ledgers (DIR_A DIR_B)",
+            ));
+        }
+        (false, false) => return Err(usage("either programs or ledgers, not both")),
+    };
+    if let Some(path) = &args.json {
+        let document = report::json::compare(&run, &facts).context("--json")?;
+        std::fs::write(path, document)
+            .with_context(|| format!("--json={}: cannot be written", path.display()))?;
+    }
+    console::print(&report::terminal::compare(&run, &facts, console::paper()));
+    let kept = args.gates.hold(&requirements, &run, &facts)?;
+    Ok(ExitCode::from(match ended {
+        Some(code) => code,
+        None if kept => exit::FINE,
+        None => exit::REQUIREMENT,
+    }))
+}
+
+/// Facts of stored ledgers, each a program with one round.
+fn of_ledgers(folders: &[PathBuf]) -> Result<(Run, CompareFacts), Failed> {
+    let [_, _, ..] = folders else {
+        return Err(usage("name two ledgers at least, the baseline first"));
+    };
+    let names: Vec<String> = folders.iter().map(|folder| name(folder)).collect();
+    let mut readers = Vec::new();
+    for folder in folders {
+        let reader = Reader::open(folder).map_err(Failed::unreadable)?;
+        let producer = &reader.run().producer;
+        let way_out = match stored::document(producer) {
+            Document::Bench => Some("`intact bench --baseline DIR` holds a bench against another"),
+            Document::Compare => Some("`intact report DIR` shows a comparison"),
+            _ => None,
+        };
+        if let Some(way_out) = way_out {
+            let told = anyhow!(
+                "{} was recorded by `intact {producer}`: {way_out}",
+                folder.display()
+            );
+            return Err(Failed::unreadable(told));
+        }
+        readers.push(reader);
+    }
+    let mut run = head(readers[0].run().vantage);
+    run.variants = named(names);
+    run.varied = vec!["ledger".to_owned()];
+    let mut contest = Contest::new(&run);
+    for (index, reader) in readers.iter().enumerate() {
+        contest.take(index, None, None, &stored::observed(reader)?.facts());
+    }
+    Ok((run, contest.facts()))
+}
+
+fn name(folder: &Path) -> String {
+    folder.file_name().map_or_else(
+        || folder.display().to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+fn named(names: Vec<String>) -> Vec<Variant> {
+    let one = |name: String| Variant {
+        axes: BTreeMap::from([("ledger".to_owned(), name.clone())]),
+        name,
+    };
+    programs::told_apart(names).into_iter().map(one).collect()
+}
+
+/// The run's head, its command line without what a program's words may hold.
+fn head(vantage: Vantage) -> Run {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let argv: Vec<String> = words
+        .map(|word| {
+            if word.contains(char::is_whitespace) {
+                programs::words_of_shell(&word)
+            } else {
+                word
+            }
+        })
+        .collect();
+    let mut head = Run::new(
+        "compare",
+        env!("CARGO_PKG_VERSION"),
+        vantage,
+        jiff::Timestamp::now(),
+        super::bench::run_id(),
+        &argv,
+    );
+    head.host = bench::machine::host();
+    head
+}
+
+fn usage(words: &'static str) -> Failed {
+    Failed::usage(anyhow!(words))
+}

@@ -1,0 +1,219 @@
+//! The programs of a comparison: taken apart from the command line, multiplied by the values of variables, given names.
+
+use crate::exit::Failed;
+use anyhow::anyhow;
+use ledger::{Variant, redact};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+/// One program.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Program {
+    /// Its words.
+    pub(super) command: Vec<OsString>,
+    /// Variables that are set for it.
+    pub(super) environment: Vec<(OsString, OsString)>,
+    /// What it is called, and the settings in which it differs.
+    pub(super) variant: Variant,
+}
+
+/// Takes the words after the first `--` apart, and multiplies by `--env KEY=A,B`.
+pub(super) fn parse(words: &[OsString], variables: &[String]) -> Result<Vec<Program>, Failed> {
+    let commands: Vec<&[OsString]> = words.split(|word| word == "--").collect();
+    if commands.iter().any(|command| command.is_empty()) {
+        return Err(Failed::usage(anyhow!("a -- has no program after it")));
+    }
+    let lines: Vec<String> = commands.iter().map(|command| words_of(command)).collect();
+    let names = told_apart(differing(&lines));
+    let mut programs: Vec<Program> = commands
+        .iter()
+        .zip(lines)
+        .zip(names)
+        .map(|((command, line), name)| Program {
+            command: through_shell(command),
+            environment: Vec::new(),
+            variant: Variant {
+                name,
+                axes: BTreeMap::from([("command".to_owned(), line)]),
+            },
+        })
+        .collect();
+    let alone = programs.len() == 1;
+    for variable in variables {
+        let (key, values) = variable
+            .split_once('=')
+            .filter(|(key, _)| !key.is_empty())
+            .ok_or_else(|| Failed::usage(anyhow!("--env {variable}: KEY=A,B is wanted")))?;
+        programs = values
+            .split(',')
+            .flat_map(|value| {
+                programs
+                    .iter()
+                    .map(move |program| with(program, key, value, alone))
+            })
+            .collect();
+    }
+    if programs.len() < 2 {
+        return Err(Failed::usage(anyhow!(
+            "one program alone: name another after a second --, or --env KEY=A,B"
+        )));
+    }
+    Ok(programs)
+}
+
+/// A program with one variable more; of a single command the variables alone are name enough.
+fn with(program: &Program, key: &str, value: &str, alone: bool) -> Program {
+    let mut program = program.clone();
+    let setting = format!("{key}={value}");
+    let name = &mut program.variant.name;
+    if alone && program.environment.is_empty() {
+        *name = setting;
+    } else {
+        *name = format!("{name} {setting}");
+    }
+    program.environment.push((key.into(), value.into()));
+    program
+        .variant
+        .axes
+        .insert(key.to_owned(), value.to_owned());
+    program
+}
+
+/// A single word with blanks in it is a line for a shell.
+fn through_shell(command: &[OsString]) -> Vec<OsString> {
+    match command {
+        [line] if line.to_string_lossy().contains(char::is_whitespace) => {
+            vec!["sh".into(), "-c".into(), line.clone()]
+        }
+        words => words.to_vec(),
+    }
+}
+
+fn words_of(command: &[OsString]) -> String {
+    let words: Vec<String> = command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    match &words[..] {
+        [line] if line.contains(char::is_whitespace) => words_of_shell(line),
+        words => redact::argv(words).join(" "),
+    }
+}
+
+/// A line for a shell up to the first thing in it that may be a secret: quotes are not taken apart here, so what follows it may be too.
+pub(super) fn words_of_shell(line: &str) -> String {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let mut told = Vec::new();
+    for (word, shown) in words.iter().zip(redact::argv(&words)) {
+        if *word != shown {
+            told.push("…".to_owned());
+            break;
+        }
+        told.push(shown);
+    }
+    told.join(" ")
+}
+
+/// The lines without the words that all of them begin and end with: what tells them apart is name enough.
+fn differing(lines: &[String]) -> Vec<String> {
+    let words: Vec<Vec<&str>> = lines.iter().map(|line| line.split(' ').collect()).collect();
+    let shortest = words.iter().map(Vec::len).min().unwrap_or(0);
+    let all_alike = |word: &dyn Fn(&[&str]) -> String| {
+        let mut each = words.iter().map(|words| word(words));
+        let first = each.next();
+        each.all(|other| Some(&other) == first.as_ref())
+    };
+    let alike = (0..shortest).take_while(|&at| all_alike(&|words| words[at].to_owned()));
+    let front = alike.count();
+    let alike =
+        (1..=shortest).take_while(|&at| all_alike(&|words| words[words.len() - at].to_owned()));
+    let back = alike.count();
+    // where nothing would be left of one, all keep their whole names
+    if lines.len() < 2 || front + back >= shortest {
+        return lines.to_vec();
+    }
+    let middle = |words: &Vec<&str>| words[front..words.len() - back].join(" ");
+    words.iter().map(middle).collect()
+}
+
+/// Names that differ.
+pub(super) fn told_apart(names: Vec<String>) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for name in names {
+        let mut candidate = name.clone();
+        let mut nth = 2;
+        while told.contains(&candidate) {
+            candidate = format!("{name} ({nth})");
+            nth += 1;
+        }
+        told.push(candidate);
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(words: &[&str], variables: &[&str]) -> Vec<String> {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let variables: Vec<String> = variables.iter().map(|one| (*one).to_owned()).collect();
+        parse(&words, &variables)
+            .map(|programs| programs.into_iter().map(|one| one.variant.name).collect())
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn programs_stand_after_a_double_dash_each() {
+        assert_eq!(
+            names(&["node", "a.js", "--", "node b.js"], &[]),
+            ["a.js", "b.js"]
+        );
+        assert_eq!(
+            names(&["node", "a.js", "x", "--", "node", "b.js", "-v", "x"], &[]),
+            ["a.js", "b.js -v"]
+        );
+        assert_eq!(
+            names(&["make", "--", "make", "all"], &[]),
+            ["make", "make all"]
+        );
+        assert_eq!(names(&["./a", "--", "./a"], &[]), ["./a", "./a (2)"]);
+        assert!(names(&["./a"], &[]).is_empty());
+        assert!(names(&["./a", "--"], &[]).is_empty());
+    }
+
+    #[test]
+    fn variables_multiply_the_programs() {
+        assert_eq!(names(&["./a"], &["K=0,1"]), ["K=0", "K=1"]);
+        assert_eq!(
+            names(&["./a", "--", "./b"], &["K=0,1"]),
+            ["./a K=0", "./b K=0", "./a K=1", "./b K=1"]
+        );
+        assert_eq!(names(&["./a"], &["K=0,1", "L=x"]), ["K=0 L=x", "K=1 L=x"]);
+        assert!(names(&["./a"], &["K"]).is_empty());
+    }
+
+    #[test]
+    fn a_line_for_a_shell_goes_to_one() {
+        let programs = parse(&["a b".into(), "--".into(), "a".into(), "b".into()], &[]).unwrap();
+        assert_eq!(programs[0].command, ["sh", "-c", "a b"]);
+        assert_eq!(programs[1].command, ["a", "b"]);
+    }
+
+    #[test]
+    fn secrets_do_not_become_names() {
+        let told = names(
+            &[
+                "curl -H 'Authorization: Bearer s3cret' http://a",
+                "--",
+                "curl",
+                "-u",
+                "me:s3cret",
+            ],
+            &[],
+        );
+        assert_eq!(told, ["-H", "-u"]);
+        let lines = ["a -H 'Cookie: s3cret' b", "a -H 'Cookie: s3cret' b c"];
+        assert_eq!(lines.map(words_of_shell), ["a -H …"; 2]);
+    }
+}

@@ -1,0 +1,188 @@
+//! Programs run in interleaved rounds under `watch`, into one ledger.
+
+use super::programs::{self, Program};
+use super::{Args, head};
+use crate::cmd::watch::{fingerprint_key, key_logging, not_run};
+use crate::cmd::watched::Recording;
+use crate::console;
+use crate::exit::{self, Failed};
+use anyhow::{Context, anyhow};
+use findings::compare::{CompareFacts, Contest, WARMUP};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ledger::{Caveat, Event, Round, Rows, Run, Sink, Vantage, order};
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::process::{Command, Stdio};
+use watch::{Clock, Config, Ended, Place, Streams};
+
+/// Runs the programs; the exit code is that of a program which failed or was ended by a signal, if one did.
+pub(super) fn of_programs(args: &Args) -> Result<(Run, CompareFacts, Option<u8>), Failed> {
+    let programs = programs::parse(&args.programs, &args.env)?;
+    let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
+    let run = described(args, &programs);
+    let recording = Recording::with(Contest::new(&run), &run, args.ledger.as_deref());
+    let mut rounds = Rounds {
+        args,
+        programs: &programs,
+        clock: Clock::start(),
+        recording: recording.map_err(own)?,
+        config: Config::new(Vec::new(), fingerprint_key().map_err(own)?),
+        failures: BTreeMap::new(),
+        bar: bar(args, programs.len()).map_err(own)?,
+    };
+    let ended = rounds.all(run.seed.unwrap_or(0));
+    rounds.bar.finish_and_clear();
+    let ended = ended?;
+    rounds.tell_failures();
+    Ok((run, rounds.recording.finish().facts(), ended))
+}
+
+fn described(args: &Args, programs: &[Program]) -> Run {
+    let mut run = head(Vantage::Middle);
+    run.rows = Rows::All;
+    run.seed = Some(
+        args.seed
+            .unwrap_or_else(|| crate::cmd::bench::run_id() as u64 >> 32),
+    );
+    run.variants = programs.iter().map(|one| one.variant.clone()).collect();
+    run.varied = programs[0].variant.axes.keys().cloned().collect();
+    run.link = args
+        .rtt
+        .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
+    run
+}
+
+struct Rounds<'a> {
+    args: &'a Args,
+    programs: &'a [Program],
+    clock: Clock,
+    recording: Recording<Contest>,
+    config: Config,
+    /// How often each program failed, and how it did last.
+    failures: BTreeMap<usize, (u32, String)>,
+    bar: ProgressBar,
+}
+
+impl Rounds<'_> {
+    /// All rounds, until a program fails or a signal ends one.
+    fn all(&mut self, seed: u64) -> Result<Option<u8>, Failed> {
+        let (warm_up, counted) = (self.args.warm_up, self.args.rounds);
+        let orders = order::balanced(self.programs.len(), (warm_up + counted) as usize, seed);
+        for (nth, order) in (0u32..).zip(orders) {
+            let round = if nth < warm_up {
+                WARMUP
+            } else {
+                nth - warm_up + 1
+            };
+            for program in order {
+                let ended = self.one(program, round)?;
+                self.bar.inc(1);
+                if let Some(code) = self.judge(program, ended) {
+                    return Ok(Some(code));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn one(&mut self, index: usize, round: u32) -> Result<Ended, Failed> {
+        let program = &self.programs[index];
+        self.bar.set_message(program.variant.name.clone());
+        self.prepare()?;
+        let variant = index as u32;
+        let mut config = self.config.clone();
+        config.command.clone_from(&program.command);
+        config.environment.clone_from(&program.environment);
+        config.place = Some(Place { variant, round });
+        config.keys = key_logging(self.args.keys);
+        config.round_trip = self.args.rtt.unwrap_or_default();
+        config.streams = if self.args.show_output {
+            Streams::Shared
+        } else {
+            Streams::Null
+        };
+        let outcome = watch::run(&config, self.clock, &mut self.recording).map_err(not_run)?;
+        let cpu = outcome.cpu.user + outcome.cpu.system;
+        self.recording.record(Event::Round(&Round {
+            variant,
+            round,
+            span: outcome.span,
+            client_cpu: Some(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX)),
+            server_cpu: None,
+        }));
+        Ok(outcome.ended)
+    }
+
+    fn prepare(&self) -> Result<(), Failed> {
+        let Some(line) = &self.args.prepare else {
+            return Ok(());
+        };
+        let status = Command::new("sh")
+            .args(["-c", line])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status()
+            .context("--prepare: sh cannot be run");
+        let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
+        let status = status.map_err(own)?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(own(anyhow!("--prepare failed ({status}): {line}")))
+    }
+
+    /// The code to end with, if the comparison ends here.
+    fn judge(&mut self, index: usize, ended: Ended) -> Option<u8> {
+        let (code, words) = match ended {
+            Ended::Code(0) => return None,
+            Ended::Code(code) => (code as u8, format!("ended with exit code {code}")),
+            Ended::Signal(number) => (
+                exit::by_signal(number as usize),
+                format!("was ended by signal {number}"),
+            ),
+        };
+        let failed = self.failures.entry(index).or_insert((0, String::new()));
+        *failed = (failed.0 + 1, words.clone());
+        // a person's Ctrl-C reaches the program first; shells report it as a code
+        let interrupted = [2, 15, 1].map(exit::by_signal).contains(&code);
+        if self.args.ignore_failure && !interrupted {
+            return None;
+        }
+        let name = &self.programs[index].variant.name;
+        let way_out = if interrupted {
+            ""
+        } else {
+            " (--show-output shows what it says, --ignore-failure goes on)"
+        };
+        self.bar.suspend(|| {
+            console::note(&format!(
+                "intact: {} {words}: the comparison ends here{way_out}",
+                report::terminal::escape(name)
+            ));
+        });
+        Some(code)
+    }
+
+    fn tell_failures(&mut self) {
+        for (&index, (times, how)) in &self.failures {
+            let name = &self.programs[index].variant.name;
+            self.recording.record(Event::Caveat(&Caveat {
+                id: "program-failed".to_owned(),
+                words: format!("{name} failed in {times} of its rounds, last it {how}"),
+            }));
+        }
+    }
+}
+
+fn bar(args: &Args, programs: usize) -> anyhow::Result<ProgressBar> {
+    let runs = u64::from(args.rounds + args.warm_up) * programs as u64;
+    if args.show_output || !std::io::stderr().is_terminal() {
+        return Ok(ProgressBar::hidden());
+    }
+    // no ticking thread: a watched program is started while this process has one thread
+    let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr_with_hz(10));
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}")
+        .map_err(|error| anyhow!("progress: {error}"))?;
+    bar.set_style(style);
+    Ok(bar)
+}

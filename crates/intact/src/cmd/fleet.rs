@@ -1,0 +1,186 @@
+//! `intact fleet`: campaigns over a queue, workers and an object store.
+
+#[cfg(feature = "aws")]
+mod lambda;
+mod measure;
+mod page;
+mod run;
+mod work;
+
+use crate::console;
+use crate::exit::{self, Failed};
+use anyhow::{Context, anyhow};
+use clap::Subcommand;
+use fleet::{Campaign, Plan, PlanError, Queue, QueueError, Store, StoreError};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The same measurements at scale: a plan becomes messages in a queue, workers measure, results go to a store.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Act,
+}
+
+const EXAMPLES: &str = "Examples:
+  intact fleet plan rig.toml                       what will be sent, how long it takes
+  intact fleet run rig.toml                        here: SQLite queue, a folder as store, workers as processes
+  intact fleet run rig.toml --queue sqs://rig --store s3://bucket/rig --workers 0
+  intact fleet work --queue sqs://rig --store s3://bucket/rig
+  intact fleet report fleet-rig-1a2b3c4d/store
+
+A plan:
+  name = \"rig\"
+  repetitions = 10              # of each variant, per target and label
+  duration = \"10m\"              # of each repetition
+  slice = \"5m\"                  # of each message, so that a function's time limit holds
+  labels = [\"eu-west-1\"]        # optional: regions, or whatever tells groups of workers apart
+  [limits]
+  requests = 200000             # to one target, over the whole campaign, repeated deliveries included
+  rate = 100                    # requests a second to one target, over all workers
+  workers = 4
+  [[target]]
+  name = \"origin\"
+  url = \"https://origin.example/health\"
+  i-own-this = \"origin.example\" # the host once more: load on it is allowed
+  [axes]                        # as in bench; their product are the variants
+  http = [\"1.1\", \"2\"]
+  tls = [\"1.2\", \"1.3\"]
+  keepalive = [\"on\", \"off\"]
+
+sqs://, s3://, gs:// and az:// need a build with `--features aws`.";
+
+#[derive(Subcommand)]
+enum Act {
+    /// What a plan will send, how long it takes
+    Plan {
+        /// The plan (TOML)
+        plan: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fill the queue, work it off with local workers, report
+    Run(run::Args),
+    /// A worker: takes messages until the queue stays empty
+    Work(work::Args),
+    /// A worker as an AWS Lambda function that SQS feeds
+    #[cfg(feature = "aws")]
+    Lambda(lambda::Args),
+    /// How far a campaign is
+    Status {
+        /// The queue: sqlite:PATH or sqs://NAME
+        #[arg(long)]
+        queue: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// The report of a store
+    Report {
+        /// The store: a folder, or a URL such as s3://BUCKET/PREFIX
+        store: String,
+        /// Which campaign, where the store has several
+        #[arg(long, value_name = "ID")]
+        plan: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Does what was asked.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    match &args.command {
+        Act::Plan { plan, json } => {
+            let plan = load(plan)?;
+            console::print(&if *json {
+                page::plan_json(&plan)?
+            } else {
+                page::plan(&plan)
+            });
+            Ok(ExitCode::from(exit::FINE))
+        }
+        Act::Run(args) => run::run(args),
+        Act::Work(args) => work::run(args),
+        #[cfg(feature = "aws")]
+        Act::Lambda(args) => lambda::run(args),
+        Act::Status { queue, json } => {
+            let counts = open_queue(queue)?.counts().map_err(own)?;
+            console::print(&page::status(&counts, *json)?);
+            Ok(ExitCode::from(exit::FINE))
+        }
+        Act::Report { store, plan, json } => {
+            // opening a folder makes it; a report has nothing to make
+            if !store.contains("://") && !Path::new(store).is_dir() {
+                return Err(Failed::unreadable(anyhow!("{store}: no such folder")));
+            }
+            let store = open_store(store)?;
+            report(&store, plan.as_deref(), *json)
+        }
+    }
+}
+
+/// Prints the report of one campaign of a store.
+fn report(store: &Store, wanted: Option<&str>, json: bool) -> Result<ExitCode, Failed> {
+    let plan = one_plan(store, wanted)?;
+    let campaign =
+        Campaign::read(store, plan, jiff::Timestamp::now()).map_err(Failed::unreadable)?;
+    console::print(&if json {
+        page::report_json(&campaign)?
+    } else {
+        page::report(&campaign, console::paper())
+    });
+    Ok(ExitCode::from(if campaign.progress.finished == 0 {
+        exit::UNREADABLE
+    } else {
+        exit::FINE
+    }))
+}
+
+fn one_plan(store: &Store, wanted: Option<&str>) -> Result<Plan, Failed> {
+    let mut plans = store.plans().map_err(Failed::unreadable)?;
+    let ids: Vec<String> = plans.iter().map(|plan| plan.id.clone()).collect();
+    if let Some(wanted) = wanted {
+        plans.retain(|plan| plan.id == wanted || plan.name == wanted);
+    }
+    if plans.len() > 1 {
+        return Err(Failed::usage(anyhow!(
+            "the store has several campaigns: name one with --plan: {}",
+            ids.join(", ")
+        )));
+    }
+    plans.pop().ok_or_else(|| {
+        Failed::unreadable(anyhow!(if ids.is_empty() {
+            "the store has no campaign".to_owned()
+        } else {
+            format!("the store has no such campaign; it has {}", ids.join(", "))
+        }))
+    })
+}
+
+fn load(path: &Path) -> Result<Plan, Failed> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read {}", path.display()))
+        .map_err(Failed::usage)?;
+    fleet::parse(path, &text).map_err(|error: PlanError| Failed::usage(error))
+}
+
+fn open_queue(name: &str) -> Result<Box<dyn Queue>, Failed> {
+    fleet::open_queue(name).map_err(|error| match error {
+        QueueError::Name { .. } | QueueError::Missing { .. } => Failed::usage(error),
+        other => own(other),
+    })
+}
+
+fn open_store(name: &str) -> Result<Store, Failed> {
+    Store::open(name).map_err(|error| match error {
+        StoreError::Name { .. } => Failed::usage(error),
+        other => own(other),
+    })
+}
+
+fn own(error: impl Into<anyhow::Error>) -> Failed {
+    Failed::from(error.into())
+}

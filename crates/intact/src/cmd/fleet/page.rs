@@ -1,0 +1,181 @@
+//! What `fleet` prints.
+
+use anyhow::Context;
+use findings::bench::BenchFacts;
+use findings::fleet::{Measured, Outlier, outliers};
+use fleet::{Campaign, Counts, Plan};
+use report::number;
+use report::terminal::Paper;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Dead letters that the page names; the JSON has all.
+const NAMED: usize = 10;
+
+/// What a plan will send.
+pub(super) fn plan(plan: &Plan) -> String {
+    let estimate = plan.estimate();
+    let mut page = format!("plan {}\n", plan.id);
+    let mut line = |words: String| {
+        let _ = writeln!(page, "  {words}");
+    };
+    line(format!(
+        "{} messages: {} targets x {} labels x {} variants x {} repetitions x {} slices of {}",
+        number::count(estimate.messages),
+        plan.targets.len(),
+        plan.labels.len(),
+        plan.variants.len(),
+        plan.repetitions,
+        plan.slices,
+        span(Duration::from_millis(plan.slice_ms)),
+    ));
+    line(format!(
+        "to each target: at most {} requests/s; about {} requests, {} at the very most if every message is delivered {} times",
+        estimate.rate_per_target,
+        number::count(estimate.requests_per_target),
+        number::count(estimate.most_per_target),
+        plan.limits.deliveries,
+    ));
+    if estimate.capped {
+        line("the cap on requests ends messages before their time is over".to_owned());
+    }
+    line(format!(
+        "about {} with {} workers",
+        span(estimate.duration),
+        plan.limits.workers
+    ));
+    for target in &plan.targets {
+        line(format!(
+            "target {}: {}, acknowledged",
+            target.name,
+            ledger::redact::url(&target.url)
+        ));
+    }
+    page
+}
+
+/// The same as JSON.
+pub(super) fn plan_json(plan: &Plan) -> anyhow::Result<String> {
+    let estimate = plan.estimate();
+    let variants: Vec<&str> = plan
+        .variants
+        .iter()
+        .map(|variant| variant.name.as_str())
+        .collect();
+    pretty(&json!({
+        "schema": "intact.fleet-plan/1",
+        "plan": plan.id,
+        "estimate": estimate,
+        "duration_s": estimate.duration.as_secs_f64(),
+        "variants": variants,
+        "labels": plan.labels,
+    }))
+}
+
+/// How far a queue is.
+pub(super) fn status(counts: &Counts, as_json: bool) -> anyhow::Result<String> {
+    if as_json {
+        return pretty(&json!({"schema": "intact.fleet-status/1", "queue": counts}));
+    }
+    let maybe =
+        |count: Option<u64>| count.map_or("not told by this queue".to_owned(), number::count);
+    Ok(format!(
+        "waiting    {}\nwith a worker  {}\nfinished   {}\ndead letters   {}\n",
+        number::count(counts.waiting),
+        number::count(counts.claimed),
+        maybe(counts.done),
+        maybe(counts.dead)
+    ))
+}
+
+/// The report of a campaign.
+pub(super) fn report(campaign: &Campaign, paper: Paper) -> String {
+    let progress = &campaign.progress;
+    let mut page = format!(
+        "intact fleet {}\n  {} of {} messages have a result",
+        campaign.plan.id,
+        number::count(progress.finished),
+        number::count(progress.planned)
+    );
+    if progress.missing > 0 {
+        let _ = write!(page, ", {} are missing", number::count(progress.missing));
+    }
+    if progress.duplicates > 0 {
+        let _ = write!(
+            page,
+            "; {} results of further deliveries are not counted",
+            number::count(progress.duplicates)
+        );
+    }
+    page.push_str(".\n");
+    if !progress.dead.is_empty() {
+        let _ = writeln!(page, "  {} were given up:", progress.dead.len());
+        for letter in progress.dead.iter().take(NAMED) {
+            let _ = writeln!(page, "    {}: {}", letter.message, letter.reason);
+        }
+    }
+    for outlier in outliers(&measured(campaign)) {
+        let _ = writeln!(
+            page,
+            "  worker {} stands out: {} of its {} messages took {:.1} times the median of their kind (a cold function, a noisy host?)",
+            outlier.worker, outlier.far, outlier.messages, outlier.factor
+        );
+    }
+    for group in &campaign.groups {
+        let facts = BenchFacts::new(&group.run, &group.tally, &[]);
+        let _ = writeln!(page, "\n{} from {}", group.target, group.label);
+        page.push_str(&report::terminal::bench(&group.run, &facts, paper));
+    }
+    page
+}
+
+/// The same as JSON.
+pub(super) fn report_json(campaign: &Campaign) -> anyhow::Result<String> {
+    let found: Vec<Outlier> = outliers(&measured(campaign));
+    let mut groups = Vec::new();
+    for group in &campaign.groups {
+        let facts = BenchFacts::new(&group.run, &group.tally, &[]);
+        let bench: Value = serde_json::from_str(&report::json::bench(&group.run, &facts)?)?;
+        groups.push(json!({"target": group.target, "label": group.label, "bench": bench}));
+    }
+    pretty(&json!({
+        "schema": "intact.fleet/1",
+        "plan": campaign.plan.id,
+        "messages": campaign.progress,
+        "outliers": found,
+        "groups": groups,
+    }))
+}
+
+fn measured(campaign: &Campaign) -> Vec<Measured> {
+    campaign
+        .messages
+        .iter()
+        .map(|message| Measured {
+            worker: message.worker.clone(),
+            kind: message.of.clone(),
+            mean_ms: message.mean_ms,
+        })
+        .collect()
+}
+
+fn pretty(value: &Value) -> anyhow::Result<String> {
+    let mut text = serde_json::to_string_pretty(value).context("JSON")?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// A time for people: `45 s`, `12 min`, `3.5 h`.
+fn span(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 1.0 {
+        format!("{} ms", time.as_millis())
+    } else if seconds < 120.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 7200.0 {
+        format!("{:.0} min", seconds / 60.0)
+    } else {
+        format!("{:.1} h", seconds / 3600.0)
+    }
+}

@@ -1,0 +1,272 @@
+//! `intact fleet run`: fills the queue, keeps local workers alive until it is worked off, reports.
+
+use super::{load, open_queue, open_store, own, page, report};
+use crate::console;
+use crate::exit::{self, Failed};
+use crate::interrupt::Interrupt;
+use anyhow::{Context, anyhow};
+use fleet::{Counts, Plan, Queue, SqliteQueue, Store};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+/// How often workers and queue are looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// Workers that may end one after the other with nothing finished in between.
+const FRUITLESS: u32 = 20;
+
+/// A campaign from here.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The plan (TOML)
+    plan: PathBuf,
+    /// Folder for queue and store [default: fleet-PLAN]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// The queue [default: sqlite:DIR/queue.sqlite]; `{label}` in its name stands for the label: a queue per label
+    #[arg(long)]
+    queue: Option<String>,
+    /// The store: a folder, or a URL such as s3://BUCKET/PREFIX [default: DIR/store]
+    #[arg(long)]
+    store: Option<String>,
+    /// Local workers [default: as the plan says]; 0: only fill the queue
+    #[arg(long, value_name = "N")]
+    workers: Option<u32>,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs a campaign.
+pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    let plan = load(&args.plan)?;
+    let workers = args.workers.unwrap_or(plan.limits.workers);
+    if workers > plan.limits.workers {
+        return Err(Failed::usage(anyhow!(
+            "--workers {workers}: the plan shares its rate among {}: raise limits.workers",
+            plan.limits.workers
+        )));
+    }
+    let dir = args
+        .dir
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("fleet-{}", plan.id)));
+    let (queues, store_name) = places(args, &plan, &dir)?;
+    let store = open_store(&store_name)?;
+    console::note(&page::plan(&plan));
+    store.put_plan(&plan).map_err(own)?;
+    for (name, label) in &queues {
+        let mut queue = queue_for(name, &plan)?;
+        let mut messages = plan
+            .messages()
+            .filter(|message| label.as_ref().is_none_or(|label| *label == message.label));
+        let new = queue.send(&mut messages).map_err(own)?;
+        console::note(&format!("{name}: {new} messages sent"));
+    }
+    if workers == 0 {
+        return Ok(ExitCode::from(exit::FINE));
+    }
+    let interrupt = Interrupt::listen()?;
+    let mut crews: Vec<Crew> = Vec::new();
+    for (name, _) in &queues {
+        crews.push(Crew {
+            queue_name: name.clone(),
+            store: store_name.clone(),
+            queue: queue_for(name, &plan)?,
+            alive: Vec::new(),
+            started: 0,
+            fruitless: 0,
+            finished: None,
+        });
+    }
+    let share = workers.div_ceil(queues.len() as u32);
+    let ended = work_off(&mut crews, share, &plan, &interrupt);
+    for crew in &mut crews {
+        crew.stop();
+    }
+    ended?;
+    for crew in &mut crews {
+        bury(&mut *crew.queue, &store, &plan).map_err(own)?;
+    }
+    let code = report(&store, Some(&plan.id), args.json)?;
+    Ok(match interrupt.signal() {
+        Some(signal) => {
+            console::note(&format!(
+                "the rest stays in the queue: the same command goes on with it ({})",
+                dir.display()
+            ));
+            ExitCode::from(exit::by_signal(signal))
+        }
+        None => code,
+    })
+}
+
+/// A queue's name, and the label whose messages it gets where it does not get all.
+type QueueOf = (String, Option<String>);
+
+/// The queues, and the store.
+fn places(args: &Args, plan: &Plan, dir: &Path) -> Result<(Vec<QueueOf>, String), Failed> {
+    if args.queue.is_none() || args.store.is_none() {
+        std::fs::create_dir_all(dir)
+            .with_context(|| format!("--dir: cannot make {}", dir.display()))?;
+    }
+    let store = args
+        .store
+        .clone()
+        .unwrap_or_else(|| dir.join("store").display().to_string());
+    let queue = args
+        .queue
+        .clone()
+        .unwrap_or_else(|| format!("sqlite:{}", dir.join("queue.sqlite").display()));
+    let queues = if queue.contains("{label}") {
+        plan.labels
+            .iter()
+            .map(|label| (queue.replace("{label}", label), Some(label.clone())))
+            .collect()
+    } else {
+        vec![(queue, None)]
+    };
+    Ok((queues, store))
+}
+
+fn queue_for(name: &str, plan: &Plan) -> Result<Box<dyn Queue>, Failed> {
+    match name.strip_prefix("sqlite:") {
+        Some(path) => {
+            let queue = SqliteQueue::open(path.as_ref()).map_err(own)?;
+            Ok(Box::new(queue.with_deliveries(plan.limits.deliveries)))
+        }
+        None => open_queue(name),
+    }
+}
+
+/// What the queue gave up becomes part of the store.
+fn bury(queue: &mut dyn Queue, store: &Store, plan: &Plan) -> anyhow::Result<()> {
+    for (body, reason) in queue.dead()? {
+        let message = fleet::Message::parse(&body);
+        if let Ok(message) = message
+            && message.plan == plan.id
+        {
+            let letter = fleet::DeadLetter {
+                message: message.id,
+                reason,
+            };
+            store.put_dead(&plan.id, &letter)?;
+        }
+    }
+    Ok(())
+}
+
+/// The workers of one queue.
+struct Crew {
+    queue_name: String,
+    store: String,
+    queue: Box<dyn Queue>,
+    alive: Vec<(String, Child)>,
+    started: u32,
+    fruitless: u32,
+    finished: Option<u64>,
+}
+
+impl Crew {
+    fn start_one(&mut self) -> anyhow::Result<()> {
+        self.started += 1;
+        let name = format!("w{}", self.started);
+        let program = std::env::current_exe().context("cannot find our own program file")?;
+        let child = Command::new(program)
+            .args(["fleet", "work", "--child", "--queue", &self.queue_name])
+            .args(["--store", &self.store, "--name", &name])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .context("cannot start a worker")?;
+        self.alive.push((name, child));
+        Ok(())
+    }
+
+    /// Notices workers that are gone: what they had in their hands comes back at once.
+    fn look(&mut self) -> anyhow::Result<()> {
+        let mut index = 0;
+        while index < self.alive.len() {
+            let Some(status) = self.alive[index].1.try_wait()? else {
+                index += 1;
+                continue;
+            };
+            let (name, _) = self.alive.swap_remove(index);
+            if !status.success() {
+                let back = self.queue.abandon(&name)?;
+                self.fruitless += 1;
+                console::note(&format!(
+                    "worker {name} ended ({status}); {back} messages come back"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        for (_, child) in &mut self.alive {
+            drop(child.stdin.take());
+        }
+        for (_, child) in &mut self.alive {
+            let _ = child.wait();
+        }
+    }
+}
+
+fn work_off(
+    crews: &mut [Crew],
+    share: u32,
+    plan: &Plan,
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
+    let bar = if std::io::stderr().is_terminal() {
+        ProgressBar::with_draw_target(Some(plan.len()), ProgressDrawTarget::stderr_with_hz(5))
+    } else {
+        ProgressBar::hidden()
+    };
+    bar.set_style(ProgressStyle::with_template(
+        "{bar:30} {pos} of {len} messages {msg}, {eta} left",
+    )?);
+    while interrupt.signal().is_none() {
+        let mut all = Counts::default();
+        for crew in &mut *crews {
+            crew.look()?;
+            let counts = crew.queue.counts()?;
+            let finished = Some(counts.done.unwrap_or(0) + counts.dead.unwrap_or(0));
+            if finished != crew.finished {
+                crew.finished = finished;
+                crew.fruitless = 0;
+            }
+            all.waiting += counts.waiting;
+            all.claimed += counts.claimed;
+            all.dead = Some(all.dead.unwrap_or(0) + counts.dead.unwrap_or(0));
+            if counts.is_over() {
+                continue;
+            }
+            if crew.fruitless >= FRUITLESS {
+                return Err(anyhow!(
+                    "{FRUITLESS} workers ended one after the other with nothing finished: {} has what is left",
+                    crew.queue_name
+                ));
+            }
+            let wanted = u64::from(share).min(counts.waiting + counts.claimed);
+            while (crew.alive.len() as u64) < wanted {
+                crew.start_one()?;
+            }
+        }
+        let left = all.waiting + all.claimed;
+        bar.set_position(plan.len().saturating_sub(left));
+        bar.set_message(match all.dead {
+            Some(dead) if dead > 0 => format!("({dead} given up)"),
+            _ => String::new(),
+        });
+        if left == 0 {
+            break;
+        }
+        std::thread::sleep(LOOK);
+    }
+    bar.finish_and_clear();
+    Ok(())
+}

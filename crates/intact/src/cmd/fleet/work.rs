@@ -1,0 +1,102 @@
+//! `intact fleet work`: one worker.
+
+use super::measure::{Benches, Until};
+use super::{open_queue, open_store, own};
+use crate::console;
+use crate::exit::{self, Failed};
+use crate::interrupt::Interrupt;
+use fleet::{Desk, Done, Then, Worker};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long an empty queue is waited on.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// A worker.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The queue: sqlite:PATH or sqs://NAME
+    #[arg(long)]
+    queue: String,
+    /// The store: a folder, or a URL such as s3://BUCKET/PREFIX
+    #[arg(long)]
+    store: String,
+    /// Its name in results and lists of outliers [default: host and process]
+    #[arg(long)]
+    name: Option<String>,
+    /// When to end
+    #[arg(long, value_enum, default_value = "empty")]
+    until: Until,
+    /// End with standard input, silent: how `run` starts workers
+    #[arg(long, hide = true)]
+    child: bool,
+}
+
+/// Works.
+pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    let interrupt = Interrupt::listen()?;
+    if args.child {
+        let interrupt = interrupt.clone();
+        std::thread::spawn(move || {
+            // whatever ends our parent ends its pipe
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            interrupt.end();
+        });
+    }
+    let name = args.name.clone().unwrap_or_else(|| {
+        let host = host_name();
+        format!("{host}-{}", std::process::id())
+    });
+    let mut queue = open_queue(&args.queue)?;
+    let store = open_store(&args.store)?;
+    let mut measure = Benches {
+        interrupt: interrupt.clone(),
+    };
+    let mut worker = Worker {
+        queue: &mut *queue,
+        desk: Desk {
+            worker: name,
+            store: &store,
+            measure: &mut measure,
+        },
+    };
+    loop {
+        let done = worker.step(WAIT).map_err(own)?;
+        match done {
+            // what others have in their hands may still come back
+            Done::Idle
+                if args.until == Until::Empty && worker.queue.counts().map_err(own)?.is_over() =>
+            {
+                return Ok(ExitCode::from(exit::FINE));
+            }
+            Done::Idle => {}
+            Done::Measured(message) if !args.child => {
+                console::note(&format!("{message}: measured"));
+            }
+            Done::AlreadyThere(message) if !args.child => {
+                console::note(&format!("{message}: an earlier delivery had finished it"));
+            }
+            Done::Failed {
+                message,
+                reason,
+                then,
+            } if interrupt.signal().is_none() => {
+                let then = if then == Then::GivenUp {
+                    "given up"
+                } else {
+                    "comes back"
+                };
+                console::note(&format!("{message}: {reason}; {then}"));
+            }
+            _ => {}
+        }
+        if let Some(signal) = interrupt.signal() {
+            return Ok(ExitCode::from(exit::by_signal(signal)));
+        }
+    }
+}
+
+fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| "worker".to_owned(), |name| name.trim().to_owned())
+}

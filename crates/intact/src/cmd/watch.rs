@@ -1,0 +1,204 @@
+//! `intact watch -- CMD`: does my program reuse its connections?
+
+use super::page::{PageFile, page_file};
+use super::requirements;
+use super::watched::Recording;
+use crate::console;
+use crate::exit::{self, Failed};
+use anyhow::Context;
+use findings::Severity;
+use findings::observe::ObservedFacts;
+use findings::requirement::{Document, Requirement};
+use ledger::{Rows, Run, Vantage};
+use report::page::ObservedRun;
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use watch::{Clock, Config, Ended, KeyLogging, WatchError};
+
+/// Does my program reuse its connections?
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  intact watch -- node server.js
+  intact watch -- pytest
+  intact watch --ledger before -- ./my-go-binary --flag
+  intact watch --require 'avoidable == 0' --json=watch.json -- npm test
+  intact watch -- sh -c 'for i in 1 2 3; do curl -s http://localhost:8080/; done'
+
+The program runs as it would without us; the page comes at the end, on standard error. Exit code: the program's own,
+128+n after signal n; 1 when a requirement failed; 127 not found, 126 not runnable, 125 own failure, 4 not permitted here")]
+pub(crate) struct Args {
+    /// Whether programs are told to log their TLS keys, so that requests are counted exactly and not inferred: `auto` sets
+    /// SSLKEYLOGFILE unless it is set, and NODE_OPTIONS
+    #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Watching")]
+    keys: Keys,
+    /// Add a round trip to each connection, from its SYN on: what the program would cost over that distance
+    #[arg(long, value_name = "TIME", value_parser = super::bench::time, help_heading = "Watching")]
+    rtt: Option<Duration>,
+    /// Keep the ledger in a new folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    ledger: Option<PathBuf>,
+    /// Write JSON to a file; standard output is the program's
+    #[arg(
+        long,
+        value_name = "FILE",
+        require_equals = true,
+        help_heading = "Output"
+    )]
+    json: Option<PathBuf>,
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
+    report: Option<PageFile>,
+    /// Print no page
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+    /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4'; exit 1 when one fails
+    #[arg(long, value_name = "EXPR", help_heading = "Gates")]
+    require: Vec<String>,
+    /// Exit 1 on findings of this severity or worse
+    #[arg(long, value_name = "SEVERITY", help_heading = "Gates")]
+    fail_on: Option<FailOn>,
+    /// The program and its arguments
+    #[arg(required_unless_present = "require", last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Keys {
+    Auto,
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum FailOn {
+    Warning,
+    Error,
+}
+
+/// Runs the program, then prints the page to standard error; its exit code is ours.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    if requirements::list_if_asked(&args.require, Document::Watch) {
+        return Ok(ExitCode::from(exit::FINE));
+    }
+    if args.command.is_empty() {
+        let missing = anyhow::anyhow!("name the program to run: intact watch -- CMD");
+        return Err(Failed::usage(missing));
+    }
+    let requirements = requirements::parse(&args.require, Document::Watch)?;
+    let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
+    let clock = Clock::start();
+    let mut head = head();
+    head.link = args
+        .rtt
+        .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
+    let mut recording = Recording::start(&head, args.ledger.as_deref()).map_err(own)?;
+    let mut config = Config::new(args.command.clone(), fingerprint_key().map_err(own)?);
+    config.keys = key_logging(args.keys);
+    config.round_trip = args.rtt.unwrap_or_default();
+    let outcome = watch::run(&config, clock, &mut recording).map_err(not_run)?;
+    let observed = recording.finish();
+    let facts = observed.facts();
+    if let Some(path) = &args.json {
+        write_json(path, &head, &facts).map_err(own)?;
+    }
+    if let Some(file) = &args.report {
+        let run = ObservedRun {
+            run: &head,
+            facts: &facts,
+            pictures: &observed.pictures(&head),
+        };
+        file.write(&[run.into()]).map_err(own)?;
+    }
+    if !args.quiet {
+        let page = report::terminal::observed(&head, &facts, console::error_paper());
+        console::note(page.trim_end());
+    }
+    let kept = hold(&requirements, args.fail_on, &facts);
+    Ok(ExitCode::from(match outcome.ended {
+        Ended::Code(0) if !kept => exit::REQUIREMENT,
+        Ended::Code(code) => code as u8,
+        Ended::Signal(number) => exit::by_signal(number as usize),
+    }))
+}
+
+/// How programs are told to log keys. A key log that the person has set up is read along with them; with `on` it is
+/// replaced.
+pub(super) fn key_logging(keys: Keys) -> Option<KeyLogging> {
+    let own_file = std::env::var_os("SSLKEYLOGFILE")
+        .filter(|path| keys == Keys::Auto && !path.is_empty())
+        .map(PathBuf::from);
+    (keys != Keys::Off).then(|| KeyLogging {
+        own_file,
+        node_options: Some(std::env::var_os("NODE_OPTIONS").unwrap_or_default()),
+    })
+}
+
+/// The run's head.
+fn head() -> Run {
+    let argv: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let mut head = Run::new(
+        "watch",
+        env!("CARGO_PKG_VERSION"),
+        Vantage::Middle,
+        jiff::Timestamp::now(),
+        super::bench::run_id(),
+        &argv,
+    );
+    head.host = bench::machine::host();
+    head.rows = Rows::All;
+    head
+}
+
+/// A key for this run's fingerprints; it is never stored.
+pub(super) fn fingerprint_key() -> anyhow::Result<[u8; 32]> {
+    let mut key = [0; 32];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut random| random.read_exact(&mut key))
+        .context("/dev/urandom")?;
+    Ok(key)
+}
+
+/// The program was not run: a wrapper's exit codes.
+pub(super) fn not_run(error: WatchError) -> Failed {
+    let code = match error {
+        WatchError::NotFound(_) => exit::NOT_FOUND,
+        WatchError::NotRunnable { .. } => exit::NOT_RUNNABLE,
+        WatchError::Unsupported | WatchError::Refused(_) => exit::NOT_PERMITTED,
+        WatchError::Nested | WatchError::Setup(..) => exit::OWN_FAILURE,
+    };
+    Failed::wrapper(code, error)
+}
+
+fn write_json(path: &Path, run: &Run, facts: &ObservedFacts) -> anyhow::Result<()> {
+    let document = report::json::observed(run, facts)?;
+    std::fs::write(path, document).with_context(|| format!("--json={}", path.display()))
+}
+
+/// Holds requirements and findings, and says what came of each.
+fn hold(requirements: &[Requirement], fail_on: Option<FailOn>, facts: &ObservedFacts) -> bool {
+    let kept = requirements::hold(requirements, facts);
+    let Some(least) = fail_on.map(|on| match on {
+        FailOn::Warning => Severity::Warning,
+        FailOn::Error => Severity::Error,
+    }) else {
+        return kept;
+    };
+    let mut worst = facts
+        .findings
+        .iter()
+        .filter(|finding| finding.severity >= least)
+        .peekable();
+    let clean = worst.peek().is_none();
+    for finding in worst {
+        console::note(&format!(
+            "--fail-on: {} ({})",
+            finding.rule, finding.subject
+        ));
+    }
+    kept && clean
+}

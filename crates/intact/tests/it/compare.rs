@@ -1,0 +1,188 @@
+//! `intact compare`: programs under `watch` in interleaved rounds, and stored ledgers. The programs are benches of our own server.
+
+#![cfg(target_os = "linux")]
+
+use crate::observed::store;
+use crate::program::{Server, intact};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Output;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// A line for sh: five requests, kept or not.
+fn requests(keepalive: &str, url: &str) -> String {
+    format!(
+        "{} bench {url} -n 5 --rounds 1 --keepalive {keepalive}",
+        env!("CARGO_BIN_EXE_intact")
+    )
+}
+
+fn check_schema(document: &Value) {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/schema/compare.schema.json"
+    );
+    let validator = jsonschema::validator_for(&read(Path::new(path))).unwrap();
+    let faults: Vec<String> = validator
+        .iter_errors(document)
+        .map(|fault| format!("{fault} at {}", fault.instance_path()))
+        .collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn the_fix_shows_in_connections_and_the_server_saw_the_same() {
+    let server = Server::start(&["--delay", "1ms"]);
+    let dir = tempfile::tempdir().unwrap();
+    let (json, ledger) = (dir.path().join("c.json"), dir.path().join("ledger"));
+    let out = intact(&[
+        "compare",
+        "--rounds",
+        "3",
+        &format!("--json={}", json.display()),
+        "--ledger",
+        ledger.to_str().unwrap(),
+        "--require",
+        "avoidable <= 1",
+        "--",
+        &requests("off", &server.plain()),
+        "--",
+        &requests("on", &server.plain()),
+    ]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let document = read(&json);
+    check_schema(&document);
+    let variants = document["variants"].as_array().unwrap();
+    assert_eq!(variants[0]["name"], "off");
+    assert_eq!(variants[1]["name"], "on");
+    // the preflight of a bench has a connection of its own, so that one of two is avoidable
+    let opened = |variant: &Value| variant["connections"]["opened"].as_u64().unwrap();
+    assert!(opened(&variants[0]) > opened(&variants[1]), "{document:#}");
+    assert_eq!(variants[0]["rounds"].as_array().unwrap().len(), 3);
+    // four rounds with the one that warms up, each like the others
+    let of_rounds = opened(&variants[0]) + opened(&variants[1]);
+    let seen = server.end();
+    let accepted: u64 = seen["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cell| cell["connections"]["opened"].as_u64().unwrap())
+        .sum();
+    assert_eq!(accepted, of_rounds / 3 * 4);
+    // the stored ledger tells the same
+    let again = intact(&["report", ledger.to_str().unwrap(), "--json"]);
+    let mut again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    again["run"] = document["run"].clone();
+    assert_eq!(again, document);
+    let page = intact(&["report", ledger.to_str().unwrap()]);
+    assert_eq!(page.stdout, out.stdout);
+}
+
+#[test]
+fn variables_make_programs_and_a_failing_one_ends_the_comparison_with_its_code() {
+    let words = |more: &[&str]| -> Output {
+        let mut all = vec!["compare", "--rounds", "2", "--env", "CODE=0,7"];
+        all.extend_from_slice(more);
+        all.extend_from_slice(&["--", "sh", "-c", "exit $CODE"]);
+        intact(&all)
+    };
+    let out = words(&[]);
+    assert_eq!(out.status.code(), Some(7), "{}", text(&out.stderr));
+    assert!(
+        text(&out.stderr).contains("--ignore-failure"),
+        "{}",
+        text(&out.stderr)
+    );
+    let out = words(&["--ignore-failure"]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    assert!(
+        text(&out.stdout).contains("CODE=7 failed in 3 of its rounds"),
+        "{}",
+        text(&out.stdout)
+    );
+}
+
+#[test]
+fn a_program_that_cannot_be_run_is_told_by_the_code() {
+    for (program, code) in [("/no/such/program", 127), ("/etc/passwd", 126)] {
+        let out = intact(&["compare", "--", program, "--", "true"]);
+        assert_eq!(out.status.code(), Some(code), "{}", text(&out.stderr));
+    }
+    for words in [
+        &["compare"][..],
+        &["compare", "--", "true"],
+        &["compare", "a", "b", "--", "true", "--", "false"],
+        &["compare", "--env", "X", "--", "true"],
+        &[
+            "compare",
+            "--require",
+            "idle-timeout > 1s",
+            "--",
+            "true",
+            "--",
+            "true",
+        ],
+    ] {
+        let out = intact(words);
+        assert_eq!(
+            out.status.code(),
+            Some(2),
+            "{words:?}: {}",
+            text(&out.stderr)
+        );
+    }
+    let out = intact(&["compare", "--prepare", "exit 3", "--", "true", "--", "true"]);
+    assert_eq!(out.status.code(), Some(125), "{}", text(&out.stderr));
+    assert!(text(&out.stderr).contains("--prepare"));
+}
+
+#[test]
+fn stored_ledgers_are_compared_without_intervals() {
+    let dir = tempfile::tempdir().unwrap();
+    let before = store(
+        &dir.path().join("before"),
+        "new-connection-per-request/fires",
+    );
+    let after = store(&dir.path().join("after"), "look-up-per-request/does-not");
+    let json = dir.path().join("c.json");
+    let written = format!("--json={}", json.display());
+    let out = intact(&["compare", &before, &after, &written]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let document = read(&json);
+    check_schema(&document);
+    assert_eq!(document["variants"][0]["name"], "before");
+    assert_eq!(document["changes"][0]["fate"], "gone");
+    assert_eq!(document["comparisons"][0]["saved_ms"], Value::Null);
+    let page = text(&out.stdout);
+    assert!(page.contains("too few for an interval"), "{page}");
+    assert!(
+        page.contains("Gone with after: new-connection-per-request"),
+        "{page}"
+    );
+    // gates are about the one that is held against the baseline
+    for (words, code) in [
+        (["--fail-on", "warning"], 0),
+        (["--require", "connections == 1"], 0),
+        (["--require", "variant=before: connections == 1"], 1),
+        (["--require", "saved > 0ms"], 1),
+    ] {
+        let out = intact(&["compare", &before, &after, words[0], words[1]]);
+        assert_eq!(
+            out.status.code(),
+            Some(code),
+            "{words:?}: {}",
+            text(&out.stderr)
+        );
+    }
+    let out = intact(&["compare", &before]);
+    assert_eq!(out.status.code(), Some(2));
+    let out = intact(&["compare", &before, dir.path().to_str().unwrap()]);
+    assert_eq!(out.status.code(), Some(5));
+}

@@ -1,0 +1,255 @@
+//! The two-ledger test with real clients: what `watch` counts equals what the server counts.
+
+use super::watch;
+use crate::peers::program;
+use crate::program::{Server, exchanges};
+use serde_json::Value;
+use std::path::Path;
+
+/// What both sides counted: requests, connections.
+fn counts(facts: &Value, tally: &Value) -> [(u64, u64); 2] {
+    let number = |value: &Value| value.as_u64().unwrap();
+    let ours = (
+        number(&facts["requests"]["total"]),
+        number(&facts["connections"]["opened"]),
+    );
+    let cell = &tally["cells"][0];
+    let theirs = (exchanges(cell), number(&cell["connections"]["opened"]));
+    [ours, theirs]
+}
+
+/// Runs a client against a server of its own under `watch`; `{url}` and `{ca}` in its words are filled in.
+fn hold_ledgers_together(name: &str, scheme: &str, words: &[&str], expected: (u64, u64)) -> Value {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    server.write_ca(&ca);
+    let url = match scheme {
+        "http" => server.plain(),
+        _ => format!("https://localhost:{}/", server.tls_port()),
+    };
+    let fill = |word: &&str| {
+        word.replace("{url}", &url)
+            .replace("{ca}", ca.to_str().unwrap())
+    };
+    let words: Vec<String> = words.iter().map(fill).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (out, facts) = watch(&[], &words);
+    assert!(out.status.success(), "{name} {scheme}: {out:?}");
+    assert!(
+        out.stderr.is_empty(),
+        "{name} {scheme}: {}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    let [ours, theirs] = counts(&facts, &server.end());
+    assert_eq!(ours, theirs, "{name} {scheme}: ours, the server's: {facts}");
+    assert_eq!(ours, expected, "{name} {scheme}");
+    let inferred = facts["totals"]["inferred"].as_array().unwrap();
+    assert!(inferred.is_empty(), "{name} {scheme}: {inferred:?}");
+    facts
+}
+
+#[test]
+fn curl_and_wget_reuse_their_connection() {
+    if program("curl", "watch curl").is_some() {
+        let words = [
+            "curl",
+            "-sS",
+            "--cacert",
+            "{ca}",
+            "-o",
+            "/dev/null",
+            "-o",
+            "/dev/null",
+            "{url}",
+            "{url}",
+        ];
+        for scheme in ["http", "https"] {
+            hold_ledgers_together("curl", scheme, &words, (2, 1));
+        }
+    }
+    if program("wget", "watch wget").is_some() {
+        let words = [
+            "wget",
+            "-q",
+            "--ca-certificate",
+            "{ca}",
+            "-O",
+            "/dev/null",
+            "{url}",
+            "{url}",
+        ];
+        for scheme in ["http", "https"] {
+            hold_ledgers_together("wget", scheme, &words, (2, 1));
+        }
+    }
+}
+
+#[test]
+fn curl_multiplexes_on_one_connection() {
+    if program("curl", "watch curl over HTTP/2").is_none() {
+        return;
+    }
+    let mut words = vec![
+        "curl",
+        "-sS",
+        "--no-progress-meter",
+        "--http2",
+        "-Z",
+        "--cacert",
+        "{ca}",
+    ];
+    for _ in 0..10 {
+        words.extend(["-o", "/dev/null", "{url}delay/20"]);
+    }
+    let facts = hold_ledgers_together("curl", "https", &words, (10, 1));
+    assert_eq!(facts["destinations"][0]["protocols"]["2"], 1, "{facts}");
+}
+
+#[test]
+fn a_shell_loop_opens_a_connection_each_time() {
+    if program("curl", "watch a shell loop").is_none() {
+        return;
+    }
+    let script = "for i in 1 2 3 4 5; do curl -s -o /dev/null {url}; done";
+    let facts = hold_ledgers_together("sh", "http", &["sh", "-c", script], (5, 5));
+    assert_eq!(facts["totals"]["requests"]["total"], 5);
+    assert_eq!(facts["connections"]["needed"], 1, "{facts}");
+}
+
+const NODE: &str = "
+const [url, ca, keep] = process.argv.slice(1);
+const lib = require(url.startsWith('https') ? 'https' : 'http');
+const agent = new lib.Agent({ keepAlive: keep === 'keep', ca: require('fs').readFileSync(ca) });
+const get = () => new Promise((done, fail) =>
+  lib.get(url, { agent }, (answer) => answer.resume().on('end', done)).on('error', fail));
+(async () => { for (let i = 0; i < 10; i++) await get(); agent.destroy(); })();
+";
+
+#[test]
+fn node_reuses_with_an_agent_that_keeps_alive_only() {
+    if program("node", "watch Node").is_none() {
+        return;
+    }
+    for scheme in ["http", "https"] {
+        for (keep, connections) in [("keep", 1), ("drop", 10)] {
+            let words = ["node", "-e", NODE, "{url}", "{ca}", keep];
+            hold_ledgers_together("node", scheme, &words, (10, connections));
+        }
+    }
+}
+
+const PYTHON: &str = "
+import http.client, ssl, sys, urllib.parse
+url, ca = urllib.parse.urlsplit(sys.argv[1]), sys.argv[2]
+if url.scheme == 'https':
+    c = http.client.HTTPSConnection(url.hostname, url.port, context=ssl.create_default_context(cafile=ca))
+else:
+    c = http.client.HTTPConnection(url.hostname, url.port)
+for _ in range(10):
+    c.request('POST', '/', b'x' * 60000)
+    c.getresponse().read()
+";
+
+#[test]
+fn python_posts_on_one_connection() {
+    if program("python3", "watch Python").is_none() {
+        return;
+    }
+    for scheme in ["http", "https"] {
+        let words = ["python3", "-c", PYTHON, "{url}", "{ca}"];
+        hold_ledgers_together("python", scheme, &words, (10, 1));
+    }
+}
+
+#[test]
+fn a_connection_that_is_still_open_at_the_end_is_counted() {
+    if program("python3", "watch an open connection").is_none() {
+        return;
+    }
+    let script = "
+import socket, sys, os, urllib.parse
+url = urllib.parse.urlsplit(sys.argv[1])
+held = [socket.create_connection((url.hostname, url.port)) for _ in range(30)]
+for s in held[:3]:
+    s.sendall(b'GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'); s.recv(1000)
+os._exit(0)
+";
+    let words = ["python3", "-c", script, "{url}"];
+    hold_ledgers_together("python", "http", &words, (3, 30));
+}
+
+#[test]
+fn a_request_onto_a_connection_that_the_server_has_closed_is_stale() {
+    if program("python3", "watch stale reuse").is_none() {
+        return;
+    }
+    let server = Server::start(&["--idle-timeout", "100ms"]);
+    let script = "
+import socket, sys, select, urllib.parse
+url = urllib.parse.urlsplit(sys.argv[1])
+s = socket.create_connection((url.hostname, url.port))
+ask = b'GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'
+s.sendall(ask); s.recv(1000)
+select.select([s], [], [], 10)
+s.sendall(ask)
+try: print(s.recv(1000))
+except ConnectionError: print(b'')
+";
+    let (out, facts) = watch(&[], &["python3", "-c", script, &server.plain()]);
+    assert_eq!(out.stdout, b"b''\n");
+    assert_eq!(facts["requests"]["total"], 2, "{facts}");
+    assert_eq!(facts["requests"]["failed"]["stale"], 1, "{facts}");
+}
+
+#[test]
+fn an_emulated_round_trip_is_paid_by_syn_tls_and_data() {
+    if program("curl", "watch --rtt").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    server.write_ca(&ca);
+    let url = format!("https://localhost:{}/", server.tls_port());
+    let words = [
+        "curl",
+        "-sS",
+        "--cacert",
+        ca.to_str().unwrap(),
+        "-o",
+        "/dev/null",
+        &url,
+    ];
+    let (out, facts) = watch(&["--rtt", "40ms"], &words);
+    assert!(out.status.success(), "{out:?}");
+    let cold = &facts["totals"]["phases_ms"]["cold"];
+    for phase in ["connect", "ssl", "wait"] {
+        let mean = cold[phase]["mean"].as_f64().unwrap();
+        assert!(mean >= 40.0, "{phase}: {cold}");
+    }
+}
+
+/// A ledger that can be read again.
+fn is_ledger(folder: &Path) -> bool {
+    folder.join("run.json").is_file() && folder.join("events.jsonl.zst").is_file()
+}
+
+#[test]
+fn the_stored_ledger_gives_the_same_report() {
+    if program("curl", "watch --ledger").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let (_, live) = watch(
+        &["--ledger", ledger.to_str().unwrap()],
+        &["curl", "-s", "-o", "/dev/null", &server.plain()],
+    );
+    assert!(is_ledger(&ledger));
+    let stored = crate::program::intact(&["report", "--json", ledger.to_str().unwrap()]);
+    let stored: Value = serde_json::from_slice(&stored.stdout).unwrap();
+    assert_eq!(live["totals"], stored["totals"]);
+    assert_eq!(live["destinations"], stored["destinations"]);
+}

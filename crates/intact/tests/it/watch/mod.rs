@@ -1,0 +1,26 @@
+//! `intact watch`: a watched program behaves as an unwatched one, and its connections are counted as its server counts them.
+
+#![cfg(target_os = "linux")]
+
+mod clients;
+mod semantics;
+mod wrapper;
+
+use crate::program::intact;
+use serde_json::Value;
+use std::process::Output;
+
+/// Runs a program under `watch`; what it gave, and the JSON document.
+fn watch(options: &[&str], command: &[&str]) -> (Output, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("watch.json");
+    let json = format!("--json={}", path.display());
+    let mut words = vec!["watch", "--quiet", &json];
+    words.extend_from_slice(options);
+    words.push("--");
+    words.extend_from_slice(command);
+    let out = intact(&words);
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{command:?}: {error}: {out:?}"));
+    (out, serde_json::from_str(&text).unwrap())
+}

@@ -1,0 +1,145 @@
+//! What a person sees of `watch` itself: exit codes, signals, streams, what is left behind.
+
+use super::watch;
+use crate::peers::program;
+use crate::program::{Server, intact};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+
+/// The text of a page, or of an error.
+fn words(out: &std::process::Output) -> String {
+    String::from_utf8(out.stderr.clone()).unwrap()
+}
+
+#[test]
+fn exit_codes_are_the_programs_own_or_those_of_a_wrapper() {
+    for (script, code) in [("exit 0", 0), ("exit 42", 42), ("kill -TERM $$", 143)] {
+        let out = intact(&["watch", "-q", "--", "sh", "-c", script]);
+        assert_eq!(out.status.code(), Some(code), "{script}: {out:?}");
+        assert!(out.stderr.is_empty(), "{out:?}");
+    }
+    let missing = intact(&["watch", "--", "no-such-program-anywhere"]);
+    assert_eq!(missing.status.code(), Some(127));
+    assert!(words(&missing).contains("not found"), "{missing:?}");
+    let data = intact(&["watch", "--", "/etc/passwd"]);
+    assert_eq!(data.status.code(), Some(126));
+    let nothing = intact(&["watch"]);
+    assert_eq!(nothing.status.code(), Some(2));
+    let ledger = intact(&["watch", "--ledger", "/proc/nowhere", "--", "true"]);
+    assert_eq!(ledger.status.code(), Some(125), "{ledger:?}");
+}
+
+#[test]
+fn a_watch_within_a_watch_says_so() {
+    let binary = env!("CARGO_BIN_EXE_intact");
+    let out = intact(&["watch", "-q", "--", binary, "watch", "--", "true"]);
+    assert_eq!(out.status.code(), Some(125), "{out:?}");
+    assert!(words(&out).contains("cannot watch another"), "{out:?}");
+}
+
+#[test]
+fn a_failed_requirement_is_told_and_is_the_exit_code() {
+    let out = intact(&["watch", "-q", "--require", "connections > 3", "--", "true"]);
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    assert!(words(&out).contains("connections"), "{out:?}");
+    let own = intact(&["watch", "-q", "--require", "connections > 3", "--", "false"]);
+    assert_eq!(own.status.code(), Some(1));
+    let unknown = intact(&["watch", "--require", "nonsense > 3", "--", "true"]);
+    assert_eq!(unknown.status.code(), Some(2));
+}
+
+#[test]
+fn a_signal_reaches_the_program_and_the_report_is_still_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args([
+            "watch",
+            "--ledger",
+            ledger.to_str().unwrap(),
+            "--",
+            "sh",
+            "-c",
+        ])
+        .arg("trap 'echo told; exit 7' TERM; echo ready; while :; do sleep 0.05; done")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let killed = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "told\n");
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(7));
+    assert!(
+        words(&ended).contains("No connection was opened"),
+        "{ended:?}"
+    );
+    assert!(ledger.join("tally.json").exists());
+}
+
+#[test]
+fn after_a_kill_nine_no_key_log_is_left_and_the_ledger_can_be_read() {
+    if program("curl", "watch killed").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let script = format!(
+        "curl -s -o /dev/null {url}; sleep 1.5; curl -s -o /dev/null {url}; sleep 1.5; echo $SSLKEYLOGFILE; exec sleep 60",
+        url = server.plain()
+    );
+    let mut child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args([
+            "watch",
+            "--keys",
+            "on",
+            "--ledger",
+            ledger.to_str().unwrap(),
+        ])
+        .args(["--", "sh", "-c", &script])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    let keys = std::path::PathBuf::from(line.trim());
+    assert!(keys.exists(), "{line:?}");
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    // the program itself goes on; it is not ours to kill by name, so it ends by itself
+    while keys.exists() {
+        std::thread::yield_now();
+    }
+    assert!(!keys.parent().unwrap().exists());
+    let report = intact(&["report", "--json", ledger.to_str().unwrap()]);
+    assert!(report.status.success(), "{report:?}");
+    let facts: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(facts["requests"]["total"], 2, "{facts}");
+}
+
+#[test]
+fn a_refused_connection_is_a_failed_dial() {
+    if program("curl", "watch of a refusal").is_none() {
+        return;
+    }
+    let (out, facts) = watch(&[], &["curl", "-s", "http://127.0.0.1:1/"]);
+    assert_eq!(out.status.code(), Some(7));
+    assert_eq!(facts["connections"]["failed"]["refused"], 1, "{facts}");
+    assert_eq!(facts["connections"]["opened"], 0);
+}

@@ -1,0 +1,130 @@
+//! The page of an observed run (`watch`, `audit`, a server's ledger): what set-up was wasted, where, why, and what to change.
+
+mod figures;
+mod method;
+mod tables;
+
+use super::download::Download;
+use super::parts::sentence;
+use super::{Chapter, Fact, FindingGroup, Headline, Standing};
+use crate::json;
+use crate::number::{count, percent, whole_percent};
+use findings::Severity;
+use findings::observe::{Figures, ObservedFacts, Pictures};
+use ledger::Run;
+
+/// One observed run, as findings understand it.
+#[derive(Clone, Copy)]
+pub struct ObservedRun<'a> {
+    /// The head of its ledger.
+    pub run: &'a Run,
+    /// Its facts.
+    pub facts: &'a ObservedFacts,
+    /// What its pictures show.
+    pub pictures: &'a Pictures,
+}
+
+pub(super) fn chapter(one: ObservedRun<'_>, prefix: String) -> serde_json::Result<Chapter> {
+    let ObservedRun { run, facts, .. } = one;
+    let mut verdict = facts.verdict.iter().map(|words| sentence(words));
+    let words = verdict.next().unwrap_or_default();
+    let document = Download::json(
+        &format!("{}.json", run.producer),
+        "everything as JSON",
+        &json::observed_compact(run, facts)?,
+    );
+    let mut caveats: Vec<String> = facts
+        .caveats
+        .iter()
+        .map(|caveat| sentence(&caveat.words))
+        .collect();
+    if !facts.totals.inferred.is_empty() {
+        let reasons = facts.totals.inferred.join("; ");
+        caveats.push(format!(
+            "Figures with ~ are worked out and not seen: {reasons}."
+        ));
+    }
+    Ok(Chapter {
+        prefix,
+        heading: None,
+        headline: headline(facts, words),
+        further: verdict.collect(),
+        facts: sums(facts),
+        findings: FindingGroup::all(&facts.findings),
+        figures: figures::all(one),
+        tables: tables::all(facts),
+        caveats,
+        method: method::method(run),
+        downloads: vec![document, tables::destinations_csv(facts)],
+    })
+}
+
+/// A mark before what was worked out.
+pub(super) fn about(figures: &Figures) -> &'static str {
+    if figures.inferred.is_empty() { "" } else { "~" }
+}
+
+fn headline(facts: &ObservedFacts, words: String) -> Headline {
+    let totals = &facts.totals;
+    let grave = facts
+        .findings
+        .iter()
+        .any(|finding| finding.severity > Severity::Info);
+    let standing = if grave { Standing::Bad } else { Standing::Good };
+    let about = about(totals);
+    let wasted = totals.wasted_share.filter(|share| *share > 0.0);
+    let (number, standing, caption) = match (wasted, totals.reuse) {
+        (Some(share), _) => (
+            whole_percent(share),
+            standing,
+            "of the time was set-up of connections that were not needed".to_owned(),
+        ),
+        (None, Some(reuse)) => (
+            format!("{about}{}", whole_percent(reuse)),
+            standing,
+            format!(
+                "of {} requests reused a connection",
+                count(totals.requests.total)
+            ),
+        ),
+        _ => (
+            count(totals.connections.opened),
+            Standing::Neutral,
+            "connections; whether they were reused cannot be seen".to_owned(),
+        ),
+    };
+    Headline {
+        number,
+        standing,
+        caption,
+        words,
+    }
+}
+
+fn sums(facts: &ObservedFacts) -> Vec<Fact> {
+    let totals = &facts.totals;
+    let about = about(totals);
+    let connections = &totals.connections;
+    let mut sums = vec![
+        Fact::new(
+            "requests",
+            format!("{about}{}", count(totals.requests.total)),
+        ),
+        Fact::new("connections opened", count(connections.opened)),
+        Fact::new("needed", format!("{about}{}", count(connections.needed))),
+        Fact::new("reused", format!("{about}{}", percent(totals.reuse))),
+        Fact::new("destinations", count(facts.destinations.len() as u64)),
+    ];
+    let failures = totals.requests.failures();
+    if failures > 0 {
+        sums.push(Fact::alarm("requests failed", count(failures)));
+    }
+    let dials: u64 = connections.failed.values().sum();
+    if dials > 0 {
+        sums.push(Fact::alarm("dials failed", count(dials)));
+    }
+    if totals.lookups.failed > 0 {
+        sums.push(Fact::alarm("look-ups failed", count(totals.lookups.failed)));
+    }
+    sums
+}

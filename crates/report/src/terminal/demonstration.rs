@@ -1,0 +1,28 @@
+//! The last words of the demonstration: what a connection costs, and the next command to type.
+
+use super::number::time;
+use super::page::Page;
+use super::{Ink, Paper};
+use findings::bench::BenchFacts;
+
+/// The lines below the page of a demonstration.
+pub fn demonstration(facts: &BenchFacts, paper: Paper) -> String {
+    let mut page = Page::on(paper);
+    let saved = facts.comparisons.iter().find_map(|compared| {
+        let share = compared.saved_share.as_ref()?;
+        let about = compared.axis == "keepalive" && compared.statistic == "mean";
+        (about && share.value > 0.0).then_some((compared, share))
+    });
+    if let Some((compared, share)) = saved {
+        let sentence = format!(
+            "A request on a new connection takes {}, on a reused one {}: {:.0} % of the time is waste.",
+            time(compared.a_ms),
+            time(compared.b_ms),
+            share.value * 100.0
+        );
+        page.line("");
+        page.wrapped(Some(Ink::Strong), &sentence, "");
+    }
+    page.wrapped(None, "Now yours: intact bench https://your.server/", "");
+    page.text
+}

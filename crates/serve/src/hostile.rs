@@ -1,0 +1,304 @@
+//! Behaviours that clients have to survive, as files: what the server does, and how a careful client's requests end.
+//!
+//! The files are in `fixtures/hostile/`; every client of ours is run against each of them. In `[serve]` the keys are the
+//! options of `intact serve`. In `[expect]` every request ends in one of the outcomes listed: `ok`, or the id of a [`Failure`].
+
+use crate::authority::{Authority, AuthorityError, Certificate};
+use crate::choice::UnknownChoice;
+use crate::config::{Accept, Announce, AnnounceError, Close, Config, TlsConfig};
+use crate::delay::{Delay, DelayError, time};
+use crate::fault::{FaultError, Faults};
+use ledger::{Failure, Outcome, TlsVersion};
+use serde::Deserialize;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One hostile server.
+#[derive(Clone, Debug)]
+pub struct Hostile {
+    /// The name of its file without the ending.
+    pub name: String,
+    /// What it does, in a sentence.
+    pub about: String,
+    /// What it does; on free ports of 127.0.0.1, plain and TLS.
+    pub config: Config,
+    /// What a careful client counts.
+    pub expect: Expect,
+}
+
+/// How requests may end, by what is spoken. With one outcome, all of them end so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expect {
+    /// HTTP/1.1 without TLS.
+    pub http1: Vec<Outcome>,
+    /// HTTP/2 without TLS.
+    pub http2: Vec<Outcome>,
+    /// HTTP/1.1 over TLS.
+    pub tls_http1: Vec<Outcome>,
+    /// HTTP/2 over TLS.
+    pub tls_http2: Vec<Outcome>,
+}
+
+/// Why a file could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HostileError {
+    /// It cannot be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is no TOML, or has keys that it must not have.
+    #[error("{path}: {source}")]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Where, and what was expected.
+        source: Box<toml::de::Error>,
+    },
+    /// A value cannot be.
+    #[error("{path}: {source}")]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// Which, and why.
+        source: ValueError,
+    },
+    /// The server's certificate could not be made.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+}
+
+/// A value that cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum ValueError {
+    /// `accept`, `close` or `cert-kind`.
+    #[error(transparent)]
+    Choice(#[from] UnknownChoice),
+    /// `fault`.
+    #[error(transparent)]
+    Fault(#[from] FaultError),
+    /// A time.
+    #[error(transparent)]
+    Time(#[from] DelayError),
+    /// `announce`.
+    #[error(transparent)]
+    Announce(#[from] AnnounceError),
+    /// An outcome.
+    #[error(
+        "there is no outcome {0:?}: write ok, or the id of a failure (docs/ledger.md lists them)"
+    )]
+    Outcome(String),
+}
+
+/// A file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    about: String,
+    #[serde(default)]
+    serve: Options,
+    expect: Expected,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+struct Options {
+    accept: Option<String>,
+    close: Option<String>,
+    cert_kind: Option<String>,
+    fault: Option<String>,
+    seed: u64,
+    idle_timeout: Option<String>,
+    max_age: Option<String>,
+    max_requests: Option<u64>,
+    announce: Option<String>,
+    delay: Option<String>,
+    body: Option<u64>,
+    status: Option<u16>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Expected {
+    http1: Vec<String>,
+    http2: Vec<String>,
+    tls_http1: Option<Vec<String>>,
+    tls_http2: Option<Vec<String>>,
+}
+
+impl Hostile {
+    /// Reads one file.
+    pub fn read(path: &Path) -> Result<Hostile, HostileError> {
+        let text = std::fs::read_to_string(path).map_err(|source| HostileError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        let file: File = toml::from_str(&text).map_err(|source| HostileError::Syntax {
+            path: path.to_owned(),
+            source: Box::new(source),
+        })?;
+        let wrong = |source| HostileError::Value {
+            path: path.to_owned(),
+            source,
+        };
+        let kind = file.serve.certificate().map_err(wrong)?;
+        let tls = TlsConfig {
+            authority: Arc::new(Authority::issue(&[], kind)?),
+            versions: vec![TlsVersion::Tls12, TlsVersion::Tls13],
+            tickets: 2,
+            early_data: 0,
+        };
+        let mut config = file.serve.config().map_err(wrong)?;
+        config.tls = Some((SocketAddr::from(([127, 0, 0, 1], 0)), tls));
+        Ok(Hostile {
+            name: path
+                .file_stem()
+                .map(|stem| stem.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+            about: file.about,
+            config,
+            expect: file.expect.outcomes().map_err(wrong)?,
+        })
+    }
+
+    /// Reads every `.toml` of a folder, in the order of their names.
+    pub fn read_all(folder: &Path) -> Result<Vec<Hostile>, HostileError> {
+        let unreadable = |source| HostileError::Read {
+            path: folder.to_owned(),
+            source,
+        };
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if path.extension().is_some_and(|ending| ending == "toml") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        paths.iter().map(|path| Hostile::read(path)).collect()
+    }
+}
+
+impl Options {
+    fn certificate(&self) -> Result<Certificate, ValueError> {
+        let kind = self.cert_kind.as_deref();
+        Ok(kind.map_or(Ok(Certificate::default()), str::parse)?)
+    }
+
+    fn config(&self) -> Result<Config, ValueError> {
+        let usual = Config::default();
+        let limit = |text: &Option<String>| text.as_deref().map(time).transpose();
+        let read = |text: &Option<String>| text.clone().unwrap_or_default();
+        Ok(Config {
+            accept: self
+                .accept
+                .as_deref()
+                .map_or(Ok(Accept::default()), str::parse)?,
+            close: self
+                .close
+                .as_deref()
+                .map_or(Ok(Close::default()), str::parse)?,
+            faults: read(&self.fault).parse::<Faults>()?,
+            seed: self.seed,
+            idle_timeout: limit(&self.idle_timeout)?,
+            max_age: limit(&self.max_age)?,
+            max_requests: self.max_requests,
+            announce: self
+                .announce
+                .as_deref()
+                .map_or(Ok(Announce::Off), str::parse)?,
+            delay: self
+                .delay
+                .as_deref()
+                .map_or(Ok(Delay::default()), str::parse)?,
+            body: self.body.unwrap_or(usual.body),
+            status: self.status.unwrap_or(usual.status),
+            ..usual
+        })
+    }
+}
+
+impl Expected {
+    fn outcomes(&self) -> Result<Expect, ValueError> {
+        let tls_http1 = self.tls_http1.as_ref().unwrap_or(&self.http1);
+        let tls_http2 = self.tls_http2.as_ref().unwrap_or(&self.http2);
+        Ok(Expect {
+            http1: outcomes(&self.http1)?,
+            http2: outcomes(&self.http2)?,
+            tls_http1: outcomes(tls_http1)?,
+            tls_http2: outcomes(tls_http2)?,
+        })
+    }
+}
+
+fn outcomes(ids: &[String]) -> Result<Vec<Outcome>, ValueError> {
+    let outcome = |id: &String| {
+        if id == "ok" {
+            return Ok(Outcome::Ok);
+        }
+        let kind = Failure::ALL.iter().find(|kind| kind.id() == id);
+        kind.map(|&kind| Outcome::Failed(kind))
+            .ok_or_else(|| ValueError::Outcome(id.clone()))
+    };
+    ids.iter().map(outcome).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Hostile, HostileError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some-name.toml");
+        std::fs::write(&path, text).unwrap();
+        Hostile::read(&path)
+    }
+
+    #[test]
+    fn a_file_is_what_the_server_does_and_what_a_client_counts() {
+        let hostile = read(
+            "about = 'words'
+             serve = { close = 'rst', max-requests = 3, idle-timeout = '20ms', announce = 'timeout=60' }
+             expect = { http1 = ['ok'], http2 = ['ok', 'stale'], tls-http1 = ['tls'] }",
+        )
+        .unwrap();
+        assert_eq!((&*hostile.name, &*hostile.about), ("some-name", "words"));
+        assert_eq!(hostile.config.close, Close::Rst);
+        assert_eq!(hostile.config.max_requests, Some(3));
+        assert_eq!(hostile.config.announce, Announce::Lie("timeout=60".into()));
+        assert_eq!(hostile.expect.http1, [Outcome::Ok]);
+        assert_eq!(hostile.expect.tls_http1, [Outcome::Failed(Failure::Tls)]);
+        // where TLS is not told apart, it is the same
+        assert_eq!(hostile.expect.tls_http2, hostile.expect.http2);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_the_way_out() {
+        let expect = "expect = { http1 = ['ok'], http2 = ['ok'] }";
+        for (serve, words) in [
+            ("{ fualt = 'stall' }", "unknown field `fualt`"),
+            (
+                "{ fault = 'stal' }",
+                "there is no fault \"stal\"; there are stall,",
+            ),
+            (
+                "{ close = 'softly' }",
+                "there is no way to close \"softly\"",
+            ),
+            ("{ idle-timeout = 'soon' }", "write 20ms or 1.5s"),
+            ("{ announce = \"a\\nb\" }", "one line"),
+        ] {
+            let error = read(&format!("about = ''\nserve = {serve}\n{expect}")).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        let error = read("about = ''\nexpect = { http1 = ['fine'], http2 = [] }").unwrap_err();
+        assert!(
+            error.to_string().contains("there is no outcome \"fine\""),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! What all observations share: where events go, and the run's numbers and keys.
+
+use super::keys::Keys;
+use crate::{Config, Numbers, Observer};
+use ledger::{Caveat, Event, FingerprintKey};
+
+/// What all observations share.
+pub(crate) struct Books<'a> {
+    observer: &'a mut dyn Observer,
+    pub(super) fingerprints: FingerprintKey,
+    numbers: Numbers,
+    keys: Option<Keys>,
+    faults: u64,
+}
+
+impl<'a> Books<'a> {
+    pub(crate) fn new(
+        observer: &'a mut dyn Observer,
+        config: &Config,
+        keys: Option<Keys>,
+    ) -> Books<'a> {
+        Books {
+            observer,
+            fingerprints: FingerprintKey::new(&config.fingerprint_key),
+            numbers: config.numbers.clone(),
+            keys,
+            faults: 0,
+        }
+    }
+
+    pub(crate) fn record(&mut self, event: Event<'_>) {
+        self.observer.record(event);
+    }
+
+    pub(crate) fn tick(&mut self) {
+        self.observer.tick();
+    }
+
+    /// An observation broke; its connection goes on unseen.
+    pub(crate) fn count_fault(&mut self) {
+        self.faults += 1;
+    }
+
+    /// Whether programs were told to log keys.
+    pub(super) fn expects_keys(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    /// Lines of the key log for one connection that came since the last time.
+    pub(super) fn keys_of(&mut self, client_random: &[u8; 32]) -> Vec<String> {
+        self.keys
+            .as_mut()
+            .map(|keys| keys.take(client_random))
+            .unwrap_or_default()
+    }
+
+    /// A number for an exchange.
+    pub(super) fn number(&mut self) -> u64 {
+        self.numbers.exchange()
+    }
+
+    /// Tells what went wrong in here.
+    pub(crate) fn finish(&mut self) {
+        if self.faults > 0 {
+            self.observer.record(Event::Caveat(&Caveat {
+                id: "observer-fault".to_owned(),
+                words: format!(
+                    "{} connections could not be followed to their end: something in intact broke; please report it",
+                    self.faults
+                ),
+            }));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Counts requests on an encrypted connection by whose turn it is to talk: a request begins where the program speaks after
+//! the server has.
+//!
+//! Exact for HTTP/1 requests that are sent in one go. A body that is sent after an interim answer, pipelining and HTTP/2
+//! streams beside each other are miscounted, which is why all of it is marked as inferred.
+
+use super::secure::Mark;
+use wire::Side;
+
+/// Counts turns.
+#[derive(Default)]
+pub(super) struct Guess {
+    open: Option<Turn>,
+}
+
+/// What is taken for one request and its answer. Times are in nanoseconds, bytes are encrypted ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) started: u64,
+    /// When the program had last spoken before the answer.
+    pub(super) sent: u64,
+    /// When the answer began.
+    pub(super) answered: Option<u64>,
+    pub(super) last: u64,
+    pub(super) up: u64,
+    pub(super) down: u64,
+}
+
+impl Guess {
+    /// Takes what passed; the turn that it ended.
+    pub(super) fn take(&mut self, mark: Mark) -> Option<Turn> {
+        match (mark.from, &mut self.open) {
+            (Side::Client, Some(turn)) if turn.answered.is_none() => {
+                turn.sent = mark.at;
+                turn.last = mark.at;
+                turn.up += mark.bytes;
+                None
+            }
+            (Side::Client, open) => open.replace(Turn {
+                started: mark.at,
+                sent: mark.at,
+                answered: None,
+                last: mark.at,
+                up: mark.bytes,
+                down: 0,
+            }),
+            (Side::Server, Some(turn)) => {
+                turn.answered.get_or_insert(mark.at);
+                turn.last = mark.at;
+                turn.down += mark.bytes;
+                None
+            }
+            // session tickets, settings: nobody asked
+            (Side::Server, None) => None,
+        }
+    }
+
+    /// The turn that was open at the end.
+    pub(super) fn end(&mut self) -> Option<Turn> {
+        self.open.take()
+    }
+
+    /// Whether the program has spoken and not been answered.
+    pub(super) fn is_asking(&self) -> bool {
+        self.open.is_some_and(|turn| turn.answered.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_begins_where_the_program_speaks_after_the_server() {
+        use Side::{Client, Server};
+        let mut guess = Guess::default();
+        let mut turns = Vec::new();
+        let talk = [
+            Server, Client, Client, Server, Server, Client, Server, Client,
+        ];
+        for (at, from) in talk.into_iter().enumerate() {
+            let at = at as u64;
+            turns.extend(guess.take(Mark {
+                from,
+                at,
+                bytes: 10,
+            }));
+        }
+        assert!(guess.is_asking());
+        turns.extend(guess.end());
+        let told: Vec<_> = turns
+            .iter()
+            .map(|turn| (turn.started, turn.sent, turn.answered, turn.last, turn.up))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (1, 2, Some(3), 4, 20),
+                (5, 5, Some(6), 6, 10),
+                (7, 7, None, 7, 10)
+            ]
+        );
+    }
+}

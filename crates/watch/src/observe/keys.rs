@@ -1,0 +1,243 @@
+//! Keys of TLS connections, as programs log them: read as they come, handed to the connection that they belong to.
+//!
+//! They live in memory only, as briefly as possible: what was read is erased from a file of ours, and lines of connections
+//! that are never seen are forgotten. Nothing in here is ever printed.
+
+use crate::config::KeyLogging;
+use crate::sys::refuge::{self, Refuge};
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+/// Connections whose lines wait for them to be seen; the oldest are forgotten first.
+const MAX_UNCLAIMED: usize = 4096;
+/// Lines that are kept of one connection.
+const MAX_LINES: usize = 16;
+/// The longest line: a label, 32 and 64 bytes in hex.
+const MAX_LINE: usize = 512;
+/// The most that is read at once, in bytes.
+const MAX_READ: usize = 64 * 1024;
+
+/// What Node loads before the program: it logs the keys of TLS connections, and is silent whatever happens.
+const PRELOAD: &str = include_str!("preload.cjs");
+
+/// Reads a key log as it grows.
+pub(crate) struct Keys {
+    /// Where we made the file ourselves; it is erased as it is read.
+    refuge: Option<Refuge>,
+    path: PathBuf,
+    file: Option<File>,
+    read: u64,
+    cut: Vec<u8>,
+    unclaimed: HashMap<[u8; 64], Vec<String>>,
+    order: VecDeque<[u8; 64]>,
+}
+
+impl Keys {
+    /// Makes a key log for the program, or finds the end of its own; and what its environment must say.
+    pub(crate) fn prepare(logging: &KeyLogging) -> io::Result<(Keys, Vec<(OsString, OsString)>)> {
+        let mut environment = Vec::new();
+        if let Some(path) = &logging.own_file {
+            let mut keys = Keys::of(path.clone());
+            keys.find_end();
+            return Ok((keys, environment));
+        }
+        let refuge = Refuge::make()?;
+        let (path, file) = refuge.make_key_log()?;
+        environment.push(("SSLKEYLOGFILE".into(), path.clone().into()));
+        if let (Some(options), Some(text)) = (&logging.node_options, preload(&path)) {
+            let preload = refuge.make_preload(&text)?;
+            let mut options = options.clone();
+            if !options.is_empty() {
+                options.push(" ");
+            }
+            options.push("--require ");
+            options.push(preload);
+            environment.push(("NODE_OPTIONS".into(), options));
+        }
+        let mut keys = Keys::of(path);
+        keys.file = Some(file);
+        keys.refuge = Some(refuge);
+        Ok((keys, environment))
+    }
+
+    fn of(path: PathBuf) -> Keys {
+        Keys {
+            refuge: None,
+            path,
+            file: None,
+            read: 0,
+            cut: Vec::new(),
+            unclaimed: HashMap::new(),
+            order: VecDeque::new(),
+        }
+    }
+
+    /// What stands in the program's own file already is of earlier connections.
+    fn find_end(&mut self) {
+        if let Ok(mut file) = File::open(&self.path)
+            && let Ok(end) = file.seek(SeekFrom::End(0))
+        {
+            self.read = end;
+            self.file = Some(file);
+        }
+    }
+
+    /// The lines of a connection that came since the last time.
+    pub(crate) fn take(&mut self, client_random: &[u8; 32]) -> Vec<String> {
+        self.read_on();
+        self.unclaimed
+            .remove(&hex(client_random))
+            .unwrap_or_default()
+    }
+
+    fn read_on(&mut self) {
+        if self.file.is_none() {
+            self.file = File::open(&self.path).ok();
+        }
+        let Some(file) = &mut self.file else { return };
+        let mut chunk = [0; 4096];
+        let mut left = MAX_READ;
+        let mut lines = Vec::new();
+        while left > 0
+            && let Ok(count @ 1..) = file.read(&mut chunk)
+        {
+            left = left.saturating_sub(count);
+            self.read += count as u64;
+            for byte in &chunk[..count] {
+                if *byte == b'\n' {
+                    lines.push(std::mem::take(&mut self.cut));
+                } else if self.cut.len() < MAX_LINE {
+                    self.cut.push(*byte);
+                }
+            }
+        }
+        if left < MAX_READ && self.refuge.is_some() {
+            refuge::erase(file, self.read);
+        }
+        for line in lines {
+            self.keep(line);
+        }
+    }
+
+    /// Keeps a line for the connection that its second word names.
+    fn keep(&mut self, line: Vec<u8>) {
+        let Ok(line) = String::from_utf8(line) else {
+            return;
+        };
+        let random = line.split_ascii_whitespace().nth(1);
+        let Some(mut random) = random.and_then(|word| <[u8; 64]>::try_from(word.as_bytes()).ok())
+        else {
+            return;
+        };
+        random.make_ascii_lowercase();
+        let lines = self.unclaimed.entry(random).or_insert_with(|| {
+            self.order.push_back(random);
+            Vec::new()
+        });
+        if lines.len() < MAX_LINES {
+            lines.push(line);
+        }
+        while self.order.len() > MAX_UNCLAIMED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.unclaimed.remove(&oldest);
+        }
+    }
+}
+
+/// The preload for a key log at that path; `None` for a path that cannot be written into JavaScript.
+fn preload(path: &std::path::Path) -> Option<String> {
+    let path = path.to_str()?;
+    let plain = path
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte));
+    plain.then(|| PRELOAD.replace("KEY_LOG_FILE", path))
+}
+
+fn hex(bytes: &[u8; 32]) -> [u8; 64] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = [0; 64];
+    for (place, byte) in bytes.iter().enumerate() {
+        text[place * 2] = DIGITS[usize::from(byte >> 4)];
+        text[place * 2 + 1] = DIGITS[usize::from(byte & 15)];
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn line(label: &str, random: u8) -> String {
+        let random = [random; 32];
+        format!(
+            "{label} {} {}",
+            String::from_utf8(hex(&random).to_vec()).unwrap(),
+            "ab".repeat(32)
+        )
+    }
+
+    fn program(environment: &[(OsString, OsString)]) -> File {
+        let path = &environment[0].1;
+        File::options().append(true).open(path).unwrap()
+    }
+
+    #[test]
+    fn lines_reach_their_connection_and_leave_the_file() {
+        let (mut keys, environment) = Keys::prepare(&KeyLogging::default()).unwrap();
+        let mut file = program(&environment);
+        assert!(keys.take(&[1; 32]).is_empty());
+        let (first, second) = (line("A", 1), line("B", 1));
+        write!(
+            file,
+            "{first}\n# comment\n{}\n{}",
+            line("A", 2),
+            &second[..40]
+        )
+        .unwrap();
+        assert_eq!(keys.take(&[1; 32]), [first]);
+        writeln!(file, "{}", &second[40..]).unwrap();
+        assert_eq!(keys.take(&[1; 32]), [second]);
+        assert_eq!(keys.take(&[2; 32]).len(), 1);
+        let left = std::fs::read(&environment[0].1).unwrap();
+        assert!(left.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn lines_of_connections_that_never_come_are_forgotten() {
+        let (mut keys, environment) = Keys::prepare(&KeyLogging::default()).unwrap();
+        let mut file = program(&environment);
+        let mut text = String::new();
+        for number in 0..MAX_UNCLAIMED as u32 + 10 {
+            let mut random = [0; 32];
+            random[..4].copy_from_slice(&number.to_be_bytes());
+            let random = String::from_utf8(hex(&random).to_vec()).unwrap();
+            text.push_str(&format!("L {random} 00\n"));
+        }
+        file.write_all(text.as_bytes()).unwrap();
+        for _ in 0..text.len() / MAX_READ + 1 {
+            keys.read_on();
+        }
+        assert_eq!(keys.unclaimed.len(), MAX_UNCLAIMED);
+        assert!(keys.take(&[0; 32]).is_empty());
+    }
+
+    #[test]
+    fn a_node_that_has_options_keeps_them() {
+        let logging = KeyLogging {
+            own_file: None,
+            node_options: Some("--max-old-space-size=100".into()),
+        };
+        let (_keys, environment) = Keys::prepare(&logging).unwrap();
+        let options = environment[1].1.to_str().unwrap();
+        let preload = options
+            .strip_prefix("--max-old-space-size=100 --require ")
+            .unwrap();
+        let text = std::fs::read_to_string(preload).unwrap();
+        assert!(text.contains(environment[0].1.to_str().unwrap()));
+    }
+}

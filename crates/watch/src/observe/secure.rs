@@ -1,0 +1,417 @@
+//! TLS on a relayed connection: what its hellos tell, its plain text where the program logged its keys, and where it did
+//! not, the marks that turns of talk are counted by.
+
+use super::books::Books;
+use ledger::{
+    Connection, DialFailure, Ending, Failure, Handshake, Nanos, SetupPhase, Span, Tls, TlsVersion,
+};
+use std::sync::Arc;
+use wire::Side;
+use wire::tls::decrypt::{Decryptor, KeyLog, Plain, Status};
+use wire::tls::{ClientHello, Mode, TLS12, TLS13};
+
+/// Encrypted bytes of each direction that wait for keys.
+const MAX_WAITING: usize = 64 * 1024;
+/// Keys that have not come this long after the handshake will not, in nanoseconds. Node writes them late.
+const KEYS_LATE: u64 = 2_000_000_000;
+/// The payload of an encrypted alert in TLS 1.3: two bytes, their type, the tag.
+const ALERT_LEN: u64 = 19;
+
+/// The TLS of one connection.
+pub(super) struct Secure {
+    decryptor: Decryptor,
+    keys: KeyLog,
+    access: Access,
+    /// Both sides were read in plain: no more keys are looked for.
+    settled: [bool; 2],
+    waiting: Vec<Mark>,
+    plain: Vec<Piece>,
+    /// Who seems to have said `close_notify` first, told by the size of the record.
+    farewell: Option<Side>,
+}
+
+/// Whether the plain text can be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Keys may still come.
+    Hoped,
+    /// It is being read.
+    Open,
+    /// Not; turns of talk are counted instead, for this reason.
+    Shut(&'static str),
+}
+
+/// Application data that passed encrypted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    pub(super) from: Side,
+    pub(super) at: u64,
+    /// Encrypted bytes.
+    pub(super) bytes: u64,
+}
+
+/// Plain text, in the order of its arrival.
+pub(super) struct Piece {
+    pub(super) from: Side,
+    pub(super) at: u64,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Secure {
+    pub(super) fn new(keys_wanted: bool) -> Secure {
+        Secure {
+            decryptor: Decryptor::new(if keys_wanted { MAX_WAITING } else { 0 }),
+            keys: KeyLog::default(),
+            access: if keys_wanted {
+                Access::Hoped
+            } else {
+                Access::Shut("TLS without keys (--keys off)")
+            },
+            settled: [false; 2],
+            waiting: Vec::new(),
+            plain: Vec::new(),
+            farewell: None,
+        }
+    }
+
+    pub(super) fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Takes the next bytes of one side. What became readable is in [`Secure::take_plain`] afterwards, what stays hidden
+    /// in [`Secure::take_marks`].
+    pub(super) fn read(&mut self, from: Side, bytes: &[u8], at: u64, books: &mut Books<'_>) {
+        let before = self.traffic(from);
+        let alerts = self.decryptor.facts().encrypted_alerts;
+        let finished = self.decryptor.facts().finished.is_some();
+        self.fetch_keys(books);
+        let plain = &mut self.plain;
+        // a direction that is no TLS any more is not read on; its bytes are counted all the same
+        let _ = self
+            .decryptor
+            .read(&self.keys, from, bytes, at, |piece| keep(plain, piece));
+        // the keys may have come while the bytes were on their way
+        if self.access == Access::Hoped && self.plain.is_empty() {
+            self.look_again(books);
+        }
+        if self.decryptor.facts().encrypted_alerts > alerts {
+            self.farewell.get_or_insert(from);
+        }
+        if self.access != Access::Open {
+            self.mark(from, before, finished, at);
+        }
+        self.judge();
+    }
+
+    /// Looks for keys that came late.
+    pub(super) fn look_again(&mut self, books: &mut Books<'_>) {
+        if self.fetch_keys(books) {
+            let plain = &mut self.plain;
+            self.decryptor.retry(&self.keys, |piece| keep(plain, piece));
+        }
+    }
+
+    /// Gives up on keys that have not come in time, or when all is `over`.
+    pub(super) fn give_up(&mut self, now: u64, over: bool) {
+        let late = self
+            .decryptor
+            .facts()
+            .finished
+            .is_some_and(|finished| now.saturating_sub(finished.at) > KEYS_LATE);
+        self.judge();
+        if self.access == Access::Hoped && (late || over) {
+            self.access = Access::Shut("TLS whose keys the program did not log");
+            self.decryptor.give_up();
+        }
+    }
+
+    /// What was read in plain since the last time.
+    pub(super) fn take_plain(&mut self) -> Vec<Piece> {
+        let mut plain = std::mem::take(&mut self.plain);
+        // what waited for keys comes side by side
+        if plain.len() > 1 {
+            plain.sort_by_key(|piece| piece.at);
+        }
+        plain
+    }
+
+    /// What passed unread; nothing while keys may still come.
+    pub(super) fn take_marks(&mut self) -> Vec<Mark> {
+        match self.access {
+            Access::Hoped => Vec::new(),
+            _ => std::mem::take(&mut self.waiting),
+        }
+    }
+
+    /// Fetches new keys; whether there were any.
+    fn fetch_keys(&mut self, books: &mut Books<'_>) -> bool {
+        if matches!(self.access, Access::Shut(_)) || self.settled == [true; 2] {
+            return false;
+        }
+        let Some(hello) = &self.decryptor.facts().client_hello else {
+            return false;
+        };
+        let lines = books.keys_of(&hello.random);
+        for line in &lines {
+            // a line that is none is the program's affair
+            let _ = self.keys.add_line(line);
+        }
+        !lines.is_empty()
+    }
+
+    fn traffic(&self, from: Side) -> (u64, u64) {
+        let facts = self.decryptor.facts();
+        let traffic = match from {
+            Side::Client => facts.client_data,
+            Side::Server => facts.server_data,
+        };
+        (traffic.records, traffic.bytes)
+    }
+
+    /// Notes encrypted application data that passed: not the handshake, not the farewell.
+    fn mark(&mut self, from: Side, before: (u64, u64), finished: bool, at: u64) {
+        let now = self.traffic(from);
+        let facts = self.decryptor.facts();
+        let is_13 = facts.version() == Some(TLS13);
+        let (mut records, bytes) = (now.0 - before.0, now.1 - before.1);
+        if is_13 && !finished {
+            // the server's part is handshake until then; the client's begins with its Finished
+            records = match from {
+                Side::Server => 0,
+                Side::Client if facts.finished.is_some() => records.saturating_sub(1),
+                Side::Client => 0,
+            };
+        }
+        let farewell = is_13 && records == 1 && bytes == ALERT_LEN;
+        if farewell {
+            self.farewell.get_or_insert(from);
+        } else if records > 0 && self.waiting.len() < MAX_WAITING {
+            // it was data after all
+            self.farewell = self.farewell.filter(|side| *side != from);
+            self.waiting.push(Mark { from, at, bytes });
+        }
+    }
+
+    fn judge(&mut self) {
+        for piece in &self.plain {
+            self.settled[usize::from(piece.from == Side::Server)] = true;
+        }
+        if self.access != Access::Hoped {
+            return;
+        }
+        self.access = match self.decryptor.status() {
+            _ if !self.plain.is_empty() => Access::Open,
+            Status::Waiting | Status::Reading => return,
+            Status::UnsupportedSuite(_) => Access::Shut("TLS with a cipher that is not read here"),
+            Status::UnsupportedVersion(_) => {
+                Access::Shut("TLS older than 1.2, which is not read here")
+            }
+            Status::GaveUp => Access::Shut("TLS whose keys the program did not log"),
+        };
+        if self.access == Access::Open {
+            self.waiting.clear();
+        }
+    }
+
+    /// Writes what is known into the connection; whether that changed it.
+    pub(super) fn describe(&self, about: &mut Connection) -> bool {
+        let facts = self.decryptor.facts();
+        let inner = self.decryptor.inner();
+        let server = facts.server_hello.as_ref();
+        let hello = facts.client_hello.as_ref();
+        let version = server.map(wire::tls::ServerHello::version);
+        let alpn_chosen = inner
+            .alpn
+            .as_ref()
+            .or(server.and_then(|server| server.alpn.as_ref()));
+        let tickets = match version {
+            Some(TLS13) => (self.access == Access::Open).then_some(inner.tickets),
+            Some(_) => Some(facts.tickets),
+            None => None,
+        };
+        let tls = Tls {
+            version: version.and_then(tls_version),
+            cipher: server.map(|server| cipher(server.cipher_suite)),
+            server_name: hello.and_then(|hello| hello.server_name.as_deref().map(Arc::from)),
+            alpn_offered: hello.map(|hello| hello.alpn.iter().map(|name| text(name)).collect()),
+            alpn_chosen: alpn_chosen.map(|name| text(name)),
+            handshake: facts.mode.map(|mode| match mode {
+                Mode::Full => Handshake::Full,
+                Mode::Resumed => Handshake::Resumed,
+            }),
+            resumption_offered: hello.map(offers_to_resume),
+            tickets,
+            client_hint: hello.map(hint),
+        };
+        let finished = inner.finished.or(facts.finished).filter(|_| self.is_up());
+        let ssl = facts
+            .started_at
+            .zip(finished)
+            .map(|(start, finished)| Span::new(Nanos(start), Nanos(finished.at)));
+        let changed = about.tls.as_ref() != Some(&tls) || about.setup.ssl != ssl;
+        about.tls = Some(tls);
+        about.setup.ssl = ssl;
+        changed
+    }
+
+    /// Whether the handshake is over.
+    pub(super) fn is_up(&self) -> bool {
+        let facts = self.decryptor.facts();
+        // in TLS 1.3 a client that refuses the certificate says so encrypted, where its Finished would be
+        let refused = facts.version() == Some(TLS13)
+            && facts.client_data.records == 1
+            && facts.client_data.bytes == ALERT_LEN;
+        self.decryptor.inner().finished.is_some() || facts.finished.is_some() && !refused
+    }
+
+    /// Why there was no handshake, of a connection that is over.
+    pub(super) fn failure(&self, ended: Option<(ledger::Side, Ending)>) -> Option<DialFailure> {
+        let facts = self.decryptor.facts();
+        if self.is_up() {
+            return None;
+        }
+        let fatal = facts.alerts.iter().find(|alert| alert.level == 2);
+        let (kind, detail) = match (fatal, ended) {
+            (Some(alert), _) => {
+                let by = match alert.from {
+                    Side::Client => "the program",
+                    Side::Server => "the server",
+                };
+                let detail = format!("{by} sent alert {}", alert.description);
+                (of_alert(alert.description), detail)
+            }
+            (None, Some((ledger::Side::Client, _))) if facts.server_hello.is_some() => (
+                Failure::TlsAlert,
+                "the program ended the handshake; why is encrypted".to_owned(),
+            ),
+            (None, Some((ledger::Side::Server, Ending::Rst))) => {
+                (Failure::ConnectReset, "reset in the handshake".to_owned())
+            }
+            (None, Some((ledger::Side::Server, _))) if facts.server_hello.is_none() => (
+                Failure::NotTls,
+                "the server ended without a ServerHello".to_owned(),
+            ),
+            (None, Some((ledger::Side::Client, _))) => (
+                Failure::Aborted,
+                "the program gave up before the server's answer".to_owned(),
+            ),
+            (None, _) => (Failure::Tls, "cut off in the handshake".to_owned()),
+        };
+        Some(DialFailure {
+            phase: SetupPhase::Ssl,
+            kind,
+            detail: Some(detail.into()),
+        })
+    }
+
+    /// Who was the first to say under encryption that it closes.
+    pub(super) fn first_goodbye(&self) -> Option<Side> {
+        let inner = self.decryptor.inner();
+        match (inner.client_close_notify_at, inner.server_close_notify_at) {
+            (Some(client), Some(server)) if server < client => Some(Side::Server),
+            (Some(_), _) => Some(Side::Client),
+            (None, Some(_)) => Some(Side::Server),
+            (None, None) => self.farewell,
+        }
+    }
+
+    /// Whether the last that passed unread came from the program.
+    pub(super) fn is_asking(&self) -> bool {
+        self.waiting
+            .last()
+            .is_some_and(|mark| mark.from == Side::Client)
+    }
+}
+
+/// The ledger's kind of an alert (RFC 8446 section 6).
+fn of_alert(description: u8) -> Failure {
+    match description {
+        40 | 70 | 71 => Failure::TlsVersion,
+        45 => Failure::CertificateExpired,
+        48 => Failure::CertificateUnknown,
+        42..=44 | 46 => Failure::Certificate,
+        120 => Failure::TlsAlpn,
+        _ => Failure::TlsAlert,
+    }
+}
+
+fn keep(plain: &mut Vec<Piece>, piece: Plain<'_>) {
+    plain.push(Piece {
+        from: piece.from,
+        at: piece.at,
+        bytes: piece.bytes.to_vec(),
+    });
+}
+
+fn text(name: &[u8]) -> Arc<str> {
+    String::from_utf8_lossy(name).into()
+}
+
+fn tls_version(number: u16) -> Option<TlsVersion> {
+    Some(match number {
+        0x0300 => TlsVersion::Ssl3,
+        0x0301 => TlsVersion::Tls10,
+        0x0302 => TlsVersion::Tls11,
+        TLS12 => TlsVersion::Tls12,
+        TLS13 => TlsVersion::Tls13,
+        _ => return None,
+    })
+}
+
+/// The IANA name of the suites that are in use; the number of others.
+fn cipher(number: u16) -> Arc<str> {
+    match number {
+        0x1301 => "TLS_AES_128_GCM_SHA256".into(),
+        0x1302 => "TLS_AES_256_GCM_SHA384".into(),
+        0x1303 => "TLS_CHACHA20_POLY1305_SHA256".into(),
+        0xc02b => "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".into(),
+        0xc02c => "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384".into(),
+        0xc02f => "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256".into(),
+        0xc030 => "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384".into(),
+        0xcca8 => "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256".into(),
+        0xcca9 => "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256".into(),
+        other => format!("0x{other:04x}").into(),
+    }
+}
+
+/// In TLS 1.3 a pre-shared key, before it a ticket or a session id.
+fn offers_to_resume(hello: &ClientHello) -> bool {
+    let is_13 = hello.highest_version() >= TLS13;
+    hello.psk_identities > 0
+        || hello.ticket_len.is_some_and(|len| len > 0)
+        || (!is_13 && !hello.session_id.is_empty())
+}
+
+/// The readable part of a JA4 fingerprint: transport, version, whether a name is asked for, how many suites and
+/// extensions, the first protocol offered.
+fn hint(hello: &ClientHello) -> Arc<str> {
+    let is_real = |number: &&u16| **number & 0x0f0f != 0x0a0a;
+    let count = |numbers: &[u16]| numbers.iter().filter(is_real).count().min(99);
+    let version = match hello.highest_version() {
+        TLS13 => "13",
+        TLS12 => "12",
+        0x0302 => "11",
+        0x0301 => "10",
+        _ => "00",
+    };
+    let named = if hello.server_name.is_some() {
+        'd'
+    } else {
+        'i'
+    };
+    let alpn = hello.alpn.first().filter(|name| name.is_ascii());
+    let ends = alpn
+        .and_then(|name| Some((*name.first()?, *name.last()?)))
+        .filter(|(first, last)| first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric())
+        .map_or(('0', '0'), |(first, last)| {
+            (char::from(first), char::from(last))
+        });
+    format!(
+        "t{version}{named}{:02}{:02}{}{}",
+        count(&hello.cipher_suites),
+        count(&hello.extensions),
+        ends.0,
+        ends.1
+    )
+    .into()
+}

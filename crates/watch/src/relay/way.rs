@@ -1,0 +1,193 @@
+//! One direction of a relayed connection: read here, write there, hold what does not fit.
+
+use super::delay::Delay;
+use mio::net::TcpStream;
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::time::{Duration, Instant};
+
+/// Reads in a row before another connection has its turn.
+const TURN: usize = 16;
+
+/// What came.
+pub(super) enum Came<'a> {
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// The end of the stream.
+    Fin,
+}
+
+/// Why a pass over a direction stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Nothing more to read for now, or no room to write.
+    Waiting,
+    /// There is more; another connection's turn first.
+    Turn,
+    /// The stream was passed on to its end.
+    Ended,
+    /// The source was reset.
+    SourceReset,
+    /// The destination was reset.
+    SinkReset,
+}
+
+/// One direction.
+#[derive(Default)]
+pub(super) struct Way {
+    /// Read and not yet written.
+    held: Vec<u8>,
+    /// How much of that has been written.
+    written: usize,
+    /// The source may have more.
+    pub(super) readable: bool,
+    /// The source has said that its end is near.
+    pub(super) closing: bool,
+    /// The end of the stream was read.
+    fin: bool,
+    /// It was a reset, which what is on its way still precedes.
+    reset: bool,
+    /// It was passed on.
+    ended: bool,
+    /// Where a distance is emulated.
+    delay: Option<Box<Delay>>,
+    /// Bytes are shown when they arrive and not when they depart: so the program sees answers.
+    shown_late: bool,
+}
+
+impl Way {
+    /// A direction in which everything takes that long.
+    pub(super) fn over(distance: Duration, shown_late: bool) -> Way {
+        Way {
+            delay: (!distance.is_zero()).then(|| Box::new(Delay::new(distance))),
+            shown_late: shown_late && !distance.is_zero(),
+            ..Way::default()
+        }
+    }
+
+    /// When something arrives over the emulated distance.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.delay.as_ref().filter(|_| !self.ended)?.next()
+    }
+
+    /// Whether the end of the stream was passed on.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Passes on what there is.
+    pub(super) fn pass(
+        &mut self,
+        from: &mut TcpStream,
+        to: &mut TcpStream,
+        scratch: &mut [u8],
+        mut see: impl FnMut(Came<'_>),
+    ) -> Stop {
+        for _ in 0..TURN {
+            self.take_arrivals(&mut see);
+            match self.write_held(to) {
+                Ok(true) => {}
+                Ok(false) => return Stop::Waiting,
+                Err(_) => return Stop::SinkReset,
+            }
+            if self.fin && self.has_arrived() {
+                if self.reset {
+                    return Stop::SourceReset;
+                }
+                if !self.ended {
+                    self.ended = true;
+                    if self.shown_late {
+                        see(Came::Fin);
+                    }
+                    let _ = to.shutdown(Shutdown::Write);
+                }
+                return Stop::Ended;
+            }
+            if !self.readable || self.fin || self.is_full() {
+                return Stop::Waiting;
+            }
+            match from.read(scratch) {
+                Ok(0) => {
+                    self.fin = true;
+                    if let Some(delay) = &mut self.delay {
+                        delay.depart_end(Instant::now());
+                    }
+                    if !self.shown_late {
+                        see(Came::Fin);
+                    }
+                }
+                Ok(count) => {
+                    let bytes = &scratch[..count];
+                    // a short read has emptied the socket; only an end may follow without another event
+                    self.readable = count == scratch.len() || self.closing;
+                    if !self.shown_late {
+                        see(Came::Bytes(bytes));
+                    }
+                    if let Some(delay) = &mut self.delay {
+                        delay.depart(Instant::now(), bytes);
+                        continue;
+                    }
+                    match to.write(bytes) {
+                        Ok(written) => self.held.extend_from_slice(&bytes[written..]),
+                        Err(error) if is_patient(&error) => self.held.extend_from_slice(bytes),
+                        Err(_) => return Stop::SinkReset,
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    let Some(delay) = &mut self.delay else {
+                        return Stop::SourceReset;
+                    };
+                    delay.depart_end(Instant::now());
+                    self.fin = true;
+                    self.reset = true;
+                }
+            }
+        }
+        Stop::Turn
+    }
+
+    /// Holds what has arrived over the emulated distance ready for writing.
+    fn take_arrivals(&mut self, see: &mut impl FnMut(Came<'_>)) {
+        let Some(delay) = &mut self.delay else { return };
+        let now = Instant::now();
+        while let Some(bytes) = delay.arrive(now) {
+            if self.shown_late {
+                see(Came::Bytes(&bytes));
+            }
+            self.held.extend_from_slice(&bytes);
+        }
+    }
+
+    fn has_arrived(&self) -> bool {
+        let delay = self.delay.as_ref();
+        delay.is_none_or(|delay| delay.has_ended(Instant::now()))
+    }
+
+    fn is_full(&self) -> bool {
+        self.delay.as_ref().is_some_and(|delay| delay.is_full())
+    }
+
+    /// Whether all that was held has been written.
+    fn write_held(&mut self, to: &mut TcpStream) -> io::Result<bool> {
+        while self.written < self.held.len() {
+            match to.write(&self.held[self.written..]) {
+                Ok(count) => self.written += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_patient(&error) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        self.held.clear();
+        self.written = 0;
+        Ok(true)
+    }
+}
+
+fn is_patient(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}

@@ -1,0 +1,83 @@
+//! One watched run: two threads, the supervisor for calls and the relay for data.
+
+use crate::observe::Keys;
+use crate::order::Orders;
+use crate::relay::Relay;
+use crate::supervisor::Supervisor;
+use crate::sys::filter::{self, Asked};
+use crate::sys::launch::{self, Trouble};
+use crate::sys::signals::Signals;
+use crate::{Clock, Config, Observer, Outcome, Streams, WatchError};
+use std::io;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+
+/// Runs the program to its end, and that of everything that it started, and records its connections.
+///
+/// Must be called while the process has one thread: signals are blocked meanwhile and passed on to the program.
+pub fn run(
+    config: &Config,
+    clock: Clock,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, WatchError> {
+    let program = config.command.first().ok_or_else(|| {
+        WatchError::Setup("no command", io::Error::from(io::ErrorKind::InvalidInput))
+    })?;
+    let setup = |what| move |error| WatchError::Setup(what, error);
+    launch::adopt_orphans().map_err(setup("prctl"))?;
+    let signals = Signals::take_over().map_err(setup("signalfd"))?;
+    let mut command = Command::new(program);
+    command.args(&config.command[1..]);
+    command.envs(config.environment.iter().map(|(key, value)| (key, value)));
+    if config.streams == Streams::Null {
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+    }
+    let keys = match &config.keys {
+        Some(logging) => {
+            let (keys, environment) =
+                Keys::prepare(logging).map_err(setup("the key log (--keys off does without)"))?;
+            command.envs(environment);
+            Some(keys)
+        }
+        None => None,
+    };
+    let code = filter::program(Asked {
+        names: true,
+        questions: false,
+        probes: false,
+    });
+    let began = clock.now();
+    let (child, listener) =
+        launch::launch(command, &code, signals.before()).map_err(|trouble| match trouble {
+            Trouble::Filter(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                WatchError::Nested
+            }
+            Trouble::Filter(error) => WatchError::Refused(error),
+            Trouble::Exec(error) if error.kind() == io::ErrorKind::NotFound => {
+                WatchError::NotFound(program.clone())
+            }
+            Trouble::Exec(source) => WatchError::NotRunnable {
+                program: program.clone(),
+                source,
+            },
+            Trouble::Io(error) => WatchError::Setup("starting the program", error),
+        })?;
+    let (sender, receiver) = mpsc::channel();
+    let relay = Relay::new(receiver, clock, observer, config, keys).map_err(setup("the relay"))?;
+    let orders = Orders::new(sender, relay.waker());
+    let supervisor = Supervisor::new(listener, signals, child.id(), orders, clock, config, began)
+        .map_err(setup("the supervisor"))?;
+    std::thread::scope(|scope| {
+        let carrying = std::thread::Builder::new()
+            .name("relay".to_owned())
+            .spawn_scoped(scope, move || relay.run())
+            .map_err(setup("the relay's thread"))?;
+        let outcome = supervisor.run();
+        // a panic in the relay is caught per connection; one outside of that has cut the data, and is told
+        let _ = carrying.join();
+        Ok(outcome)
+    })
+}

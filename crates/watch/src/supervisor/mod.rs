@@ -1,0 +1,314 @@
+//! Answers the program's calls: one loop, no thread per connection, nothing that blocks.
+//!
+//! Whatever happens in here, every call gets an answer: what cannot be followed continues untouched, and a panic is
+//! caught for the one call that caused it. The data itself is the relay's.
+
+mod call;
+mod connect;
+mod landing;
+mod names;
+mod trap;
+
+use crate::order::{Order, Orders};
+use crate::sys::address;
+use crate::sys::launch;
+use crate::sys::notify::{Answer, Listener, Notice};
+use crate::sys::process::{Processes, read_memory, write_memory};
+use crate::sys::signals::{self, Signals};
+use crate::sys::socket;
+use crate::sys::timer::Timer;
+use crate::{Clock, Config, Cpu, Ended, Numbers, Outcome, Place, Unwatched};
+use call::Call;
+use landing::Pad;
+use ledger::{Caveat, Nanos, Row, Span};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use names::Names;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+use trap::Traps;
+
+const CALLS: Token = Token(0);
+const SIGNALS: Token = Token(1);
+const PAD_V4: Token = Token(2);
+const PAD_V6: Token = Token(3);
+const DEADLINES: Token = Token(4);
+/// Tokens of calls begin here: two a call, the way to the destination and our end of a meeting.
+const FIRST_CALL: usize = 6;
+
+/// Answers the program's calls until it and everything that it started has ended.
+pub(crate) struct Supervisor {
+    poll: Poll,
+    listener: Listener,
+    signals: Signals,
+    program: u32,
+    ended: Option<Ended>,
+    began: Nanos,
+    over: Nanos,
+    cpu: Cpu,
+    abandoned: bool,
+    orders: Orders,
+    clock: Clock,
+    numbers: Numbers,
+    place: Option<Place>,
+    processes: Processes,
+    names: Names,
+    pads: [Option<Pad>; 2],
+    traps: Traps,
+    calls: HashMap<usize, Call>,
+    by_cookie: HashMap<u64, usize>,
+    deadlines: BTreeSet<(Instant, usize)>,
+    timer: Timer,
+    next_call: usize,
+    unwatched: BTreeMap<Unwatched, u64>,
+    round_trip: Duration,
+}
+
+impl Supervisor {
+    pub(crate) fn new(
+        listener: OwnedFd,
+        signals: Signals,
+        program: u32,
+        orders: Orders,
+        clock: Clock,
+        config: &Config,
+        began: Nanos,
+    ) -> io::Result<Supervisor> {
+        let poll = Poll::new()?;
+        let registry = poll.registry();
+        registry.register(
+            &mut SourceFd(&listener.as_raw_fd()),
+            CALLS,
+            Interest::READABLE,
+        )?;
+        registry.register(
+            &mut SourceFd(&signals.as_raw_fd()),
+            SIGNALS,
+            Interest::READABLE,
+        )?;
+        let timer = Timer::new()?;
+        registry.register(
+            &mut SourceFd(&timer.as_raw_fd()),
+            DEADLINES,
+            Interest::READABLE,
+        )?;
+        // a machine may have one family only
+        let mut pads = [Pad::open(false).ok(), Pad::open(true).ok()];
+        for (pad, token) in pads.iter_mut().zip([PAD_V4, PAD_V6]) {
+            if let Some(pad) = pad {
+                pad.register(registry, token)?;
+            }
+        }
+        Ok(Supervisor {
+            poll,
+            listener: Listener::new(listener),
+            signals,
+            program,
+            ended: None,
+            began,
+            over: Nanos(0),
+            cpu: Cpu::default(),
+            abandoned: false,
+            orders,
+            clock,
+            numbers: config.numbers.clone(),
+            place: config.place,
+            processes: Processes::default(),
+            names: Names::default(),
+            pads,
+            traps: Traps::default(),
+            calls: HashMap::new(),
+            by_cookie: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            timer,
+            next_call: 0,
+            unwatched: BTreeMap::new(),
+            round_trip: config.round_trip,
+        })
+    }
+
+    /// Answers until nobody is left to ask.
+    pub(crate) fn run(mut self) -> Outcome {
+        let mut events = Events::with_capacity(256);
+        let mut orphaned = false;
+        // the program may have ended before its signal was blocked
+        self.reap();
+        while !(self.abandoned || orphaned && self.ended.is_some()) {
+            self.timer
+                .set(self.deadlines.first().map(|(when, _)| *when));
+            if let Err(error) = self.poll.poll(&mut events, None)
+                && error.kind() != io::ErrorKind::Interrupted
+            {
+                break;
+            }
+            for event in &events {
+                match event.token() {
+                    CALLS => {
+                        self.take_calls();
+                        orphaned |= event.is_read_closed();
+                    }
+                    SIGNALS => self.take_signals(),
+                    DEADLINES => self.timer.rung(),
+                    PAD_V4 => self.take_arrivals(0),
+                    PAD_V6 => self.take_arrivals(1),
+                    Token(token) => self.guard((token - FIRST_CALL) / 2, Supervisor::advance),
+                }
+            }
+            self.take_deadlines();
+        }
+        for call in std::mem::take(&mut self.calls).into_values() {
+            self.record_given_up(call.dial.about);
+        }
+        for (reason, count) in &self.unwatched {
+            self.record(Row::Caveat(Caveat {
+                id: reason.id().to_owned(),
+                words: format!("{count} connections were not watched: {}", reason.words()),
+            }));
+        }
+        self.orders.send(Order::Finish);
+        Outcome {
+            ended: self.ended.unwrap_or(Ended::Code(0)),
+            span: Span::new(self.began, self.over),
+            cpu: self.cpu,
+            unwatched: self.unwatched,
+            abandoned: self.abandoned,
+        }
+    }
+
+    fn take_calls(&mut self) {
+        while let Ok(Some(notice)) = self.listener.take() {
+            let answered = catch_unwind(AssertUnwindSafe(|| self.take_call(&notice)));
+            let answer = answered.unwrap_or_else(|_| {
+                self.leave(Unwatched::Fault);
+                Some(Answer::Continue)
+            });
+            if let Some(answer) = answer {
+                self.listener.answer(notice.id, answer);
+            }
+        }
+    }
+
+    /// `None`: the answer comes later.
+    fn take_call(&mut self, notice: &Notice) -> Option<Answer> {
+        match notice.call {
+            libc::SYS_connect => self.connect(notice),
+            libc::SYS_getpeername => Some(self.tell_name(notice, |ends| ends.peer)),
+            libc::SYS_getsockname => Some(self.tell_name(notice, |ends| ends.local)),
+            _ => Some(Answer::Continue),
+        }
+    }
+
+    /// Answers `getpeername` and `getsockname` of a relayed socket; the kernel answers for all others.
+    fn tell_name(
+        &mut self,
+        notice: &Notice,
+        which: fn(names::Ends) -> std::net::SocketAddr,
+    ) -> Answer {
+        self.try_tell_name(notice, which)
+            .unwrap_or(Answer::Continue)
+    }
+
+    fn try_tell_name(
+        &mut self,
+        notice: &Notice,
+        which: fn(names::Ends) -> std::net::SocketAddr,
+    ) -> Option<Answer> {
+        if self.names.is_empty() {
+            return None;
+        }
+        let thread = notice.thread;
+        let [descriptor, place, len_place, ..] = notice.arguments;
+        let socket = self
+            .processes
+            .copy_descriptor(thread, descriptor as i32)
+            .ok()?;
+        let ends = self.names.find(socket::cookie(&socket).ok()?)?;
+        // until it is connected, and once it is not any more, the kernel knows better
+        let asks_peer = notice.call == libc::SYS_getpeername;
+        if asks_peer && !socket::is_connected(&socket) {
+            return None;
+        }
+        let bytes = address::write(which(ends), ends.v6);
+        let mut len = [0; 4];
+        read_memory(thread, len_place, &mut len).ok()?;
+        let room = usize::try_from(i32::from_ne_bytes(len)).ok()?;
+        let given = &bytes[..bytes.len().min(room)];
+        if !self.listener.is_valid(notice.id) {
+            return None;
+        }
+        write_memory(thread, place, given).ok()?;
+        write_memory(thread, len_place, &(bytes.len() as u32).to_ne_bytes()).ok()?;
+        Some(Answer::Value(0))
+    }
+
+    fn take_signals(&mut self) {
+        while let Some(signal) = self.signals.next() {
+            match signal.number {
+                libc::SIGCHLD => self.reap(),
+                // the terminal has told the program already
+                _ if signal.by_terminal && self.ended.is_none() => {}
+                number if self.ended.is_none() => signals::send(self.program, number),
+                // what is left runs on without us
+                _ => self.abandoned = true,
+            }
+        }
+    }
+
+    /// Collects the program, and orphans of its.
+    fn reap(&mut self) {
+        while let Some(gone) = launch::reap() {
+            let [user, system] = gone.cpu;
+            self.cpu.user += user;
+            self.cpu.system += system;
+            if gone.process == self.program {
+                self.over = self.clock.now();
+                self.ended = Some(if libc::WIFSIGNALED(gone.status) {
+                    Ended::Signal(libc::WTERMSIG(gone.status))
+                } else {
+                    Ended::Code(libc::WEXITSTATUS(gone.status))
+                });
+            }
+        }
+    }
+
+    fn take_arrivals(&mut self, pad: usize) {
+        while let Some((call, near)) = self.pads[pad].as_mut().and_then(Pad::accept) {
+            self.arrive(call, near);
+        }
+    }
+
+    fn take_deadlines(&mut self) {
+        let now = Instant::now();
+        while let Some(&(when, call)) = self.deadlines.first() {
+            if when > now {
+                break;
+            }
+            self.deadlines.pop_first();
+            self.guard(call, Supervisor::advance);
+        }
+    }
+
+    /// Runs a step of one call; a panic ends that call only.
+    fn guard(&mut self, number: usize, step: fn(&mut Supervisor, usize)) {
+        let notice = self.calls.get(&number).map(|call| call.dial.notice.id);
+        if catch_unwind(AssertUnwindSafe(|| step(self, number))).is_err() {
+            self.leave(Unwatched::Fault);
+            self.calls.remove(&number);
+            if let Some(id) = notice {
+                self.listener.answer(id, Answer::Continue);
+            }
+        }
+    }
+
+    /// Counts a connection that is left to the kernel.
+    fn leave(&mut self, reason: Unwatched) {
+        *self.unwatched.entry(reason).or_default() += 1;
+    }
+
+    fn record(&self, row: Row) {
+        self.orders.send(Order::Record(Box::new(row)));
+    }
+}

@@ -1,0 +1,113 @@
+//! Socket addresses as bytes in a program's memory.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+
+/// Bytes of the larger of the two address structures.
+pub(crate) const MAX_LEN: usize = 28;
+const V4_LEN: usize = 16;
+
+/// What an address argument names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// An address of the Internet.
+    Inet(SocketAddr),
+    /// Anything else: Unix, netlink, or the request to disconnect.
+    Other,
+}
+
+/// Reads a `struct sockaddr` of any family; `None` where it is too short for what it says it is.
+pub(crate) fn parse(bytes: &[u8]) -> Option<Named> {
+    let family = u16::from_ne_bytes(*bytes.first_chunk()?);
+    let port = |bytes: &[u8]| Some(u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?));
+    match i32::from(family) {
+        libc::AF_INET => {
+            let host: [u8; 4] = *bytes.get(4..)?.first_chunk()?;
+            (bytes.len() >= V4_LEN).then_some(())?;
+            let address = SocketAddrV4::new(Ipv4Addr::from(host), port(bytes)?);
+            Some(Named::Inet(address.into()))
+        }
+        libc::AF_INET6 => {
+            let flow = u32::from_be_bytes(*bytes.get(4..)?.first_chunk()?);
+            let host: [u8; 16] = *bytes.get(8..)?.first_chunk()?;
+            // old callers leave the scope out
+            let scope = bytes
+                .get(24..)
+                .and_then(|rest| rest.first_chunk())
+                .map_or(0, |scope| u32::from_ne_bytes(*scope));
+            let address = SocketAddrV6::new(Ipv6Addr::from(host), port(bytes)?, flow, scope);
+            Some(Named::Inet(address.into()))
+        }
+        _ => Some(Named::Other),
+    }
+}
+
+/// An address as the kernel would write it for a socket of that family.
+pub(crate) fn write(address: SocketAddr, v6: bool) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(MAX_LEN);
+    let mut start = |family: i32| {
+        bytes.extend_from_slice(&(family as u16).to_ne_bytes());
+        bytes.extend_from_slice(&address.port().to_be_bytes());
+    };
+    match address {
+        SocketAddr::V4(v4) if !v6 => {
+            start(libc::AF_INET);
+            bytes.extend_from_slice(&v4.ip().octets());
+            bytes.extend_from_slice(&[0; 8]);
+        }
+        _ => {
+            start(libc::AF_INET6);
+            let (host, flow, scope) = match address {
+                SocketAddr::V4(v4) => (v4.ip().to_ipv6_mapped(), 0, 0),
+                SocketAddr::V6(v6) => (*v6.ip(), v6.flowinfo(), v6.scope_id()),
+            };
+            bytes.extend_from_slice(&flow.to_be_bytes());
+            bytes.extend_from_slice(&host.octets());
+            bytes.extend_from_slice(&scope.to_ne_bytes());
+        }
+    }
+    bytes
+}
+
+/// The IPv4 address that an IPv6 one stands for, where it does.
+pub(crate) fn unmapped(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        host if host.is_ipv4() => SocketAddr::new(host, address.port()),
+        _ => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_v4_address_is_mapped_on_a_v6_socket() {
+        let address: SocketAddr = "127.0.0.1:80".parse().unwrap();
+        assert_eq!(parse(&write(address, false)), Some(Named::Inet(address)));
+        let Some(Named::Inet(mapped)) = parse(&write(address, true)) else {
+            panic!("no address");
+        };
+        assert_eq!(mapped.to_string(), "[::ffff:127.0.0.1]:80");
+        assert_eq!(unmapped(mapped), address);
+    }
+
+    #[test]
+    fn the_request_to_disconnect_is_no_address() {
+        assert_eq!(parse(&[0; 16]), Some(Named::Other));
+        assert_eq!(parse(&[2, 0, 0, 80]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            let _ = parse(&bytes);
+        }
+
+        #[test]
+        fn what_is_written_reads_back(host: u128, port: u16, scope: u32) {
+            let address = SocketAddr::V6(SocketAddrV6::new(Ipv6Addr::from(host), port, 0, scope));
+            prop_assert_eq!(parse(&write(address, true)), Some(Named::Inet(address)));
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The seccomp filter of a watched program: which system calls are asked about, which are refused, and that everything
+//! else passes. Only builds the program; [`super::launch`] installs it.
+//!
+//! `read`, `write` and their kin are never asked about, so that data costs nothing here.
+
+use libc::{BPF_ABS, BPF_JEQ, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W};
+use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_USER_NOTIF, sock_filter};
+
+/// The audit architecture of this build; system calls of another (32-bit programs) pass unseen.
+#[cfg(target_arch = "x86_64")]
+const ARCH: u32 = 0xc000_003e;
+/// The audit architecture of this build; system calls of another (32-bit programs) pass unseen.
+#[cfg(target_arch = "aarch64")]
+const ARCH: u32 = 0xc000_00b7;
+
+/// Offsets into `struct seccomp_data`.
+const NR: u32 = 0;
+const ARCHITECTURE: u32 = 4;
+/// The low half of an argument, on a little-endian machine.
+const fn low(argument: u32) -> u32 {
+    16 + argument * 8
+}
+const fn high(argument: u32) -> u32 {
+    low(argument) + 4
+}
+
+/// The longest datagram that can be a question to a name server sent without `connect`, in bytes.
+const QUESTION: u32 = 512;
+
+/// What is asked about besides `connect`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// `getpeername` and `getsockname`: where a relay has to keep up appearances.
+    pub(crate) names: bool,
+    /// Datagrams that may be questions to a name server.
+    pub(crate) questions: bool,
+    /// `setsockopt` of TCP keep-alive probes.
+    pub(crate) probes: bool,
+}
+
+/// The filter's instructions.
+pub(crate) fn program(asked: Asked) -> Vec<sock_filter> {
+    const ALLOW: sock_filter = give(SECCOMP_RET_ALLOW);
+    const ASK: sock_filter = give(SECCOMP_RET_USER_NOTIF);
+    const fn refuse(errno: i32) -> sock_filter {
+        give(SECCOMP_RET_ERRNO | errno as u32)
+    }
+
+    let mut code = vec![load(ARCHITECTURE), if_equal(ARCH, 1), ALLOW, load(NR)];
+    // a body always returns, since it leaves another word than the call's number in the accumulator
+    let mut call = |number: libc::c_long, body: &[sock_filter]| {
+        code.push(unless_equal(number as u32, body.len() as u8));
+        code.extend_from_slice(body);
+    };
+    call(libc::SYS_connect, &[ASK]);
+    if asked.names {
+        call(libc::SYS_getpeername, &[ASK]);
+        call(libc::SYS_getsockname, &[ASK]);
+    }
+    // a ring would connect without a system call of its own; libraries fall back to epoll on ENOSYS
+    call(libc::SYS_io_uring_setup, &[refuse(libc::ENOSYS)]);
+    // TCP Fast Open connects without `connect`; its callers connect when it is not supported
+    let question = if asked.questions { ASK } else { ALLOW };
+    call(
+        libc::SYS_sendto,
+        &[
+            load(low(3)),
+            unless_set(libc::MSG_FASTOPEN as u32, 1),
+            refuse(libc::EOPNOTSUPP),
+            load(low(4)),
+            unless_equal(0, 3),
+            load(high(4)),
+            unless_equal(0, 1),
+            ALLOW,
+            load(low(2)),
+            if_greater(QUESTION, 1),
+            question,
+            ALLOW,
+        ],
+    );
+    call(
+        libc::SYS_sendmsg,
+        &[
+            load(low(2)),
+            unless_set(libc::MSG_FASTOPEN as u32, 1),
+            refuse(libc::EOPNOTSUPP),
+            ALLOW,
+        ],
+    );
+    if asked.questions {
+        // resolvers send their one or two questions so; media and QUIC send many at once
+        call(
+            libc::SYS_sendmmsg,
+            &[load(low(2)), if_greater(2, 1), ASK, ALLOW],
+        );
+    }
+    if asked.probes {
+        call(
+            libc::SYS_setsockopt,
+            &[
+                load(low(1)),
+                unless_equal(libc::SOL_SOCKET as u32, 4),
+                load(low(2)),
+                unless_equal(libc::SO_KEEPALIVE as u32, 1),
+                ASK,
+                ALLOW,
+                unless_equal(libc::IPPROTO_TCP as u32, 3),
+                load(low(2)),
+                unless_equal(libc::TCP_KEEPIDLE as u32, 1),
+                ASK,
+                ALLOW,
+            ],
+        );
+    }
+    code.push(ALLOW);
+    code
+}
+
+const fn give(verdict: u32) -> sock_filter {
+    instruction(BPF_RET | BPF_K, verdict, 0, 0)
+}
+
+const fn load(offset: u32) -> sock_filter {
+    instruction(BPF_LD | BPF_W | BPF_ABS, offset, 0, 0)
+}
+
+/// Skips the next `over` instructions where the accumulator equals `value`.
+const fn if_equal(value: u32, over: u8) -> sock_filter {
+    instruction(BPF_JMP | BPF_JEQ | BPF_K, value, over, 0)
+}
+
+/// Runs the next `over` instructions only where the accumulator equals `value`.
+const fn unless_equal(value: u32, over: u8) -> sock_filter {
+    instruction(BPF_JMP | BPF_JEQ | BPF_K, value, 0, over)
+}
+
+/// Runs the next `over` instructions only where a bit is set.
+const fn unless_set(bits: u32, over: u8) -> sock_filter {
+    instruction(BPF_JMP | BPF_JSET | BPF_K, bits, 0, over)
+}
+
+/// Skips the next `over` instructions where the accumulator is greater.
+const fn if_greater(value: u32, over: u8) -> sock_filter {
+    instruction(BPF_JMP | BPF_JGT | BPF_K, value, over, 0)
+}
+
+const fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel would say to a call; panics where it would refuse the program.
+    fn verdict(code: &[sock_filter], arch: u32, number: libc::c_long, arguments: [u64; 6]) -> u32 {
+        let mut data = [0; 64];
+        data[..4].copy_from_slice(&(number as u32).to_ne_bytes());
+        data[4..8].copy_from_slice(&arch.to_ne_bytes());
+        for (place, argument) in arguments.iter().enumerate() {
+            data[16 + place * 8..24 + place * 8].copy_from_slice(&argument.to_ne_bytes());
+        }
+        let (mut at, mut word) = (0, 0);
+        loop {
+            let step = &code[at];
+            let branch = |taken: bool| usize::from(if taken { step.jt } else { step.jf });
+            at += 1;
+            match u32::from(step.code) {
+                code if code == BPF_LD | BPF_W | BPF_ABS => {
+                    let from = step.k as usize;
+                    word = u32::from_ne_bytes(data[from..from + 4].try_into().unwrap());
+                }
+                code if code == BPF_JMP | BPF_JEQ | BPF_K => at += branch(word == step.k),
+                code if code == BPF_JMP | BPF_JGT | BPF_K => at += branch(word > step.k),
+                code if code == BPF_JMP | BPF_JSET | BPF_K => at += branch(word & step.k != 0),
+                code if code == BPF_RET | BPF_K => return step.k,
+                other => panic!("instruction {other:#x}"),
+            }
+        }
+    }
+
+    const ALL: Asked = Asked {
+        names: true,
+        questions: true,
+        probes: true,
+    };
+    const ASK: u32 = SECCOMP_RET_USER_NOTIF;
+    const ALLOW: u32 = SECCOMP_RET_ALLOW;
+
+    fn says(asked: Asked, number: libc::c_long, arguments: [u64; 6]) -> u32 {
+        verdict(&program(asked), ARCH, number, arguments)
+    }
+
+    #[test]
+    fn connect_is_always_asked_about_and_data_never() {
+        for asked in [
+            ALL,
+            Asked {
+                names: false,
+                questions: false,
+                probes: false,
+            },
+        ] {
+            assert_eq!(says(asked, libc::SYS_connect, [0; 6]), ASK);
+            for call in [
+                libc::SYS_read,
+                libc::SYS_write,
+                libc::SYS_recvfrom,
+                libc::SYS_execve,
+            ] {
+                assert_eq!(says(asked, call, [u64::MAX; 6]), ALLOW);
+            }
+            assert_eq!(
+                says(asked, libc::SYS_getpeername, [0; 6]) == ASK,
+                asked.names
+            );
+        }
+    }
+
+    #[test]
+    fn calls_of_another_architecture_pass() {
+        assert_eq!(
+            verdict(&program(ALL), 0x4000_0003, libc::SYS_connect, [0; 6]),
+            ALLOW
+        );
+    }
+
+    #[test]
+    fn only_short_datagrams_with_an_address_are_taken_for_questions() {
+        let send =
+            |address, len, flags| says(ALL, libc::SYS_sendto, [3, 0, len, flags, address, 16]);
+        assert_eq!(send(0, 40, 0), ALLOW);
+        assert_eq!(send(0x7fff_0000, 40, 0), ASK);
+        assert_eq!(send(0xff_0000_0000, 40, 0), ASK);
+        assert_eq!(send(0x7fff_0000, 513, 0), ALLOW);
+        let few = |count| says(ALL, libc::SYS_sendmmsg, [3, 0, count, 0, 0, 0]);
+        assert_eq!((few(2), few(3)), (ASK, ALLOW));
+    }
+
+    #[test]
+    fn what_would_connect_unseen_is_refused_as_unsupported() {
+        let refused = |errno: i32| SECCOMP_RET_ERRNO | errno as u32;
+        let flag = libc::MSG_FASTOPEN as u64;
+        assert_eq!(
+            says(ALL, libc::SYS_sendto, [3, 0, 9, flag, 1, 16]),
+            refused(libc::EOPNOTSUPP)
+        );
+        assert_eq!(
+            says(ALL, libc::SYS_sendmsg, [3, 0, flag, 0, 0, 0]),
+            refused(libc::EOPNOTSUPP)
+        );
+        assert_eq!(says(ALL, libc::SYS_sendmsg, [3, 0, 0, 0, 0, 0]), ALLOW);
+        assert_eq!(
+            says(ALL, libc::SYS_io_uring_setup, [0; 6]),
+            refused(libc::ENOSYS)
+        );
+    }
+
+    #[test]
+    fn keep_alive_probes_are_the_only_socket_options_asked_about() {
+        let set = |level: i32, name: i32| {
+            says(
+                ALL,
+                libc::SYS_setsockopt,
+                [3, level as u64, name as u64, 0, 4, 0],
+            )
+        };
+        assert_eq!(set(libc::SOL_SOCKET, libc::SO_KEEPALIVE), ASK);
+        assert_eq!(set(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE), ASK);
+        assert_eq!(set(libc::SOL_SOCKET, libc::SO_REUSEADDR), ALLOW);
+        assert_eq!(set(libc::IPPROTO_TCP, libc::TCP_NODELAY), ALLOW);
+        assert_eq!(set(libc::IPPROTO_IPV6, libc::SO_KEEPALIVE), ALLOW);
+    }
+}

@@ -1,0 +1,174 @@
+//! Other processes: their memory, their descriptors, their names.
+#![allow(
+    unsafe_code,
+    reason = "process_vm_readv, process_vm_writev, pidfd_open, pidfd_getfd"
+)]
+
+use super::checked;
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Copies bytes out of a process. Fewer than asked for is an error.
+pub(crate) fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
+    let ours = libc::iovec {
+        iov_base: into.as_mut_ptr().cast(),
+        iov_len: into.len(),
+    };
+    let theirs = libc::iovec {
+        iov_base: address as *mut libc::c_void,
+        iov_len: into.len(),
+    };
+    // SAFETY: the local part is the slice, which the kernel fills; the remote address is checked by the kernel.
+    let count = checked(unsafe {
+        libc::process_vm_readv(thread as i32, &raw const ours, 1, &raw const theirs, 1, 0) as i64
+    })?;
+    whole(count, into.len())
+}
+
+/// Copies bytes into a process that waits for an answer of ours.
+pub(crate) fn write_memory(thread: u32, address: u64, from: &[u8]) -> io::Result<()> {
+    let ours = libc::iovec {
+        iov_base: from.as_ptr().cast_mut().cast(),
+        iov_len: from.len(),
+    };
+    let theirs = libc::iovec {
+        iov_base: address as *mut libc::c_void,
+        iov_len: from.len(),
+    };
+    // SAFETY: the local part is the slice, which the kernel only reads; the remote address is checked by the kernel.
+    let count = checked(unsafe {
+        libc::process_vm_writev(thread as i32, &raw const ours, 1, &raw const theirs, 1, 0) as i64
+    })?;
+    whole(count, from.len())
+}
+
+fn whole(count: i64, wanted: usize) -> io::Result<()> {
+    if usize::try_from(count) == Ok(wanted) {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(libc::EFAULT))
+    }
+}
+
+/// The processes that have asked: a handle to each, and who they are.
+#[derive(Default)]
+pub(crate) struct Processes {
+    known: HashMap<u32, Known>,
+}
+
+struct Known {
+    handle: OwnedFd,
+    identity: Option<(Instant, Identity)>,
+}
+
+/// Who a process is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The process id, not that of the thread.
+    pub(crate) process: u32,
+    /// The command's name.
+    pub(crate) command: Arc<str>,
+}
+
+/// Handles that are kept; beyond that all are let go.
+const MAX_KNOWN: usize = 512;
+/// How long a name is believed: an `exec` changes it.
+const BELIEVED: Duration = Duration::from_millis(100);
+
+impl Processes {
+    /// A copy of a descriptor of the thread.
+    pub(crate) fn copy_descriptor(&mut self, thread: u32, number: i32) -> io::Result<OwnedFd> {
+        if let Some(known) = self.known.get(&thread) {
+            match copy(known.handle.as_raw_fd(), number) {
+                // that process has gone, and its number was given to another
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                copied => return copied,
+            }
+        }
+        let handle = open(thread)?;
+        let copied = copy(handle.as_raw_fd(), number);
+        if self.known.len() >= MAX_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(
+            thread,
+            Known {
+                handle,
+                identity: None,
+            },
+        );
+        copied
+    }
+
+    /// Who made a call.
+    pub(crate) fn identify(&mut self, thread: u32) -> Option<Identity> {
+        let known = self.known.get_mut(&thread);
+        if let Some(Known {
+            identity: Some((since, identity)),
+            ..
+        }) = &known
+            && since.elapsed() < BELIEVED
+        {
+            return Some(identity.clone());
+        }
+        let process = process_of(thread)?;
+        let command = fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
+        let identity = Identity {
+            process,
+            command: command.trim_end().into(),
+        };
+        if let Some(known) = known {
+            known.identity = Some((Instant::now(), identity.clone()));
+        }
+        Some(identity)
+    }
+}
+
+/// Whether a signal waits for a thread that does not block it.
+pub(crate) fn has_signal(thread: u32) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{thread}/status")) else {
+        return false;
+    };
+    let set = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
+            .unwrap_or(0)
+    };
+    (set("SigPnd:") | set("ShdPnd:")) & !set("SigBlk:") != 0
+}
+
+fn process_of(thread: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("Tgid:"))
+        .and_then(|number| number.trim().parse().ok())
+}
+
+fn open(thread: u32) -> io::Result<OwnedFd> {
+    let open = |id: u32, flags: libc::c_int| {
+        // SAFETY: takes plain numbers.
+        checked(unsafe { libc::syscall(libc::SYS_pidfd_open, id, flags) })
+    };
+    // PIDFD_THREAD, Linux 6.9; before it only whole processes have handles
+    let number = match open(thread, libc::O_EXCL) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            let process = process_of(thread).ok_or(io::ErrorKind::NotFound)?;
+            open(process, 0)?
+        }
+        opened => opened?,
+    };
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(number as RawFd) })
+}
+
+fn copy(handle: RawFd, number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: takes plain numbers.
+    let copied = checked(unsafe { libc::syscall(libc::SYS_pidfd_getfd, handle, number, 0) })?;
+    // SAFETY: the kernel has just made this descriptor for us (close-on-exec).
+    Ok(unsafe { OwnedFd::from_raw_fd(copied as RawFd) })
+}

@@ -1,0 +1,170 @@
+//! What is asked of copies of a program's sockets, and the few kinds of socket that the standard library cannot make.
+#![allow(
+    unsafe_code,
+    reason = "getsockopt and setsockopt of options that no crate offers"
+)]
+
+use super::checked;
+use socket2::{Domain, SockAddr, Socket};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+/// From linux/socket.h; libc has no name for it.
+const SO_NETNS_COOKIE: libc::c_int = 71;
+
+/// The states of a TCP socket that matter here (linux/tcp_states.h).
+const TCP_CLOSE: u8 = 7;
+
+/// Reads an option that is a plain number.
+fn option<T: Copy + Default>(socket: &impl AsFd, level: i32, name: i32) -> io::Result<T> {
+    let mut value = T::default();
+    let mut len = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes into `value`, every bit pattern of which is valid: T is a plain number.
+    checked(unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            name,
+            (&raw mut value).cast(),
+            &raw mut len,
+        )
+    })?;
+    Ok(value)
+}
+
+fn set_option<T: Copy>(socket: &impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
+    // SAFETY: the kernel reads `size_of::<T>()` bytes of `value`, a plain number.
+    checked(unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    })?;
+    Ok(())
+}
+
+/// The kernel's name of a socket, never given to another.
+pub(crate) fn cookie(socket: &impl AsFd) -> io::Result<u64> {
+    option(socket, libc::SOL_SOCKET, libc::SO_COOKIE)
+}
+
+/// Whether a socket lives in another network namespace than one of ours; before Linux 5.14 it cannot be told and is taken for no.
+pub(crate) fn is_elsewhere(socket: &impl AsFd, ours: &impl AsFd) -> bool {
+    namespace(socket) != namespace(ours)
+}
+
+fn namespace(socket: &impl AsFd) -> Option<u64> {
+    option(socket, libc::SOL_SOCKET, SO_NETNS_COOKIE).ok()
+}
+
+/// Whether packets of a socket are steered in a way that a socket of ours would not follow.
+pub(crate) fn is_steered(socket: &impl AsFd) -> bool {
+    let mark: u32 = option(socket, libc::SOL_SOCKET, libc::SO_MARK).unwrap_or(0);
+    let device: u8 = option(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE).unwrap_or(0);
+    mark != 0 || device != 0
+}
+
+/// What a socket is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// Anything else.
+    Other,
+}
+
+/// What a socket is.
+pub(crate) fn kind(socket: &impl AsFd) -> Kind {
+    let protocol: i32 = option(socket, libc::SOL_SOCKET, libc::SO_PROTOCOL).unwrap_or(0);
+    let domain: i32 = option(socket, libc::SOL_SOCKET, libc::SO_DOMAIN).unwrap_or(0);
+    match (domain, protocol) {
+        (libc::AF_INET | libc::AF_INET6, libc::IPPROTO_TCP) => Kind::Tcp,
+        (libc::AF_INET | libc::AF_INET6, libc::IPPROTO_UDP) => Kind::Udp,
+        _ => Kind::Other,
+    }
+}
+
+/// Whether it is an IPv6 socket.
+pub(crate) fn is_v6(socket: &impl AsFd) -> bool {
+    option::<i32>(socket, libc::SOL_SOCKET, libc::SO_DOMAIN)
+        .is_ok_and(|domain| domain == libc::AF_INET6)
+}
+
+/// Whether a TCP socket is neither connected, connecting nor listening.
+pub(crate) fn is_idle(socket: &impl AsFd) -> bool {
+    // the state is the first byte of tcp_info
+    option::<u8>(socket, libc::IPPROTO_TCP, libc::TCP_INFO).is_ok_and(|state| state == TCP_CLOSE)
+}
+
+/// Whether a TCP socket has a peer that the kernel would name.
+pub(crate) fn is_connected(socket: &impl AsFd) -> bool {
+    const SYN_SENT: u8 = 2;
+    option::<u8>(socket, libc::IPPROTO_TCP, libc::TCP_INFO)
+        .is_ok_and(|state| state != TCP_CLOSE && state != SYN_SENT)
+}
+
+/// A deferred connect (TCP_FASTOPEN_CONNECT) would wait for the first data: from now on it connects when asked to.
+pub(crate) fn connect_at_once(socket: &impl AsFd) {
+    let _ = set_option(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 0i32);
+}
+
+/// Binds to an address with whatever port the connect finds.
+pub(crate) fn bind_address(socket: &Socket, address: IpAddr) -> io::Result<()> {
+    let _ = set_option(
+        socket,
+        libc::IPPROTO_IP,
+        libc::IP_BIND_ADDRESS_NO_PORT,
+        1i32,
+    );
+    socket.bind(&SockAddr::from(SocketAddr::new(address, 0)))
+}
+
+/// Binds a socket of ours to the very address and port of a program's, which leads elsewhere. The program's options are
+/// afterwards what they were.
+pub(crate) fn share_address(theirs: &Socket, ours: &Socket, address: SocketAddr) -> io::Result<()> {
+    let before = theirs.reuse_address()?;
+    theirs.set_reuse_address(true)?;
+    let host = match (address.ip(), ours.domain()?) {
+        // an unspecified address is of the family of the program's socket
+        (host, Domain::IPV6) if host.is_unspecified() => Ipv6Addr::UNSPECIFIED.into(),
+        (host, _) if host.is_unspecified() => Ipv4Addr::UNSPECIFIED.into(),
+        (host, _) => host,
+    };
+    let bound = ours
+        .set_reuse_address(true)
+        .and_then(|()| ours.bind(&SockAddr::from(SocketAddr::new(host, address.port()))));
+    theirs.set_reuse_address(before)?;
+    bound
+}
+
+/// Makes the end of a connection a RST instead of a FIN.
+pub(crate) fn reset_on_close(socket: &impl AsFd) {
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    let _ = set_option(socket, libc::SOL_SOCKET, libc::SO_LINGER, linger);
+}
+
+/// How long a blocking connect may take, if that is bounded.
+pub(crate) fn patience(socket: &Socket) -> Option<Duration> {
+    socket.write_timeout().ok().flatten()
+}
+
+/// A non-blocking TCP socket for an address of this family.
+pub(crate) fn tcp_for(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        socket2::Type::STREAM.nonblocking().cloexec(),
+        Some(socket2::Protocol::TCP),
+    )?;
+    socket.set_tcp_nodelay(true)?;
+    Ok(socket)
+}
