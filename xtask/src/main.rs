@@ -1,10 +1,12 @@
-//! Chores of the workspace. `cargo xtask test [--install]` is the README's test command; `cargo xtask docs DIR` writes man page and completions.
+//! Chores of the workspace. `cargo xtask test [--install]` is the README's test command; `cargo xtask docs DIR` writes man page and completions;
+//! `cargo xtask clients` measures the clients of the catalogue.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a tool for the terminal"
 )]
 
+mod clients;
 mod docs;
 mod peers;
 mod test;
@@ -28,6 +30,8 @@ enum Chore {
         #[arg(long)]
         install: bool,
     },
+    /// Measures the HTTP clients of the catalogue and writes clients/measured.json
+    Clients(clients::Args),
     /// Writes man page and shell completions
     Docs {
         /// Folder to write to
@@ -38,6 +42,7 @@ enum Chore {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Test { install } => test::run(install),
+        Chore::Clients(args) => clients::run(&args).map(|done| done.failed == 0),
         Chore::Docs { folder } => docs::write(&folder).map(|()| true),
     };
     match done {

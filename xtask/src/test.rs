@@ -1,6 +1,6 @@
 //! Runs the tests and sums them up, what was skipped included.
 
-use crate::peers;
+use crate::{clients, peers};
 use anyhow::Context;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -37,6 +37,16 @@ pub(crate) fn run(install: bool) -> anyhow::Result<bool> {
         }
     }
     let status = cargo.wait()?;
+    if install || ci {
+        println!("what the catalogue of clients says, held against the clients:");
+        let done = clients::run(&clients::Args::quick_check())?;
+        passed += done.fine;
+        failed += done.failed;
+    } else {
+        println!(
+            "the catalogue of clients was not held against the clients: cargo xtask clients --check --quick"
+        );
+    }
     let skipped = skipped(&skipped_log);
     for line in &skipped {
         println!("SKIPPED {line}");

@@ -5,9 +5,8 @@ use crate::recipe::{Expect, Recipe};
 use crate::recorder::Keep;
 use crate::request;
 use dial::tls::{self, ClientCertificate, Settings, Trust, Verify};
-use dial::{Endpoint, Family, Plan, Proxy};
-use http::Uri;
-use ledger::{Method, Origin, Protocol, Scheme};
+use dial::{Address, AddressError, Endpoint, Family, Plan, Proxy, Route};
+use ledger::{Method, Protocol, Scheme};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,14 +15,9 @@ use std::time::Duration;
 /// Why a configuration cannot be run. Each message names the option that helps.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The URL cannot be used.
-    #[error("{url}: {reason}")]
-    Url {
-        /// The URL, without its query.
-        url: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    /// The URL, or a rule that leads elsewhere, cannot be used.
+    #[error(transparent)]
+    Address(#[from] AddressError),
     /// A variant needs the other scheme and it is not known on which port that is.
     #[error("--tls {wanted} needs the {scheme} port of {host}: name it with {option} PORT")]
     OtherPort {
@@ -167,119 +161,43 @@ pub struct Config {
     pub server_pid: Option<u32>,
 }
 
-/// A URL taken apart.
-#[derive(Clone, Debug)]
-pub(crate) struct Address {
-    pub(crate) scheme: Scheme,
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) path: String,
-    explicit_port: bool,
-}
-
-impl Address {
-    /// Parses a URL; without a scheme it is `http://`.
-    pub(crate) fn parse(url: &str) -> Result<Address, ConfigError> {
-        let wrong = |reason: &str| ConfigError::Url {
-            url: ledger::redact::url(url),
-            reason: reason.to_owned(),
-        };
-        let whole = if url.contains("://") {
-            url.to_owned()
-        } else {
-            format!("http://{url}")
-        };
-        let uri: Uri = whole
-            .parse()
-            .map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))?;
-        let scheme = match uri.scheme_str() {
-            Some("http") => Scheme::Http,
-            Some("https") => Scheme::Https,
-            _ => return Err(wrong("the scheme has to be http or https")),
-        };
-        let authority = uri.authority().ok_or_else(|| wrong("it names no host"))?;
-        if authority.as_str().contains('@') {
-            return Err(wrong(
-                "a user and password in the URL are not sent: use -H 'Authorization: ...'",
-            ));
-        }
-        let host = authority
-            .host()
-            .trim_start_matches('[')
-            .trim_end_matches(']')
-            .to_ascii_lowercase();
-        if host.is_empty() {
-            return Err(wrong("it names no host"));
-        }
-        let after_host = authority.as_str().rsplit(']').next().unwrap_or("");
-        let port = match (after_host.split_once(':'), authority.port_u16()) {
-            (None, _) => scheme.default_port().unwrap_or(0),
-            (Some(_), Some(port)) if port > 0 => port,
-            (Some(_), _) => return Err(wrong("the port has to be a number from 1 to 65535")),
-        };
-        Ok(Address {
-            scheme,
-            host,
-            port,
-            path: uri
-                .path_and_query()
-                .map_or_else(|| "/".to_owned(), |path| path.as_str().to_owned()),
-            explicit_port: after_host.contains(':'),
-        })
+/// The same host by the scheme that a variant's TLS asks for.
+fn by_scheme(address: &Address, tls: TlsChoice, target: &Target) -> Result<Address, ConfigError> {
+    let scheme = if tls == TlsChoice::None {
+        Scheme::Http
+    } else {
+        Scheme::Https
+    };
+    if scheme == address.scheme {
+        return Ok(address.clone());
     }
-
-    /// The same host by the scheme that a variant's TLS asks for.
-    fn by_scheme(&self, tls: TlsChoice, target: &Target) -> Result<Address, ConfigError> {
-        let scheme = if tls == TlsChoice::None {
-            Scheme::Http
-        } else {
-            Scheme::Https
-        };
-        if scheme == self.scheme {
-            return Ok(self.clone());
+    let (named, option) = match scheme {
+        Scheme::Http => (target.plain_port, "--plain-port"),
+        _ => (target.tls_port, "--tls-port"),
+    };
+    let port = match named {
+        Some(port) => port,
+        None if address.explicit_port => {
+            return Err(ConfigError::OtherPort {
+                wanted: tls.as_str(),
+                scheme: scheme.as_str(),
+                host: address.host.clone(),
+                option,
+            });
         }
-        let (named, option) = match scheme {
-            Scheme::Http => (target.plain_port, "--plain-port"),
-            _ => (target.tls_port, "--tls-port"),
-        };
-        let port = match named {
-            Some(port) => port,
-            None if self.explicit_port => {
-                return Err(ConfigError::OtherPort {
-                    wanted: tls.as_str(),
-                    scheme: scheme.as_str(),
-                    host: self.host.clone(),
-                    option,
-                });
-            }
-            None => scheme.default_port().unwrap_or(self.port),
-        };
-        Ok(Address {
-            scheme,
-            port,
-            ..self.clone()
-        })
-    }
-
-    /// The value of `Host` or `:authority`.
-    pub(crate) fn authority(&self) -> String {
-        let host = if self.host.contains(':') {
-            format!("[{}]", self.host)
-        } else {
-            self.host.clone()
-        };
-        if self.scheme.default_port() == Some(self.port) {
-            host
-        } else {
-            format!("{host}:{}", self.port)
-        }
-    }
+        None => scheme.default_port().unwrap_or(address.port),
+    };
+    Ok(Address {
+        scheme,
+        port,
+        ..address.clone()
+    })
 }
 
 impl Config {
     /// The URL, taken apart.
     pub(crate) fn address(&self) -> Result<Address, ConfigError> {
-        Address::parse(&self.target.url)
+        Ok(Address::parse(&self.target.url)?)
     }
 
     /// Makes one variant ready to run.
@@ -290,7 +208,7 @@ impl Config {
         trust: &Trust,
         kernel_stamps: bool,
     ) -> Result<Recipe, ConfigError> {
-        let address = self.address()?.by_scheme(choice.tls, &self.target)?;
+        let address = by_scheme(&self.address()?, choice.tls, &self.target)?;
         let secure = address.scheme == Scheme::Https;
         let (endpoint, proxy) =
             self.endpoint(&address, secure || choice.http == Protocol::Http2)?;
@@ -317,11 +235,7 @@ impl Config {
         let request = request::build(self, &address, choice, through_proxy)?;
         let plan_stamps = kernel_stamps && self.unix_socket.is_none();
         let plan = Plan {
-            origin: Origin {
-                scheme: address.scheme,
-                host: address.host.as_str().into(),
-                port: address.port,
-            },
+            origin: address.origin(),
             endpoint,
             proxy,
             tls,
@@ -389,7 +303,11 @@ impl Config {
                     reason: "only http:// proxies are spoken to".to_owned(),
                 });
             }
-            let endpoint = self.reach(&at.host, at.port)?;
+            let route = Route {
+                family: self.family,
+                ..Route::default()
+            };
+            let endpoint = self.reach(&route, &at.host, at.port)?;
             let host = if address.host.contains(':') {
                 format!("[{}]", address.host)
             } else {
@@ -405,91 +323,31 @@ impl Config {
             };
             return Ok((endpoint, how));
         }
-        let (mut host, mut port) = (address.host.clone(), address.port);
-        for rule in &self.connect_to {
-            let parts = split_hosts(rule);
-            let [from, from_port, to, to_port] = parts.as_slice() else {
-                return Err(ConfigError::Value {
-                    option: "--connect-to",
-                    reason: format!("{rule:?} is not HOST1:PORT1:HOST2:PORT2"),
-                });
-            };
-            let matches = (from.is_empty() || *from == host)
-                && (from_port.is_empty() || *from_port == port.to_string());
-            if matches {
-                if !to.is_empty() {
-                    host.clone_from(to);
-                }
-                if !to_port.is_empty() {
-                    port = to_port.parse().map_err(|_| ConfigError::Value {
-                        option: "--connect-to",
-                        reason: format!("{to_port:?} is no port"),
-                    })?;
-                }
-                break;
-            }
-        }
-        for rule in &self.resolve {
-            let wrong = || ConfigError::Value {
-                option: "--resolve",
-                reason: format!("{rule:?} is not HOST:PORT:ADDRESS[,ADDRESS]"),
-            };
-            let mut parts = rule.splitn(3, ':');
-            let (Some(name), Some(at), Some(to)) = (parts.next(), parts.next(), parts.next())
-            else {
-                return Err(wrong());
-            };
-            let at: u16 = at.parse().map_err(|_| wrong())?;
-            let mut addresses = Vec::new();
-            for address in to.split(',') {
-                let bare = address.trim_start_matches('[').trim_end_matches(']');
-                addresses.push(bare.parse::<IpAddr>().map_err(|_| wrong())?);
-            }
-            if name.eq_ignore_ascii_case(&host) && at == port {
-                addresses.retain(|address| match self.family {
-                    Family::Any => true,
-                    Family::V4 => address.is_ipv4(),
-                    Family::V6 => address.is_ipv6(),
-                });
-                if addresses.is_empty() {
-                    return Err(ConfigError::Value {
-                        option: "--resolve",
-                        reason: format!(
-                            "{rule:?} has no address of the family that -4 or -6 asks for"
-                        ),
-                    });
-                }
-                let addresses = addresses
-                    .iter()
-                    .map(|&to| SocketAddr::new(to, port))
-                    .collect();
-                return Ok((Endpoint::Addresses(addresses), Proxy::Transparent));
-            }
-        }
-        Ok((self.reach(&host, port)?, Proxy::Transparent))
+        let route = Route {
+            resolve: self.resolve.clone(),
+            connect_to: self.connect_to.clone(),
+            family: self.family,
+        };
+        let endpoint = self.reach(&route, &address.host, address.port)?;
+        Ok((endpoint, Proxy::Transparent))
     }
 
-    fn reach(&self, host: &str, port: u16) -> Result<Endpoint, ConfigError> {
-        if let Ok(ip) = host.parse::<IpAddr>() {
-            return Ok(Endpoint::Addresses(Arc::new([SocketAddr::new(ip, port)])));
+    fn reach(&self, route: &Route, host: &str, port: u16) -> Result<Endpoint, ConfigError> {
+        match route.endpoint(host, port)? {
+            Endpoint::Name { host, port, family } if self.look_up_once => {
+                use std::net::ToSocketAddrs;
+                let found: Vec<SocketAddr> = (&*host, port)
+                    .to_socket_addrs()
+                    .map_err(|error| ConfigError::Value {
+                        option: "--dns once",
+                        reason: format!("{host}: {error}"),
+                    })?
+                    .filter(|address| family.allows(address))
+                    .collect();
+                Ok(Endpoint::Addresses(found.into()))
+            }
+            endpoint => Ok(endpoint),
         }
-        if self.look_up_once {
-            use std::net::ToSocketAddrs;
-            let found: Vec<SocketAddr> = (host, port)
-                .to_socket_addrs()
-                .map_err(|error| ConfigError::Value {
-                    option: "--dns once",
-                    reason: format!("{host}: {error}"),
-                })?
-                .filter(|address| self.family.allows(address))
-                .collect();
-            return Ok(Endpoint::Addresses(found.into()));
-        }
-        Ok(Endpoint::Name {
-            host: host.into(),
-            port,
-            family: self.family,
-        })
     }
 
     /// The method of the request.
@@ -498,66 +356,9 @@ impl Config {
     }
 }
 
-/// Splits at colons, except inside brackets, which are taken off.
-fn split_hosts(rule: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut depth = 0;
-    for letter in rule.chars() {
-        match letter {
-            '[' => depth += 1,
-            ']' => depth -= 1,
-            ':' if depth == 0 => parts.push(String::new()),
-            other => {
-                if let Some(part) = parts.last_mut() {
-                    part.push(other);
-                }
-            }
-        }
-    }
-    parts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_url_is_taken_apart() {
-        let address = Address::parse("https://Example.org/a?b=1").unwrap();
-        assert_eq!(address.authority(), "example.org");
-        assert_eq!((address.port, &*address.path), (443, "/a?b=1"));
-        assert_eq!(
-            Address::parse("http://[::1]:8080").unwrap().authority(),
-            "[::1]:8080"
-        );
-        assert_eq!(
-            Address::parse("localhost:9000/x").unwrap().authority(),
-            "localhost:9000"
-        );
-    }
-
-    #[test]
-    fn a_url_that_cannot_be_used_is_refused_with_the_reason() {
-        for url in [
-            "ftp://x",
-            "http://",
-            "http://a b",
-            "http://host:0",
-            "http://host:99999",
-            "http://u:p@host",
-            "http://host:",
-            "",
-        ] {
-            assert!(
-                matches!(Address::parse(url), Err(ConfigError::Url { .. })),
-                "{url}"
-            );
-        }
-        let told = Address::parse("http://u:secret@host/?q=secret")
-            .unwrap_err()
-            .to_string();
-        assert!(!told.contains("secret"), "{told}");
-    }
 
     #[test]
     fn the_other_scheme_needs_a_port_when_the_url_names_one() {
@@ -568,7 +369,7 @@ mod tests {
         };
         let address = Address::parse(&target.url).unwrap();
         assert!(matches!(
-            address.by_scheme(TlsChoice::Any, &target),
+            by_scheme(&address, TlsChoice::Any, &target),
             Err(ConfigError::OtherPort { .. })
         ));
         let named = Target {
@@ -576,18 +377,10 @@ mod tests {
             ..target
         };
         assert_eq!(
-            address.by_scheme(TlsChoice::Any, &named).unwrap().port,
+            by_scheme(&address, TlsChoice::Any, &named).unwrap().port,
             8443
         );
         let bare = Address::parse("http://h").unwrap();
-        assert_eq!(bare.by_scheme(TlsChoice::Any, &named).unwrap().port, 8443);
-    }
-
-    #[test]
-    fn brackets_protect_colons() {
-        assert_eq!(
-            split_hosts("a:80:[::1]:8080"),
-            ["a", "80", "::1", "8080"].map(str::to_owned)
-        );
+        assert_eq!(by_scheme(&bare, TlsChoice::Any, &named).unwrap().port, 8443);
     }
 }

@@ -1,8 +1,9 @@
 //! Formats the request of a variant, once.
 
 use crate::axes::Choice;
-use crate::config::{Address, Config, ConfigError};
+use crate::config::{Config, ConfigError};
 use crate::recipe::{Fields, Request};
+use dial::Address;
 use ledger::{Protocol, Target};
 use wire::http1::Kind;
 

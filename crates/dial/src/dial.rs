@@ -29,6 +29,19 @@ pub struct Established {
     pub connection: Connection,
     /// Whether reads carry kernel stamps.
     pub stamped: bool,
+    /// What was seen of the TLS handshake.
+    pub handshake: HandshakeSeen,
+}
+
+/// What was seen of a TLS handshake beside what the ledger records; all of it absent or zero without TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HandshakeSeen {
+    /// When the first bytes of the server's part were read.
+    pub first_at: Option<Nanos>,
+    /// Bytes of the server's part.
+    pub received: u64,
+    /// Whether early data went with the hello.
+    pub early_sent: bool,
 }
 
 /// What came of driving a dial on.
@@ -72,6 +85,7 @@ pub struct Dial {
     next_address: usize,
     connection: Connection,
     stamped: bool,
+    handshake: HandshakeSeen,
     /// The poll has said that the transport stands.
     told_connected: bool,
     /// The look-up that was done, until it is collected.
@@ -103,6 +117,7 @@ impl Dial {
             next_address: 0,
             connection,
             stamped: false,
+            handshake: HandshakeSeen::default(),
             told_connected: false,
             lookup: None,
         };
@@ -397,7 +412,8 @@ impl Dial {
             return self.establish();
         };
         match tls.connect() {
-            Ok(session) => {
+            Ok((session, early_sent)) => {
+                self.handshake.early_sent = early_sent;
                 self.session = Some(Box::new(session));
                 self.stage = Stage::Handshaking { since };
                 self.handshake(clock)
@@ -438,7 +454,10 @@ impl Dial {
                     let words = "the peer closed the connection during the TLS handshake";
                     break (Failure::Closed, words.to_owned());
                 }
-                Ok(_) => {}
+                Ok(read) => {
+                    self.handshake.first_at.get_or_insert_with(|| clock.now());
+                    self.handshake.received += read as u64;
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Pending,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => break (Failure::ConnectReset, error.to_string()),
@@ -463,6 +482,7 @@ impl Dial {
             session: self.session.take(),
             connection: self.connection.clone(),
             stamped: self.stamped,
+            handshake: self.handshake,
         }))
     }
 

@@ -7,14 +7,16 @@ pub mod clock;
 pub mod stamp;
 pub mod tls;
 
+mod address;
 mod dial;
 mod failure;
 mod plan;
 mod resolver;
 mod stream;
 
+pub use address::{Address, AddressError, Route};
 pub use clock::Clock;
-pub use dial::{Dial, Established, Progress};
+pub use dial::{Dial, Established, HandshakeSeen, Progress};
 pub use plan::{Endpoint, Family, Plan, Proxy};
 pub use resolver::{Answer, Resolver};
 pub use stream::Stream;

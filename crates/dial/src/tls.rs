@@ -11,6 +11,7 @@ use rustls::{
 };
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -126,6 +127,7 @@ pub struct Client {
     alpn_offered: Arc<[Arc<str>]>,
     required_alpn: Option<&'static [u8]>,
     resume: bool,
+    early: Option<Arc<[u8]>>,
 }
 
 impl Client {
@@ -177,12 +179,34 @@ impl Client {
             alpn_offered: offered.iter().map(|&id| id.into()).collect(),
             required_alpn,
             resume: settings.resume,
+            early: None,
         })
     }
 
-    /// A new session, its hello ready to be sent.
-    pub(crate) fn connect(&self) -> Result<ClientConnection, rustls::Error> {
-        ClientConnection::new(self.config.clone(), self.name.clone())
+    /// The same client, with the same memory of sessions, that sends `request` as early data (RFC 8446 section 2.3) where a
+    /// remembered session allows it. Servers may replay it: only for what is safe to repeat. Whether it was taken stands in
+    /// [`Tls::handshake`]; where it was not, it has to be sent again.
+    pub fn with_early_data(&self, request: &[u8]) -> Client {
+        let mut config = ClientConfig::clone(&self.config);
+        config.enable_early_data = true;
+        Client {
+            config: Arc::new(config),
+            early: Some(request.into()),
+            ..self.clone()
+        }
+    }
+
+    /// A new session, its hello ready to be sent, and whether early data goes with it.
+    pub(crate) fn connect(&self) -> Result<(ClientConnection, bool), rustls::Error> {
+        let mut session = ClientConnection::new(self.config.clone(), self.name.clone())?;
+        let mut early_sent = false;
+        if let Some(request) = &self.early
+            && let Some(mut early) = session.early_data()
+            && early.bytes_left() >= request.len()
+        {
+            early_sent = early.write_all(request).is_ok();
+        }
+        Ok((session, early_sent))
     }
 
     /// Whether the protocol that the server chose will do.
@@ -212,6 +236,7 @@ impl Client {
                 .and_then(|id| std::str::from_utf8(id).ok())
                 .map(Into::into),
             handshake: session.handshake_kind().map(|kind| match kind {
+                HandshakeKind::Resumed if session.is_early_data_accepted() => Handshake::EarlyData,
                 HandshakeKind::Resumed => Handshake::Resumed,
                 _ => Handshake::Full,
             }),

@@ -5,6 +5,7 @@
 
 pub mod answers;
 pub mod bench;
+pub mod check;
 pub mod compare;
 pub mod figures;
 mod finding;

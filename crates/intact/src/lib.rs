@@ -26,6 +26,8 @@ Exit codes: 0 fine; 1 a requirement failed; 2 usage; 3 nothing succeeded; 4 not 
 enum Command {
     /// What does a new connection per request cost, and what does each remedy save?
     Bench(Box<cmd::bench::Args>),
+    /// Does this server keep connections alive, how long, for how many requests?
+    Check(Box<cmd::check::Args>),
     /// Did connections get reused in this capture, HAR file or access log?
     Audit(Box<cmd::audit::Args>),
     /// An instrumented server to try it all on
@@ -38,6 +40,8 @@ enum Command {
     Watch(Box<cmd::watch::Args>),
     /// Did my fix help? Programs side by side, or stored ledgers
     Compare(Box<cmd::compare::Args>),
+    /// How is connection reuse turned on in my client library?
+    Fix(cmd::fix::Args),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
     /// For our own use: keeps a link
@@ -55,12 +59,14 @@ pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         None => cmd::demo::run(),
         Some(Command::Bench(args)) => cmd::bench::run(*args),
+        Some(Command::Check(args)) => cmd::check::run(*args),
         Some(Command::Audit(args)) => cmd::audit::run(&args),
         Some(Command::Serve(args)) => cmd::serve::run(&args),
         Some(Command::Link(args)) => cmd::link::run(&args),
         Some(Command::Fleet(args)) => cmd::fleet::run(&args),
         Some(Command::Watch(args)) => cmd::watch::run(&args),
         Some(Command::Compare(args)) => cmd::compare::run(&args),
+        Some(Command::Fix(args)) => cmd::fix::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
         Some(Command::LinkKeeper) => cmd::link::keep(),
     };

@@ -4,6 +4,7 @@
 //! how each ended), consumers read it. Plain versioned data: no sockets, no async, no clock, no printing.
 //! The format and the fields that each rule needs are in `docs/ledger.md`.
 
+pub mod card;
 pub mod export;
 pub mod order;
 pub mod store;

@@ -3,10 +3,14 @@
 use crate::inputs::InputFacts;
 use findings::answers::AnswerFacts;
 use findings::bench::BenchFacts;
+use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
 use findings::observe::{ObservedFacts, Step};
+use fix::{Advice, Catalogue, Client, Measurement};
 use ledger::{Host, Run};
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The schema of a bench's document.
 pub const BENCH_SCHEMA: &str = "intact.bench/1";
@@ -83,6 +87,52 @@ pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> 
     Ok(text)
 }
 
+/// The schema of a comparison's document.
+pub const COMPARE_SCHEMA: &str = "intact.compare/1";
+
+#[derive(Serialize)]
+struct Compare<'a> {
+    schema: &'a str,
+    run: &'a Run,
+    #[serde(flatten)]
+    facts: &'a CompareFacts,
+}
+
+/// The document of a comparison, pretty-printed, with a newline at its end.
+pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
+    let document = Compare {
+        schema: COMPARE_SCHEMA,
+        run,
+        facts,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The schema of a check's document.
+pub const CHECK_SCHEMA: &str = "intact.check/1";
+
+#[derive(Serialize)]
+struct Checked<'a> {
+    schema: &'a str,
+    run: &'a Run,
+    #[serde(flatten)]
+    facts: &'a CheckFacts,
+}
+
+/// The document of a check, pretty-printed, with a newline at its end.
+pub fn check(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
+    let document = Checked {
+        schema: CHECK_SCHEMA,
+        run,
+        facts,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
 #[derive(Serialize)]
 struct Audit<'a> {
     #[serde(flatten)]
@@ -111,23 +161,66 @@ pub fn audit(
     Ok(text)
 }
 
-/// The schema of a comparison's document.
-pub const COMPARE_SCHEMA: &str = "intact.compare/1";
+/// The schema of what `fix` says.
+pub const FIX_SCHEMA: &str = "intact.fix/1";
 
 #[derive(Serialize)]
-struct Compare<'a> {
+struct FixDocument<'a> {
     schema: &'a str,
-    run: &'a Run,
-    #[serde(flatten)]
-    facts: &'a CompareFacts,
+    server_idle_s: Option<f64>,
+    clients: Vec<FixClient<'a>>,
 }
 
-/// The document of a comparison, pretty-printed, with a newline at its end.
-pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
-    let document = Compare {
-        schema: COMPARE_SCHEMA,
-        run,
-        facts,
+#[derive(Serialize)]
+struct FixClient<'a> {
+    #[serde(flatten)]
+    client: &'a Client,
+    advice: Vec<FixAdvice<'a>>,
+    measured: Vec<&'a Measurement>,
+}
+
+#[derive(Serialize)]
+struct FixAdvice<'a> {
+    versions: &'a BTreeMap<String, String>,
+    #[serde(flatten)]
+    advice: Advice,
+}
+
+/// The document of `fix`: these clients with everything measured of them. It has no `run`: nothing was run.
+pub fn fix(
+    catalogue: &Catalogue,
+    clients: &[&Client],
+    server_idle: Option<Duration>,
+) -> serde_json::Result<String> {
+    let document = FixDocument {
+        schema: FIX_SCHEMA,
+        server_idle_s: server_idle.map(|idle| idle.as_secs_f64()),
+        clients: clients
+            .iter()
+            .map(|client| {
+                let measured: Vec<&Measurement> = catalogue
+                    .measured
+                    .iter()
+                    .filter(|one| one.client == client.id)
+                    .collect();
+                let defaults = client.variant(fix::Role::Default);
+                let advice = defaults
+                    .into_iter()
+                    .flat_map(|variant| catalogue.of(client, variant))
+                    .filter_map(|one| {
+                        Some(FixAdvice {
+                            versions: &one.versions,
+                            advice: catalogue.advise(client, one, server_idle)?,
+                        })
+                    })
+                    .collect();
+                FixClient {
+                    client,
+                    advice,
+                    measured,
+                }
+            })
+            .collect(),
     };
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');

@@ -2,6 +2,7 @@
 
 pub mod annotations;
 pub mod catalogue;
+pub mod clients;
 pub mod html;
 pub mod inputs;
 pub mod json;

@@ -13,8 +13,10 @@ pub enum Mode {
     /// Through a relay of ours, and from the outside where that cannot be.
     #[default]
     Auto,
-    /// Through a relay of ours.
+    /// Through a relay of ours only.
     Relay,
+    /// From outside only: the data is not touched, and what is in it not seen.
+    Info,
 }
 
 /// Where the program's standard streams lead.

@@ -7,7 +7,7 @@ use crate::supervisor::Supervisor;
 use crate::sys::filter::{self, Asked};
 use crate::sys::launch::{self, Trouble};
 use crate::sys::signals::Signals;
-use crate::{Clock, Config, Observer, Outcome, Streams, WatchError};
+use crate::{Clock, Config, Mode, Observer, Outcome, Streams, WatchError};
 use std::io;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -36,18 +36,18 @@ pub fn run(
             .stderr(Stdio::null());
     }
     let keys = match &config.keys {
-        Some(logging) => {
+        Some(logging) if config.mode != Mode::Info => {
             let (keys, environment) =
                 Keys::prepare(logging).map_err(setup("the key log (--keys off does without)"))?;
             command.envs(environment);
             Some(keys)
         }
-        None => None,
+        _ => None,
     };
     let code = filter::program(Asked {
-        names: true,
-        questions: false,
-        probes: false,
+        names: config.mode != Mode::Info,
+        questions: config.mode != Mode::Info,
+        probes: config.mode != Mode::Info,
     });
     let began = clock.now();
     let (child, listener) =

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Metric, Requirement, Selector};
+use super::{Metric, Op, Requirement, Selector};
 
 /// Something that was measured by itself: a variant of `bench`, a destination of `watch`, the run as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,12 @@ pub trait Facts {
     /// What was measured of a subject (its index in [`Self::subjects`]): nanoseconds, shares of 1, per second, bytes
     /// or plain numbers, as [`super::Dimension`] says.
     fn value(&self, subject: usize, metric: &Metric) -> Result<f64, NoData>;
+
+    /// Whether that value is a lower bound only, because measuring ended before the thing itself did.
+    fn is_lower_bound(&self, subject: usize, metric: &Metric) -> bool {
+        let _ = (subject, metric);
+        false
+    }
 }
 
 /// Why a metric has no value for a subject.
@@ -42,6 +48,9 @@ pub enum NoData {
         /// Samples there must be.
         needed: u64,
     },
+    /// Measuring ended before the thing itself did, and what is known does not answer the question.
+    #[error("only a lower bound is known, and it does not settle this; measure longer")]
+    LowerBound,
     /// It cannot be seen from where this was measured.
     #[error("it cannot be seen here: {0}")]
     CannotSee(
@@ -132,8 +141,18 @@ impl Requirement {
         }
         match facts.value(index, &self.metric) {
             Ok(measured) if measured.is_nan() => Outcome::NoData(NoData::NothingHappened),
-            Ok(measured) if self.op.holds(measured, self.value.base()) => Outcome::Met(measured),
-            Ok(measured) => Outcome::Missed(measured),
+            Ok(measured) => {
+                let holds = self.op.holds(measured, self.value.base());
+                let at_least = facts.is_lower_bound(index, &self.metric);
+                // what holds for a lower bound holds for the value only when larger values hold too
+                match (holds, at_least, self.op) {
+                    (true, false, _) | (true, true, Op::AtLeast | Op::Above) => {
+                        Outcome::Met(measured)
+                    }
+                    (false, false, _) => Outcome::Missed(measured),
+                    (_, true, _) => Outcome::NoData(NoData::LowerBound),
+                }
+            }
             Err(reason) => Outcome::NoData(reason),
         }
     }

@@ -129,7 +129,7 @@ fn a_poison_message_is_given_up_with_its_reason_and_the_rest_goes_on() {
 
 #[test]
 fn a_message_that_is_not_ours_goes_to_the_dead_letters() {
-    let mut rig = Rig::start(1);
+    let rig = Rig::start(1);
     let mut fake = Fake::default();
     let mut desk = Desk {
         worker: "w".to_owned(),

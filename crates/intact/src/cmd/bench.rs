@@ -558,6 +558,7 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
+/// `1.0`, `1.1` or `2`.
 pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
     match word {
         "1.0" => Ok(Protocol::Http10),

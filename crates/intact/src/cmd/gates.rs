@@ -6,16 +6,18 @@ use crate::console;
 use crate::exit::Failed;
 use anyhow::Context;
 use findings::bench::BenchFacts;
+use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
 use findings::observe::ObservedFacts;
 use findings::requirement::{Document, Facts, Requirement, Verdict};
 use findings::{Finding, Severity};
 use ledger::Run;
 use report::annotations::{self, Ci};
+use report::terminal::Paper;
 use std::path::{Path, PathBuf};
 
 /// The options.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(next_help_heading = "Gates")]
 pub(crate) struct Gates {
     /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4', 'findings.stale-reuse == 0'; exit 1 when one fails; `help` lists what can be asked
@@ -73,6 +75,24 @@ impl Judged for CompareFacts {
 
     fn markdown(&self, _: &Run) -> String {
         report::markdown::compare(self)
+    }
+}
+
+impl Judged for CheckFacts {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The card as it is: it is short enough.
+    fn markdown(&self, run: &Run) -> String {
+        let paper = Paper {
+            width: 100,
+            colour: false,
+        };
+        format!(
+            "```text\n{}```\n",
+            report::terminal::check(run, self, paper)
+        )
     }
 }
 

@@ -2,8 +2,10 @@
 
 pub(crate) mod audit;
 pub(crate) mod bench;
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod demo;
+pub(crate) mod fix;
 pub(crate) mod fleet;
 pub(crate) mod link;
 pub(crate) mod report;
@@ -19,3 +21,4 @@ mod recording;
 mod requirements;
 mod stored;
 mod watched;
+mod watching;

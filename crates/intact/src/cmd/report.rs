@@ -7,6 +7,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use findings::bench::{BenchFacts, Pictures};
+use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
 use findings::observe::{self, ObservedFacts};
 use findings::requirement::Document;
@@ -76,6 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     for (one, requirements) in &stored {
         kept &= match one {
             Stored::Bench(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Check(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
             Stored::Observed(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
             Stored::Compared(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
         };
@@ -90,6 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
 /// A stored ledger with what findings make of it.
 enum Stored {
     Bench(Box<StoredBench>),
+    Check(Box<StoredCheck>),
     Observed(Box<StoredObserved>),
     Compared(Box<StoredCompared>),
 }
@@ -98,6 +101,9 @@ impl Stored {
     fn read(folder: &Path, reader: &Reader) -> Result<Stored, Failed> {
         if reader.run().producer == "bench" {
             return load(folder).map(|one| Stored::Bench(Box::new(one)));
+        }
+        if reader.run().producer == "check" {
+            return checked(reader).map(|one| Stored::Check(Box::new(one)));
         }
         if stored::document(&reader.run().producer) == Document::Compare {
             return Ok(Stored::Compared(Box::new(StoredCompared {
@@ -117,6 +123,7 @@ impl Stored {
     fn json(&self) -> serde_json::Result<String> {
         match self {
             Stored::Bench(one) => report::json::bench(&one.run, &one.facts),
+            Stored::Check(one) => report::json::check(&one.run, &one.facts),
             Stored::Observed(one) => report::json::observed(&one.run, &one.facts),
             Stored::Compared(one) => report::json::compare(&one.run, &one.facts),
         }
@@ -125,6 +132,7 @@ impl Stored {
     fn terminal(&self) -> String {
         match self {
             Stored::Bench(one) => report::terminal::bench(&one.run, &one.facts, console::paper()),
+            Stored::Check(one) => report::terminal::check(&one.run, &one.facts, console::paper()),
             Stored::Observed(one) => {
                 report::terminal::observed(&one.run, &one.facts, console::paper())
             }
@@ -146,9 +154,9 @@ impl Stored {
                 facts: &one.facts,
                 pictures: &one.pictures,
             }),
-            Stored::Compared(_) => {
+            Stored::Check(_) | Stored::Compared(_) => {
                 return Err(Failed::usage(anyhow!(
-                    "--report: a comparison has no page yet; --json and --markdown have all of it"
+                    "--report: only what was benched or observed has a page yet; --json and --markdown have all of it"
                 )));
             }
         })
@@ -160,6 +168,12 @@ struct StoredObserved {
     run: Run,
     facts: ObservedFacts,
     pictures: observe::Pictures,
+}
+
+/// A stored check.
+struct StoredCheck {
+    run: Run,
+    facts: CheckFacts,
 }
 
 /// A stored comparison.
@@ -175,6 +189,23 @@ pub(crate) struct StoredBench {
     /// Its facts.
     pub(crate) facts: BenchFacts,
     pictures: Pictures,
+}
+
+/// Reads a stored check.
+fn checked(reader: &Reader) -> Result<StoredCheck, Failed> {
+    // cut off before the first probe there is no card, and then the page says so
+    let card = reader
+        .card()
+        .map_err(Failed::unreadable)?
+        .unwrap_or_default();
+    let mut events = reader.events().map_err(Failed::unreadable)?;
+    let rows: Vec<Row> = events.by_ref().collect();
+    let mut facts = CheckFacts::new(&card, &rows);
+    facts.caveats.extend(events.caveats());
+    Ok(StoredCheck {
+        run: reader.run().clone(),
+        facts,
+    })
 }
 
 /// Reads a stored bench.

@@ -45,6 +45,7 @@ pub(crate) fn compared(reader: &Reader) -> Result<CompareFacts, Failed> {
 pub(crate) fn document(producer: &str) -> Document {
     match producer {
         "bench" => Document::Bench,
+        "check" => Document::Check,
         "audit" => Document::Audit,
         "compare" => Document::Compare,
         _ => Document::Watch,

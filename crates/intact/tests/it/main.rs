@@ -1,8 +1,12 @@
 //! The binary as a person meets it.
 
 mod audit;
+mod check;
+mod check_peers;
+mod check_real;
 mod cli;
 mod compare;
+mod fix;
 mod ledgers;
 #[cfg(target_os = "linux")]
 mod link;

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A server that ends with the test.
-struct Peer(Child);
+pub(crate) struct Peer(pub(crate) Child);
 
 impl Drop for Peer {
     fn drop(&mut self) {
@@ -45,7 +45,7 @@ pub(crate) fn program(name: &str, test: &str) -> Option<PathBuf> {
     found
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -54,7 +54,7 @@ fn free_port() -> u16 {
 }
 
 /// Waits until something listens.
-fn wait_for(port: u16) {
+pub(crate) fn wait_for(port: u16) {
     for _ in 0..500 {
         if TcpStream::connect(("127.0.0.1", port)).is_ok() {
             return;
@@ -115,16 +115,16 @@ fn certificate(folder: &Path) {
 }
 
 /// nginx with its defaults on a plain and a TLS port, and its own count of connections and requests.
-struct Nginx {
+pub(crate) struct Nginx {
     _peer: Peer,
     _folder: tempfile::TempDir,
-    plain: u16,
-    tls: u16,
+    pub(crate) plain: u16,
+    pub(crate) tls: u16,
     status: u16,
 }
 
 impl Nginx {
-    fn start(test: &str, settings: &str) -> Option<Nginx> {
+    pub(crate) fn start(test: &str, settings: &str) -> Option<Nginx> {
         let nginx = program("nginx", test)?;
         program("openssl", test)?;
         let folder = tempfile::tempdir().unwrap();
@@ -166,7 +166,7 @@ impl Nginx {
     }
 
     /// Connections accepted and requests served so far, this one included.
-    fn count(&self) -> (u64, u64) {
+    pub(crate) fn count(&self) -> (u64, u64) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.status)).unwrap();
         stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
         let mut text = String::new();

@@ -1,7 +1,8 @@
 //! A ledger on disk: a folder with `run.json`, `events.jsonl.zst` and `tally.json`.
 //!
 //! The events are appended in compressed frames that each stand for themselves, so that whatever a `kill -9` leaves
-//! behind can be read up to the last whole line; `tally.json` is replaced atomically.
+//! behind can be read up to the last whole line; `tally.json` is replaced atomically. A check has a `card.json` beside them,
+//! replaced in the same way after every probe.
 
 mod reader;
 mod writer;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 const RUN: &str = "run.json";
 const EVENTS: &str = "events.jsonl.zst";
 const TALLY: &str = "tally.json";
+const CARD: &str = "card.json";
 
 /// Why a ledger could not be written or read.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! Reading a ledger folder, whole or cut off.
 
-use super::{EVENTS, RUN, StoreError, TALLY};
+use super::{CARD, EVENTS, RUN, StoreError, TALLY};
+use crate::card::Card;
 use crate::event::{Caveat, Row};
 use crate::run::{Run, SCHEMA};
 use crate::tally::Tally;
@@ -48,7 +49,16 @@ impl Reader {
 
     /// The last tally that was written, if any was.
     pub fn tally(&self) -> Result<Option<Tally>, StoreError> {
-        let path = self.folder.join(TALLY);
+        self.whole(TALLY)
+    }
+
+    /// The card of the server that was checked, as far as the check had come; absent in other ledgers.
+    pub fn card(&self) -> Result<Option<Card>, StoreError> {
+        self.whole(CARD)
+    }
+
+    fn whole<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StoreError> {
+        let path = self.folder.join(name);
         match fs::read(&path) {
             Ok(json) => serde_json::from_slice(&json)
                 .map(Some)

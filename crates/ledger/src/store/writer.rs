@@ -1,6 +1,7 @@
 //! Writing a ledger folder.
 
-use super::{EVENTS, RUN, StoreError, TALLY};
+use super::{CARD, EVENTS, RUN, StoreError, TALLY};
+use crate::card::Card;
 use crate::event::Event;
 use crate::run::Run;
 use crate::tally::Tally;
@@ -70,6 +71,11 @@ impl Writer {
     /// Replaces the tally.
     pub fn replace_tally(&mut self, tally: &Tally) -> Result<(), StoreError> {
         replace(&self.folder.join(TALLY), tally)
+    }
+
+    /// Replaces the card of the server that is checked.
+    pub fn replace_card(&mut self, card: &Card) -> Result<(), StoreError> {
+        replace(&self.folder.join(CARD), card)
     }
 }
 

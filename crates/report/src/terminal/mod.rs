@@ -2,8 +2,10 @@
 
 mod bench;
 mod change;
+mod check;
 mod compare;
 mod demonstration;
+mod fix;
 mod inputs;
 mod ladder;
 mod observed;
@@ -12,8 +14,10 @@ mod table;
 
 pub use bench::bench;
 pub use change::change;
+pub use check::check;
 pub use compare::compare;
 pub use demonstration::demonstration;
+pub use fix::{Question, fix_client, fix_list};
 pub use inputs::inputs;
 pub use ladder::ladder;
 pub use observed::observed;

@@ -28,3 +28,17 @@ fn a_command_lists_only_what_it_knows() {
     let bench = report::catalogue::text(findings::requirement::Document::Bench);
     assert!(bench.contains("own-queue") && !bench.contains("idle-timeout"));
 }
+
+#[test]
+fn the_table_of_clients_is_made_from_the_catalogue() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fix-table.md");
+    let made = report::clients::markdown(&fix::Catalogue::embedded().unwrap());
+    if std::env::var_os("INTACT_UPDATE").is_some() {
+        std::fs::write(path, &made).unwrap();
+    }
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        kept == made,
+        "docs/fix-table.md is not what the catalogue says: run the tests with INTACT_UPDATE=1"
+    );
+}

@@ -3,20 +3,20 @@
 use super::call::{Call, Dial, HOLD, LOOK, Stage};
 use super::names::Ends;
 use super::trap::{Trap, begin};
-use super::{FIRST_CALL, Supervisor};
-use crate::Unwatched;
+use super::{FIRST_CALL, Supervisor, listen_outside};
 use crate::order::{Carriage, Order};
 use crate::sys::address::{self, Named, unmapped};
 use crate::sys::notify::{Answer, Notice};
 use crate::sys::process::{has_signal, read_memory};
 use crate::sys::socket::{self, Kind};
+use crate::{Mode, Unwatched};
 use ledger::{Connection, DialFailure, Failure, Origin, Owner, Row, Scheme, SetupPhase, Span};
 use mio::net::TcpStream;
 use mio::{Interest, Token};
 use socket2::Socket;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Instant;
 
 impl Supervisor {
@@ -32,7 +32,12 @@ impl Supervisor {
         };
         let wanted = match named {
             Named::Inet(wanted) if socket::kind(&socket) == Kind::Tcp => wanted,
-            Named::Inet(_) => return UNTOUCHED,
+            Named::Inet(to) => {
+                if socket::kind(&socket) == Kind::Udp {
+                    self.connect_datagrams(notice, cookie, to);
+                }
+                return UNTOUCHED;
+            }
             Named::Other => {
                 self.names.forget(cookie);
                 return UNTOUCHED;
@@ -54,8 +59,8 @@ impl Supervisor {
             return UNTOUCHED;
         }
         let socket = Socket::from(socket);
-        if let Some(reason) = self.hindrance(&socket) {
-            self.leave(reason);
+        if socket::namespace(&socket) != self.namespace {
+            self.leave(Unwatched::OtherNamespace);
             return UNTOUCHED;
         }
         // what was read is the caller's only if it still waits
@@ -67,16 +72,22 @@ impl Supervisor {
         about.round = self.place.map(|place| place.round);
         about.peer = Some(unmapped(wanted));
         about.origin = Some(origin(unmapped(wanted)));
-        about.owner = self
-            .processes
-            .identify(notice.thread)
-            .map(|identity| Owner {
-                pid: identity.process,
-                command: identity.command,
-            });
+        about.owner = self.owner(notice.thread);
+        if self.mode == Mode::Info {
+            self.follow(cookie, about, Unwatched::NoRelay);
+            return UNTOUCHED;
+        }
+        if socket::is_steered(&socket) {
+            self.follow(cookie, about, Unwatched::Steered);
+            return UNTOUCHED;
+        }
         socket::connect_at_once(&socket);
-        let Ok(far) = stand_in(&socket, unmapped(wanted)) else {
-            self.leave(Unwatched::NoRelay);
+        let stands_in = stand_in(&socket, unmapped(wanted));
+        let Some(far) = stands_in
+            .ok()
+            .filter(|far| far.as_raw_fd() < self.last_descriptor)
+        else {
+            self.follow(cookie, about, Unwatched::NoRelay);
             return UNTOUCHED;
         };
         if let Err(error) = begin(&far, unmapped(wanted)) {
@@ -92,6 +103,7 @@ impl Supervisor {
             cookie,
             v6: socket::is_v6(&socket),
             blocking,
+            probes: socket::probe_interval(&socket),
             far,
             registered: false,
             decided: None,
@@ -111,6 +123,15 @@ impl Supervisor {
         self.calls.insert(number, Call { dial, stage });
         self.guard(number, Supervisor::advance);
         None
+    }
+
+    /// The process that a call comes from.
+    pub(super) fn owner(&mut self, thread: u32) -> Option<Owner> {
+        let identity = self.processes.identify(thread)?;
+        Some(Owner {
+            pid: identity.process,
+            command: identity.command,
+        })
     }
 
     /// The address that a `connect` names, and a copy of its socket; `None` where it is not for us.
@@ -141,14 +162,15 @@ impl Supervisor {
         looked.ok()
     }
 
-    /// Why a connection of ours could not stand in for one of this socket's.
-    fn hindrance(&self, socket: &Socket) -> Option<Unwatched> {
-        if let Some(pad) = self.pads.iter().flatten().next()
-            && socket::is_elsewhere(socket, pad)
-        {
-            return Some(Unwatched::OtherNamespace);
+    /// Leaves a connection to the kernel and follows it from outside, or counts it as unwatched where that cannot be.
+    fn follow(&mut self, cookie: u64, about: Connection, reason: Unwatched) {
+        if self.outside.is_none() && self.mode != Mode::Relay {
+            self.outside = listen_outside(self.poll.registry()).ok();
         }
-        socket::is_steered(socket).then_some(Unwatched::Steered)
+        match &mut self.outside {
+            Some(outside) => outside.follow(cookie, about),
+            None => self.leave(reason),
+        }
     }
 
     /// Goes on with a call as far as it can go now.
@@ -228,7 +250,7 @@ impl Supervisor {
             Some(())
         });
         if landed.is_none() {
-            return self.let_go(&dial);
+            return self.let_go(dial);
         }
         let stage = Stage::Landing { _socket: socket };
         self.calls.insert(number, Call { dial, stage });
@@ -259,7 +281,7 @@ impl Supervisor {
             Ok((trap, unmapped(child)))
         });
         let Ok((trap, child)) = trapped else {
-            return self.let_go(&dial);
+            return self.let_go(dial);
         };
         drop(socket);
         self.remember(&mut dial);
@@ -311,9 +333,9 @@ impl Supervisor {
     }
 
     /// We cannot stand in for this one: the kernel makes the call.
-    fn let_go(&mut self, dial: &Dial) {
+    fn let_go(&mut self, dial: Dial) {
         self.by_cookie.remove(&dial.cookie);
-        self.leave(Unwatched::NoRelay);
+        self.follow(dial.cookie, dial.about, Unwatched::NoRelay);
         self.listener.answer(dial.notice.id, Answer::Continue);
     }
 
@@ -333,8 +355,13 @@ impl Supervisor {
             dial.about.peer = Some(peer);
         }
         if let Some(peer) = dial.about.peer {
-            let v6 = dial.v6;
-            self.names.remember(dial.cookie, Ends { local, peer, v6 });
+            let ends = Ends {
+                local,
+                peer,
+                v6: dial.v6,
+                connection: dial.about.id,
+            };
+            self.names.remember(dial.cookie, ends);
         }
     }
 
@@ -350,6 +377,7 @@ impl Supervisor {
             near,
             far: dial.far,
             about,
+            probes: dial.probes,
         })));
     }
 

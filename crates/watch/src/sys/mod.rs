@@ -2,6 +2,7 @@
 //! options. Nothing here decides anything.
 
 pub(crate) mod address;
+pub(crate) mod diag;
 pub(crate) mod filter;
 pub(crate) mod launch;
 pub(crate) mod notify;

@@ -2,7 +2,7 @@
 //!
 //! [`Watcher`] reads both directions of one connection and keeps [`Facts`]. It terminates nothing and verifies
 //! nothing: no certificate is judged here, and a lie in a hello is reported as it was told. Where the program logged
-//! its keys, [`decrypt`] reads on.
+//! its keys, [`decrypt`] reads on. The one thing written is a hello of TLS 1.0 or 1.1 ([`write_old_client_hello`]).
 
 pub mod decrypt;
 
@@ -10,11 +10,13 @@ mod cursor;
 mod error;
 mod hello;
 mod messages;
+mod offer;
 mod record;
 mod watcher;
 
 pub use error::Error;
 pub use hello::{ClientHello, ServerHello};
+pub use offer::write_old_client_hello;
 pub use record::{ContentType, Record, RecordReader};
 pub use watcher::{Alert, Evidence, Facts, Finished, Mode, Traffic, Watcher};
 

@@ -1,0 +1,30 @@
+import java.util.List;
+import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
+import org.apache.hc.client5.http.impl.classic.HttpClients;
+import org.apache.hc.core5.http.io.entity.EntityUtils;
+import org.apache.hc.core5.http.io.entity.StringEntity;
+import org.apache.hc.core5.http.io.support.ClassicRequestBuilder;
+
+final class Program implements Driver.Client {
+    // snippet
+    static final CloseableHttpClient CLIENT = HttpClients.createDefault(); // one for the whole program
+    // per request: CLIENT.execute(request, response -> EntityUtils.toString(response.getEntity()))
+    // end
+
+    @Override
+    public int request(String method, String url, String body) throws Exception {
+        ClassicRequestBuilder builder = ClassicRequestBuilder.create(method).setUri(url);
+        if (body != null) {
+            builder.setEntity(new StringEntity(body));
+        }
+        return CLIENT.execute(builder.build(), response -> {
+            EntityUtils.consume(response.getEntity());
+            return response.getCode();
+        });
+    }
+
+    @Override
+    public List<String> jars() {
+        return List.of("httpclient5");
+    }
+}

@@ -1,0 +1,35 @@
+import java.util.List;
+import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder;
+import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
+import org.apache.hc.client5.http.impl.classic.HttpClients;
+import org.apache.hc.core5.http.io.entity.EntityUtils;
+import org.apache.hc.core5.http.io.entity.StringEntity;
+import org.apache.hc.core5.http.io.support.ClassicRequestBuilder;
+
+final class Program implements Driver.Client {
+    // snippet
+    static final CloseableHttpClient CLIENT = HttpClients.custom()
+        .setConnectionManager(PoolingHttpClientConnectionManagerBuilder.create()
+            .setMaxConnPerRoute(50) // 5 by default: more wait
+            .setMaxConnTotal(100) // 25 by default
+            .build())
+        .build();
+    // end
+
+    @Override
+    public int request(String method, String url, String body) throws Exception {
+        ClassicRequestBuilder builder = ClassicRequestBuilder.create(method).setUri(url);
+        if (body != null) {
+            builder.setEntity(new StringEntity(body));
+        }
+        return CLIENT.execute(builder.build(), response -> {
+            EntityUtils.consume(response.getEntity());
+            return response.getCode();
+        });
+    }
+
+    @Override
+    public List<String> jars() {
+        return List.of("httpclient5");
+    }
+}

@@ -1,0 +1,36 @@
+// snippet
+import { S3Client, GetObjectCommand } from "@aws-sdk/client-s3";
+
+const settings = () => ({});
+// one client for all calls: new S3Client(settings())
+// end
+
+const make = (endpoint) =>
+  new S3Client({ ...settings(), endpoint, region: "us-east-1", credentials: { accessKeyId: "x", secretAccessKey: "x" }, forcePathStyle: true });
+
+export const packages = ["@aws-sdk/client-s3"];
+export const getOnly = true;
+export const ownService = true;
+
+const clients = new Map();
+function clientOf(origin) {
+  if (!clients.has(origin)) clients.set(origin, make(origin));
+  return clients.get(origin);
+}
+
+function send(url) {
+  const { origin, pathname } = new URL(url);
+  const [, Bucket, ...rest] = pathname.split("/");
+  return clientOf(origin).send(new GetObjectCommand({ Bucket, Key: rest.join("/") }));
+}
+
+export async function request(method, url) {
+  const answer = await send(url);
+  await answer.Body.transformToString();
+  return answer.$metadata.httpStatusCode;
+}
+
+export async function unread(url) {
+  const answer = await send(url);
+  return answer.$metadata.httpStatusCode;
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+)
+
+// snippet
+// resp, err := http.Get(url)
+// defer resp.Body.Close() // without reading the body
+// end
+var httpClient = http.DefaultClient
+
+func do(method, url string) (int, error) {
+	req, err := http.NewRequest(method, url, body(method))
+	if err != nil {
+		return 0, err
+	}
+	resp, err := httpClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode, nil
+}
+
+func body(method string) io.Reader {
+	if method == "POST" {
+		return strings.NewReader("ping")
+	}
+	return nil
+}
+
+func unread(url string) (int, error) {
+	resp, err := httpClient.Get(url)
+	if err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, resp.Body.Close()
+}
+
+var client = Client{Do: do, Unread: unread}

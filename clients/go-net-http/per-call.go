@@ -1,0 +1,36 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+)
+
+// snippet
+// in the handler: client := &http.Client{Transport: &http.Transport{}}
+// end
+
+func do(method, url string) (int, error) {
+	req, err := http.NewRequest(method, url, body(method))
+	if err != nil {
+		return 0, err
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{}}).Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, nil
+}
+
+func body(method string) io.Reader {
+	if method == "POST" {
+		return strings.NewReader("ping")
+	}
+	return nil
+}
+
+var client = Client{Do: do}

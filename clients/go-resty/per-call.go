@@ -1,0 +1,23 @@
+package main
+
+import (
+	"github.com/go-resty/resty/v2"
+)
+
+// snippet
+// in the handler: resty.New().R().Get(url)
+// end
+
+func do(method, url string) (int, error) {
+	request := resty.New().R()
+	if method == "POST" {
+		request.SetBody("ping")
+	}
+	response, err := request.Execute(method, url)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode(), nil
+}
+
+var client = Client{Do: do, Modules: []string{"github.com/go-resty/resty/v2"}}

@@ -1,0 +1,12 @@
+// snippet
+import got from "got";
+
+const client = got.extend({ retry: { limit: 0 } });
+// end
+
+export const packages = ["got"];
+
+export async function request(method, url, body) {
+  const response = await client(url, { method, body });
+  return response.statusCode;
+}

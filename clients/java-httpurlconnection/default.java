@@ -1,0 +1,41 @@
+import java.io.InputStream;
+import java.net.HttpURLConnection;
+import java.net.URI;
+
+final class Program implements Driver.Client {
+    // snippet
+    // int status = connection.getResponseCode();
+    // InputStream input = status < 400 ? connection.getInputStream() : connection.getErrorStream();
+    // input.readAllBytes(); input.close(); // errors too
+    // end
+
+    @Override
+    public int request(String method, String url, String body) throws Exception {
+        HttpURLConnection connection = open(method, url, body);
+        int status = connection.getResponseCode();
+        try (InputStream input = status < 400 ? connection.getInputStream() : connection.getErrorStream()) {
+            input.readAllBytes();
+        }
+        return status;
+    }
+
+    @Override
+    public int unread(String url) throws Exception {
+        return open("GET", url, null).getResponseCode();
+    }
+
+    private static HttpURLConnection open(String method, String url, String body) throws Exception {
+        HttpURLConnection connection = (HttpURLConnection) URI.create(url).toURL().openConnection();
+        connection.setRequestMethod(method);
+        if (body != null) {
+            connection.setDoOutput(true);
+            connection.getOutputStream().write(body.getBytes());
+        }
+        return connection;
+    }
+
+    @Override
+    public String skills() {
+        return "pause,concurrent,post,status,unread";
+    }
+}

@@ -1,0 +1,31 @@
+const idleMs = Number(process.env.INTACT_IDLE_MS ?? 4000);
+// snippet
+import http from "node:http";
+import https from "node:https";
+
+const options = { keepAlive: true, timeout: idleMs };
+const httpAgent = new http.Agent(options);
+const httpsAgent = new https.Agent(options);
+// per request: https.get(url, { agent: httpsAgent })
+// end
+
+export function request(method, url, body) {
+  return new Promise((resolve, reject) => {
+    const { request } = url.startsWith("https:") ? https : http;
+    const sent = request(url, { method, agent: url.startsWith("https:") ? httpsAgent : httpAgent }, (response) => {
+      response.resume();
+      response.on("end", () => resolve(response.statusCode));
+      response.on("error", reject);
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+export function unread(url) {
+  return new Promise((resolve, reject) => {
+    const { get } = url.startsWith("https:") ? https : http;
+    const sent = get(url, { agent: url.startsWith("https:") ? httpsAgent : httpAgent }, (response) => resolve(response.statusCode));
+    sent.on("error", reject);
+  });
+}

@@ -1,0 +1,38 @@
+import java.util.List;
+import okhttp3.OkHttpClient;
+import okhttp3.Request;
+import okhttp3.RequestBody;
+import okhttp3.Response;
+
+final class Program implements Driver.Client {
+    // snippet
+    // in the handler: new OkHttpClient().newCall(request).execute()
+    // end
+
+    @Override
+    public int request(String method, String url, String body) throws Exception {
+        RequestBody content = body == null ? null : RequestBody.create(body.getBytes());
+        Request request = new Request.Builder().url(url).method(method, content).build();
+        try (Response response = new OkHttpClient().newCall(request).execute()) {
+            response.body().bytes();
+            return response.code();
+        }
+    }
+
+    @Override
+    public int unread(String url) throws Exception {
+        try (Response response = new OkHttpClient().newCall(new Request.Builder().url(url).build()).execute()) {
+            return response.code();
+        }
+    }
+
+    @Override
+    public String skills() {
+        return "pause,concurrent,post,status,unread";
+    }
+
+    @Override
+    public List<String> jars() {
+        return List.of("okhttp-jvm");
+    }
+}

@@ -1,0 +1,18 @@
+const idleMs = Number(process.env.INTACT_IDLE_MS ?? 4000);
+// snippet
+import http from "node:http";
+import https from "node:https";
+import superagent from "superagent";
+
+const httpAgent = new http.Agent({ keepAlive: true, timeout: idleMs });
+const httpsAgent = new https.Agent({ keepAlive: true, timeout: idleMs });
+// per request: await superagent.get(url).agent(httpsAgent)
+// end
+
+export const packages = ["superagent"];
+
+export async function request(method, url, body) {
+  const agent = url.startsWith("https:") ? httpsAgent : httpAgent;
+  const response = await superagent(method, url).agent(agent).send(body);
+  return response.status;
+}

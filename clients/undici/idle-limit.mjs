@@ -1,0 +1,20 @@
+const idleMs = Number(process.env.INTACT_IDLE_MS ?? 4000);
+// snippet
+import { Agent, request as send } from "undici";
+
+const dispatcher = new Agent({ keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs });
+// per request: request(url, { dispatcher })
+// end
+
+export const packages = ["undici"];
+
+export async function request(method, url, body) {
+  const { statusCode, body: answer } = await send(url, { method, body, dispatcher });
+  await answer.text();
+  return statusCode;
+}
+
+export async function unread(url) {
+  const { statusCode } = await send(url, { dispatcher });
+  return statusCode;
+}

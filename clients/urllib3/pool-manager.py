@@ -1,0 +1,16 @@
+# snippet
+import urllib3
+
+http = urllib3.PoolManager()  # one for the whole program
+# end
+
+
+PACKAGES = ["urllib3"]
+
+
+def request(method, url, body):
+    return http.request(method, url, body=body).status
+
+
+def unread(url):
+    return http.request("GET", url, preload_content=False).status

@@ -1,0 +1,273 @@
+//! Opens connections and asks on them, one step at a time, on an event loop of its own. Every request goes through the budget,
+//! every event to the observer.
+
+use crate::budget::Budget;
+use crate::conversation::{Answered, Flight};
+use crate::line::Line;
+use crate::probe::Observer;
+use crate::request::Request;
+use dial::{Clock, Dial, Plan, Progress, Resolver};
+use ledger::{Connection, ConnectionId, Event, Exchange, Failure, Nanos};
+use mio::{Events, Poll, Token, Waker};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes read at once.
+const BUFFER: usize = 64 * 1024;
+/// The token of the resolver's waker.
+const RESOLVER: Token = Token(usize::MAX);
+/// How often the person's wish to stop is looked at.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Why a probe ended early.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// The person wants to stop.
+    Stopped,
+    /// The budget is spent.
+    Spent,
+    /// The event loop does not work.
+    Own(io::Error),
+}
+
+impl From<io::Error> for Halt {
+    fn from(error: io::Error) -> Halt {
+        Halt::Own(error)
+    }
+}
+
+/// The one that calls.
+pub(crate) struct Caller<'a> {
+    pub(crate) clock: Clock,
+    pub(crate) observer: &'a mut dyn Observer,
+    pub(crate) budget: Budget,
+    poll: Poll,
+    events: Events,
+    resolver: Resolver,
+    buffer: Vec<u8>,
+    /// The limit for one request and for one dial, in nanoseconds.
+    timeout: u64,
+    last_id: u64,
+}
+
+impl<'a> Caller<'a> {
+    /// A caller whose requests and dials may take `timeout`.
+    pub(crate) fn new(
+        clock: Clock,
+        timeout: Duration,
+        budget: Budget,
+        observer: &'a mut dyn Observer,
+    ) -> io::Result<Caller<'a>> {
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), RESOLVER)?;
+        Ok(Caller {
+            clock,
+            observer,
+            budget,
+            poll,
+            events: Events::with_capacity(64),
+            resolver: Resolver::new(waker),
+            buffer: vec![0; BUFFER],
+            timeout: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
+            last_id: 0,
+        })
+    }
+
+    /// How long a request or a dial may take.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_nanos(self.timeout)
+    }
+
+    /// Changes that, for a server that may need to be given up sooner.
+    pub(crate) fn be_patient_for(&mut self, timeout: Duration) {
+        self.timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+    }
+
+    /// A number for a connection or an exchange.
+    pub(crate) fn id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// Opens a connection; the inner error is a dial that failed.
+    pub(crate) fn open(&mut self, plan: &Arc<Plan>) -> Result<Result<Line, Box<Connection>>, Halt> {
+        let id = self.id();
+        let token = Token(id as usize);
+        let deadline = self.clock.now().after(self.timeout);
+        let (mut dial, mut progress) = Dial::start(
+            plan,
+            ConnectionId(id),
+            id,
+            token,
+            &mut self.resolver,
+            self.poll.registry(),
+            &self.clock,
+        );
+        loop {
+            match progress {
+                Progress::Established(established) => {
+                    self.observer.event(Event::Opened(&established.connection));
+                    return Ok(Ok(Line::new(*established, plan.protocol)));
+                }
+                Progress::Failed(connection) => {
+                    self.observer.event(Event::Opened(&connection));
+                    return Ok(Err(connection));
+                }
+                Progress::Pending => {}
+            }
+            let stopped = self.observer.stopped();
+            if stopped || self.clock.now() >= deadline {
+                let kind = if stopped {
+                    Failure::Aborted
+                } else {
+                    Failure::Timeout
+                };
+                let connection = dial.give_up(&self.clock, kind);
+                self.observer.event(Event::Opened(&connection));
+                return if stopped {
+                    Err(Halt::Stopped)
+                } else {
+                    Ok(Err(connection))
+                };
+            }
+            self.wait(deadline)?;
+            progress = Progress::Pending;
+            let ready = self.events.iter().any(|event| event.token() == token);
+            if ready {
+                progress = dial.ready(self.poll.registry(), &self.clock);
+            }
+            while let Some(answer) = self.resolver.answer() {
+                // answers to dials that were given up come here too
+                if answer.key == id {
+                    progress = dial.resolved(answer.addresses, self.poll.registry(), &self.clock);
+                    if let Some(lookup) = dial.take_lookup() {
+                        self.observer.event(Event::Lookup(&lookup));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a request and waits for what becomes of it.
+    pub(crate) fn ask(
+        &mut self,
+        line: &mut Line,
+        request: &Request,
+        tag: Option<&str>,
+    ) -> Result<Answered, Halt> {
+        self.exchange(line, request, tag, true)
+    }
+
+    /// Waits for the answer to a request that went with the handshake.
+    pub(crate) fn hear_early(
+        &mut self,
+        line: &mut Line,
+        request: &Request,
+    ) -> Result<Answered, Halt> {
+        self.exchange(line, request, None, false)
+    }
+
+    fn exchange(
+        &mut self,
+        line: &mut Line,
+        request: &Request,
+        tag: Option<&str>,
+        send: bool,
+    ) -> Result<Answered, Halt> {
+        if !self.budget.take() {
+            return Err(Halt::Spent);
+        }
+        let now = self.clock.now();
+        let first = line.exchanges == 0;
+        line.exchanges += 1;
+        let mut exchange = Exchange::new(self.id(), if first { line.connection.at } else { now });
+        exchange.connection = Some(line.connection.id);
+        exchange.tag = tag.map(Into::into);
+        exchange.ordinal = Some(line.exchanges);
+        exchange.method = Some(request.method.clone());
+        exchange.target = Some(request.target());
+        let flight = Flight::new(exchange, first.then_some(&line.connection.setup));
+        line.queue(|talk, out| {
+            let before = out.len();
+            talk.begin(request, flight, out);
+            if !send {
+                out.truncate(before);
+            }
+        });
+        line.flush(self.clock.now());
+        let deadline = now.after(self.timeout);
+        loop {
+            line.pump(&self.clock, &mut self.buffer);
+            if let Some(answered) = line.answered.take() {
+                self.observer.event(Event::Exchange(&answered.exchange));
+                return Ok(answered);
+            }
+            let now = self.clock.now();
+            let stopped = self.observer.stopped();
+            if stopped {
+                line.give_up(Failure::Aborted, now);
+            } else if now >= deadline {
+                line.give_up(Failure::Timeout, now);
+            } else {
+                self.wait(deadline)?;
+                continue;
+            }
+            if let Some(answered) = line.answered.take() {
+                self.observer.event(Event::Exchange(&answered.exchange));
+                if !stopped {
+                    return Ok(answered);
+                }
+            }
+            return Err(Halt::Stopped);
+        }
+    }
+
+    /// Watches idle connections until the server has ended all of them, or until then.
+    pub(crate) fn listen(&mut self, lines: &mut [Line], until: Nanos) -> Result<(), Halt> {
+        self.watch(lines, until, true)
+    }
+
+    /// Watches idle connections until then, whatever becomes of them.
+    pub(crate) fn pause(&mut self, lines: &mut [Line], until: Nanos) -> Result<(), Halt> {
+        self.watch(lines, until, false)
+    }
+
+    fn watch(&mut self, lines: &mut [Line], until: Nanos, leave: bool) -> Result<(), Halt> {
+        loop {
+            for line in &mut *lines {
+                line.pump(&self.clock, &mut self.buffer);
+            }
+            let now = self.clock.now();
+            if now >= until || leave && lines.iter().all(|line| line.ended().is_some()) {
+                return Ok(());
+            }
+            if self.observer.stopped() {
+                return Err(Halt::Stopped);
+            }
+            self.observer.waiting(self.clock.until(until));
+            self.wait(until)?;
+        }
+    }
+
+    /// Waits a moment for a server's end that was announced, so that who closed is known and not assumed.
+    pub(crate) fn linger(&mut self, line: &mut Line, most: Duration) -> Result<(), Halt> {
+        let until = self.clock.now().after(most.as_nanos() as u64);
+        self.listen(std::slice::from_mut(line), until)
+    }
+
+    /// Closes a connection.
+    pub(crate) fn close(&mut self, line: Line) {
+        let closed = line.close(self.clock.now());
+        self.observer.event(Event::Closed(&closed));
+    }
+
+    /// Waits for anything to happen.
+    fn wait(&mut self, deadline: Nanos) -> Result<(), Halt> {
+        let timeout = self.clock.until(deadline).min(GLANCE);
+        match self.poll.poll(&mut self.events, Some(timeout)) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(Halt::Own(error)),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What a person asked for, checked before anything is sent.
+
+use dial::tls::{ClientCertificate, SettingsError, Verify};
+use dial::{Address, AddressError, Family, Route};
+use ledger::{Method, Protocol};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Why a configuration cannot be run. Each message names the option that helps.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The URL, or a rule that leads elsewhere, cannot be used.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// A header field cannot be sent as given.
+    #[error("-H {field:?}: {reason}")]
+    Header {
+        /// The field's name.
+        field: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// TLS cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] SettingsError),
+}
+
+/// TLS material.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// Check neither chain nor name.
+    pub insecure: bool,
+    /// Trust the roots in this PEM text only.
+    pub roots: Option<Arc<[u8]>>,
+    /// Our certificate and its key.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+}
+
+impl Credentials {
+    /// How far servers are checked.
+    pub(crate) fn verify(&self) -> Verify {
+        match self {
+            Credentials { insecure: true, .. } => Verify::Insecure,
+            Credentials {
+                roots: Some(roots), ..
+            } => Verify::Roots(roots.clone()),
+            _ => Verify::System,
+        }
+    }
+
+    /// Our certificate, for TLS.
+    pub(crate) fn certificate(&self) -> Option<ClientCertificate> {
+        let (chain, key) = self.certificate.clone()?;
+        Some(ClientCertificate { chain, key })
+    }
+}
+
+/// Everything about a check.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The URL, taken apart.
+    pub address: Address,
+    /// GET, or what the person named.
+    pub method: Method,
+    /// Header fields as `Name: value`.
+    pub headers: Vec<String>,
+    /// Our `User-Agent`, unless a header names another.
+    pub user_agent: String,
+    /// TLS material.
+    pub credentials: Credentials,
+    /// Where the URL leads.
+    pub route: Route,
+    /// The limit for one request and for one dial.
+    pub timeout: Duration,
+    /// The version that requests per connection and idle limits are measured with; absent: 1.1, or what there is.
+    pub http: Option<Protocol>,
+    /// Whether redirects are followed.
+    pub follow: bool,
+    /// Whether idle limits are measured at all.
+    pub idle: bool,
+    /// The longest that an idle connection is watched.
+    pub idle_limit: Duration,
+    /// More requests and longer waits.
+    pub thorough: bool,
+}
+
+impl Config {
+    /// The URL without its query.
+    pub fn url(&self) -> String {
+        bare(&self.address)
+    }
+
+    /// The defaults for a URL.
+    pub fn new(url: &str) -> Result<Config, ConfigError> {
+        Ok(Config {
+            address: Address::parse(url)?,
+            method: Method::GET,
+            headers: Vec::new(),
+            user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
+            credentials: Credentials::default(),
+            route: Route {
+                family: Family::Any,
+                ..Route::default()
+            },
+            timeout: Duration::from_secs(10),
+            http: None,
+            follow: false,
+            idle: true,
+            idle_limit: Duration::from_secs(90),
+            thorough: false,
+        })
+    }
+}
+
+/// An address as a URL without its query.
+pub(crate) fn bare(address: &Address) -> String {
+    let path = address.path.split('?').next().unwrap_or("/");
+    format!("{}{path}", address.origin())
+}

@@ -1,0 +1,21 @@
+//! `check`: what a server does with connections, found out by asking it.
+//!
+//! A [`Check`] runs its probes one after the other, each a file below `probe`: one of them on the wire at a time, so that none
+//! disturbs another. It writes ledger events and fills a [`Card`] of measured facts. It must not draw conclusions, print,
+//! or send anything beyond its [`Budget`], which is known before the first request.
+
+mod budget;
+mod caller;
+mod config;
+mod conversation;
+mod dns;
+mod line;
+mod old_tls;
+mod plans;
+mod probe;
+mod request;
+
+pub use budget::Budget;
+pub use config::{Config, ConfigError, Credentials};
+pub use ledger::card::Card;
+pub use probe::{Check, CheckError, Observer, Stage};

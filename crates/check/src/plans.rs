@@ -1,0 +1,82 @@
+//! How to connect for each combination of versions.
+
+use crate::config::{Config, ConfigError};
+use dial::tls::{Client, Settings, Trust};
+use dial::{Address, Plan, Proxy};
+use ledger::{Protocol, Scheme, TlsVersion};
+use std::sync::Arc;
+
+/// Makes plans for one address.
+pub(crate) struct Plans<'a> {
+    config: &'a Config,
+    trust: Trust,
+    pub(crate) address: Address,
+}
+
+impl<'a> Plans<'a> {
+    /// Plans for the configuration's address.
+    pub(crate) fn new(config: &'a Config) -> Result<Plans<'a>, ConfigError> {
+        Ok(Plans {
+            config,
+            trust: Trust::load(&config.credentials.verify())?,
+            address: config.address.clone(),
+        })
+    }
+
+    /// Whether TLS is spoken.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.address.scheme == Scheme::Https
+    }
+
+    /// A plan; `version` is the one TLS version to offer, all where it is absent.
+    pub(crate) fn plan(
+        &self,
+        protocol: Protocol,
+        version: Option<TlsVersion>,
+        resume: bool,
+    ) -> Result<Arc<Plan>, ConfigError> {
+        let tls = if self.is_secure() {
+            Some(self.client(protocol, version, resume)?)
+        } else {
+            None
+        };
+        self.with_client(protocol, tls).map(Arc::new)
+    }
+
+    /// A TLS client for the address.
+    pub(crate) fn client(
+        &self,
+        protocol: Protocol,
+        version: Option<TlsVersion>,
+        resume: bool,
+    ) -> Result<Client, ConfigError> {
+        let settings = Settings {
+            version,
+            protocol,
+            resume,
+            verify: self.config.credentials.verify(),
+            certificate: self.config.credentials.certificate(),
+        };
+        Ok(Client::new(&self.address.host, &settings, &self.trust)?)
+    }
+
+    /// A plan that uses this TLS client, or none.
+    pub(crate) fn with_client(
+        &self,
+        protocol: Protocol,
+        tls: Option<Client>,
+    ) -> Result<Plan, ConfigError> {
+        Ok(Plan {
+            origin: self.address.origin(),
+            endpoint: self
+                .config
+                .route
+                .endpoint(&self.address.host, self.address.port)?,
+            proxy: Proxy::Transparent,
+            tls,
+            protocol,
+            stamps: true,
+            local_address: true,
+        })
+    }
+}

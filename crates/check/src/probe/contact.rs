@@ -1,0 +1,227 @@
+//! The first request: whether there is an answer at all, where it leads, how large it is.
+
+use super::{Bench, Ended};
+use crate::caller::Halt;
+use crate::conversation::Answered;
+use crate::request::Request;
+use dial::Address;
+use dial::tls::{Client, Settings, Trust, Verify};
+use ledger::card::{Contact, Hop};
+use ledger::{Connection, Failure, Outcome, Protocol, Scheme};
+use std::sync::Arc;
+
+/// Redirects that are followed.
+const MOST_HOPS: usize = 10;
+/// A body from which the later probes use HEAD, in bytes.
+const LARGE: u64 = 64 * 1024;
+
+pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+    let mut followed = Vec::new();
+    loop {
+        let met = meet(bench)?;
+        let mut contact = describe(bench, &met);
+        let hop = match &met {
+            Met::Answered(answered) => leads_to(bench, answered),
+            Met::Refused(_) => None,
+        };
+        if let Some((hop, next)) = hop {
+            if bench.config.follow && followed.len() < MOST_HOPS {
+                followed.push(hop);
+                bench.request = bench.request.led_to(&next);
+                bench.plans.address = next;
+                continue;
+            }
+            contact.redirect = Some(hop);
+        }
+        contact.followed = followed;
+        if may_be_the_other(&contact) {
+            contact.other_scheme = other_scheme(bench)?;
+        }
+        bench.card.contact = Some(contact);
+        return Ok(());
+    }
+}
+
+enum Met {
+    Answered(Box<Answered>),
+    Refused(Box<Connection>),
+}
+
+/// Asks once, in HTTP/1.1 unless another version was named; in HTTP/2 where the server speaks nothing else.
+fn meet(bench: &mut Bench<'_>) -> Result<Met, Ended> {
+    let met = ask(bench, bench.http)?;
+    let no_http1 = match &met {
+        Met::Refused(connection) => connection
+            .failed
+            .as_ref()
+            .is_some_and(|failed| failed.kind == Failure::TlsAlpn),
+        Met::Answered(_) => false,
+    };
+    if no_http1 && bench.config.http.is_none() {
+        bench.http = Protocol::Http2;
+        return ask(bench, Protocol::Http2);
+    }
+    Ok(met)
+}
+
+fn ask(bench: &mut Bench<'_>, http: Protocol) -> Result<Met, Ended> {
+    let plan = bench.plans.plan(http, None, false)?;
+    match bench.caller.open(&plan)? {
+        Err(failed) => Ok(Met::Refused(failed)),
+        Ok(mut line) => {
+            bench.peer = line.connection.peer;
+            let answered = bench.caller.ask(&mut line, &bench.request, None);
+            bench.caller.close(line);
+            Ok(Met::Answered(Box::new(answered?)))
+        }
+    }
+}
+
+fn describe(bench: &Bench<'_>, met: &Met) -> Contact {
+    let mut contact = Contact {
+        url: crate::config::bare(&bench.plans.address),
+        outcome: Outcome::Ok,
+        detail: None,
+        status: None,
+        server: None,
+        body: 0,
+        by_head: false,
+        followed: Vec::new(),
+        redirect: None,
+        other_scheme: None,
+    };
+    match met {
+        Met::Answered(answered) => {
+            let exchange = &answered.exchange;
+            contact.outcome = exchange.outcome;
+            contact.detail = exchange.detail.as_deref().map(str::to_owned);
+            contact.status = exchange.status;
+            contact.server = answered.reply.field("server").map(str::to_owned);
+            contact.body = exchange.body.read.unwrap_or(0);
+            contact.by_head = contact.body > LARGE;
+        }
+        Met::Refused(connection) => {
+            if let Some(failed) = &connection.failed {
+                contact.outcome = Outcome::Failed(failed.kind);
+                contact.detail = failed.detail.as_deref().map(str::to_owned);
+            }
+        }
+    }
+    contact
+}
+
+/// Where an answer redirects to, if that is a place that can be asked.
+fn leads_to(bench: &Bench<'_>, answered: &Answered) -> Option<(Hop, Address)> {
+    let status = answered.exchange.status?;
+    if !matches!(status, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = answered.reply.field("location")?;
+    let whole = absolute(&bench.plans.address, location);
+    let next = Address::parse(&whole).ok()?;
+    let hop = Hop {
+        status,
+        to: ledger::redact::url(&whole),
+    };
+    Some((hop, next))
+}
+
+/// A `Location` as a whole URL (RFC 3986 section 4.2; of relative paths only those that begin with a slash or a name).
+fn absolute(from: &Address, location: &str) -> String {
+    if location.contains("://") {
+        return location.to_owned();
+    }
+    if let Some(rest) = location.strip_prefix("//") {
+        return format!("{}://{rest}", from.scheme.as_str());
+    }
+    let origin = from.origin();
+    if location.starts_with('/') {
+        return format!("{origin}{location}");
+    }
+    let path = from.path.split('?').next().unwrap_or("/");
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    format!("{origin}{folder}/{location}")
+}
+
+/// Whether the failure looks as if the port spoke the other of TLS and plain HTTP.
+fn may_be_the_other(contact: &Contact) -> bool {
+    match contact.outcome {
+        Outcome::Ok => contact.status == Some(400),
+        Outcome::Failed(kind) => matches!(
+            kind,
+            Failure::NotTls
+                | Failure::Tls
+                | Failure::Malformed
+                | Failure::Closed
+                | Failure::Reset
+                | Failure::ConnectReset
+                | Failure::Truncated
+        ),
+    }
+}
+
+/// Whether the port speaks TLS where plain HTTP was asked for, or the other way round; absent where it cannot be told.
+fn other_scheme(bench: &mut Bench<'_>) -> Result<Option<bool>, Ended> {
+    if bench.plans.is_secure() {
+        return speaks_plain(bench);
+    }
+    speaks_tls(bench)
+}
+
+fn speaks_tls(bench: &mut Bench<'_>) -> Result<Option<bool>, Ended> {
+    let settings = Settings {
+        version: None,
+        protocol: Protocol::Http11,
+        resume: false,
+        verify: Verify::Insecure,
+        certificate: None,
+    };
+    let insecure = Trust::load(&Verify::Insecure).map_err(crate::ConfigError::from)?;
+    let client = Client::new(&bench.plans.address.host, &settings, &insecure)
+        .map_err(crate::ConfigError::from)?;
+    let plan = bench.plans.with_client(Protocol::Http11, Some(client))?;
+    match bench.caller.open(&Arc::new(plan))? {
+        Ok(line) => {
+            bench.caller.close(line);
+            Ok(Some(true))
+        }
+        Err(connection) if connection.is_opened() => Ok(Some(false)),
+        Err(_) => Ok(None),
+    }
+}
+
+fn speaks_plain(bench: &mut Bench<'_>) -> Result<Option<bool>, Ended> {
+    let plan = bench.plans.with_client(Protocol::Http11, None)?;
+    let Ok(mut line) = bench.caller.open(&Arc::new(plan))? else {
+        return Ok(None);
+    };
+    let bare: Request = bench.request.led_to(&Address {
+        scheme: Scheme::Http,
+        ..bench.plans.address.clone()
+    });
+    let answered = bench.caller.ask(&mut line, &bare, None);
+    bench.caller.close(line);
+    match answered {
+        Ok(answered) => Ok(Some(answered.is_ok())),
+        Err(Halt::Spent) => Ok(None),
+        Err(halt) => Err(halt.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_becomes_a_whole_url() {
+        let from = Address::parse("https://a:8443/x/y?q=1").unwrap();
+        for (location, whole) in [
+            ("http://b/", "http://b/"),
+            ("//b/z", "https://b/z"),
+            ("/z?k", "https://a:8443/z?k"),
+            ("z", "https://a:8443/x/z"),
+        ] {
+            assert_eq!(absolute(&from, location), whole);
+        }
+    }
+}

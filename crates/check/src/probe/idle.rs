@@ -1,0 +1,152 @@
+//! Idle limits, between requests and before the first one.
+//!
+//! Both connections wait side by side, silent, but only where the server is seen to answer others meanwhile: one that serves
+//! a single connection at a time would not even notice the second. There they wait one after the other.
+
+use super::{Bench, Ended};
+use crate::caller::Halt;
+use crate::line::Line;
+use ledger::Span;
+use ledger::card::{IdleSeen, Waited};
+use std::time::Duration;
+
+/// How long a request beside an idle connection may take before the server is held to be blocked.
+const BLOCKED: Duration = Duration::from_secs(3);
+/// An end this soon after an answer is no idle limit: the connection was not kept at all.
+const AT_ONCE: Duration = Duration::from_millis(100);
+
+pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+    bench.card.idle = Some(IdleSeen {
+        http: bench.http,
+        announced_s: None,
+        between: None,
+        before_first: None,
+        answers_others: None,
+    });
+    let mut lines = Vec::new();
+    let done = measure(bench, &mut lines);
+    close_all(bench, &mut lines);
+    done
+}
+
+fn close_all(bench: &mut Bench<'_>, lines: &mut Vec<Line>) {
+    for line in lines.drain(..) {
+        bench.caller.close(line);
+    }
+}
+
+fn card<'a>(bench: &'a mut Bench<'_>) -> Option<&'a mut IdleSeen> {
+    bench.card.idle.as_mut()
+}
+
+/// A connection that has carried one request.
+fn open_used(bench: &mut Bench<'_>) -> Result<Option<Line>, Ended> {
+    let plan = bench.plans.plan(bench.http, None, false)?;
+    let Ok(mut line) = bench.caller.open(&plan)? else {
+        return Ok(None);
+    };
+    let request = bench.keeping_request();
+    match bench.caller.ask(&mut line, &request, None) {
+        Ok(answered) => {
+            if let Some(idle) = card(bench) {
+                idle.announced_s = answered.exchange.terms.timeout_s;
+            }
+            Ok(Some(line))
+        }
+        Err(halt) => {
+            bench.caller.close(line);
+            Err(halt.into())
+        }
+    }
+}
+
+fn measure(bench: &mut Bench<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
+    lines.extend(open_used(bench)?);
+    // a connection that is closed at once blocks nobody
+    let soon = bench.caller.clock.now().after(AT_ONCE.as_nanos() as u64);
+    bench.caller.listen(lines, soon)?;
+    // one whose end was announced and is left to us has no idle limit
+    if let Some(over) = lines.pop_if(|line| !line.is_usable() && line.ended().is_none()) {
+        bench.caller.close(over);
+    }
+    if !answers_another(bench)? {
+        note_blocked(bench, true);
+        wait(bench, lines)?;
+        close_all(bench, lines);
+        lines.extend(open_unused(bench)?);
+        return wait(bench, lines);
+    }
+    lines.extend(open_unused(bench)?);
+    let blocked = !answers_another(bench)?;
+    note_blocked(bench, blocked);
+    if !blocked {
+        return wait(bench, lines);
+    }
+    // while the silent connection blocks it, the server cannot time the other one out
+    let unused = lines.pop();
+    close_all(bench, lines);
+    lines.extend(unused);
+    wait(bench, lines)?;
+    close_all(bench, lines);
+    lines.extend(open_used(bench)?);
+    wait(bench, lines)
+}
+
+fn note_blocked(bench: &mut Bench<'_>, blocked: bool) {
+    if let Some(idle) = card(bench) {
+        idle.answers_others = Some(!blocked);
+    }
+}
+
+/// A connection that carries nothing.
+fn open_unused(bench: &mut Bench<'_>) -> Result<Option<Line>, Ended> {
+    let plan = bench.plans.plan(bench.http, None, false)?;
+    Ok(bench.caller.open(&plan)?.ok())
+}
+
+/// Whether a request on a connection of its own is answered now.
+fn answers_another(bench: &mut Bench<'_>) -> Result<bool, Ended> {
+    let plan = bench.plans.plan(bench.http, None, false)?;
+    let request = bench.keeping_request();
+    let usual = bench.caller.patience();
+    bench.caller.be_patient_for(usual.min(BLOCKED));
+    let answered = match bench.caller.open(&plan) {
+        Ok(Ok(mut line)) => {
+            let answered = bench.caller.ask(&mut line, &request, None);
+            bench.caller.close(line);
+            answered.map(|answered| answered.is_ok())
+        }
+        Ok(Err(_)) => Ok(false),
+        Err(halt) => Err(halt),
+    };
+    bench.caller.be_patient_for(usual);
+    Ok(answered?)
+}
+
+/// Waits until all of them have ended, or the limit is reached, and notes what was seen even when stopped.
+fn wait(bench: &mut Bench<'_>, lines: &mut [Line]) -> Result<(), Ended> {
+    let limit = bench.config.idle_limit.as_nanos() as u64;
+    let Some(latest) = lines.iter().map(|line| line.active_at).max() else {
+        return Ok(());
+    };
+    let done: Result<(), Halt> = bench.caller.listen(lines, latest.after(limit));
+    let now = bench.caller.clock.now();
+    for line in lines {
+        let (end, ended) = match line.ended() {
+            Some((at, ended)) => (at, Some(ended)),
+            None => (now, None),
+        };
+        let waited = Waited {
+            span: Span::new(line.active_at, end),
+            ended,
+        };
+        if let Some(idle) = card(bench) {
+            if line.exchanges > 0 {
+                idle.between = Some(waited);
+            } else {
+                idle.before_first = Some(waited);
+            }
+        }
+    }
+    Ok(done?)
+}

@@ -1,0 +1,263 @@
+//! The probes, one file each, and the order in which they run. Each fills its part of the card.
+
+mod cap;
+mod contact;
+mod idle;
+mod methods;
+mod names;
+mod old_versions;
+mod race;
+mod state;
+mod tls;
+mod versions;
+mod waterfall;
+
+use crate::budget::Budget;
+use crate::caller::{Caller, Halt};
+use crate::config::{Config, ConfigError};
+use crate::plans::Plans;
+use crate::request::Request;
+use dial::Clock;
+use ledger::card::{Card, Skipped};
+use ledger::{Event, Method, Protocol};
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What a check is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Looking the name up.
+    Names,
+    /// The first request.
+    Contact,
+    /// HTTP and TLS versions.
+    Versions,
+    /// Fresh connections against reused ones.
+    Waterfall,
+    /// Handshake, tickets, resumption, early data.
+    Tls,
+    /// Other methods.
+    Methods,
+    /// Requests on one connection.
+    Requests,
+    /// Idle limits.
+    Idle,
+    /// Requests around the idle limit.
+    Race,
+}
+
+impl Stage {
+    /// All of them, in order.
+    pub const ALL: [Stage; 9] = [
+        Stage::Names,
+        Stage::Contact,
+        Stage::Versions,
+        Stage::Waterfall,
+        Stage::Tls,
+        Stage::Methods,
+        Stage::Requests,
+        Stage::Idle,
+        Stage::Race,
+    ];
+
+    /// What a person reads.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Names => "names",
+            Stage::Contact => "first request",
+            Stage::Versions => "versions",
+            Stage::Waterfall => "fresh against reused",
+            Stage::Tls => "TLS",
+            Stage::Methods => "methods",
+            Stage::Requests => "requests per connection",
+            Stage::Idle => "idle limits",
+            Stage::Race => "race at the idle limit",
+        }
+    }
+}
+
+/// Hears what happens while a check runs, and says when to stop.
+pub trait Observer {
+    /// Something happened on the wire.
+    fn event(&mut self, event: Event<'_>);
+    /// The next probe begins; the card holds what the earlier ones found.
+    fn stage(&mut self, stage: Stage, card: &Card);
+    /// So long is still to be waited, at most.
+    fn waiting(&mut self, left: Duration);
+    /// Whether to stop now and keep what is there.
+    fn stopped(&self) -> bool;
+}
+
+/// Why a check could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// What was asked cannot be done.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The event loop does not work.
+    #[error("the event loop: {0}")]
+    Loop(#[from] io::Error),
+}
+
+/// A check, ready to run.
+#[derive(Debug)]
+pub struct Check {
+    config: Config,
+    budget: Budget,
+}
+
+impl Check {
+    /// Checks a configuration.
+    pub fn new(config: Config) -> Result<Check, ConfigError> {
+        Plans::new(&config)?.plan(Protocol::Http11, None, false)?;
+        Request::new(&config)?;
+        let budget = Budget::of(&config);
+        Ok(Check { config, budget })
+    }
+
+    /// What it will send at most.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// What was asked for.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Runs the probes. What they found until the observer wanted to stop is in the card.
+    pub fn run(&self, clock: Clock, observer: &mut dyn Observer) -> Result<Card, CheckError> {
+        let plans = Plans::new(&self.config)?;
+        let request = Request::new(&self.config)?;
+        let mut bench = Bench {
+            config: &self.config,
+            plans,
+            request,
+            caller: Caller::new(clock, self.config.timeout, self.budget, observer)?,
+            card: Card::default(),
+            http: self.config.http.unwrap_or(Protocol::Http11),
+            peer: None,
+        };
+        let mut halted: Option<&'static str> = None;
+        for stage in Stage::ALL {
+            let Bench { caller, card, .. } = &mut bench;
+            card.requests_sent = caller.budget.spent();
+            let why = halted.or_else(|| bench.reason_to_skip(stage));
+            if let Some(why) = why {
+                bench.skip(stage, why);
+                continue;
+            }
+            let Bench { caller, card, .. } = &mut bench;
+            caller.observer.stage(stage, card);
+            match bench.probe(stage) {
+                Ok(()) => {}
+                Err(Ended::Halt(Halt::Stopped)) => halted = Some("stopped"),
+                Err(Ended::Halt(Halt::Spent)) => bench.skip(stage, "the budget is spent"),
+                Err(Ended::Halt(Halt::Own(error))) => return Err(error.into()),
+                Err(Ended::Config(error)) => return Err(error.into()),
+            }
+        }
+        bench.card.requests_sent = bench.caller.budget.spent();
+        Ok(bench.card)
+    }
+}
+
+/// Why a probe did not come to its end.
+pub(crate) enum Ended {
+    Halt(Halt),
+    Config(ConfigError),
+}
+
+impl From<Halt> for Ended {
+    fn from(halt: Halt) -> Ended {
+        Ended::Halt(halt)
+    }
+}
+
+impl From<ConfigError> for Ended {
+    fn from(error: ConfigError) -> Ended {
+        Ended::Config(error)
+    }
+}
+
+/// What a probe works with.
+pub(crate) struct Bench<'a> {
+    config: &'a Config,
+    plans: Plans<'a>,
+    /// What is asked, wherever nothing else is said.
+    request: Request,
+    caller: Caller<'a>,
+    card: Card,
+    /// The version for probes that use only one.
+    http: Protocol,
+    /// The address that answered the first request.
+    peer: Option<SocketAddr>,
+}
+
+impl Bench<'_> {
+    fn probe(&mut self, stage: Stage) -> Result<(), Ended> {
+        match stage {
+            Stage::Names => names::probe(self),
+            Stage::Contact => contact::probe(self),
+            Stage::Versions => {
+                versions::probe(self)?;
+                old_versions::probe(self)
+            }
+            Stage::Waterfall => waterfall::probe(self),
+            Stage::Tls => tls::probe(self),
+            Stage::Methods => methods::probe(self),
+            Stage::Requests => cap::probe(self),
+            Stage::Idle => idle::probe(self),
+            Stage::Race => race::probe(self),
+        }
+    }
+
+    /// Why a probe makes no sense here, or was not asked for.
+    fn reason_to_skip(&self, stage: Stage) -> Option<&'static str> {
+        if matches!(stage, Stage::Names | Stage::Contact) {
+            return None;
+        }
+        let answered = self
+            .card
+            .contact
+            .as_ref()
+            .is_some_and(|contact| contact.outcome.is_ok());
+        if !answered {
+            return Some("the first request was not answered");
+        }
+        match stage {
+            Stage::Tls if !self.plans.is_secure() => Some("no TLS"),
+            Stage::Idle | Stage::Race if !self.config.idle => Some("--no-idle"),
+            Stage::Race => race::reason_to_skip(self),
+            _ => None,
+        }
+    }
+
+    fn skip(&mut self, stage: Stage, why: &str) {
+        self.card.skipped.push(Skipped {
+            probe: stage.name().to_owned(),
+            why: why.to_owned(),
+        });
+    }
+
+    /// What is asked where connections are to be kept: with `Connection: keep-alive`, which HTTP/1.0 needs, many HTTP/1.1 clients
+    /// send, and some servers announce their limits to only then (Apache, Tomcat).
+    fn keeping_request(&self) -> Request {
+        self.light_request().saying("keep-alive")
+    }
+
+    /// What is asked where the body does not matter.
+    fn light_request(&self) -> Request {
+        let by_head = self
+            .card
+            .contact
+            .as_ref()
+            .is_some_and(|contact| contact.by_head);
+        if by_head {
+            self.request.by(Method::HEAD)
+        } else {
+            self.request.clone()
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Names: how long a look-up takes, what it gives in both families, for how long, by which aliases.
+
+use super::{Bench, Ended};
+use crate::dns;
+use dial::Endpoint;
+use ledger::card::{Found, NameAsked, Names};
+use ledger::{Event, Lookup, Span};
+use std::net::{SocketAddr, ToSocketAddrs};
+
+pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+    let address = &bench.plans.address;
+    let endpoint = bench
+        .config
+        .route
+        .endpoint(&address.host, address.port)
+        .map_err(crate::ConfigError::from)?;
+    let Endpoint::Name { host, port, .. } = endpoint else {
+        return Ok(());
+    };
+    let clock = bench.caller.clock;
+    let from = clock.now();
+    let system = (&*host, port).to_socket_addrs();
+    let span = Span::new(from, clock.now());
+    let mut names = Names {
+        name: host.to_string(),
+        system: Some(span),
+        addresses: match system {
+            Ok(found) => Found::Value(found.map(|address| address.ip()).collect()),
+            Err(error) => Found::Error(error.to_string()),
+        },
+        asked: Vec::new(),
+    };
+    record(bench, &names.addresses, &host, span, "getaddrinfo", None);
+    if let Some(server) = dns::system_server()
+        && host.contains('.')
+        && !host.ends_with(".localhost")
+    {
+        for v6 in [false, true] {
+            if bench.caller.observer.stopped() {
+                break;
+            }
+            let asked = ask(bench, server, &host, v6);
+            names.asked.push(asked);
+        }
+    }
+    bench.card.names = Some(names);
+    Ok(())
+}
+
+fn ask(bench: &mut Bench<'_>, server: SocketAddr, host: &str, v6: bool) -> NameAsked {
+    let clock = bench.caller.clock;
+    let from = clock.now();
+    let answer = match dns::ask(server, host, v6) {
+        Ok(answer) => Found::Value(answer),
+        Err(words) => Found::Error(words),
+    };
+    let span = Span::new(from, clock.now());
+    let (addresses, ttl) = match &answer {
+        Found::Value(answer) => (Found::Value(answer.addresses.clone()), answer.ttl_s),
+        Found::Error(words) => (Found::Error(words.clone()), None),
+    };
+    record(bench, &addresses, host, span, &server.to_string(), ttl);
+    NameAsked {
+        kind: if v6 { "AAAA" } else { "A" }.to_owned(),
+        server: server.to_string(),
+        span,
+        answer,
+    }
+}
+
+fn record(
+    bench: &mut Bench<'_>,
+    addresses: &Found<Vec<std::net::IpAddr>>,
+    host: &str,
+    span: Span,
+    resolver: &str,
+    ttl_s: Option<u32>,
+) {
+    let lookup = Lookup {
+        variant: None,
+        round: None,
+        name: Some(host.into()),
+        span,
+        answer: Some(match addresses {
+            Found::Value(found) => Ok(found.clone()),
+            Found::Error(words) => Err(words.as_str().into()),
+        }),
+        ttl_s,
+        resolver: Some(resolver.into()),
+        owner: None,
+    };
+    bench.caller.observer.event(Event::Lookup(&lookup));
+}

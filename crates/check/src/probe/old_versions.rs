@@ -1,0 +1,83 @@
+//! TLS 1.0 and 1.1, offered and not spoken.
+
+use super::{Bench, Ended};
+use crate::caller::Halt;
+use crate::old_tls;
+use ledger::card::TlsOffered;
+use ledger::{
+    Connection, ConnectionId, DialFailure, Event, Failure, SetupPhase, Span, Tls, TlsVersion,
+};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::{IpAddr, SocketAddr};
+
+pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+    let Some(peer) = bench.peer.filter(|_| bench.plans.is_secure()) else {
+        return Ok(());
+    };
+    for version in [TlsVersion::Tls10, TlsVersion::Tls11] {
+        if bench.caller.observer.stopped() {
+            return Err(Halt::Stopped.into());
+        }
+        let offered = try_one(bench, peer, version);
+        bench.card.old_tls.push(offered);
+    }
+    Ok(())
+}
+
+/// Offers a version; the ledger has the connection as a dial that failed in TLS, because none was spoken.
+fn try_one(bench: &mut Bench<'_>, peer: SocketAddr, version: TlsVersion) -> TlsOffered {
+    let address = &bench.plans.address;
+    let name = address
+        .host
+        .parse::<IpAddr>()
+        .is_err()
+        .then_some(&*address.host);
+    let clock = bench.caller.clock;
+    let mut connection = Connection::new(ConnectionId(bench.caller.id()), clock.now());
+    connection.origin = Some(address.origin());
+    connection.peer = Some(peer);
+    let stream = old_tls::connect(peer);
+    let connected = clock.now();
+    connection.setup.connect = Some(Span::new(connection.at, connected));
+    let (offered, phase, kind) = match stream {
+        Err(error) => {
+            let offered = TlsOffered {
+                version,
+                accepted: None,
+                detail: Some(error.to_string()),
+            };
+            (offered, SetupPhase::Connect, Failure::ConnectTimeout)
+        }
+        Ok(stream) => {
+            let offered = old_tls::offer(stream, name, version, random());
+            let kind = match offered.accepted {
+                Some(true) => Failure::Aborted,
+                Some(false) => Failure::TlsVersion,
+                None => Failure::Timeout,
+            };
+            connection.tls = Some(Tls {
+                version: (offered.accepted == Some(true)).then_some(version),
+                server_name: name.map(Into::into),
+                ..Tls::default()
+            });
+            connection.setup.ssl = Some(Span::new(connected, clock.now()));
+            (offered, SetupPhase::Ssl, kind)
+        }
+    };
+    connection.failed = Some(DialFailure {
+        phase,
+        kind,
+        detail: offered.detail.as_deref().map(Into::into),
+    });
+    bench.caller.observer.event(Event::Opened(&connection));
+    offered
+}
+
+/// Random enough for a hello that leads to no session.
+fn random() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for part in bytes.chunks_exact_mut(8) {
+        part.copy_from_slice(&RandomState::new().build_hasher().finish().to_be_bytes());
+    }
+    bytes
+}

@@ -1,0 +1,104 @@
+//! The race: what happens to a request that is sent just before, and just after, the server's idle limit.
+
+use super::{Bench, Ended};
+use crate::line::Line;
+use ledger::card::{Race, RaceAttempt, Waited};
+use std::time::Duration;
+
+/// The longest limit that is waited for a second time without `--thorough`.
+const LONGEST: Duration = Duration::from_secs(30);
+/// An end this soon is no idle limit.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// How long before the limit the first request is sent, at most: servers that look at their connections once a second may be
+/// about to close one that has been over its time for as long.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// Why the race is not run.
+pub(super) fn reason_to_skip(bench: &Bench<'_>) -> Option<&'static str> {
+    let Some(limit) = limit(bench) else {
+        return Some("no idle limit was found");
+    };
+    if limit < SHORTEST.as_nanos() as u64 {
+        return Some("connections are not kept");
+    }
+    let long = limit > LONGEST.as_nanos() as u64;
+    (long && !bench.config.thorough)
+        .then_some("the idle limit is longer than 30 s: --thorough waits for it once more")
+}
+
+/// The idle limit that was measured, in nanoseconds.
+fn limit(bench: &Bench<'_>) -> Option<u64> {
+    let Waited { span, ended } = bench.card.idle.as_ref()?.between?;
+    ended.map(|_| span.nanos())
+}
+
+pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+    let Some(limit) = limit(bench) else {
+        return Ok(());
+    };
+    let margin = (limit / 4).min(MARGIN.as_nanos() as u64);
+    let after = [
+        limit - margin,
+        limit - margin / 3,
+        limit - margin / 20,
+        limit + margin / 20,
+    ];
+    let mut lines = Vec::new();
+    let done = open_all(bench, &mut lines, after.len());
+    let done = done.and_then(|()| {
+        let mut race = Race {
+            limit_ns: limit,
+            attempts: Vec::new(),
+        };
+        let run = run(bench, &mut lines, &after, &mut race);
+        bench.card.race = Some(race);
+        run
+    });
+    for line in lines {
+        bench.caller.close(line);
+    }
+    done
+}
+
+fn open_all(bench: &mut Bench<'_>, lines: &mut Vec<Line>, many: usize) -> Result<(), Ended> {
+    let plan = bench.plans.plan(bench.http, None, false)?;
+    let request = bench.keeping_request();
+    for _ in 0..many {
+        let Ok(line) = bench.caller.open(&plan)? else {
+            return Ok(());
+        };
+        lines.push(line);
+        if let Some(line) = lines.last_mut() {
+            bench.caller.ask(line, &request, None)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sends one request on each connection, each after its own time of idling.
+fn run(
+    bench: &mut Bench<'_>,
+    lines: &mut [Line],
+    after: &[u64],
+    race: &mut Race,
+) -> Result<(), Ended> {
+    let request = bench.keeping_request();
+    for (nth, &idle) in after.iter().enumerate().take(lines.len()) {
+        let due = lines[nth].active_at.after(idle);
+        bench.caller.pause(&mut lines[nth..], due)?;
+        let line = &mut lines[nth];
+        let idle_ns = bench.caller.clock.now().since(line.active_at);
+        let outcome = if line.ended().is_some() {
+            None
+        } else {
+            let answered = bench.caller.ask(line, &request, None)?;
+            Some(answered.exchange.outcome)
+        };
+        race.attempts.push(RaceAttempt {
+            idle_ns,
+            outcome,
+            ended: line.ended().map(|(_, ended)| ended),
+        });
+    }
+    Ok(())
+}

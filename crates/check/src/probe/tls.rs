@@ -1,0 +1,132 @@
+//! TLS: what the full handshake takes and brings, tickets, whether resumption and early data are really accepted.
+
+use super::{Bench, Ended};
+use crate::caller::Halt;
+use crate::conversation::Answered;
+use crate::line::Line;
+use dial::tls::Client;
+use ledger::card::{EarlyData, TlsSeen};
+use ledger::{Handshake, Protocol, Span, TlsVersion};
+use std::sync::Arc;
+
+pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+    for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
+        let spoken = bench
+            .card
+            .versions
+            .iter()
+            .find(|tried| tried.tls == Some(version) && tried.outcome.is_ok());
+        let Some(http) = spoken.map(|tried| tried.http) else {
+            continue;
+        };
+        // early data is written as HTTP/1
+        let http = if http == Protocol::Http2 {
+            http
+        } else {
+            Protocol::Http11
+        };
+        look_at(bench, version, http)?;
+    }
+    Ok(())
+}
+
+fn look_at(bench: &mut Bench<'_>, version: TlsVersion, http: Protocol) -> Result<(), Ended> {
+    let client = bench.plans.client(http, Some(version), true)?;
+    let Some((mut line, full)) = open(bench, http, &client)? else {
+        return Ok(());
+    };
+    let answered = ask(bench, &mut line);
+    let mut seen = TlsSeen {
+        version,
+        cipher: line
+            .connection
+            .tls
+            .as_ref()
+            .and_then(|tls| tls.cipher.as_deref().map(str::to_owned)),
+        full,
+        to_first_answer: line
+            .handshake
+            .first_at
+            .map(|first| Span::new(full.start, first)),
+        received: line.handshake.received,
+        certificates: 0,
+        chain_bytes: 0,
+        tickets: None,
+        second: None,
+        early_data: None,
+    };
+    if let Some(session) = line.session() {
+        let chain = session.peer_certificates().unwrap_or_default();
+        seen.certificates = chain.len() as u32;
+        seen.chain_bytes = chain.iter().map(|one| one.len() as u64).sum();
+        seen.tickets = (version == TlsVersion::Tls13).then(|| session.tls13_tickets_received());
+    }
+    bench.caller.close(line);
+    let done = answered.and_then(|_| again(bench, http, &client, &mut seen));
+    bench.card.tls.push(seen);
+    done
+}
+
+/// A second connection with the same memory of sessions, and a third with early data.
+fn again(
+    bench: &mut Bench<'_>,
+    http: Protocol,
+    client: &Client,
+    seen: &mut TlsSeen,
+) -> Result<(), Ended> {
+    let Some((mut line, ssl)) = open(bench, http, client)? else {
+        return Ok(());
+    };
+    let resumed = handshake_of(&line) == Some(Handshake::Resumed);
+    seen.second = Some((ssl, resumed));
+    let answered = ask(bench, &mut line);
+    bench.caller.close(line);
+    answered?;
+    if seen.version != TlsVersion::Tls13 || !resumed || http == Protocol::Http2 {
+        return Ok(());
+    }
+    let request = bench.light_request();
+    let early = client.with_early_data(&request.http1(Protocol::Http11));
+    let Some((mut line, _)) = open(bench, http, &early)? else {
+        return Ok(());
+    };
+    let accepted = handshake_of(&line) == Some(Handshake::EarlyData);
+    seen.early_data = Some(match (accepted, line.handshake.early_sent) {
+        (true, _) => EarlyData::Accepted,
+        (false, true) => EarlyData::Rejected,
+        (false, false) => EarlyData::NotOffered,
+    });
+    let answered = if accepted {
+        bench.caller.hear_early(&mut line, &request)
+    } else {
+        bench.caller.ask(&mut line, &request, None)
+    };
+    bench.caller.close(line);
+    answered?;
+    Ok(())
+}
+
+fn open(
+    bench: &mut Bench<'_>,
+    http: Protocol,
+    client: &Client,
+) -> Result<Option<(Line, Span)>, Ended> {
+    let plan = bench.plans.with_client(http, Some(client.clone()))?;
+    let Ok(line) = bench.caller.open(&Arc::new(plan))? else {
+        return Ok(None);
+    };
+    let ssl = line.connection.setup.ssl;
+    Ok(ssl.map(|ssl| (line, ssl)))
+}
+
+fn ask(bench: &mut Bench<'_>, line: &mut Line) -> Result<Answered, Ended> {
+    let request = bench.light_request();
+    bench
+        .caller
+        .ask(line, &request, None)
+        .map_err(|halt: Halt| halt.into())
+}
+
+fn handshake_of(line: &Line) -> Option<Handshake> {
+    line.connection.tls.as_ref()?.handshake
+}

@@ -1,0 +1,194 @@
+//! Versions: HTTP 1.0 with and without the header, 1.1 and 2, over each TLS version, or plain. Two requests each: the second tells
+//! whether the connection was kept.
+
+use super::{Bench, Ended};
+use crate::conversation::Answered;
+use crate::line::Line;
+use crate::request::{CONNECTION_FIELDS, Request};
+use ledger::card::{Http2Seen, VersionTried};
+use ledger::{Connection, Outcome, Protocol, TlsVersion};
+use std::time::Duration;
+
+/// How long an announced end is waited for.
+const LINGER: Duration = Duration::from_secs(1);
+/// How long a server may take to make up its mind about HTTP/2 without TLS.
+const H2C: Duration = Duration::from_secs(3);
+/// HTTP versions, and whether the request asks for the connection to be kept.
+const TRIED: [(Protocol, bool); 4] = [
+    (Protocol::Http10, false),
+    (Protocol::Http10, true),
+    (Protocol::Http11, false),
+    (Protocol::Http2, false),
+];
+/// Requests where a later header block is to be compared with the first.
+const HTTP2_REQUESTS: usize = 3;
+
+pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+    let tls: &[Option<TlsVersion>] = if bench.plans.is_secure() {
+        &[Some(TlsVersion::Tls12), Some(TlsVersion::Tls13)]
+    } else {
+        &[None]
+    };
+    for &version in tls {
+        for (http, asks) in TRIED {
+            let tried = try_one(bench, http, version, asks)?;
+            bench.card.versions.push(tried);
+        }
+    }
+    let speaks = |http| {
+        bench
+            .card
+            .versions
+            .iter()
+            .any(|tried| tried.http == http && tried.outcome.is_ok())
+    };
+    let without_1_1 = !speaks(Protocol::Http11) && speaks(Protocol::Http2);
+    if bench.config.http.is_none() && without_1_1 {
+        bench.http = Protocol::Http2;
+    }
+    Ok(())
+}
+
+fn try_one(
+    bench: &mut Bench<'_>,
+    http: Protocol,
+    tls: Option<TlsVersion>,
+    asks: bool,
+) -> Result<VersionTried, Ended> {
+    let mut tried = VersionTried {
+        http,
+        tls,
+        asks,
+        outcome: Outcome::Ok,
+        detail: None,
+        status: None,
+        answered_in: None,
+        says_kept: None,
+        reused: None,
+        cipher: None,
+        alpn: None,
+        connection: None,
+        keep_alive: None,
+        forbidden: Vec::new(),
+    };
+    let plan = bench.plans.plan(http, tls, false)?;
+    let usual = bench.caller.patience();
+    if http == Protocol::Http2 && tls.is_none() {
+        bench.caller.be_patient_for(usual.min(H2C));
+    }
+    let done = match bench.caller.open(&plan) {
+        Ok(Ok(line)) => converse(bench, line, asks, &mut tried),
+        Ok(Err(failed)) => {
+            refused(&failed, &mut tried);
+            Ok(())
+        }
+        Err(halt) => Err(halt.into()),
+    };
+    bench.caller.be_patient_for(usual);
+    done.map(|()| tried)
+}
+
+fn refused(connection: &Connection, tried: &mut VersionTried) {
+    if let Some(failed) = &connection.failed {
+        tried.outcome = Outcome::Failed(failed.kind);
+        tried.detail = failed.detail.as_deref().map(str::to_owned);
+    }
+}
+
+fn converse(
+    bench: &mut Bench<'_>,
+    mut line: Line,
+    asks: bool,
+    tried: &mut VersionTried,
+) -> Result<(), Ended> {
+    if let Some(tls) = &line.connection.tls {
+        tried.cipher = tls.cipher.as_deref().map(str::to_owned);
+        tried.alpn = tls.alpn_chosen.as_deref().map(str::to_owned);
+    }
+    let request = if asks {
+        bench.light_request().saying("keep-alive")
+    } else {
+        bench.light_request()
+    };
+    let done = ask_all(bench, &mut line, &request, tried);
+    bench.caller.close(line);
+    done
+}
+
+fn ask_all(
+    bench: &mut Bench<'_>,
+    line: &mut Line,
+    request: &Request,
+    tried: &mut VersionTried,
+) -> Result<(), Ended> {
+    let first = bench.caller.ask(line, request, None)?;
+    describe(&first, tried);
+    if !first.is_ok() {
+        return Ok(());
+    }
+    let is_h2 = tried.http == Protocol::Http2;
+    let wanted = if is_h2 { HTTP2_REQUESTS } else { 2 };
+    let mut answers = vec![first];
+    while answers.len() < wanted && line.is_usable() {
+        let next = bench.caller.ask(line, request, None)?;
+        let ok = next.is_ok();
+        answers.push(next);
+        if !ok {
+            break;
+        }
+    }
+    tried.reused = Some(answers.get(1).is_some_and(Answered::is_ok));
+    if is_h2 {
+        bench.card.h2 = Some(seen(line, &answers));
+    }
+    if !line.is_usable() {
+        bench.caller.linger(line, LINGER)?;
+    }
+    Ok(())
+}
+
+fn describe(answered: &Answered, tried: &mut VersionTried) {
+    let Answered { exchange, reply } = answered;
+    tried.outcome = exchange.outcome;
+    tried.detail = exchange.detail.as_deref().map(str::to_owned);
+    tried.status = exchange.status;
+    tried.answered_in = reply.answered_in;
+    tried.says_kept = answered.is_ok().then_some(reply.keeps);
+    tried.connection = reply.field("connection").map(str::to_owned);
+    tried.keep_alive = reply.field("keep-alive").map(str::to_owned);
+    if tried.http == Protocol::Http2 {
+        tried.forbidden = CONNECTION_FIELDS
+            .iter()
+            .filter(|&&name| reply.field(name).is_some())
+            .map(|&name| name.to_owned())
+            .collect();
+    }
+}
+
+/// What an HTTP/2 connection showed beside its answers.
+fn seen(line: &Line, answers: &[Answered]) -> Http2Seen {
+    let complete: Vec<_> = answers
+        .iter()
+        .filter(|answered| answered.is_ok())
+        .map(|answered| &answered.exchange)
+        .collect();
+    Http2Seen {
+        settings: line.talk.settings().cloned().unwrap_or_default(),
+        headers_to_data_ns: complete
+            .iter()
+            .map(|exchange| {
+                let has_body = exchange.body.read.unwrap_or(0) > 0;
+                let gap = exchange.spans.headers_to_body.map_or(0, |gap| gap.nanos());
+                has_body.then_some(gap)
+            })
+            .collect(),
+        request_heads: complete
+            .iter()
+            .map(|exchange| exchange.bytes.request_head)
+            .collect(),
+        answer_heads: complete
+            .iter()
+            .map(|exchange| exchange.bytes.head)
+            .collect(),
+    }
+}

@@ -1,0 +1,49 @@
+//! The waterfall: the first request on a new connection against the next ones on the same, several times over. What it
+//! tells is in the ledger; here the exchanges are only caused, and their answers compared for [`super::state`].
+
+use super::{Bench, Ended, state};
+use crate::conversation::Answered;
+use crate::line::Line;
+use ledger::card::WATERFALL;
+
+/// Connections.
+const CONNECTIONS: usize = 5;
+/// Requests on each.
+const REQUESTS: usize = 3;
+
+pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+    let plan = bench.plans.plan(bench.http, None, false)?;
+    let mut answers: Vec<Vec<Answered>> = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let Ok(mut line) = bench.caller.open(&plan)? else {
+            continue;
+        };
+        let mut on_this = Vec::new();
+        let done = ask_all(bench, &mut line, &mut on_this);
+        bench.caller.close(line);
+        answers.push(on_this);
+        if let Err(ended) = done {
+            bench.card.state = Some(state::compare(&answers));
+            return Err(ended);
+        }
+    }
+    bench.card.state = Some(state::compare(&answers));
+    Ok(())
+}
+
+fn ask_all(
+    bench: &mut Bench<'_>,
+    line: &mut Line,
+    answers: &mut Vec<Answered>,
+) -> Result<(), Ended> {
+    let request = bench.keeping_request();
+    while answers.len() < REQUESTS && line.is_usable() {
+        let answered = bench.caller.ask(line, &request, Some(WATERFALL))?;
+        let ok = answered.is_ok();
+        answers.push(answered);
+        if !ok {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! What a check found out about a server: figures of the card, sentences, advice with numbers and the names of client options.
+//!
+//! From the card and the events that the probes caused, the same for a live check and for a stored one. Must not guess: where
+//! a wait reached its limit the figure is a lower bound, and where a probe did not run there is none.
+
+mod asked;
+mod clients;
+mod connection;
+mod idle;
+mod limits;
+mod security;
+mod state;
+mod versions;
+mod waterfall;
+
+pub use clients::Setting;
+pub use limits::{Closing, IdleTimeout, MaxRequests, RaceAttempt, RaceFacts};
+pub use versions::{
+    Address, Http2Facts, MethodFacts, NamesFacts, OldTls, Resumption, Target, TlsFacts,
+    VersionFacts,
+};
+pub use waterfall::{Few, PHASES, Waterfall};
+
+use crate::figures::{Connections, Requests};
+use crate::finding::{Finding, Severity};
+use ledger::card::{Card, Skipped, State};
+use ledger::{Caveat, Outcome, Row, Sink, Tally};
+use serde::Serialize;
+
+/// Everything that a report of a check lays out.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckFacts {
+    /// The gist in a few sentences, the most important one first.
+    pub verdict: Vec<String>,
+    /// The first request; absent when the check was stopped before it.
+    pub target: Option<Target>,
+    /// What the name leads to; absent for an address.
+    pub names: Option<NamesFacts>,
+    /// HTTP versions by TLS versions.
+    pub versions: Vec<VersionFacts>,
+    /// TLS versions that were looked at closely.
+    pub tls: Vec<TlsFacts>,
+    /// TLS versions before 1.2, offered and not spoken.
+    pub tls_older: Vec<OldTls>,
+    /// Resumption and early data by TLS version.
+    pub resumption: Vec<Resumption>,
+    /// A request on a new connection against the next ones on the same.
+    pub phases_ms: Waterfall,
+    /// How long an idle connection is kept.
+    pub idle_timeout: Option<IdleTimeout>,
+    /// How many requests a connection takes.
+    pub max_requests: Option<MaxRequests>,
+    /// Requests sent around the idle limit.
+    pub race: Option<RaceFacts>,
+    /// Whether connections survive other methods and statuses.
+    pub methods: Vec<MethodFacts>,
+    /// What HTTP/2 showed.
+    pub http2: Option<Http2Facts>,
+    /// What ties clients to a connection or a server.
+    pub state: Option<State>,
+    /// Client options for the idle limit that was found, ready to be copied.
+    pub settings: Vec<Setting>,
+    /// Requests of all probes.
+    pub requests: Requests,
+    /// Connections of all probes.
+    pub connections: Connections,
+    /// Exchanges on a connection that was already open.
+    pub reused: u64,
+    /// The same as a share of all.
+    pub reuse: Option<f64>,
+    /// Probes that did not run, and why.
+    pub skipped: Vec<Skipped>,
+    /// What stands out, the worst first.
+    pub findings: Vec<Finding>,
+    /// What limits the figures.
+    pub caveats: Vec<Caveat>,
+}
+
+impl CheckFacts {
+    /// Works the facts out.
+    pub fn new(card: &Card, rows: &[Row]) -> CheckFacts {
+        let mut tally = Tally::new();
+        for row in rows {
+            tally.record(row.as_event());
+        }
+        let mut facts = CheckFacts {
+            verdict: Vec::new(),
+            target: card.contact.as_ref().map(Target::of),
+            names: card.names.as_ref().map(NamesFacts::of),
+            versions: card.versions.iter().map(VersionFacts::of).collect(),
+            tls: card.tls.iter().map(TlsFacts::of).collect(),
+            tls_older: card.old_tls.iter().map(OldTls::of).collect(),
+            resumption: card.tls.iter().filter_map(Resumption::of).collect(),
+            phases_ms: Waterfall::of(rows),
+            idle_timeout: card.idle.as_ref().map(IdleTimeout::of),
+            max_requests: card.requests.as_ref().map(MaxRequests::of),
+            race: card.race.as_ref().map(RaceFacts::of),
+            methods: card.methods.iter().map(MethodFacts::of).collect(),
+            http2: card.h2.as_ref().map(Http2Facts::of),
+            state: card.state.clone(),
+            settings: Vec::new(),
+            requests: Requests::default(),
+            connections: Connections::default(),
+            reused: 0,
+            reuse: None,
+            skipped: card.skipped.clone(),
+            findings: Vec::new(),
+            caveats: tally.caveats.clone(),
+        };
+        facts.count(&tally);
+        facts.settings = facts
+            .safe_idle_s()
+            .map(clients::settings)
+            .unwrap_or_default();
+        facts.verdict = connection::verdict(&facts);
+        facts.findings = findings(&facts);
+        facts
+    }
+
+    /// Whether the first request was answered: without that there is no card.
+    pub fn any_success(&self) -> bool {
+        self.target
+            .as_ref()
+            .is_some_and(|target| target.failure.is_none())
+    }
+
+    /// Whether a connection carried a second request in HTTP/1.1 or 2; absent when neither was answered.
+    pub fn keeps(&self) -> Option<bool> {
+        self.versions
+            .iter()
+            .filter(|version| version.http == "1.1" || version.http == "2")
+            .filter_map(|version| version.reused)
+            .reduce(|one, other| one || other)
+    }
+
+    /// The idle time that a client can count on, in seconds: the shortest of what was measured, what is announced, and the idle
+    /// time of a request that was lost although the connection still stood.
+    pub fn safe_idle_s(&self) -> Option<f64> {
+        let idle = self.idle_timeout.as_ref()?;
+        let measured = idle.measured_s.filter(|_| self.keeps() != Some(false))?;
+        let announced = idle.announced_s.map(f64::from);
+        let lost = self
+            .race
+            .iter()
+            .flat_map(|race| &race.attempts)
+            .filter(|attempt| attempt.is_lost())
+            .map(|attempt| attempt.idle_s);
+        Some(announced.into_iter().chain(lost).fold(measured, f64::min))
+    }
+
+    fn count(&mut self, tally: &Tally) {
+        for cell in &tally.cells {
+            for group in &cell.groups {
+                let count = group.count();
+                self.requests.total += count;
+                match group.key.outcome {
+                    Outcome::Ok => self.requests.ok += count,
+                    Outcome::Failed(kind) => {
+                        *self.requests.failed.entry(kind.id()).or_default() += count;
+                    }
+                }
+                if group.key.fresh == Some(false) {
+                    self.reused += count;
+                }
+            }
+            for (&status, count) in &cell.status {
+                *self.requests.status.entry(status).or_default() += count;
+            }
+            let connections = &cell.connections;
+            self.connections.opened += connections.opened;
+            for (kind, count) in &connections.failed {
+                *self.connections.failed.entry(kind.id()).or_default() += count;
+            }
+            for (by, count) in &connections.ended_by {
+                *self.connections.ended_by.entry(by.id()).or_default() += count;
+            }
+        }
+        // probes send one request at a time, so that one connection would do
+        self.connections.needed = u64::from(self.requests.total > 0);
+        self.reuse =
+            (self.requests.total > 0).then(|| self.reused as f64 / self.requests.total as f64);
+    }
+}
+
+fn findings(facts: &CheckFacts) -> Vec<Finding> {
+    let mut found = connection::findings(facts);
+    found.extend(idle::findings(facts));
+    found.extend(waterfall::findings(facts));
+    found.extend(security::findings(facts));
+    found.extend(state::findings(facts));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    found
+}
+
+/// A finding about the server as a whole, to be completed.
+fn finding(facts: &CheckFacts, rule: &'static str, severity: Severity, claim: String) -> Finding {
+    Finding {
+        rule,
+        severity,
+        subject: facts
+            .target
+            .as_ref()
+            .map_or_else(String::new, |target| target.url.clone()),
+        claim,
+        evidence: String::new(),
+        cost_ms: None,
+        cost_share: None,
+        fix: String::new(),
+        risk: None,
+    }
+}
+
+/// Seconds as people write them: `6 s`, `6.3 s`, `75 s`.
+pub(crate) fn seconds(seconds: f64) -> String {
+    let tenths = (seconds * 10.0).round() / 10.0;
+    if tenths == 0.0 {
+        format!("{:.0} ms", seconds * 1e3)
+    } else {
+        format!("{tenths} s")
+    }
+}
+
+/// Milliseconds as people write them.
+fn ms(ms: f64) -> String {
+    match ms {
+        ms if ms < 0.999_5 => format!("{:.0} µs", ms * 1e3),
+        ms if ms < 9.95 => format!("{ms:.2} ms"),
+        ms if ms < 99.5 => format!("{ms:.1} ms"),
+        ms => format!("{ms:.0} ms"),
+    }
+}

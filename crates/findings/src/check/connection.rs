@@ -1,0 +1,252 @@
+//! Whether connections are kept at all, for how many requests, after which answers; and the gist of a check in sentences.
+
+use super::{CheckFacts, Target, finding, ms, seconds};
+use crate::finding::{Finding, Severity};
+use ledger::Failure;
+
+/// Requests per connection below which a busy client feels it.
+const FEW_REQUESTS: u32 = 1_000;
+
+pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
+    let Some(target) = &facts.target else {
+        return vec!["Stopped before the first request.".to_owned()];
+    };
+    if let Some(failure) = target.failure {
+        return vec![unmeasured(target, failure)];
+    }
+    let mut told = Vec::new();
+    match facts.keeps() {
+        Some(true) => told.push(kept(facts)),
+        Some(false) => told.push(
+            "Every request needs a connection of its own: the server closes after each answer."
+                .to_owned(),
+        ),
+        None => {}
+    }
+    let fall = &facts.phases_ms;
+    if let Some(cold) = fall.cold("total") {
+        match fall.warm("total") {
+            Some(warm) if warm.middle < cold.middle => told.push(format!(
+                "A first request takes {}, each next one on the same connection {}: a new connection costs {}, {:.0} % of the time.",
+                ms(cold.middle),
+                ms(warm.middle),
+                ms(cold.middle - warm.middle),
+                (cold.middle - warm.middle) / cold.middle * 100.0
+            )),
+            Some(warm) => told.push(format!(
+                "A first request takes {}, each next one on the same connection {}: reuse saves no time here.",
+                ms(cold.middle),
+                ms(warm.middle)
+            )),
+            None => told.push(format!("A request takes {}.", ms(cold.middle))),
+        }
+    }
+    told
+}
+
+/// How a failed first request is told, with the way out.
+fn unmeasured(target: &Target, failure: Failure) -> String {
+    let detail = target
+        .detail
+        .as_ref()
+        .filter(|detail| !failure.words().contains(&***detail))
+        .map_or_else(String::new, |detail| format!(" ({detail})"));
+    let secure = target.url.starts_with("https:");
+    let way_out = match (failure, target.other_scheme) {
+        (_, Some(true)) if secure => "the port speaks plain HTTP: use http://",
+        (_, Some(true)) => "the port speaks TLS: use https://",
+        (
+            Failure::CertificateName
+            | Failure::CertificateExpired
+            | Failure::CertificateUnknown
+            | Failure::Certificate,
+            _,
+        ) => "--cacert FILE trusts its authority, --insecure checks neither chain nor name",
+        (Failure::Timeout | Failure::ConnectTimeout, _) => "--timeout gives it longer",
+        (Failure::Lookup, _) => "check the name, or lead elsewhere with --resolve",
+        (Failure::Refused | Failure::Unreachable, _) => "check host and port",
+        _ => "",
+    };
+    let way_out = if way_out.is_empty() {
+        String::new()
+    } else {
+        format!("; {way_out}")
+    };
+    format!(
+        "Nothing could be measured: {}{detail}{way_out}.",
+        failure.words()
+    )
+}
+
+/// For how long and how much.
+fn kept(facts: &CheckFacts) -> String {
+    let idle = facts.idle_timeout.as_ref().and_then(|idle| {
+        let announced = match idle.announced_s {
+            Some(announced) => format!(" (announces {announced} s)"),
+            None => String::new(),
+        };
+        match (idle.measured_s, idle.at_least_s) {
+            (Some(measured), _) => {
+                Some(format!("an idle one for {}{announced}", seconds(measured)))
+            }
+            (None, Some(least)) => Some(format!(
+                "an idle one for {} and longer{announced}",
+                seconds(least)
+            )),
+            (None, None) => None,
+        }
+    });
+    let most = facts
+        .max_requests
+        .as_ref()
+        .and_then(|max| match (max.measured, max.at_least) {
+            (Some(measured), _) => Some(format!("for {measured} requests")),
+            (None, Some(least)) => Some(format!("for {least} requests and more")),
+            (None, None) => None,
+        });
+    let parts: Vec<String> = idle.into_iter().chain(most).collect();
+    if parts.is_empty() {
+        "Keeps connections.".to_owned()
+    } else {
+        format!("Keeps connections: {}.", parts.join(", "))
+    }
+}
+
+pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
+    let Some(target) = &facts.target else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    if let Some(failure) = target.failure {
+        found.push(Finding {
+            evidence: target.detail.clone().unwrap_or_default(),
+            ..finding(
+                facts,
+                "unreachable",
+                Severity::Error,
+                failure.words().to_owned(),
+            )
+        });
+        return found;
+    }
+    if let Some(redirect) = &target.redirect {
+        found.push(Finding {
+            evidence: format!("{} to {}", redirect.status, redirect.to),
+            fix: "-L follows it".to_owned(),
+            ..finding(
+                facts,
+                "redirect",
+                Severity::Info,
+                "the card is about the server that redirects, not about the one it leads to"
+                    .to_owned(),
+            )
+        });
+    } else if let Some(status) = target.status.filter(|status| !(200..300).contains(status)) {
+        found.push(Finding {
+            evidence: "some servers close after errors and keep the connection otherwise".to_owned(),
+            fix: "name a URL that is answered with 2xx, with -H 'Authorization: ...' if it takes that"
+                .to_owned(),
+            ..finding(
+                facts,
+                "not-2xx",
+                Severity::Info,
+                format!("the card is about answers with status {status}"),
+            )
+        });
+    }
+    if facts.keeps() == Some(false) {
+        found.push(never_kept(facts));
+        return found;
+    }
+    found.extend(cap(facts));
+    found.extend(methods(facts));
+    found
+}
+
+fn never_kept(facts: &CheckFacts) -> Finding {
+    let answers: Vec<String> = facts
+        .versions
+        .iter()
+        .filter(|version| version.reused == Some(false) && version.http != "1.0")
+        .map(|version| {
+            let said = match (&version.connection, version.curl) {
+                (Some(value), _) => format!("`Connection: {value}`"),
+                (None, Some("closing")) => "a body that ends with the connection".to_owned(),
+                (None, _) => "no announcement".to_owned(),
+            };
+            format!("HTTP/{}: {said}", version.http)
+        })
+        .collect();
+    let fall = &facts.phases_ms;
+    let setup = match (fall.cold("total"), fall.cold("without_setup")) {
+        (Some(total), Some(rest)) => Some((total.middle - rest.middle).max(0.0)),
+        _ => None,
+    };
+    Finding {
+        evidence: answers.join("; "),
+        cost_ms: setup,
+        cost_share: setup.zip(fall.cold("total")).map(|(setup, total)| setup / total.middle),
+        fix: "nginx `keepalive_timeout`, Apache `KeepAlive On`, gunicorn `--worker-class gthread --keep-alive 75`, Node `server.keepAliveTimeout`; if a proxy stands before it, let that one keep connections".to_owned(),
+        ..finding(
+            facts,
+            "connection-not-kept",
+            Severity::Error,
+            "the server closes the connection after every answer".to_owned(),
+        )
+    }
+}
+
+fn cap(facts: &CheckFacts) -> Option<Finding> {
+    let max = facts.max_requests.as_ref()?;
+    let measured = max.measured.filter(|&measured| measured < FEW_REQUESTS)?;
+    let how = match &max.ended {
+        Some(ended) => ended.words(),
+        None if max.last_said => {
+            "no end within a second, the closing is left to the client".to_owned()
+        }
+        None => "a failed request".to_owned(),
+    };
+    let announced = max.last_said;
+    let told = max.announced.map_or_else(
+        || "`max=` is not announced".to_owned(),
+        |max| format!("it announces `max={max}`"),
+    );
+    let claim = format!("a connection ends after {measured} requests");
+    Some(Finding {
+        evidence: format!(
+            "{how}, {} before; {told}; at 100 requests/s that is a new connection every {}",
+            if announced { "announced" } else { "not announced" },
+            seconds(f64::from(measured) / 100.0)
+        ),
+        fix: "raise the limit: nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, lighttpd `server.max-keep-alive-requests`".to_owned(),
+        risk: (!announced).then(|| {
+            "an end that is not announced loses the request that is under way: GET is tried again by most clients, POST by few".to_owned()
+        }),
+        ..finding(
+            facts,
+            "max-requests-low",
+            if announced { Severity::Info } else { Severity::Warning },
+            claim,
+        )
+    })
+}
+
+fn methods(facts: &CheckFacts) -> Vec<Finding> {
+    facts
+        .methods
+        .iter()
+        .filter(|method| method.kept == Some(false))
+        .map(|method| Finding {
+            evidence: method
+                .status
+                .map_or_else(String::new, |status| format!("answered with {status}")),
+            fix: "let the server drain and keep such connections too: each of these requests costs the next one a set-up".to_owned(),
+            ..finding(
+                facts,
+                "closed-after-method",
+                Severity::Warning,
+                format!("the connection ends after {}", method.what),
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,188 @@
+//! The limits of a connection: idle time, requests, and what happens at the moment of the idle limit.
+
+use ledger::card::{Ended, IdleSeen, Race, RequestsTried, Waited};
+use ledger::{Ending, Outcome, Side};
+use serde::Serialize;
+
+const NANOS_PER_S: f64 = 1e9;
+
+/// How a connection was ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Closing {
+    /// `fin`, `close-notify`, `goaway`, `rst` or `silent`.
+    pub how: Ending,
+    /// Who was first; absent when it cannot be told.
+    pub by: Option<Side>,
+    /// Whether the last answer had announced it.
+    pub announced: bool,
+    /// The status of an answer that nobody had asked for (408, for example).
+    pub unasked: Option<u16>,
+}
+
+impl Closing {
+    fn of(ended: Ended) -> Closing {
+        Closing {
+            how: ended.how,
+            by: ended.by,
+            announced: ended.announced,
+            unasked: ended.unasked,
+        }
+    }
+
+    /// In words.
+    pub fn words(&self) -> String {
+        let how = match self.how {
+            Ending::Fin => "a FIN",
+            Ending::CloseNotify => "close_notify and a FIN",
+            Ending::Goaway => "GOAWAY",
+            Ending::Rst => "a RST",
+            Ending::Silent => "silence",
+        };
+        let unasked = self
+            .unasked
+            .map_or_else(String::new, |status| format!(" after an unasked {status}"));
+        format!("{how}{unasked}")
+    }
+}
+
+/// How long an idle connection is kept. A limit that was not reached is a lower bound: `measured_s` is absent then.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IdleTimeout {
+    /// From the last answer to the server's end, in seconds.
+    pub measured_s: Option<f64>,
+    /// So long the server did not end it, in seconds, where it never did while we watched.
+    pub at_least_s: Option<f64>,
+    /// `Keep-Alive: timeout=`, in seconds.
+    pub announced_s: Option<u32>,
+    /// From the end of the set-up to the server's end, without any request, in seconds.
+    pub before_first_request_s: Option<f64>,
+    /// The same as a lower bound.
+    pub before_first_request_at_least_s: Option<f64>,
+    /// What was spoken.
+    pub http: &'static str,
+    /// How it was ended.
+    pub ended: Option<Closing>,
+    /// How it was ended before any request.
+    pub before_first_request_ended: Option<Closing>,
+    /// Whether others were answered while connections idled.
+    pub answers_others: Option<bool>,
+}
+
+impl IdleTimeout {
+    pub(super) fn of(seen: &IdleSeen) -> IdleTimeout {
+        let (measured_s, at_least_s) = split(seen.between);
+        let (before_first_request_s, before_first_request_at_least_s) = split(seen.before_first);
+        let ended = |waited: Option<Waited>| waited.and_then(|waited| waited.ended);
+        IdleTimeout {
+            measured_s,
+            at_least_s,
+            announced_s: seen.announced_s,
+            before_first_request_s,
+            before_first_request_at_least_s,
+            http: seen.http.as_str(),
+            ended: ended(seen.between).map(Closing::of),
+            before_first_request_ended: ended(seen.before_first).map(Closing::of),
+            answers_others: seen.answers_others,
+        }
+    }
+}
+
+/// Measured, or a lower bound.
+fn split(waited: Option<Waited>) -> (Option<f64>, Option<f64>) {
+    let Some(waited) = waited else {
+        return (None, None);
+    };
+    let seconds = waited.span.nanos() as f64 / NANOS_PER_S;
+    if waited.ended.is_some() {
+        (Some(seconds), None)
+    } else {
+        (None, Some(seconds))
+    }
+}
+
+/// How many requests a connection takes. A limit that was not reached is a lower bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MaxRequests {
+    /// Answers until the server ended the connection.
+    pub measured: Option<u32>,
+    /// So many were answered and the connection stood.
+    pub at_least: Option<u32>,
+    /// `Keep-Alive: max=` of the first answer.
+    pub announced: Option<u32>,
+    /// What was spoken.
+    pub http: &'static str,
+    /// Whether the last answer said that it is the last.
+    pub last_said: bool,
+    /// How it was ended; absent where the server said so and left the closing to us.
+    pub ended: Option<Closing>,
+    /// How the request after the last answer failed, where the end was not announced.
+    pub failed: Option<&'static str>,
+}
+
+impl MaxRequests {
+    pub(super) fn of(tried: &RequestsTried) -> MaxRequests {
+        let over = tried.last_said || tried.ended.is_some() || tried.failed.is_some();
+        MaxRequests {
+            measured: over.then_some(tried.answered),
+            at_least: (!over).then_some(tried.answered),
+            announced: tried.announced,
+            http: tried.http.as_str(),
+            last_said: tried.last_said,
+            ended: tried.ended.map(Closing::of),
+            failed: tried.failed.map(|kind| kind.id()),
+        }
+    }
+}
+
+/// Requests that were sent around the idle limit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RaceFacts {
+    /// The limit that was aimed at, in seconds.
+    pub limit_s: f64,
+    /// The requests, in order of time.
+    pub attempts: Vec<RaceAttempt>,
+}
+
+/// One request meant for a moment near the idle limit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RaceAttempt {
+    /// How long the connection had idled, in seconds.
+    pub idle_s: f64,
+    /// Whether it was sent; if not, the end of the connection was there already.
+    pub sent: bool,
+    /// Whether it was answered.
+    pub answered: bool,
+    /// How it failed.
+    pub failed: Option<&'static str>,
+    /// How the connection ended, if it did.
+    pub ended: Option<Closing>,
+}
+
+impl RaceAttempt {
+    /// Whether it was sent on a connection that seemed to stand, and not answered.
+    pub fn is_lost(&self) -> bool {
+        self.sent && !self.answered
+    }
+}
+
+impl RaceFacts {
+    pub(super) fn of(race: &Race) -> RaceFacts {
+        RaceFacts {
+            limit_s: race.limit_ns as f64 / NANOS_PER_S,
+            attempts: race
+                .attempts
+                .iter()
+                .map(|attempt| RaceAttempt {
+                    idle_s: attempt.idle_ns as f64 / NANOS_PER_S,
+                    sent: attempt.outcome.is_some(),
+                    answered: attempt.outcome.is_some_and(Outcome::is_ok),
+                    failed: attempt
+                        .outcome
+                        .and_then(Outcome::failure)
+                        .map(|kind| kind.id()),
+                    ended: attempt.ended.map(Closing::of),
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The catalogue: what people wrote about clients (`clients/catalogue.toml`) beside what was measured (`clients/measured.json`).
+//!
+//! Both are embedded; nothing is read at run time.
+
+use crate::facts::Measurement;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Everything known.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    /// The clients, in the order of the file.
+    pub clients: Vec<Client>,
+    /// All measurements.
+    pub measured: Vec<Measurement>,
+}
+
+/// A client library or program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Client {
+    /// Stable id, the name of its folder below `clients/`.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// What it is written in or for.
+    pub language: Language,
+    /// Other names that find it.
+    #[serde(default)]
+    pub aliases: Vec<String>,
+    /// Packages to install, by package manager, with their exact versions.
+    #[serde(default)]
+    pub packages: BTreeMap<String, String>,
+    /// Versions of the runtime to measure with; empty: the one that is installed.
+    #[serde(default)]
+    pub runtimes: Vec<String>,
+    /// Whether the quick set has it.
+    #[serde(default)]
+    pub quick: bool,
+    /// Since which version connections are reused without a setting.
+    #[serde(default)]
+    pub since: Option<String>,
+    /// The names of the options that matter, with their defaults.
+    #[serde(default)]
+    pub options: Vec<String>,
+    /// What goes wrong all the same.
+    #[serde(default)]
+    pub traps: Vec<String>,
+    /// Ways to use it.
+    #[serde(rename = "variant")]
+    pub variants: Vec<Variant>,
+}
+
+/// What a client is written in or for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Language {
+    /// Node.js.
+    Node,
+    /// Python.
+    Python,
+    /// Go.
+    Go,
+    /// Java.
+    Java,
+    /// Rust.
+    Rust,
+    /// PHP.
+    Php,
+    /// Ruby.
+    Ruby,
+    /// A command.
+    Shell,
+}
+
+impl Language {
+    /// All of them, in the order of the table.
+    pub const ALL: [Language; 8] = [
+        Language::Node,
+        Language::Python,
+        Language::Go,
+        Language::Java,
+        Language::Rust,
+        Language::Php,
+        Language::Ruby,
+        Language::Shell,
+    ];
+
+    /// The word in ids: `node`, `python`, ...
+    pub fn id(self) -> &'static str {
+        match self {
+            Language::Node => "node",
+            Language::Python => "python",
+            Language::Go => "go",
+            Language::Java => "java",
+            Language::Rust => "rust",
+            Language::Php => "php",
+            Language::Ruby => "ruby",
+            Language::Shell => "shell",
+        }
+    }
+}
+
+/// One way to use a client.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// Stable id within the client, the name of its program.
+    pub id: String,
+    /// What is done, in a few words.
+    pub title: String,
+    /// Why it is in the catalogue.
+    pub role: Role,
+    /// What sets it apart beyond its program: environment variables.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The program, if another variant's is used with other variables.
+    #[serde(default)]
+    pub program: Option<String>,
+}
+
+impl Variant {
+    /// The name of its program without the extension.
+    pub fn program(&self) -> &str {
+        self.program.as_deref().unwrap_or(&self.id)
+    }
+}
+
+/// Why a variant is in the catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// What one writes without thinking of connections.
+    Default,
+    /// The smallest change that makes connections be reused.
+    Remedy,
+    /// Reuses connections and gives idle ones up in time; its snippet has a placeholder for how long they are kept.
+    Limit,
+    /// Makes a request survive a dead connection by repeating it.
+    Retry,
+    /// What articles recommend, with what it really does.
+    Pattern,
+    /// What goes wrong.
+    Trap,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    client: Vec<Client>,
+}
+
+/// Why the catalogue could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogueError {
+    /// The part written by hand.
+    #[error("clients/catalogue.toml: {0}")]
+    Written(#[from] toml::de::Error),
+    /// The measured part.
+    #[error("clients/measured.json: {0}; write it anew with `cargo xtask clients`")]
+    Measured(#[from] serde_json::Error),
+    /// A measurement of something that the catalogue does not have.
+    #[error("clients/measured.json has {client}/{variant}, which clients/catalogue.toml does not")]
+    Orphan {
+        /// The client's id.
+        client: String,
+        /// The variant's id.
+        variant: String,
+    },
+}
+
+impl Catalogue {
+    /// The catalogue that this program was built with.
+    ///
+    /// # Errors
+    /// When the files do not fit together; a test keeps that from happening.
+    pub fn embedded() -> Result<Catalogue, CatalogueError> {
+        Catalogue::parse(
+            include_str!("../../../clients/catalogue.toml"),
+            include_str!("../../../clients/measured.json"),
+        )
+    }
+
+    /// Reads both parts.
+    ///
+    /// # Errors
+    /// When one cannot be read, or a measurement belongs to nothing.
+    pub fn parse(written: &str, measured: &str) -> Result<Catalogue, CatalogueError> {
+        let clients = toml::from_str::<Written>(written)?.client;
+        let measured: Vec<Measurement> = serde_json::from_str(measured)?;
+        let catalogue = Catalogue { clients, measured };
+        for measurement in &catalogue.measured {
+            let known = catalogue
+                .clients
+                .iter()
+                .filter(|client| client.id == measurement.client)
+                .flat_map(|client| &client.variants)
+                .any(|variant| variant.id == measurement.variant);
+            if !known {
+                return Err(CatalogueError::Orphan {
+                    client: measurement.client.clone(),
+                    variant: measurement.variant.clone(),
+                });
+            }
+        }
+        Ok(catalogue)
+    }
+
+    /// The measurements of a variant, one for each set of versions.
+    pub fn of<'a>(
+        &'a self,
+        client: &'a Client,
+        variant: &'a Variant,
+    ) -> impl Iterator<Item = &'a Measurement> {
+        self.measured
+            .iter()
+            .filter(|one| one.client == client.id && one.variant == variant.id)
+    }
+}

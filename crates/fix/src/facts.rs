@@ -1,0 +1,183 @@
+//! What was measured of one variant of a client. Every field is written by the harness (`cargo xtask clients`), none by hand.
+//!
+//! Absent always means "not measured, or cannot be with this client"; it never means no.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One variant as it was measured once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measurement {
+    /// The client's id.
+    pub client: String,
+    /// The variant's id within the client.
+    pub variant: String,
+    /// What ran, runtime included, as the program itself reported it.
+    pub versions: BTreeMap<String, String>,
+    /// The day, `2026-11-21`.
+    pub date: String,
+    /// The lines of the measured program that make the difference.
+    pub snippet: String,
+    /// The findings.
+    pub facts: Facts,
+}
+
+/// What one variant does.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// The request's `Connection` field over plain HTTP; empty when it sent none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_field: Option<String>,
+    /// Over plain HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain: Option<Load>,
+    /// Over TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Load>,
+    /// What becomes of a connection that nobody uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
+    /// Whether `Keep-Alive: timeout=` of the server is obeyed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<Hint>,
+    /// Requests on connections that are dead or dying.
+    #[serde(default, skip_serializing_if = "Stale::is_empty")]
+    pub stale: Stale,
+    /// Ten answers of 100 bytes whose bodies were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread_small: Option<Count>,
+    /// Ten answers of 1 MB whose bodies were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread_large: Option<Count>,
+    /// Ten answers with status 404, handled as one does with this client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_found: Option<Count>,
+}
+
+/// Ten requests one after the other, and three rounds of ten at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Ten, one after the other.
+    pub sequential: Count,
+    /// Three rounds of ten at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrent: Option<Count>,
+}
+
+/// Requests and the connections that they took, counted by the server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Count {
+    /// Requests made.
+    pub requests: u64,
+    /// Of those, the ones that the client reported as failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u64,
+    /// Connections opened.
+    pub connections: u64,
+    /// TLS handshakes that resumed a session; absent without TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<u64>,
+    /// The HTTP version spoken.
+    pub http: String,
+}
+
+impl Count {
+    /// Whether requests one after the other share connections. Two are allowed: some clients use two by design.
+    pub fn is_reused(&self) -> bool {
+        self.requests > 2 && self.connections <= 2
+    }
+}
+
+/// What becomes of an idle connection.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Idle {
+    /// The client closes it right after the answer: there is nothing to reuse.
+    NotKept,
+    /// The client closes it after so many seconds.
+    Closed {
+        /// Seconds after the answer.
+        after_s: f64,
+    },
+    /// The client leaves it open and never uses it again, however soon.
+    Abandoned,
+    /// The client leaves it open, but takes a new one for a request that comes so long after, or later.
+    LeftAtNextUse {
+        /// The shortest of the pauses tried for which that was so, in seconds.
+        within_s: f64,
+    },
+    /// It was still open when we stopped watching, and used again.
+    Kept {
+        /// Seconds for which it was watched.
+        for_s: f64,
+    },
+}
+
+/// What `Keep-Alive: timeout=3` of a server changes, asked again 3.4 s later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hint {
+    /// A new connection is used after it; without the field the old one is.
+    Obeyed,
+    /// The old connection is used all the same.
+    Ignored,
+}
+
+/// Requests on dead connections, by how they died.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stale {
+    /// The server's FIN came while it idled, a second ago.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fin: Option<Fates>,
+    /// The server's RST came while it idled, a second ago.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rst: Option<Fates>,
+    /// The server's FIN comes in place of the answer, as when it closes while the request is on its way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race_fin: Option<Fates>,
+    /// The same with a RST.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race_rst: Option<Fates>,
+}
+
+impl Stale {
+    fn is_empty(&self) -> bool {
+        *self == Stale::default()
+    }
+}
+
+/// What becomes of a GET and of a POST.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fates {
+    /// The GET.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub get: Option<Fate>,
+    /// The POST.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub post: Option<Fate>,
+}
+
+/// What becomes of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// Answered; the server saw it once.
+    Fine,
+    /// Answered, and the server saw it more than once. For a POST that is a risk.
+    SentTwice,
+    /// The program got an error; the server saw it at most once.
+    Error,
+    /// The program got an error although the server saw it more than once.
+    SentTwiceInVain,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

@@ -1,0 +1,264 @@
+//! Which client a person means: `axios`, `node/axios`, `axios@1.6`, a language, or a name not quite right.
+
+use crate::catalogue::{Catalogue, Client, Language, Variant};
+use crate::facts::Measurement;
+
+/// What was asked for.
+#[derive(Debug)]
+pub struct Found<'a> {
+    /// The clients that it can mean, at least one.
+    pub clients: Vec<&'a Client>,
+    /// The version asked for, if one was.
+    pub version: Option<&'a str>,
+}
+
+/// Why nothing was found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FindError {
+    /// No client has that name.
+    #[error("the catalogue has no client {name:?}{}; `intact fix` lists all", told(.nearest))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Ids that look like it, the likeliest first.
+        nearest: Vec<String>,
+    },
+    /// The client is known, that version of it was never measured.
+    #[error("{client} {version} was never measured; measured: {}", .measured.join(", "))]
+    Version {
+        /// The client's id.
+        client: String,
+        /// What was asked for.
+        version: String,
+        /// What there is.
+        measured: Vec<String>,
+    },
+}
+
+fn told(nearest: &[String]) -> String {
+    if nearest.is_empty() {
+        return String::new();
+    }
+    format!("; did you mean {}?", nearest.join(", "))
+}
+
+impl Catalogue {
+    /// Finds clients by id, alias or language, upper and lower case alike, with `@VERSION` or without.
+    ///
+    /// # Errors
+    /// When there is none, with the nearest names; when that version was never measured, with those that were.
+    pub fn find<'a>(&'a self, asked: &'a str) -> Result<Found<'a>, FindError> {
+        // npm names begin with an @ of their own
+        let (name, version) = match asked.char_indices().skip(1).find(|&(_, one)| one == '@') {
+            Some((at, _)) => (&asked[..at], Some(&asked[at + 1..])),
+            None => (asked, None),
+        };
+        let wanted = name.trim().to_lowercase();
+        let by = |is: &dyn Fn(&Client) -> bool| -> Vec<&'a Client> {
+            self.clients.iter().filter(|client| is(client)).collect()
+        };
+        let mut clients = by(&|client| client.answers_to(&wanted));
+        if clients.is_empty() {
+            clients = by(&|client| client.language.id() == wanted);
+        }
+        if clients.is_empty() {
+            return Err(FindError::Unknown {
+                name: name.to_owned(),
+                nearest: self.nearest(&wanted),
+            });
+        }
+        if let Some(version) = version {
+            let with = |client: &&Client| {
+                self.measured
+                    .iter()
+                    .filter(|one| one.client == client.id)
+                    .any(|one| has_version(client, one, version))
+            };
+            let matching: Vec<&Client> = clients
+                .iter()
+                .copied()
+                .filter(|client| with(client))
+                .collect();
+            if matching.is_empty() {
+                return Err(self.no_version(clients[0], version));
+            }
+            clients = matching;
+        }
+        Ok(Found { clients, version })
+    }
+
+    fn no_version(&self, client: &Client, version: &str) -> FindError {
+        let mut measured: Vec<String> = self
+            .measured
+            .iter()
+            .filter(|one| one.client == client.id)
+            .map(Measurement::versions_told)
+            .collect();
+        measured.sort();
+        measured.dedup();
+        FindError::Version {
+            client: client.name.clone(),
+            version: version.to_owned(),
+            measured,
+        }
+    }
+
+    /// Up to three ids that a misspelt name is near to.
+    fn nearest(&self, wanted: &str) -> Vec<String> {
+        // names are short; more than this is no name
+        let wanted: String = wanted.chars().take(40).collect();
+        let mut near: Vec<(usize, &str)> = self
+            .clients
+            .iter()
+            .filter_map(|client| {
+                let names = client.names();
+                let steps = names.map(|name| distance(&wanted, &name)).min()?;
+                let inside = client
+                    .names()
+                    .any(|name| wanted.len() > 2 && name.contains(&wanted));
+                (inside || steps * 3 <= wanted.chars().count().max(3))
+                    .then_some((if inside { 0 } else { steps }, client.id.as_str()))
+            })
+            .collect();
+        near.sort_by_key(|&(steps, _)| steps);
+        near.iter().take(3).map(|&(_, id)| id.to_owned()).collect()
+    }
+}
+
+impl Client {
+    fn names(&self) -> impl Iterator<Item = String> {
+        [&self.id, &self.name]
+            .into_iter()
+            .chain(&self.aliases)
+            .map(|name| name.to_lowercase())
+    }
+
+    fn answers_to(&self, wanted: &str) -> bool {
+        self.names().any(|name| name == wanted)
+            || wanted
+                .strip_prefix(self.language.id())
+                .and_then(|rest| rest.strip_prefix('/'))
+                .is_some_and(|rest| self.names().any(|name| name == rest))
+    }
+
+    /// Its first variant with a role.
+    pub fn variant(&self, role: crate::Role) -> Option<&Variant> {
+        self.variants.iter().find(|variant| variant.role == role)
+    }
+}
+
+impl Measurement {
+    /// `axios 1.21.1, node 24.21.0`: the library first.
+    pub fn versions_told(&self) -> String {
+        let is_runtime = |name: &str| Language::ALL.iter().any(|language| language.id() == name);
+        let mut versions: Vec<(bool, String)> = self
+            .versions
+            .iter()
+            .map(|(name, version)| (is_runtime(name), format!("{name} {version}")))
+            .collect();
+        versions.sort_by_key(|&(runtime, _)| runtime);
+        let told: Vec<String> = versions.into_iter().map(|(_, words)| words).collect();
+        told.join(", ")
+    }
+}
+
+/// Whether a measurement is of that version of the client, or of its runtime; `1` means every 1.x.
+fn has_version(client: &Client, measurement: &Measurement, wanted: &str) -> bool {
+    let is = |version: &str| {
+        version
+            .strip_prefix(wanted)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let own: Vec<&String> = measurement
+        .versions
+        .iter()
+        .filter(|(name, _)| *name != client.language.id())
+        .map(|(_, version)| version)
+        .collect();
+    if own.is_empty() {
+        // what comes with the runtime has the runtime's version
+        return measurement.versions.values().any(|version| is(version));
+    }
+    own.into_iter().any(|version| is(version))
+}
+
+/// Levenshtein's distance.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = at + 1;
+        for (column, &theirs) in other.iter().enumerate() {
+            let replaced = corner + usize::from(letter != theirs);
+            corner = row[column + 1];
+            row[column + 1] = replaced.min(corner + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn embedded() -> Catalogue {
+        Catalogue::embedded().unwrap()
+    }
+
+    fn ids(asked: &str) -> Vec<String> {
+        let catalogue = embedded();
+        let found = catalogue.find(asked).unwrap();
+        found
+            .clients
+            .iter()
+            .map(|client| client.id.clone())
+            .collect()
+    }
+
+    #[test]
+    fn a_client_is_found_by_id_alias_and_language() {
+        assert_eq!(ids("axios"), ["axios"]);
+        assert_eq!(ids("node/axios"), ["axios"]);
+        assert_eq!(ids("AXIOS"), ["axios"]);
+        assert_eq!(ids("node-fetch"), ["node-fetch-2", "node-fetch-3"]);
+        assert_eq!(ids("@upstash/redis"), ["upstash-redis"]);
+        assert!(ids("python").len() > 3);
+    }
+
+    #[test]
+    fn a_name_not_quite_right_gets_the_nearest() {
+        for (wrong, right) in [
+            ("axois", "axios"),
+            ("reqests", "requests"),
+            ("boto", "boto3"),
+        ] {
+            match embedded().find(wrong).unwrap_err() {
+                FindError::Unknown { nearest, .. } => assert_eq!(nearest[0], right, "{wrong}"),
+                other => panic!("{other}"),
+            }
+        }
+        let nothing = embedded().find("zzzzzzzzzzzz").unwrap_err();
+        assert_eq!(
+            nothing,
+            FindError::Unknown {
+                name: "zzzzzzzzzzzz".to_owned(),
+                nearest: Vec::new()
+            }
+        );
+    }
+
+    #[test]
+    fn a_version_never_measured_names_those_that_were() {
+        assert_eq!(ids("axios@1"), ["axios"]);
+        let told = embedded().find("axios@0.21").unwrap_err().to_string();
+        assert!(told.contains("axios 1."), "{told}");
+    }
+
+    #[test]
+    fn the_distance_counts_single_letters() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", "abc"), 0);
+    }
+}

@@ -1,0 +1,13 @@
+//! The catalogue of HTTP clients: what each does with its connections, measured, and what to set.
+//!
+//! Data and lookup only: it runs nothing (the harness is `cargo xtask clients`) and prints nothing (`report` lays pages out).
+
+mod advice;
+mod catalogue;
+mod facts;
+mod find;
+
+pub use advice::{Advice, client_idle, fill_in};
+pub use catalogue::{Catalogue, CatalogueError, Client, Language, Role, Variant};
+pub use facts::{Count, Facts, Fate, Fates, Hint, Idle, Load, Measurement, Stale};
+pub use find::{FindError, Found};

@@ -1,0 +1,231 @@
+//! `intact check`: the card of a server.
+
+use super::bench::{http_version, run_id, time};
+use super::gates::Gates;
+use super::watching::Watching;
+use crate::console;
+use crate::exit::{self, Failed};
+use crate::interrupt::Interrupt;
+use anyhow::Context;
+use check::{Budget, Check, CheckError, Config, Credentials};
+use dial::{Clock, Family, Route};
+use findings::check::CheckFacts;
+use findings::requirement::Document;
+use ledger::{Method, Protocol, Run, Vantage};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Does this server keep connections alive, how long, for how many requests?
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// URL to probe
+    #[arg(required_unless_present = "require")]
+    url: Option<String>,
+
+    /// Leave out the wait for the server to end idle connections
+    #[arg(long)]
+    no_idle: bool,
+    /// The longest an idle connection is watched
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "90s", conflicts_with = "no_idle")]
+    idle_limit: Duration,
+    /// 1,100 requests on one connection, more answers, longer waits
+    #[arg(long)]
+    thorough: bool,
+    /// HTTP version for limits and waterfall [default: 1.1, or what there is]
+    #[arg(long, value_name = "1.0|1.1|2", value_parser = http_version)]
+    http: Option<Protocol>,
+
+    /// Follow redirects
+    #[arg(short = 'L', long = "location", help_heading = "Request")]
+    follow: bool,
+    /// Method: one that is safe to repeat a hundred times
+    #[arg(
+        short = 'X',
+        long,
+        value_name = "METHOD",
+        default_value = "GET",
+        help_heading = "Request"
+    )]
+    method: String,
+    /// Header field, may be repeated
+    #[arg(
+        short = 'H',
+        long = "header",
+        value_name = "NAME: VALUE",
+        help_heading = "Request"
+    )]
+    headers: Vec<String>,
+    /// The longest a request, or a dial, may take
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Request")]
+    timeout: Duration,
+
+    /// Check neither the certificate's chain nor its name (the handshake's signature always is)
+    #[arg(long, short = 'k', help_heading = "Connection")]
+    insecure: bool,
+    /// Trust the certificates in this PEM file only
+    #[arg(long, value_name = "FILE", help_heading = "Connection")]
+    cacert: Option<PathBuf>,
+    /// Client certificate (PEM)
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "key",
+        help_heading = "Connection"
+    )]
+    cert: Option<PathBuf>,
+    /// Its key (PEM)
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "cert",
+        help_heading = "Connection"
+    )]
+    key: Option<PathBuf>,
+    /// Use this address for a name, as curl does
+    #[arg(long, value_name = "HOST:PORT:ADDRESS,..", help_heading = "Connection")]
+    resolve: Vec<String>,
+    /// Connect elsewhere, as curl does
+    #[arg(
+        long,
+        value_name = "HOST1:PORT1:HOST2:PORT2",
+        help_heading = "Connection"
+    )]
+    connect_to: Vec<String>,
+    /// IPv4 only
+    #[arg(short = '4', conflicts_with = "v6", help_heading = "Connection")]
+    v4: bool,
+    /// IPv6 only
+    #[arg(short = '6', help_heading = "Connection")]
+    v6: bool,
+
+    /// JSON to standard output, or to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
+    json: Option<String>,
+    /// Keep the ledger in a new folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    gates: Gates,
+}
+
+const EXAMPLES: &str = "Examples:
+  intact check https://my.server/health                the card, then the wait for the idle limit (90 s at most)
+  intact check https://my.server/ --no-idle            the card only: a few seconds
+  intact check https://my.server/ --require 'idle-timeout >= 61s' --require 'errors == 0'
+  intact check https://my.server/ --connect-to ::10.0.0.7:8443 --insecure    one server behind the balancer
+  intact check https://my.server/ --idle-limit 10m --thorough
+  intact check https://my.server/ --json | jq .idle_timeout
+
+Probes run one after the other; what will be sent is said first. Ctrl-C ends the waiting and keeps the card.";
+
+/// Runs a check and prints its card.
+pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
+    if args.gates.list_if_asked(Document::Check) {
+        return Ok(ExitCode::from(exit::FINE));
+    }
+    let interrupt = Interrupt::listen()?;
+    let requirements = args.gates.parse(Document::Check)?;
+    let gates = args.gates.clone();
+    let json = args.json.clone();
+    let ledger = args.ledger.clone();
+    let config = config(args)?;
+    let check = Check::new(config).map_err(Failed::usage)?;
+    announce(check.budget(), check.config());
+    let argv: Vec<String> = std::env::args().collect();
+    let mut head = Run::new(
+        "check",
+        env!("CARGO_PKG_VERSION"),
+        Vantage::Client,
+        jiff::Timestamp::now(),
+        run_id(),
+        &argv,
+    );
+    head.host = bench::machine::host();
+    head.subject = Some(check.config().url());
+    let mut watching = Watching::start(&head, ledger.as_deref(), interrupt.clone())?;
+    let card = check
+        .run(Clock::start(), &mut watching)
+        .map_err(|error| match error {
+            CheckError::Config(error) => Failed::usage(error),
+            CheckError::Loop(_) => Failed::from(anyhow::Error::from(error)),
+        })?;
+    let (rows, caveat) = watching.finish(&card);
+    let mut facts = CheckFacts::new(&card, &rows);
+    facts.caveats.extend(caveat);
+    if let Some(to) = json.as_deref() {
+        let document = report::json::check(&head, &facts).map_err(anyhow::Error::from)?;
+        if to == "-" {
+            console::print(&document);
+        } else {
+            std::fs::write(to, document).with_context(|| format!("--json={to}"))?;
+        }
+    }
+    if json.as_deref() != Some("-") {
+        console::print(&report::terminal::check(&head, &facts, console::paper()));
+    }
+    let kept = gates.hold(&requirements, &head, &facts)?;
+    Ok(ExitCode::from(match interrupt.signal() {
+        Some(signal) => exit::by_signal(signal),
+        None if !facts.any_success() => exit::UNREACHABLE,
+        None if !kept => exit::REQUIREMENT,
+        None => exit::FINE,
+    }))
+}
+
+/// What will be sent, before it is.
+fn announce(budget: &Budget, config: &Config) {
+    let mut told = format!(
+        "sending at most {} requests: {} for the card, {} on one connection",
+        budget.requests(),
+        budget.card,
+        budget.cap
+    );
+    if config.idle {
+        told.push_str(&format!(
+            ", {} around idle connections that are watched for {} s at most (--no-idle leaves that out)",
+            budget.idle,
+            config.idle_limit.as_secs_f64()
+        ));
+    }
+    console::note(&told);
+}
+
+fn config(args: Args) -> Result<Config, Failed> {
+    let Some(url) = &args.url else {
+        return Err(Failed::usage(anyhow::anyhow!("name a URL")));
+    };
+    let mut config = Config::new(url).map_err(Failed::usage)?;
+    config.method = Method::new(&args.method);
+    config.headers = args.headers;
+    config.credentials = Credentials {
+        insecure: args.insecure,
+        roots: args
+            .cacert
+            .map(|path| {
+                std::fs::read(&path)
+                    .with_context(|| format!("--cacert {}", path.display()))
+                    .map(Into::into)
+                    .map_err(Failed::usage)
+            })
+            .transpose()?,
+        certificate: args.cert.zip(args.key),
+    };
+    config.route = Route {
+        resolve: args.resolve,
+        connect_to: args.connect_to,
+        family: match (args.v4, args.v6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        },
+    };
+    config.timeout = args.timeout;
+    config.http = args.http;
+    config.follow = args.follow;
+    config.idle = !args.no_idle;
+    config.idle_limit = args.idle_limit;
+    config.thorough = args.thorough;
+    Ok(config)
+}

@@ -1,0 +1,79 @@
+//! `intact fix`: what an HTTP client does with its connections, and what to set.
+
+use crate::console;
+use crate::exit::{self, Failed};
+use anyhow::Context;
+use fix::Catalogue;
+use report::terminal::Question;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How is connection reuse turned on in my client library?
+#[derive(clap::Args)]
+#[command(
+    after_help = "Everything that is said of a client was measured, with the versions that are printed; docs/fix.md says how.
+
+Examples:
+  intact fix
+  intact fix axios
+  intact fix node/fetch --server-idle 60s
+  intact fix python
+  intact fix axios@1 --json | jq .clients[0].advice"
+)]
+pub(crate) struct Args {
+    /// A client, with @VERSION or without, or a language; none: all of them
+    #[arg(value_name = "CLIENT")]
+    client: Option<String>,
+    /// How long the server keeps idle connections (`intact check` measures it)
+    #[arg(long, value_name = "TIME", value_parser = super::bench::time)]
+    server_idle: Option<Duration>,
+    /// Print JSON instead of the page, or write it to FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    json: Option<Option<PathBuf>>,
+}
+
+/// Looks up and prints.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    if args.server_idle.is_some_and(|idle| idle.is_zero()) {
+        return Err(Failed::usage(anyhow::anyhow!(
+            "--server-idle 0s: a server that closes at once cannot be reused"
+        )));
+    }
+    let catalogue = Catalogue::embedded().map_err(anyhow::Error::from)?;
+    let found = match &args.client {
+        Some(name) => catalogue.find(name).map_err(Failed::usage)?,
+        None => fix::Found {
+            clients: catalogue.clients.iter().collect(),
+            version: None,
+        },
+    };
+    let question = Question {
+        server_idle: args.server_idle,
+        version: found.version,
+    };
+    let json = || report::json::fix(&catalogue, &found.clients, args.server_idle);
+    match &args.json {
+        Some(Some(path)) => {
+            let text = json().map_err(anyhow::Error::from)?;
+            std::fs::write(path, text).with_context(|| format!("--json={}", path.display()))?;
+        }
+        Some(None) => {
+            console::print(&json().map_err(anyhow::Error::from)?);
+            return Ok(ExitCode::from(exit::FINE));
+        }
+        None => {}
+    }
+    let paper = console::paper();
+    let page = match (&args.client, &found.clients[..]) {
+        (Some(_), [client]) => report::terminal::fix_client(&catalogue, client, question, paper),
+        (Some(_), clients) if args.server_idle.is_some() => clients
+            .iter()
+            .map(|client| report::terminal::fix_client(&catalogue, client, question, paper))
+            .collect::<Vec<_>>()
+            .join("\n"),
+        (_, clients) => report::terminal::fix_list(&catalogue, clients, paper),
+    };
+    console::print(&page);
+    Ok(ExitCode::from(exit::FINE))
+}

@@ -1,0 +1,244 @@
+//! The catalogue of clients in words: cells that the terminal page and docs/fix.md share, and that page.
+
+use fix::{
+    Catalogue, Client, Count, Facts, Fate, Fates, Hint, Idle, Language, Measurement, Variant,
+};
+use std::fmt::Write;
+
+/// One measurement in a row of words.
+pub(crate) struct Cells {
+    /// Connections for ten requests in turn.
+    pub(crate) in_turn: String,
+    /// Connections for three rounds of ten at once.
+    pub(crate) at_once: String,
+    /// The same over TLS, in turn and at once.
+    pub(crate) tls: String,
+    /// Resumed of all TLS handshakes, in turn and at once.
+    pub(crate) resumed: String,
+    /// What becomes of an idle connection.
+    pub(crate) idle: String,
+    /// Whether the server's hint is obeyed.
+    pub(crate) hint: &'static str,
+    /// GET and POST on a connection that died a second ago.
+    pub(crate) dead: String,
+    /// GET and POST that meet the server's close.
+    pub(crate) race: String,
+    /// Connections for ten unread bodies, small and large.
+    pub(crate) unread: String,
+    /// Connections for ten answers with status 404.
+    pub(crate) not_found: String,
+}
+
+const NOTHING: &str = "-";
+
+impl Cells {
+    pub(crate) fn of(facts: &Facts) -> Cells {
+        let load = facts.plain.as_ref();
+        let tls = facts.tls.as_ref();
+        let both = |one: String, other: String| {
+            if one == NOTHING && other == NOTHING {
+                one
+            } else {
+                format!("{one} / {other}")
+            }
+        };
+        let tls_in_turn = tls.map(|load| &load.sequential);
+        let tls_at_once = tls.and_then(|load| load.concurrent.as_ref());
+        Cells {
+            in_turn: connections(load.map(|load| &load.sequential)),
+            at_once: connections(load.and_then(|load| load.concurrent.as_ref())),
+            tls: both(connections(tls_in_turn), connections(tls_at_once)),
+            resumed: both(resumed(tls_in_turn), resumed(tls_at_once)),
+            idle: facts.idle.map_or(NOTHING.to_owned(), idle),
+            hint: match facts.hint {
+                Some(Hint::Obeyed) => "obeyed",
+                Some(Hint::Ignored) => "ignored",
+                None => NOTHING,
+            },
+            dead: worst(&[facts.stale.fin, facts.stale.rst]),
+            race: worst(&[facts.stale.race_fin, facts.stale.race_rst]),
+            unread: both(
+                connections(facts.unread_small.as_ref()),
+                connections(facts.unread_large.as_ref()),
+            ),
+            not_found: connections(facts.not_found.as_ref()),
+        }
+    }
+}
+
+fn connections(count: Option<&Count>) -> String {
+    let Some(count) = count else {
+        return NOTHING.to_owned();
+    };
+    let mut told = count.connections.to_string();
+    if count.http != "1.1" {
+        let _ = write!(told, " (HTTP/{})", count.http);
+    }
+    if count.failed > 0 {
+        let _ = write!(told, ", {} failed", count.failed);
+    }
+    told
+}
+
+fn resumed(count: Option<&Count>) -> String {
+    match count.and_then(|count| Some((count.resumed?, count.connections))) {
+        Some((resumed, all)) => format!("{resumed} of {all}"),
+        None => NOTHING.to_owned(),
+    }
+}
+
+fn idle(idle: Idle) -> String {
+    match idle {
+        Idle::NotKept => "not kept".to_owned(),
+        Idle::Closed { after_s } => format!("{after_s} s"),
+        Idle::Abandoned => "left open, unused".to_owned(),
+        Idle::LeftAtNextUse { within_s } => format!("{within_s} s, at next use"),
+        Idle::Kept { for_s } => format!("> {for_s} s"),
+    }
+}
+
+fn fate(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Fine => "fine",
+        Fate::SentTwice => "sent twice",
+        Fate::Error => "error",
+        Fate::SentTwiceInVain => "sent twice, error",
+    }
+}
+
+/// GET / POST, as bad as the worse of the ways to die.
+fn worst(ways: &[Option<Fates>]) -> String {
+    let rank = |fate: &Fate| match fate {
+        Fate::Fine => 0,
+        Fate::SentTwice => 1,
+        Fate::Error => 2,
+        Fate::SentTwiceInVain => 3,
+    };
+    let of = |pick: &dyn Fn(&Fates) -> Option<Fate>| {
+        let fates = ways.iter().flatten().filter_map(pick);
+        fates.max_by_key(rank).map_or(NOTHING, fate)
+    };
+    let (get, post) = (of(&|fates| fates.get), of(&|fates| fates.post));
+    if get == NOTHING && post == NOTHING {
+        return NOTHING.to_owned();
+    }
+    format!("{get} / {post}")
+}
+
+/// The measurement that speaks for a client: its first variant's, with the newest runtime.
+pub(crate) fn spoken_for<'a>(
+    catalogue: &'a Catalogue,
+    client: &'a Client,
+    variant: &'a Variant,
+) -> Option<&'a Measurement> {
+    catalogue
+        .of(client, variant)
+        .max_by_key(|one| version_key(one.versions.get(client.language.id())))
+}
+
+/// Versions in the order of their numbers.
+pub(crate) fn version_key(version: Option<&String>) -> Vec<u64> {
+    version
+        .map(|version| {
+            version
+                .split(|letter: char| !letter.is_ascii_digit())
+                .filter_map(|part| part.parse().ok())
+                .collect()
+        })
+        .unwrap_or_default()
+}
+
+/// The heading of a language.
+pub(crate) fn language(language: Language) -> &'static str {
+    match language {
+        Language::Node => "Node",
+        Language::Python => "Python",
+        Language::Go => "Go",
+        Language::Java => "Java",
+        Language::Rust => "Rust",
+        Language::Php => "PHP",
+        Language::Ruby => "Ruby",
+        Language::Shell => "Commands",
+    }
+}
+
+/// The page docs/fix-table.md.
+pub fn markdown(catalogue: &Catalogue) -> String {
+    let mut out = String::from(
+        "# What HTTP clients do with their connections
+
+Made from `clients/catalogue.toml` and `clients/measured.json`; a test holds this page to them. How it was measured and what the
+columns mean: [fix.md](fix.md). `10` and `3x10` are the connections that ten requests in turn and three rounds of ten at once took,
+counted by the server; *dead* is a request on a connection that the server closed a second ago, *race* one that arrives as the
+server closes, each for GET / POST; *unread* is ten bodies of 100 bytes / 1 MB that nobody read.
+",
+    );
+    for group in Language::ALL {
+        let clients: Vec<&Client> = catalogue
+            .clients
+            .iter()
+            .filter(|client| client.language == group)
+            .collect();
+        if clients.is_empty() {
+            continue;
+        }
+        let _ = write!(out, "\n## {}\n", language(group));
+        for client in clients {
+            section(&mut out, catalogue, client);
+        }
+    }
+    out
+}
+
+fn section(out: &mut String, catalogue: &Catalogue, client: &Client) {
+    let _ = write!(
+        out,
+        "\n### {} (`intact fix {}`)\n\n",
+        client.name, client.id
+    );
+    if let Some(since) = &client.since {
+        let _ = writeln!(out, "Reuses by default: {since}.\n");
+    }
+    out.push_str(
+        "| variant | versions | 10 | 3x10 | TLS 10 / 3x10 | resumed | idle limit | hint | dead | race | unread | 404 | `Connection` | measured |
+| --- | --- | --: | --: | --: | --: | --- | --- | --- | --- | --- | --: | --- | --- |
+",
+    );
+    for variant in &client.variants {
+        let mut measured: Vec<&Measurement> = catalogue.of(client, variant).collect();
+        measured.sort_by_key(|one| version_key(one.versions.get(client.language.id())));
+        for one in measured {
+            let cells = Cells::of(&one.facts);
+            let _ = writeln!(
+                out,
+                "| {}: {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                variant.id,
+                variant.title.replace('|', "\\|"),
+                one.versions_told(),
+                cells.in_turn,
+                cells.at_once,
+                cells.tls,
+                cells.resumed,
+                cells.idle,
+                cells.hint,
+                cells.dead,
+                cells.race,
+                cells.unread,
+                cells.not_found,
+                one.facts.connection_field.as_deref().map_or(
+                    NOTHING,
+                    |field| if field.is_empty() { "none" } else { field }
+                ),
+                one.date,
+            );
+        }
+    }
+    for (head, lines) in [("Options", &client.options), ("Traps", &client.traps)] {
+        if !lines.is_empty() {
+            let _ = writeln!(out, "\n{head}:");
+            for line in lines {
+                let _ = writeln!(out, "- {line}");
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Connections that are left to the kernel and followed from outside: that they were opened, how much they carried, when
+//! they were gone. What they carried cannot be seen from there.
+
+use crate::Clock;
+use crate::sys::diag::{self, Destroyed, Told};
+use ledger::{
+    Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, DialFailure, Ending, Failure,
+    Probes, Row, SetupPhase, Side,
+};
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::{Duration, Instant};
+
+/// Why such a connection is inferred.
+const WHY: &str = "followed from outside: what it carried cannot be seen";
+/// How long we wait for the kernel's last words, once the program is gone.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Connections that are followed from outside.
+pub(crate) struct Outside {
+    destroyed: Destroyed,
+    open: HashMap<u64, Connection>,
+    count: u64,
+    /// Sockets that ended and were not followed, of whatever program.
+    pub(crate) strangers: u64,
+}
+
+impl Outside {
+    pub(crate) fn new() -> io::Result<Outside> {
+        Ok(Outside {
+            destroyed: Destroyed::subscribe()?,
+            open: HashMap::new(),
+            count: 0,
+            strangers: 0,
+        })
+    }
+
+    /// Follows the socket with this cookie, which is about to connect.
+    pub(crate) fn follow(&mut self, cookie: u64, mut about: Connection) {
+        about.certainty = Certainty::Inferred(WHY.into());
+        self.count += 1;
+        self.open.insert(cookie, about);
+    }
+
+    /// Takes what the kernel has told.
+    pub(crate) fn take_ends(&mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+        let Outside {
+            destroyed,
+            open,
+            strangers,
+            ..
+        } = self;
+        destroyed.read(|told| match open.remove(&told.cookie) {
+            Some(about) => record(about, told, true, clock, tell),
+            None => *strangers += 1,
+        });
+    }
+
+    /// Whether the socket with this cookie is followed.
+    pub(crate) fn follows(&self, cookie: u64) -> bool {
+        self.open.contains_key(&cookie)
+    }
+
+    /// The program is gone: waits for what the kernel still tells, then asks for the rest.
+    pub(crate) fn finish_after_end(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+        let deadline = Instant::now() + LAST_WORDS;
+        while !self.open.is_empty() && Instant::now() < deadline {
+            self.take_ends(clock, tell);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.finish(clock, tell);
+    }
+
+    /// Asks for what is still open, and tells what was missed.
+    pub(crate) fn finish(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+        let open = &mut self.open;
+        let listed = diag::list(|told| {
+            if let Some(about) = open.remove(&told.cookie) {
+                record(about, told, false, clock, tell);
+            }
+        });
+        let missed = self.open.len();
+        if missed > 0 || listed.is_err() || self.destroyed.overruns > 0 {
+            let words = format!(
+                "the kernel did not tell how {missed} connections ended; they are not counted"
+            );
+            tell(caveat("outside-missed", words));
+        }
+        if self.count > 0 {
+            let words = format!(
+                "{} connections were followed from outside: they and their bytes are counted by the kernel, requests cannot be seen",
+                self.count
+            );
+            tell(caveat("outside", words));
+        }
+    }
+}
+
+impl AsRawFd for Outside {
+    fn as_raw_fd(&self) -> RawFd {
+        self.destroyed.as_raw_fd()
+    }
+}
+
+pub(crate) fn caveat(id: &str, words: String) -> Row {
+    let id = id.to_owned();
+    Row::Caveat(Caveat { id, words })
+}
+
+fn record(
+    mut about: Connection,
+    told: Told,
+    is_gone: bool,
+    clock: Clock,
+    tell: &mut dyn FnMut(Row),
+) {
+    if !told.was_established {
+        let (kind, detail) = if told.was_answered {
+            (
+                Failure::Refused,
+                "something answered, and there was no connection",
+            )
+        } else {
+            (Failure::ConnectTimeout, "nothing answered")
+        };
+        about.failed = Some(DialFailure {
+            phase: SetupPhase::Connect,
+            kind,
+            detail: Some(detail.into()),
+        });
+    }
+    let closed = Closed {
+        connection: about.id,
+        variant: about.variant,
+        round: about.round,
+        close: Close {
+            at: clock.now(),
+            by: told.was_reset.then_some(Side::Client),
+            how: told.was_reset.then_some(Ending::Rst),
+            announced_by: None,
+            moment: None,
+            exchanges: None,
+            bytes: ConnectionBytes {
+                sent: told.sent,
+                received: told.received,
+            },
+            probes: Probes::default(),
+        },
+    };
+    let was_opened = about.is_opened();
+    tell(Row::Opened(Box::new(about)));
+    if was_opened && is_gone {
+        tell(Row::Closed(closed));
+    }
+}

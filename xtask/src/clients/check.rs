@@ -1,0 +1,156 @@
+//! Whether a claim of the catalogue still holds.
+
+use fix::{Count, Facts, Idle, Load, Measurement};
+
+/// The seconds by which an idle limit may differ from run to run: clients that sweep do so once a second.
+const SLACK_S: f64 = 1.1;
+/// How many connections a burst may take more or fewer from run to run: whether two requests overlap is a matter of luck.
+const SLACK_BURST: u64 = 3;
+
+/// Whether both are of the same variant in the same versions.
+pub(crate) fn is_of(one: &Measurement, other: &Measurement) -> bool {
+    (&one.client, &one.variant, &one.versions) == (&other.client, &other.variant, &other.versions)
+}
+
+/// What no longer holds, a line each.
+pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut hold =
+        |what: &str, holds: bool, claimed: &dyn std::fmt::Debug, found: &dyn std::fmt::Debug| {
+            if !holds {
+                lines.push(format!(
+                    "{what}: the catalogue says {claimed:?}, now it is {found:?}"
+                ));
+            }
+        };
+    hold(
+        "snippet",
+        claimed.snippet == found.snippet,
+        &claimed.snippet,
+        &found.snippet,
+    );
+    // taken apart so that a new fact cannot be forgotten here
+    let Facts {
+        connection_field,
+        plain,
+        tls,
+        idle,
+        hint,
+        stale,
+        unread_small,
+        unread_large,
+        not_found,
+    } = &claimed.facts;
+    let now = &found.facts;
+    hold(
+        "connection field",
+        *connection_field == now.connection_field,
+        connection_field,
+        &now.connection_field,
+    );
+    hold(
+        "plain",
+        is_load(plain.as_ref(), now.plain.as_ref()),
+        plain,
+        &now.plain,
+    );
+    hold(
+        "tls",
+        is_load(tls.as_ref(), now.tls.as_ref()),
+        tls,
+        &now.tls,
+    );
+    hold("idle", is_idle(*idle, now.idle), idle, &now.idle);
+    hold("hint", *hint == now.hint, hint, &now.hint);
+    hold("stale", *stale == now.stale, stale, &now.stale);
+    hold(
+        "unread, small",
+        is_burst(unread_small.as_ref(), now.unread_small.as_ref()),
+        unread_small,
+        &now.unread_small,
+    );
+    hold(
+        "unread, large",
+        is_burst(unread_large.as_ref(), now.unread_large.as_ref()),
+        unread_large,
+        &now.unread_large,
+    );
+    hold(
+        "not found",
+        *not_found == now.not_found,
+        not_found,
+        &now.not_found,
+    );
+    lines
+}
+
+fn is_load(claimed: Option<&Load>, found: Option<&Load>) -> bool {
+    let (Some(claimed), Some(found)) = (claimed, found) else {
+        return claimed.is_none() && found.is_none();
+    };
+    claimed.sequential == found.sequential
+        && is_burst(claimed.concurrent.as_ref(), found.concurrent.as_ref())
+}
+
+/// Where it is a matter of timing how many connections it takes.
+fn is_burst(claimed: Option<&Count>, found: Option<&Count>) -> bool {
+    let (Some(claimed), Some(found)) = (claimed, found) else {
+        return claimed.is_none() && found.is_none();
+    };
+    let near = |one: u64, other: u64| one.abs_diff(other) <= SLACK_BURST;
+    near(claimed.connections, found.connections)
+        && near(claimed.resumed.unwrap_or(0), found.resumed.unwrap_or(0))
+        && (claimed.failed, &claimed.http) == (found.failed, &found.http)
+}
+
+/// A short watch can only confirm that a connection is kept as long as it looked.
+fn is_idle(claimed: Option<Idle>, found: Option<Idle>) -> bool {
+    match (claimed, found) {
+        (Some(Idle::Closed { after_s: claimed }), Some(Idle::Closed { after_s: found })) => {
+            (claimed - found).abs() <= SLACK_S
+        }
+        (Some(Idle::Closed { after_s }), Some(Idle::Kept { for_s })) => after_s > for_s - SLACK_S,
+        (
+            Some(Idle::LeftAtNextUse { within_s: claimed } | Idle::Kept { for_s: claimed }),
+            Some(Idle::Kept { for_s: found }),
+        ) => claimed >= found - SLACK_S,
+        (
+            Some(Idle::LeftAtNextUse { within_s: claimed }),
+            Some(Idle::LeftAtNextUse { within_s: found }),
+        ) => (claimed - found).abs() <= SLACK_S,
+        (claimed, found) => claimed == found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_watch_confirms_what_it_can_see() {
+        let kept = |for_s| Some(Idle::Kept { for_s });
+        let closed = |after_s| Some(Idle::Closed { after_s });
+        assert!(is_idle(kept(130.0), kept(7.0)));
+        assert!(is_idle(closed(60.0), kept(7.0)));
+        assert!(is_idle(closed(4.0), closed(4.6)));
+        assert!(!is_idle(closed(4.0), kept(7.0)));
+        assert!(!is_idle(kept(130.0), closed(4.0)));
+        assert!(!is_idle(Some(Idle::NotKept), kept(7.0)));
+    }
+
+    #[test]
+    fn a_claim_changed_by_hand_does_not_hold() {
+        let catalogue = fix::Catalogue::embedded().unwrap();
+        for one in &catalogue.measured {
+            assert_eq!(differences(one, one), Vec::<String>::new());
+            let mut changed = one.clone();
+            if let Some(load) = &mut changed.facts.plain {
+                load.sequential.connections += 1;
+            }
+            assert_eq!(differences(&changed, one).len(), 1);
+            let mut changed = one.clone();
+            changed.facts.idle = Some(Idle::Closed { after_s: 3.0 });
+            assert_eq!(differences(&changed, one).len(), 1);
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! One folder per client below `target/clients/`, with its packages in exact versions and copies of its programs.
+//!
+//! Nothing is shared between clients, so packages cannot overwrite each other; nothing of it is committed.
+
+use anyhow::{Context, bail};
+use fix::{Client, Language, Variant};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A client that can be run.
+pub(crate) struct Environment {
+    folder: PathBuf,
+    language: Language,
+    /// The runtime's program.
+    runtime: PathBuf,
+}
+
+/// The sources of all clients.
+pub(crate) fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../clients")
+}
+
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/clients")
+}
+
+/// A program with its variables, ready to be started as often as wanted.
+pub(crate) struct Launch {
+    words: Vec<PathBuf>,
+    folder: PathBuf,
+    variables: Vec<(String, String)>,
+}
+
+impl Launch {
+    /// The command, not yet started.
+    pub(crate) fn command(&self) -> anyhow::Result<Command> {
+        let [program, words @ ..] = &self.words[..] else {
+            bail!("nothing to run");
+        };
+        let mut command = Command::new(program);
+        // libraries print advertisements; what matters of it is there to be read
+        let log = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.folder.join("stderr.log"))?;
+        command
+            .args(words)
+            .stderr(log)
+            .current_dir(&self.folder)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        // what the person's shell sets must not decide what a client does
+        for name in [
+            "http_proxy",
+            "https_proxy",
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "NODE_OPTIONS",
+            "PYTHONPATH",
+        ] {
+            command.env_remove(name);
+        }
+        Ok(command)
+    }
+}
+
+impl Environment {
+    /// Installs what is missing and copies the programs.
+    pub(crate) fn prepare(client: &Client, runtime: Option<&str>) -> anyhow::Result<Environment> {
+        let name = runtime.map_or(client.id.clone(), |version| {
+            format!("{}-{version}", client.id)
+        });
+        let folder = cache().join(name);
+        fs::create_dir_all(&folder)?;
+        copy(&sources().join("driver"), &folder)?;
+        copy(&sources().join(&client.id), &folder)?;
+        let mut environment = Environment {
+            folder,
+            language: client.language,
+            runtime: PathBuf::new(),
+        };
+        let packages: Vec<(&str, &str)> = client
+            .packages
+            .iter()
+            .map(|(name, version)| (name.as_str(), version.as_str()))
+            .collect();
+        environment.runtime = match (client.language, runtime) {
+            (Language::Node, Some(version)) => node(version)?,
+            (Language::Node, None) => "node".into(),
+            (Language::Python, _) => environment.folder.join("venv/bin/python"),
+            (Language::Shell, _) => "python3".into(),
+            (Language::Php, _) => "php".into(),
+            (Language::Ruby, _) => "ruby".into(),
+            _ => PathBuf::new(),
+        };
+        environment.once(&packages, || match client.language {
+            Language::Node => npm(&environment.folder, &packages),
+            Language::Python => pip(&environment.folder, &packages),
+            Language::Go => go(&environment.folder, &packages),
+            // the system's own, by `cargo xtask test --install`
+            Language::Php | Language::Ruby | Language::Shell => Ok(()),
+            Language::Java => maven(&environment.folder, &packages),
+            // its own manifest names what it needs
+            Language::Rust => Ok(()),
+        })?;
+        Ok(environment)
+    }
+
+    /// Runs `install` unless these very packages are there already.
+    fn once(
+        &self,
+        packages: &[(&str, &str)],
+        install: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mark = self.folder.join("installed");
+        let wanted = format!("{packages:?}");
+        if fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
+            return Ok(());
+        }
+        install()?;
+        fs::write(mark, wanted)?;
+        Ok(())
+    }
+
+    /// The program of a variant, built if it has to be.
+    pub(crate) fn launch(
+        &self,
+        client: &Client,
+        variant: &Variant,
+        idle_ms: Option<u64>,
+    ) -> anyhow::Result<Launch> {
+        let source = |extension: &str| {
+            self.folder
+                .join(format!("{}.{extension}", variant.program()))
+        };
+        let words = match self.language {
+            Language::Node => vec![
+                self.runtime.clone(),
+                self.folder.join("driver.mjs"),
+                source("mjs"),
+            ],
+            Language::Python | Language::Shell => vec![
+                self.runtime.clone(),
+                self.folder.join("driver.py"),
+                source("py"),
+            ],
+            Language::Php => vec![
+                self.runtime.clone(),
+                self.folder.join("driver.php"),
+                source("php"),
+            ],
+            Language::Ruby => vec![
+                self.runtime.clone(),
+                self.folder.join("driver.rb"),
+                source("rb"),
+            ],
+            Language::Go => vec![self.build_go(variant)?],
+            Language::Java => {
+                let classes = self.build_java(variant)?;
+                let path = format!("{}:lib/*", classes.display());
+                vec!["java".into(), "-cp".into(), path.into(), "Driver".into()]
+            }
+            Language::Rust => vec![self.build_rust(client, variant)?],
+        };
+        let mut variables: Vec<(String, String)> = variant
+            .env
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        if let Some(idle) = idle_ms {
+            variables.push(("INTACT_IDLE_MS".to_owned(), idle.to_string()));
+        }
+        Ok(Launch {
+            words,
+            folder: self.folder.clone(),
+            variables,
+        })
+    }
+}
+
+impl Environment {
+    /// Each program is a package of its own, with a copy of the driver.
+    fn build_go(&self, variant: &Variant) -> anyhow::Result<PathBuf> {
+        let package = self.folder.join("cmd").join(variant.program());
+        fs::create_dir_all(&package)?;
+        fs::copy(self.folder.join("driver.go"), package.join("driver.go"))?;
+        let program = format!("{}.go", variant.program());
+        fs::copy(self.folder.join(&program), package.join("program.go"))?;
+        let built = self.folder.join("bin").join(variant.program());
+        let words: [&OsStr; 4] = [
+            "build".as_ref(),
+            "-o".as_ref(),
+            built.as_ref(),
+            package.as_ref(),
+        ];
+        run(&self.folder, "go", &words)?;
+        Ok(built)
+    }
+}
+
+impl Environment {
+    /// Every program is a class of the same name, so each has a folder of classes of its own.
+    fn build_java(&self, variant: &Variant) -> anyhow::Result<PathBuf> {
+        let classes = PathBuf::from("classes").join(variant.program());
+        let source = format!("{}.java", variant.program());
+        let words: [&OsStr; 6] = [
+            "-cp".as_ref(),
+            "lib/*".as_ref(),
+            "-d".as_ref(),
+            classes.as_ref(),
+            "Driver.java".as_ref(),
+            source.as_ref(),
+        ];
+        run(&self.folder, "javac", &words)?;
+        Ok(classes)
+    }
+
+    fn build_rust(&self, client: &Client, variant: &Variant) -> anyhow::Result<PathBuf> {
+        let version = client.packages.get(&client.id).map_or("", String::as_str);
+        let rustc = Command::new("rustc").arg("--version").output()?;
+        let rustc = String::from_utf8_lossy(&rustc.stdout).into_owned();
+        let rust = rustc.split_whitespace().nth(1).unwrap_or_default();
+        let built = Command::new("cargo")
+            .args(["build", "--quiet", "--bin", variant.program()])
+            .current_dir(&self.folder)
+            .env("CARGO_TARGET_DIR", self.folder.join("target"))
+            .env("CLIENT_VERSION", version)
+            .env("RUST_VERSION", rust)
+            .output()
+            .context("cargo")?;
+        if !built.status.success() {
+            bail!("{}", String::from_utf8_lossy(&built.stderr));
+        }
+        Ok(self.folder.join("target/debug").join(variant.program()))
+    }
+}
+
+/// Copies the files of a folder, not its folders.
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let entries = fs::read_dir(from).with_context(|| from.display().to_string())?;
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// A Node of its own, as the registry packs it.
+fn node(version: &str) -> anyhow::Result<PathBuf> {
+    let machine = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => bail!("the registry has no Node for {other}"),
+    };
+    let package = format!("node-linux-{machine}");
+    let folder = cache().join(format!("runtime-node-{version}"));
+    let program = folder.join(format!("node_modules/{package}/bin/node"));
+    if !program.is_file() {
+        fs::create_dir_all(&folder)?;
+        npm(&folder, &[(&package, version)])?;
+    }
+    Ok(program)
+}
+
+fn npm(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
+    // keeps npm from looking for a package of ours further up
+    fs::write(folder.join("package.json"), "{\"private\": true}\n")?;
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let mut words = vec![
+        "install".to_owned(),
+        "--no-audit".to_owned(),
+        "--no-fund".to_owned(),
+    ];
+    words.extend(
+        packages
+            .iter()
+            .map(|(name, version)| format!("{name}@{version}")),
+    );
+    run(folder, "npm", &words)
+}
+
+fn go(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
+    let _ = fs::remove_file(folder.join("go.mod"));
+    run(folder, "go", &["mod", "init", "clients"])?;
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let mut words = vec!["get".to_owned()];
+    words.extend(
+        packages
+            .iter()
+            .map(|(name, version)| format!("{name}@{version}")),
+    );
+    run(folder, "go", &words)
+}
+
+fn maven(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
+    fs::create_dir_all(folder.join("lib"))?;
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let mut dependencies = String::new();
+    for (name, version) in packages {
+        let (group, artifact) = name
+            .split_once(':')
+            .with_context(|| format!("{name} is no group:artifact"))?;
+        dependencies.push_str(&format!(
+            "<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version></dependency>\n"
+        ));
+    }
+    let pom = format!(
+        "<project><modelVersion>4.0.0</modelVersion><groupId>clients</groupId><artifactId>client</artifactId>\
+         <version>1</version><dependencies>\n{dependencies}</dependencies></project>\n"
+    );
+    fs::write(folder.join("pom.xml"), pom)?;
+    let words = [
+        "-q",
+        "-B",
+        "dependency:copy-dependencies",
+        "-DoutputDirectory=lib",
+    ];
+    run(folder, "mvn", &words)
+}
+
+fn pip(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
+    run(folder, "python3", &["-m", "venv", "--clear", "venv"])?;
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let mut words = vec![
+        "-m".to_owned(),
+        "pip".to_owned(),
+        "install".to_owned(),
+        "-q".to_owned(),
+    ];
+    words.extend(
+        packages
+            .iter()
+            .map(|(name, version)| format!("{name}=={version}")),
+    );
+    run(folder, folder.join("venv/bin/python"), &words)
+}
+
+/// The Debian package that brings a program.
+pub(crate) fn package_of(program: &str) -> Option<&'static str> {
+    Some(match program {
+        "npm" | "node" => "nodejs npm",
+        "python3" => "python3-venv",
+        "go" => "golang-go",
+        "java" | "javac" => "default-jdk-headless",
+        "mvn" => "maven",
+        "cargo" => "cargo",
+        "php" => "php-cli php-curl",
+        "ruby" => "ruby",
+        "curl" => "curl",
+        "wget" => "wget",
+        _ => return None,
+    })
+}
+
+fn run(
+    folder: &Path,
+    program: impl AsRef<OsStr>,
+    words: &[impl AsRef<OsStr>],
+) -> anyhow::Result<()> {
+    let mut command = Command::new(program);
+    command.args(words).current_dir(folder).stdin(Stdio::null());
+    let output = command.output().with_context(|| {
+        let name = command.get_program().to_string_lossy().into_owned();
+        match package_of(&name) {
+            Some(package) => format!("{name} is not installed: apt-get install {package}"),
+            None => format!("{command:?}"),
+        }
+    })?;
+    if !output.status.success() {
+        bail!(
+            "{command:?} failed: {}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(())
+}

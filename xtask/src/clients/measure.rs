@@ -1,0 +1,377 @@
+//! The scenarios: what is asked of each variant, and how the server's ledger becomes facts.
+//!
+//! A scenario has a server and a client program of its own, so that no pool is warm from the one before.
+
+use super::environment::Launch;
+use super::peer::{End, Peer, RACE, Script};
+use super::program::{About, Outcome, Program, Skill, Step};
+use super::server::Server;
+use anyhow::Context;
+use fix::{Count, Facts, Fate, Fates, Hint, Idle, Load};
+use std::path::Path;
+use std::time::Duration;
+
+const SMALL: &str = "/bytes/100";
+const LARGE: &str = "/bytes/1000000";
+const MISSING: &str = "/status/404";
+/// Long enough that ten requests overlap even on a busy computer.
+const SLOW: &str = "/delay/100";
+const WARM: &str = "/warm/x";
+const NEXT: &str = "/next/x";
+const STALE: &str = "/stale/";
+
+/// Idle for so long before the server closes, and then as long again until the client has surely been told.
+const SERVER_IDLE: &str = "300ms";
+const UNTIL_DEAD: Duration = Duration::from_millis(900);
+/// Pauses to find an idle limit with, off the round numbers that limits are.
+const PAUSES_S: [f64; 13] = [
+    1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 10.5, 15.5, 20.5, 30.5, 60.5, 90.5, 120.5,
+];
+/// What the hint says, and a pause just past it that is shorter than every client's own limit.
+const HINT: &str = "timeout=3";
+const PAST_HINT: Duration = Duration::from_millis(3400);
+
+/// What it takes to measure.
+pub(crate) struct Bench<'a> {
+    /// The `intact` binary.
+    pub(crate) intact: &'a Path,
+    /// The program.
+    pub(crate) launch: &'a Launch,
+}
+
+/// Everything about one variant but what becomes of idle connections, which takes long and no CPU.
+pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, Facts)> {
+    let mut facts = Facts::default();
+    let about = bench.plain(&mut facts).context("plain")?;
+    facts.tls = bench.tls().context("tls")?;
+    if is_reused(&facts) && about.can.contains(&Skill::Pause) {
+        facts.hint = bench.hint().context("hint")?;
+        facts.stale.fin = Some(bench.dead("fin").context("dead by FIN")?);
+        facts.stale.rst = Some(bench.dead("rst").context("dead by RST")?);
+        facts.stale.race_fin = Some(bench.race(End::Fin).context("race with FIN")?);
+        facts.stale.race_rst = Some(bench.race(End::Rst).context("race with RST")?);
+    }
+    if about.can.contains(&Skill::Unread) {
+        bench.unread(&mut facts).context("unread")?;
+    }
+    facts.connection_field = bench.field().context("field")?;
+    Ok((about, facts))
+}
+
+/// What becomes of idle connections, watched for so long.
+pub(crate) fn watch(
+    bench: &Bench<'_>,
+    facts: &Facts,
+    how_long: Duration,
+) -> anyhow::Result<Option<Idle>> {
+    Ok(match bench.idle(how_long).context("idle")? {
+        Some(Idle::LeftAtNextUse { .. }) if !is_reused(facts) => Some(Idle::Abandoned),
+        Some(Idle::LeftAtNextUse { within_s }) => Some(bench.shortest(within_s).context("idle")?),
+        other => other,
+    })
+}
+
+fn is_reused(facts: &Facts) -> bool {
+    facts
+        .plain
+        .as_ref()
+        .is_some_and(|load| load.sequential.is_reused())
+}
+
+impl Bench<'_> {
+    fn start(&self, server: Option<&Server>) -> anyhow::Result<Program> {
+        let mut command = self.launch.command()?;
+        if let Some(server) = server {
+            let ca = server.ca();
+            // each runtime has a name of its own for it
+            for name in [
+                "INTACT_CA",
+                "NODE_EXTRA_CA_CERTS",
+                "SSL_CERT_FILE",
+                "REQUESTS_CA_BUNDLE",
+                "CURL_CA_BUNDLE",
+                "AWS_CA_BUNDLE",
+            ] {
+                command.env(name, &ca);
+            }
+        }
+        Program::start(command)
+    }
+
+    fn plain(&self, facts: &mut Facts) -> anyhow::Result<About> {
+        let server = Server::start(self.intact, &[])?;
+        let mut program = self.start(Some(&server))?;
+        let small = server.plain() + SMALL;
+        let missing = server.plain() + MISSING;
+        let in_turn = failed(&program.run(&Step::get(&small).times(10))?);
+        let not_found = program
+            .can(Skill::Status)
+            .then(|| program.run(&Step::get(&missing).times(10)))
+            .transpose()?;
+        let at_once = self.at_once(&mut program, &server.plain())?;
+        let about = program.about.clone();
+        program.end()?;
+        let books = server.end()?;
+        facts.not_found = not_found
+            .map(|outcomes| books.count(MISSING, 10, failed(&outcomes)))
+            .transpose()?;
+        facts.plain = Some(Load {
+            sequential: books.count(SMALL, 10, in_turn)?,
+            concurrent: at_once
+                .map(|failed| books.count(SLOW, 30, failed))
+                .transpose()?,
+        });
+        Ok(about)
+    }
+
+    fn tls(&self) -> anyhow::Result<Option<Load>> {
+        let server = Server::start(self.intact, &[])?;
+        let mut program = self.start(Some(&server))?;
+        if program.can(Skill::PlainOnly) {
+            return Ok(None);
+        }
+        let small = server.secure() + SMALL;
+        let in_turn = failed(&program.run(&Step::get(&small).times(10))?);
+        let at_once = self.at_once(&mut program, &server.secure())?;
+        program.end()?;
+        let books = server.end()?;
+        Ok(Some(Load {
+            sequential: books.count(SMALL, 10, in_turn)?,
+            concurrent: at_once
+                .map(|failed| books.count(SLOW, 30, failed))
+                .transpose()?,
+        }))
+    }
+
+    /// Three rounds of ten at once; how many failed, if the client can do that.
+    fn at_once(&self, program: &mut Program, base: &str) -> anyhow::Result<Option<u64>> {
+        if !program.can(Skill::Concurrent) {
+            return Ok(None);
+        }
+        let slow = format!("{base}{SLOW}");
+        let mut bad = 0;
+        for _ in 0..3 {
+            bad += failed(&program.run(&Step::get(&slow).times(10).at_once())?);
+        }
+        Ok(Some(bad))
+    }
+
+    fn unread(&self, facts: &mut Facts) -> anyhow::Result<()> {
+        let count = |path: &str| -> anyhow::Result<Count> {
+            let server = Server::start(self.intact, &[])?;
+            let mut program = self.start(Some(&server))?;
+            let url = server.plain() + path;
+            let bad = failed(&program.run(&Step::get(&url).times(10).unread())?);
+            program.end()?;
+            server.end()?.count(path, 10, bad)
+        };
+        facts.unread_small = Some(count(SMALL)?);
+        facts.unread_large = Some(count(LARGE)?);
+        Ok(())
+    }
+
+    /// The shortest pause after which a client that looks at the age of its connections only when it needs one takes a new one.
+    fn shortest(&self, longest: f64) -> anyhow::Result<Idle> {
+        std::thread::scope(|scope| {
+            let pauses = PAUSES_S.iter().copied().filter(|&pause| pause < longest);
+            let tries: Vec<_> = pauses
+                .map(|pause| {
+                    (
+                        pause,
+                        scope.spawn(move || self.idle(Duration::from_secs_f64(pause))),
+                    )
+                })
+                .collect();
+            let mut shortest = longest;
+            for (pause, tried) in tries.into_iter().rev() {
+                let idle = tried
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                if matches!(idle, Some(Idle::LeftAtNextUse { .. })) {
+                    shortest = pause;
+                }
+            }
+            Ok(Idle::LeftAtNextUse { within_s: shortest })
+        })
+    }
+
+    fn idle(&self, pause: Duration) -> anyhow::Result<Option<Idle>> {
+        let server = Server::start(self.intact, &[])?;
+        let mut program = self.start(Some(&server))?;
+        if !program.can(Skill::Pause) {
+            return Ok(None);
+        }
+        let warm = server.plain() + WARM;
+        let next = server.plain() + NEXT;
+        program.run(&Step::get(&warm))?;
+        std::thread::sleep(pause);
+        program.run(&Step::get(&next))?;
+        let watched = pause.as_secs_f64();
+        // the server ends first, so that a connection that is still there is closed by it and not by the program's end
+        let books = server.end()?;
+        program.end()?;
+        let first = books.asked(WARM).next().and_then(|one| one.connection);
+        let second = books.asked(NEXT).next().and_then(|one| one.connection);
+        // whoever closes right after the answer does so because the client asked for it
+        // what closes as the next request is made does so because of it
+        let closed = books.end_of(WARM).filter(|&after| after < watched - 0.2);
+        Ok(Some(match closed {
+            Some(after) if after < 0.2 => Idle::NotKept,
+            Some(after) => Idle::Closed {
+                after_s: (after * 10.0).round() / 10.0,
+            },
+            None if first != second => Idle::LeftAtNextUse { within_s: watched },
+            None => Idle::Kept { for_s: watched },
+        }))
+    }
+
+    fn hint(&self) -> anyhow::Result<Option<Hint>> {
+        let connections = |keep_alive| -> anyhow::Result<u64> {
+            let peer = Peer::start(Script {
+                race: End::Fin,
+                keep_alive,
+            })?;
+            let mut program = self.start(None)?;
+            let url = peer.plain() + WARM;
+            program.run(&Step::get(&url))?;
+            std::thread::sleep(PAST_HINT);
+            program.run(&Step::get(&url))?;
+            program.end()?;
+            let asked = peer.asked();
+            Ok(asked.iter().map(|one| one.connection).max().unwrap_or(0))
+        };
+        if connections(None)? > 1 {
+            // it would not have kept the connection anyway
+            return Ok(None);
+        }
+        Ok(Some(if connections(Some(HINT))? > 1 {
+            Hint::Obeyed
+        } else {
+            Hint::Ignored
+        }))
+    }
+
+    fn dead(&self, how: &str) -> anyhow::Result<Fates> {
+        let words = ["--idle-timeout", SERVER_IDLE, "--close", how];
+        let server = Server::start(self.intact, &words)?;
+        let mut program = self.start(Some(&server))?;
+        let outcomes = ask_each(&mut program, &server.plain(), STALE, UNTIL_DEAD)?;
+        program.end()?;
+        let books = server.end()?;
+        Ok(outcomes.fates(|path| books.asked(path).count()))
+    }
+
+    fn race(&self, race: End) -> anyhow::Result<Fates> {
+        let peer = Peer::start(Script {
+            race,
+            keep_alive: None,
+        })?;
+        let mut program = self.start(None)?;
+        let outcomes = ask_each(&mut program, &peer.plain(), RACE, Duration::ZERO)?;
+        program.end()?;
+        let asked = peer.asked();
+        Ok(outcomes.fates(|path| asked.iter().filter(|one| one.target == path).count()))
+    }
+
+    fn field(&self) -> anyhow::Result<Option<String>> {
+        let peer = Peer::start(Script {
+            race: End::Fin,
+            keep_alive: None,
+        })?;
+        let mut program = self.start(None)?;
+        let url = peer.plain() + WARM;
+        program.run(&Step::get(&url))?;
+        program.end()?;
+        Ok(peer
+            .asked()
+            .into_iter()
+            .next()
+            .map(|one| one.connection_field))
+    }
+}
+
+/// What came of a GET and of a POST, each with a path of its own below `base`.
+struct Outcomes {
+    base: &'static str,
+    get: Option<Outcome>,
+    post: Option<Outcome>,
+}
+
+impl Outcomes {
+    /// With how often the server saw each path.
+    fn fates(self, seen: impl Fn(&str) -> usize) -> Fates {
+        let fate_of = |outcome: Option<Outcome>, word: &str| {
+            let seen = seen(&format!("{}{word}", self.base));
+            outcome.map(|outcome| fate(&outcome, seen))
+        };
+        Fates {
+            get: fate_of(self.get, "get"),
+            post: fate_of(self.post, "post"),
+        }
+    }
+}
+
+/// Makes a GET and a POST, each on a connection that was used before and then paused.
+fn ask_each(
+    program: &mut Program,
+    server: &str,
+    base: &'static str,
+    pause: Duration,
+) -> anyhow::Result<Outcomes> {
+    let warm = format!("{server}{WARM}");
+    let does_get = !program.can(Skill::PostOnly);
+    let does_post = program.can(Skill::Post);
+    let mut ask = |step: &Step<'_>| -> anyhow::Result<Outcome> {
+        program.run(&Step::get(&warm))?;
+        std::thread::sleep(pause);
+        only(program.run(step)?)
+    };
+    let mut outcomes = Outcomes {
+        base,
+        get: None,
+        post: None,
+    };
+    if does_get {
+        outcomes.get = Some(ask(&Step::get(&format!("{server}{base}get")))?);
+    }
+    if does_post {
+        outcomes.post = Some(ask(&Step::post(&format!("{server}{base}post")))?);
+    }
+    Ok(outcomes)
+}
+
+fn failed(outcomes: &[Outcome]) -> u64 {
+    outcomes
+        .iter()
+        .filter(|outcome| matches!(outcome, Outcome::Error(_)))
+        .count() as u64
+}
+
+fn only(outcomes: Vec<Outcome>) -> anyhow::Result<Outcome> {
+    let [outcome] = <[Outcome; 1]>::try_from(outcomes)
+        .map_err(|all| anyhow::anyhow!("one request, {} outcomes", all.len()))?;
+    Ok(outcome)
+}
+
+fn fate(outcome: &Outcome, seen: usize) -> Fate {
+    match (outcome, seen) {
+        (Outcome::Status(_), 0..=1) => Fate::Fine,
+        (Outcome::Status(_), _) => Fate::SentTwice,
+        (Outcome::Error(_), 0..=1) => Fate::Error,
+        (Outcome::Error(_), _) => Fate::SentTwiceInVain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fate_is_what_the_program_got_and_how_often_the_server_saw_it() {
+        let error = Outcome::Error("ECONNRESET".to_owned());
+        assert_eq!(fate(&Outcome::Status(200), 1), Fate::Fine);
+        assert_eq!(fate(&Outcome::Status(200), 2), Fate::SentTwice);
+        assert_eq!(fate(&error, 1), Fate::Error);
+        assert_eq!(fate(&error, 3), Fate::SentTwiceInVain);
+    }
+}

@@ -1,0 +1,162 @@
+//! A small scripted server for what must strike a certain request: it can end a connection in place of an answer, only when
+//! that connection has been used before, and it keeps what it was asked.
+
+use anyhow::Context;
+use socket2::SockRef;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use wire::http1::{RequestEvent, RequestParser};
+
+/// What the paths of requests that are struck begin with.
+pub(crate) const RACE: &str = "/race/";
+
+/// How the peer ends a connection in place of an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Fin,
+    Rst,
+}
+
+/// What the peer does.
+#[derive(Clone, Copy)]
+pub(crate) struct Script {
+    /// What requests below [`RACE`] get on a connection that was used before.
+    pub(crate) race: End,
+    /// The `Keep-Alive` field of all answers.
+    pub(crate) keep_alive: Option<&'static str>,
+}
+
+/// One request as it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) connection: u64,
+    /// Without its query string.
+    pub(crate) target: String,
+    /// The `Connection` field, empty when there was none.
+    pub(crate) connection_field: String,
+}
+
+/// A running peer. It ends with this value; connections end when their clients do.
+pub(crate) struct Peer {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    over: Arc<AtomicBool>,
+}
+
+impl Peer {
+    /// Starts it on a free port.
+    pub(crate) fn start(script: Script) -> anyhow::Result<Peer> {
+        let listener = TcpListener::bind("127.0.0.1:0").context("no free port")?;
+        let address = listener.local_addr()?;
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let over = Arc::new(AtomicBool::new(false));
+        let (book, ended) = (asked.clone(), over.clone());
+        std::thread::spawn(move || {
+            for (stream, connection) in listener.incoming().zip(1..) {
+                if ended.load(Ordering::Relaxed) {
+                    break;
+                }
+                let Ok(stream) = stream else { continue };
+                let book = book.clone();
+                // what fails here failed at the client too, and is seen there
+                std::thread::spawn(move || serve(stream, connection, script, &book));
+            }
+        });
+        Ok(Peer {
+            address,
+            asked,
+            over,
+        })
+    }
+
+    /// Where it listens, without a slash at the end.
+    pub(crate) fn plain(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The requests so far.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        // wakes the listener, which then ends
+        let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
+    }
+}
+
+fn serve(
+    mut stream: TcpStream,
+    connection: u64,
+    script: Script,
+    book: &Mutex<Vec<Asked>>,
+) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut parser = RequestParser::default();
+    let mut buffer = [0; 16 * 1024];
+    let mut answered = 0;
+    let mut strike = false;
+    loop {
+        let count = stream.read(&mut buffer)?;
+        if count == 0 {
+            return Ok(());
+        }
+        let mut input = &buffer[..count];
+        loop {
+            let Ok(step) = parser.parse(input) else {
+                return Ok(());
+            };
+            let used = step.consumed;
+            match step.event {
+                None => break,
+                Some(RequestEvent::Head(head)) => {
+                    let text = |bytes: Option<&[u8]>| {
+                        String::from_utf8_lossy(bytes.unwrap_or(b"")).into_owned()
+                    };
+                    let asked = Asked {
+                        connection,
+                        target: text(head.target.split(|&byte| byte == b'?').next()),
+                        connection_field: text(head.header("connection")),
+                    };
+                    strike = answered > 0 && asked.target.starts_with(RACE);
+                    if head.expects_continue {
+                        stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+                    }
+                    book.lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push(asked);
+                }
+                Some(RequestEvent::End(_)) => {
+                    if std::mem::take(&mut strike) {
+                        if script.race == End::Rst {
+                            SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+                        }
+                        return Ok(());
+                    }
+                    stream.write_all(answer(script).as_bytes())?;
+                    answered += 1;
+                }
+                Some(_) => {}
+            }
+            input = &input[used..];
+        }
+    }
+}
+
+fn answer(script: Script) -> String {
+    let field = script
+        .keep_alive
+        .map_or(String::new(), |value| format!("Keep-Alive: {value}\r\n"));
+    format!(
+        "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n{field}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
+    )
+}

@@ -1,0 +1,231 @@
+//! A client program under measurement: started, told what to request line by line, asked what came of it.
+//!
+//! The protocol is in clients/README.md. A program that hangs is an answer too: the step's deadline passes and is reported as such.
+
+use super::environment::package_of;
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Longer than any client's own default that we want to see end.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// A virtual machine on a busy computer takes its time.
+const START: Duration = Duration::from_secs(60);
+
+/// A running client program.
+pub(crate) struct Program {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+    pub(crate) about: About,
+}
+
+/// What a program says of itself when it is ready.
+#[derive(Clone, Deserialize)]
+pub(crate) struct About {
+    /// Versions of runtime and library, as they report them.
+    pub(crate) versions: BTreeMap<String, String>,
+    /// What it can do beyond one request after the other.
+    pub(crate) can: Vec<Skill>,
+}
+
+/// Something that not every client can do.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Skill {
+    /// Several requests at once.
+    Concurrent,
+    /// Leaving a body unread.
+    Unread,
+    /// POST.
+    Post,
+    /// Making sense of a status other than 200 without the body that its service would send.
+    Status,
+    /// Nothing but plain HTTP.
+    PlainOnly,
+    /// Nothing but POST, whatever it is asked for.
+    PostOnly,
+    /// Keeping its connections while it waits for the next step.
+    Pause,
+}
+
+/// What came of one request as the program saw it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Outcome {
+    /// The status of a complete answer.
+    Status(u16),
+    /// The error in the library's words.
+    Error(String),
+}
+
+/// One step: `count` requests, one after the other or at once.
+pub(crate) struct Step<'a> {
+    pub(crate) count: u64,
+    pub(crate) at_once: bool,
+    pub(crate) method: &'a str,
+    pub(crate) read: bool,
+    pub(crate) url: &'a str,
+}
+
+impl<'a> Step<'a> {
+    /// One GET whose body is read.
+    pub(crate) fn get(url: &'a str) -> Step<'a> {
+        Step {
+            count: 1,
+            at_once: false,
+            method: "GET",
+            read: true,
+            url,
+        }
+    }
+
+    /// One POST.
+    pub(crate) fn post(url: &'a str) -> Step<'a> {
+        Step {
+            method: "POST",
+            ..Step::get(url)
+        }
+    }
+
+    /// That many, one after the other.
+    pub(crate) fn times(self, count: u64) -> Step<'a> {
+        Step { count, ..self }
+    }
+
+    /// All of them together.
+    pub(crate) fn at_once(self) -> Step<'a> {
+        Step {
+            at_once: true,
+            ..self
+        }
+    }
+
+    /// Without reading bodies.
+    pub(crate) fn unread(self) -> Step<'a> {
+        Step {
+            read: false,
+            ..self
+        }
+    }
+}
+
+impl Program {
+    /// Starts it and waits until it is ready.
+    pub(crate) fn start(mut command: Command) -> anyhow::Result<Program> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| {
+                let program = command.get_program().to_string_lossy();
+                match package_of(&program) {
+                    Some(package) => {
+                        format!("{program} is not installed: apt-get install {package}")
+                    }
+                    None => format!("cannot start {}", name(&command)),
+                }
+            })?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            bail!("{} has no input or output", name(&command));
+        };
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut program = Program {
+            child,
+            input: Some(input),
+            lines,
+            about: About {
+                versions: BTreeMap::new(),
+                can: Vec::new(),
+            },
+        };
+        let line = program.lines.recv_timeout(START).with_context(|| {
+            format!(
+                "{} did not get ready: see stderr.log in its folder",
+                name(&command)
+            )
+        })?;
+        program.about = serde_json::from_str(&line)
+            .with_context(|| format!("{} said {line:?}", name(&command)))?;
+        Ok(program)
+    }
+
+    /// Whether it has a skill.
+    pub(crate) fn can(&self, skill: Skill) -> bool {
+        self.about.can.contains(&skill)
+    }
+
+    /// Has it make requests. A step that does not end in time counts as so many time-outs.
+    pub(crate) fn run(&mut self, step: &Step<'_>) -> anyhow::Result<Vec<Outcome>> {
+        let order = if step.at_once { "at-once" } else { "in-turn" };
+        let body = if step.read { "read" } else { "unread" };
+        let line = format!(
+            "{} {order} {} {body} {}\n",
+            step.count, step.method, step.url
+        );
+        let Some(input) = &mut self.input else {
+            bail!("the program has ended");
+        };
+        input
+            .write_all(line.as_bytes())
+            .context("the program has ended")?;
+        match self.lines.recv_timeout(DEADLINE) {
+            Ok(line) => serde_json::from_str(&line)
+                .with_context(|| format!("the program answered {line:?}")),
+            Err(RecvTimeoutError::Timeout) => {
+                self.child.kill()?;
+                self.input = None;
+                Ok(vec![
+                    Outcome::Error("hangs".to_owned());
+                    step.count as usize
+                ])
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                bail!("the program ended instead of answering {line:?}")
+            }
+        }
+    }
+
+    /// Ends it by ending its input.
+    pub(crate) fn end(mut self) -> anyhow::Result<()> {
+        self.input = None;
+        // it has nothing more to say: the end of its output is its end
+        if !matches!(
+            self.lines.recv_timeout(DEADLINE),
+            Err(RecvTimeoutError::Disconnected)
+        ) {
+            self.child.kill()?;
+        }
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+/// The command's words without its variables.
+fn name(command: &Command) -> String {
+    let words = command.get_args().map(|word| word.to_string_lossy());
+    let mut told = command.get_program().to_string_lossy().into_owned();
+    for word in words {
+        told.push(' ');
+        told.push_str(&word);
+    }
+    told
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,182 @@
+//! `intact serve` as the other side, and what its ledger says of the connections that a client made.
+
+use anyhow::{Context, bail};
+use fix::Count;
+use ledger::store::Reader;
+use ledger::{Close, Connection, ConnectionId, Exchange, Handshake, Row};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// A running server with a ledger.
+pub(crate) struct Server {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    ready: Ready,
+    folder: tempfile::TempDir,
+}
+
+#[derive(Deserialize)]
+struct Ready {
+    plain: SocketAddr,
+    tls: SocketAddr,
+    ca: String,
+}
+
+impl Server {
+    /// Starts it with further words.
+    pub(crate) fn start(intact: &Path, words: &[&str]) -> anyhow::Result<Server> {
+        let folder = tempfile::tempdir()?;
+        let mut child = Command::new(intact)
+            .args(["serve", "--child", "--ledger"])
+            .arg(folder.path().join("ledger"))
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start intact serve")?;
+        let Some(output) = child.stdout.take() else {
+            bail!("intact serve has no output");
+        };
+        let mut output = BufReader::new(output);
+        let mut line = String::new();
+        output.read_line(&mut line)?;
+        let ready: Ready = serde_json::from_str(&line)
+            .with_context(|| format!("intact serve {words:?} said {line:?}"))?;
+        std::fs::write(folder.path().join("ca.pem"), &ready.ca)?;
+        Ok(Server {
+            child,
+            output,
+            ready,
+            folder,
+        })
+    }
+
+    /// Where it speaks plain HTTP, without a slash at the end.
+    pub(crate) fn plain(&self) -> String {
+        format!("http://{}", self.ready.plain)
+    }
+
+    /// Where it speaks TLS.
+    pub(crate) fn secure(&self) -> String {
+        format!("https://localhost:{}", self.ready.tls.port())
+    }
+
+    /// The certificate to trust.
+    pub(crate) fn ca(&self) -> PathBuf {
+        self.folder.path().join("ca.pem")
+    }
+
+    /// Ends it and reads its ledger.
+    pub(crate) fn end(mut self) -> anyhow::Result<Books> {
+        drop(self.child.stdin.take());
+        std::io::copy(&mut self.output, &mut std::io::sink())?;
+        self.child.wait()?;
+        Books::read(&self.folder.path().join("ledger"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What the server saw.
+pub(crate) struct Books {
+    connections: BTreeMap<ConnectionId, Connection>,
+    exchanges: Vec<Exchange>,
+    closes: BTreeMap<ConnectionId, Close>,
+}
+
+impl Books {
+    fn read(folder: &Path) -> anyhow::Result<Books> {
+        let mut books = Books {
+            connections: BTreeMap::new(),
+            exchanges: Vec::new(),
+            closes: BTreeMap::new(),
+        };
+        for row in Reader::open(folder)?.events()? {
+            match row {
+                Row::Opened(connection) | Row::Revised(connection) => {
+                    books.connections.insert(connection.id, *connection);
+                }
+                Row::Exchange(exchange) => books.exchanges.push(*exchange),
+                Row::Closed(closed) => {
+                    books.closes.insert(closed.connection, closed.close);
+                }
+                _ => {}
+            }
+        }
+        books.exchanges.sort_by_key(|exchange| exchange.at);
+        Ok(books)
+    }
+
+    /// The exchanges with a path.
+    pub(crate) fn asked<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a Exchange> {
+        self.exchanges.iter().filter(move |exchange| {
+            exchange
+                .target
+                .as_ref()
+                .is_some_and(|target| target.as_str() == path)
+        })
+    }
+
+    /// The connections that requests for a path took. Those opened meanwhile and never used count too.
+    pub(crate) fn count(&self, path: &str, requests: u64, failed: u64) -> anyhow::Result<Count> {
+        let begin = self.asked(path).map(|exchange| exchange.at).min();
+        let end = self.asked(path).map(|exchange| exchange.end).max();
+        let (Some(begin), Some(end)) = (begin, end) else {
+            bail!("the server saw no request for {path}");
+        };
+        let before = self
+            .exchanges
+            .iter()
+            .filter(|exchange| exchange.at < begin)
+            .map(|exchange| exchange.at)
+            .max();
+        let mut used: BTreeSet<ConnectionId> = self
+            .asked(path)
+            .filter_map(|exchange| exchange.connection)
+            .collect();
+        let opened = self.connections.values().filter(|connection| {
+            before.is_none_or(|before| connection.at > before) && connection.at <= end
+        });
+        used.extend(opened.map(|connection| connection.id));
+        let used: Vec<&Connection> = used
+            .iter()
+            .filter_map(|id| self.connections.get(id))
+            .collect();
+        let handshakes = || {
+            used.iter()
+                .filter_map(|connection| connection.tls.as_ref()?.handshake)
+        };
+        let versions: BTreeSet<&str> = used
+            .iter()
+            .filter_map(|connection| Some(connection.protocol?.as_str()))
+            .collect();
+        Ok(Count {
+            requests,
+            failed,
+            connections: used.len() as u64,
+            resumed: handshakes().next().map(|_| {
+                handshakes()
+                    .filter(|&handshake| handshake != Handshake::Full)
+                    .count() as u64
+            }),
+            http: versions.into_iter().collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// How many seconds after the first exchange with a path its connection ended.
+    pub(crate) fn end_of(&self, path: &str) -> Option<f64> {
+        let exchange = self.asked(path).next()?;
+        let close = self.closes.get(&exchange.connection?)?;
+        let idle = close.at.0.saturating_sub(exchange.end.0);
+        Some(idle as f64 / 1e9)
+    }
+}
