@@ -7,8 +7,9 @@ mod check_real;
 mod cli;
 mod compare;
 mod fix;
-mod ledgers;
 #[cfg(target_os = "linux")]
+mod lambda;
+mod ledgers;
 mod link;
 mod observed;
 mod pages;

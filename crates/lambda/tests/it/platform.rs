@@ -12,7 +12,7 @@ fn run(behaviour: &str, change: impl FnOnce(&mut Plan)) -> Vec<Invocation> {
     let mut gate = NoGate;
     let mut platform = Platform::new(Instant::now(), &mut gate);
     let made = platform.run(&function(behaviour), &plan, &|| false, &mut |one| {
-        told.push(one)
+        told.push(one);
     });
     assert_eq!(made.unwrap(), plan.invocations);
     assert_eq!(told.len() as u64, plan.invocations);
@@ -176,7 +176,7 @@ fn an_idle_function_is_stopped_and_behind_a_closed_gate() {
     let mut platform = Platform::new(Instant::now(), &mut gate);
     platform
         .run(&function("answer"), &plan, &|| false, &mut |one| {
-            told.push(one)
+            told.push(one);
         })
         .unwrap();
     assert_eq!(ids(&told), ["answered"; 5]);

@@ -1,4 +1,8 @@
 //! A runtime client in plain HTTP: this test program, started again by the platform.
+#![allow(
+    clippy::exit,
+    reason = "a function of the tests: how it ends is what is tested"
+)]
 
 use lambda::Function;
 use std::io::{BufRead, BufReader, Read, Write};
