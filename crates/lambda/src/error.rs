@@ -21,7 +21,7 @@ pub enum LambdaError {
     #[error("the Runtime API cannot listen on 127.0.0.1: {0}")]
     Listen(io::Error),
     /// The environment cannot be frozen or thawed.
-    #[error("the function cannot be frozen (--no-freeze does without): {0}")]
+    #[error("the function cannot be frozen (--freeze off does without): {0}")]
     Freezer(io::Error),
     /// What is closed around a frozen function failed.
     #[error("the link around the frozen function: {0}")]

@@ -1,14 +1,18 @@
 //! `intact lambda -- CMD`: a function on a local platform, cold, hot and frozen.
 
+mod behind;
 mod functions;
 
+use super::link::Server;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
+use behind::Near;
 use findings::lambda::{Call, LambdaFacts};
 use lambda::{Event, Function, Gate, Invocation, LambdaError, NoGate, Plan, Platform, Shape};
 use ledger::{Caveat, Run, Vantage, Variant, order};
+use link::Spec;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -36,9 +40,9 @@ pub(crate) struct Args {
     /// How long the function rests, frozen, before an invocation; several are taken in turn
     #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_value = "0s", value_parser = super::bench::time, help_heading = "Invoking")]
     idle: Vec<Duration>,
-    /// Let it rest without freezing it
-    #[arg(long, help_heading = "Invoking")]
-    no_freeze: bool,
+    /// What stands still while it rests [default: machine on a link, else processes]
+    #[arg(long, value_enum, help_heading = "Invoking")]
+    freeze: Option<Freeze>,
     /// A new environment (a cold start) after so many invocations; each round begins with one in any case
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Invoking")]
     cold_every: Option<u64>,
@@ -51,6 +55,19 @@ pub(crate) struct Args {
     /// `_HANDLER`, for runtime clients that read it: app.handler
     #[arg(long, value_name = "NAME", help_heading = "Invoking")]
     handler: Option<OsString>,
+    /// Put the function behind an emulated link, with our own server on the other side (INTACT_URL, INTACT_TLS_URL, INTACT_CA);
+    /// `intact link --help` has the words: rtt=30ms
+    #[arg(long, value_name = "SPEC", help_heading = "Link")]
+    link: Option<Spec>,
+    /// Run this shell command on the other side instead
+    #[arg(long, value_name = "CMD", requires = "link", help_heading = "Link")]
+    server: Option<String>,
+    /// The port on which --server listens, and which is waited for [default: 80 or 443]
+    #[arg(long, value_name = "PORT", requires = "server", help_heading = "Link")]
+    port: Option<u16>,
+    /// For our own use: the function is to run here, on the client side
+    #[arg(long, hide = true)]
+    linked: bool,
     /// Variants by their environment variables, each a word: --variants 'KEEPALIVE=0' 'KEEPALIVE=1 CACHE=1'; the first is what the others
     /// are held against
     #[arg(long, value_name = "KEY=VALUE ..", num_args = 1.., help_heading = "Comparing")]
@@ -73,6 +90,16 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Freeze {
+    /// The processes are stopped, and the link drops everything: nobody answers for the function. Needs --link
+    Machine,
+    /// The processes are stopped; the kernel goes on and takes a server's FIN
+    Processes,
+    /// Nothing
+    Off,
+}
+
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum EventShape {
     /// A GET of an API Gateway HTTP API, format 2.0
@@ -85,24 +112,39 @@ const EXAMPLES: &str = "Examples:
   intact lambda --handler app.handler -- python3 -m awslambdaric app.handler
   intact lambda -n 100 --idle 0s,30s --handler index.handler -- npx aws-lambda-ric index.handler
   intact lambda -n 1000 --variants 'KEEPALIVE=0' 'KEEPALIVE=1' -- ./bootstrap
+  intact lambda --link rtt=30ms --idle 5s -- ./bootstrap
+  intact lambda --link rtt=30ms,nat-idle=3s:silent --server 'nginx -c $PWD/n.conf' --idle 5s --timeout 10s -- ./bootstrap
   intact lambda --cold-every 10 --csv calls.csv -- ./before -- ./after
 
 The function finds AWS_LAMBDA_RUNTIME_API and the other variables of Lambda; what it prints goes to standard error. Between
-invocations it is stopped with SIGSTOP, which lets the kernel go on: it takes a server's FIN meanwhile.
+invocations it is stopped with SIGSTOP. That alone lets the kernel go on, which takes a server's FIN meanwhile; on a link nothing
+passes either, and with nat-idle=TIME:silent the path forgets the connections too.
 
-Exit code: 0; 3 when no invocation was answered; 127 not found, 126 not runnable, 125 own failure; 128+n after signal n,
+Exit code: 0; 3 when no invocation was answered; 127 not found, 126 not runnable, 125 own failure, 4 a link is not permitted here; 128+n after signal n,
 what was measured until then being told";
 
 /// Invokes, then prints the page.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let own = |error: anyhow::Error| Failed::wrapper(exit::OWN_FAILURE, error);
-    let interrupt = Interrupt::listen().map_err(own)?;
     let functions = functions::parse(&args.command, &args.variants, args.handler.as_ref())?;
     let plan = plan(args)?;
-    let run = head(args, functions.iter().map(|(variant, _)| variant.clone()));
-    let mut gate = NoGate;
-    let calls = invoke(args, &run, &functions, &plan, &mut gate, &interrupt)?;
-    let facts = LambdaFacts::new(&run, calls, caveats(args));
+    let freeze = freeze(args)?;
+    if let (Some(spec), false) = (&args.link, args.linked) {
+        return behind::run(spec, server(args));
+    }
+    let interrupt = Interrupt::listen().map_err(own)?;
+    let mut run = head(args, functions.iter().map(|(variant, _)| variant.clone()));
+    let mut caveats = caveats(args, freeze);
+    let calls = if args.linked {
+        let mut near = Near::open(freeze == Freeze::Machine).map_err(own)?;
+        near.describe(&mut run);
+        let calls = invoke(args, &run, &functions, &plan, &mut near, &interrupt)?;
+        caveats.extend(near.caveats().map_err(own)?);
+        calls
+    } else {
+        invoke(args, &run, &functions, &plan, &mut NoGate, &interrupt)?
+    };
+    let facts = LambdaFacts::new(&run, calls, caveats);
     if let Some(path) = &args.csv {
         write_csv(path, &run, &facts.invocations).map_err(own)?;
     }
@@ -156,6 +198,29 @@ fn invoke(
     Ok(calls)
 }
 
+/// What stands still while the function rests.
+fn freeze(args: &Args) -> Result<Freeze, Failed> {
+    let on_link = args.link.is_some();
+    match args.freeze {
+        Some(Freeze::Machine) if !on_link => Err(Failed::usage(anyhow!(
+            "--freeze machine needs a link that drops what is sent to it: --link rtt=30ms"
+        ))),
+        Some(told) => Ok(told),
+        None if on_link => Ok(Freeze::Machine),
+        None => Ok(Freeze::Processes),
+    }
+}
+
+fn server(args: &Args) -> Server {
+    match &args.server {
+        None => Server::Builtin(Vec::new()),
+        Some(command) => Server::Command {
+            command: command.clone(),
+            port: args.port,
+        },
+    }
+}
+
 fn rounds(args: &Args, variants: usize) -> u32 {
     let default = if variants > 1 { 10 } else { 1 };
     let most = u32::try_from(args.invocations).unwrap_or(u32::MAX);
@@ -192,7 +257,7 @@ fn plan(args: &Args) -> Result<Plan, Failed> {
         init_timeout: args.init_timeout,
         cold_every: args.cold_every,
         idle: args.idle.clone(),
-        freeze: !args.no_freeze,
+        freeze: args.freeze != Some(Freeze::Off),
     })
 }
 
@@ -233,15 +298,21 @@ fn head(args: &Args, variants: impl Iterator<Item = Variant>) -> Run {
 }
 
 /// What a person would otherwise believe.
-fn caveats(args: &Args) -> Vec<Caveat> {
-    let mut caveats = Vec::new();
-    if args.idle.iter().any(|idle| !idle.is_zero()) && !args.no_freeze {
-        caveats.push(Caveat {
-            id: "kernel-goes-on".to_owned(),
-            words: "the function was stopped and the kernel below it went on: it took a FIN meanwhile, and the monotonic clock ran; a paused virtual machine may miss both".to_owned(),
-        });
-    }
-    caveats
+fn caveats(args: &Args, freeze: Freeze) -> Vec<Caveat> {
+    let words = match freeze {
+        _ if args.idle.iter().all(Duration::is_zero) => return Vec::new(),
+        Freeze::Off => return Vec::new(),
+        Freeze::Processes => {
+            "the function was stopped and the kernel below it went on: it took a FIN meanwhile, and the monotonic clock ran; a paused virtual machine may miss both"
+        }
+        Freeze::Machine => {
+            "the function was stopped and cut off from the network; the kernel's clock ran on meanwhile, which may differ on Lambda: timers of the client were due at the thaw"
+        }
+    };
+    vec![Caveat {
+        id: "emulated-freeze".to_owned(),
+        words: words.to_owned(),
+    }]
 }
 
 fn write_csv(path: &Path, run: &Run, calls: &[Call]) -> anyhow::Result<()> {
