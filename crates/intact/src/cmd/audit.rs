@@ -2,6 +2,7 @@
 
 use super::gates::Gates;
 use super::keeping::{Files, Keeping};
+use super::page::{PageFile, page_file};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
@@ -17,6 +18,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
 use report::inputs::InputFacts;
 use report::ladder::{LadderFacts, StepFacts};
+use report::page::ObservedRun;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -43,6 +45,9 @@ pub(crate) struct Args {
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
     json: Option<String>,
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
+    report: Option<PageFile>,
     #[command(flatten)]
     gates: Gates,
 }
@@ -109,7 +114,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         }));
     }
     let (answers, change) = (keeping.answers(), keeping.change());
-    let (run, facts) = keeping.finish();
+    let (run, observed) = keeping.finish();
+    let facts = observed.facts();
     let told = Told {
         run: &run,
         facts: &facts,
@@ -119,6 +125,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         ladder: args.ladder.map(|_| ladder.as_ref().map(ladder_facts)),
     };
     told.tell(args.json.as_deref())?;
+    if let Some(file) = &args.report {
+        let source = ObservedRun {
+            run: &run,
+            facts: &facts,
+            pictures: &observed.pictures(&run),
+            inputs: &told.inputs,
+        };
+        file.write(&[source.into()])?;
+    }
     let kept = args.gates.hold(&requirements, &run, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),

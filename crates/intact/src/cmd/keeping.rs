@@ -5,7 +5,7 @@ use crate::console;
 use anyhow::Context;
 use findings::answers::{AnswerFacts, Answers};
 use findings::change::{Change, ChangeFacts};
-use findings::observe::{Observed, ObservedFacts};
+use findings::observe::Observed;
 use ledger::export::csv;
 use ledger::export::har::HarWriter;
 use ledger::store::Writer;
@@ -107,7 +107,7 @@ impl Keeping {
     }
 
     /// Ends the files: the head of the run and what was found out.
-    pub(crate) fn finish(mut self) -> (Run, ObservedFacts) {
+    pub(crate) fn finish(mut self) -> (Run, Observed) {
         self.flush_ledger();
         if let Some((writer, tally)) = &mut self.ledger
             && let Err(error) = writer.replace_tally(tally)
@@ -131,7 +131,7 @@ impl Keeping {
                 words,
             }));
         }
-        (self.run, self.observed.facts())
+        (self.run, self.observed)
     }
 
     fn stumble(&mut self, trouble: String) {
