@@ -10,7 +10,6 @@ pub mod junit;
 pub mod ladder;
 pub mod markdown;
 pub mod page;
-pub mod summary;
 pub mod svg;
 pub mod terminal;
 

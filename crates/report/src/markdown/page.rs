@@ -1,0 +1,157 @@
+//! A page as Markdown (GitHub's): verdict, counts, the main table, findings; the rest folded away.
+//!
+//! No pictures: what renders Markdown drops inline SVG. Foreign text is escaped, so that it can neither format nor link nor tag.
+
+use super::escape;
+use crate::page::{Case, Chapter, FindingGroup, Page, Standing, Table, when};
+use std::fmt::Write;
+
+/// Rows of a table that are written; a summary has a size limit.
+const ROWS: usize = 50;
+/// Cases of one finding that are written.
+const CASES: usize = 10;
+
+/// Writes a page.
+pub fn write(page: &Page) -> String {
+    let mut out = String::new();
+    let subject = escape(&page.subject);
+    let _ = writeln!(out, "## intact {} {subject}\n", page.command);
+    for chapter in &page.chapters {
+        write_chapter(&mut out, chapter);
+    }
+    let _ = writeln!(
+        out,
+        "<sub>intact {}, {}</sub>",
+        escape(&page.version),
+        escape(&when(&page.started))
+    );
+    out
+}
+
+fn write_chapter(out: &mut String, chapter: &Chapter) {
+    if let Some(heading) = &chapter.heading {
+        let _ = writeln!(out, "### {}\n", escape(heading));
+    }
+    let headline = &chapter.headline;
+    let sign = match headline.standing {
+        Standing::Good => "✅ ",
+        Standing::Bad => "⚠️ ",
+        Standing::Neutral => "",
+    };
+    let _ = writeln!(
+        out,
+        "{sign}**{}** {}\n",
+        escape(&headline.number),
+        escape(&headline.caption)
+    );
+    let _ = writeln!(out, "**{}**\n", escape(&headline.words));
+    for words in &chapter.further {
+        let _ = writeln!(out, "- {}", escape(words));
+    }
+    let counts: Vec<String> = chapter
+        .facts
+        .iter()
+        .map(|fact| format!("{} {}", escape(&fact.words), fact.name))
+        .collect();
+    let _ = writeln!(out, "\n{}\n", counts.join(" · "));
+    if let Some(table) = chapter.tables.first() {
+        write_table(out, table);
+    }
+    if !chapter.findings.is_empty() {
+        let _ = writeln!(out, "#### What stands out\n");
+        for group in &chapter.findings {
+            write_group(out, group);
+        }
+        out.push('\n');
+    }
+    if !chapter.caveats.is_empty() {
+        let _ = writeln!(out, "#### What limits these figures\n");
+        for caveat in &chapter.caveats {
+            let _ = writeln!(out, "- {}", escape(caveat));
+        }
+        out.push('\n');
+    }
+    for table in chapter.tables.iter().skip(1) {
+        let _ = writeln!(
+            out,
+            "<details><summary>{}</summary>\n",
+            escape(&table.caption)
+        );
+        write_rows(out, table);
+        let _ = writeln!(out, "</details>\n");
+    }
+    let _ = writeln!(out, "<details><summary>How it was measured</summary>\n");
+    for paragraph in &chapter.method.paragraphs {
+        let _ = writeln!(out, "{}\n", escape(paragraph));
+    }
+    let _ = writeln!(out, "| | |\n| --- | --- |");
+    for (term, words) in &chapter.method.facts {
+        let _ = writeln!(out, "| {term} | {} |", escape(words));
+    }
+    let _ = writeln!(out, "\n</details>\n");
+}
+
+fn write_group(out: &mut String, group: &FindingGroup) {
+    let case = |case: &Case| {
+        let cost = case.cost.as_ref();
+        let cost = cost.map_or(String::new(), |cost| format!(", costs {}", escape(cost)));
+        format!(
+            "{} ({}{cost}) {}",
+            escape(&case.claim),
+            escape(&case.subject),
+            escape(&case.evidence)
+        )
+    };
+    let _ = writeln!(
+        out,
+        "- **{}** `{}`: {}",
+        group.severity.as_str(),
+        group.rule,
+        case(&group.first)
+    );
+    for other in group.others.iter().take(CASES) {
+        let _ = writeln!(out, "  - {}", case(other));
+    }
+    let more = group.others.len().saturating_sub(CASES);
+    if more > 0 {
+        let _ = writeln!(out, "  - and {more} more");
+    }
+    let _ = writeln!(out, "  - **What to do:** {}", escape(&group.fix));
+    if let Some(risk) = &group.risk {
+        let _ = writeln!(out, "  - **Mind:** {}", escape(risk));
+    }
+}
+
+fn write_table(out: &mut String, table: &Table) {
+    let _ = writeln!(out, "#### {}\n", escape(&table.caption));
+    write_rows(out, table);
+}
+
+fn write_rows(out: &mut String, table: &Table) {
+    for head in &table.heads {
+        let _ = write!(out, "| {} ", escape(&head.words));
+    }
+    out.push_str("|\n");
+    for nth in 0..table.heads.len() {
+        out.push_str(if nth == 0 { "| --- " } else { "| ---: " });
+    }
+    out.push_str("|\n");
+    for row in table.rows.iter().take(ROWS) {
+        for cell in row {
+            let words = escape(&cell.words);
+            let _ = if cell.alarm {
+                write!(out, "| **{words}** ")
+            } else {
+                write!(out, "| {words} ")
+            };
+        }
+        out.push_str("|\n");
+    }
+    out.push('\n');
+    if table.rows.len() > ROWS {
+        let _ = writeln!(out, "{ROWS} of {} rows.\n", table.rows.len());
+    }
+    for note in &table.notes {
+        let _ = writeln!(out, "{}\n", escape(note));
+    }
+}
