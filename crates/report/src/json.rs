@@ -3,10 +3,9 @@
 use crate::inputs::InputFacts;
 use findings::answers::AnswerFacts;
 use findings::bench::BenchFacts;
-use findings::change::ChangeFacts;
 use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
-use findings::observe::ObservedFacts;
+use findings::observe::{ObservedFacts, Step};
 use fix::{Advice, Catalogue, Client, Measurement};
 use ledger::{Host, Run};
 use serde::Serialize;
@@ -150,7 +149,7 @@ struct Audit<'a> {
     observed: Observed<'a>,
     inputs: &'a [InputFacts],
     answers: &'a [AnswerFacts],
-    change: Option<&'a ChangeFacts>,
+    change: Option<&'a Step>,
 }
 
 /// The document of an audit: that of an observed run, what was read of each input, how answers came, what changed over time.
@@ -159,7 +158,7 @@ pub fn audit(
     facts: &ObservedFacts,
     inputs: &[InputFacts],
     answers: &[AnswerFacts],
-    change: Option<&ChangeFacts>,
+    change: Option<&Step>,
 ) -> serde_json::Result<String> {
     let document = Audit {
         observed: Observed::new(run, facts),

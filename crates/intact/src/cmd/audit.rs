@@ -7,12 +7,9 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use audit::{
-    Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options, Pattern, Step,
-};
+use audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options, Pattern};
 use findings::answers::AnswerFacts;
-use findings::change::ChangeFacts;
-use findings::observe::ObservedFacts;
+use findings::observe::{ObservedFacts, Step};
 use findings::requirement::Document;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
@@ -113,7 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             words,
         }));
     }
-    let (answers, change) = (keeping.answers(), keeping.change());
+    let answers = keeping.answers();
     let (run, observed) = keeping.finish();
     let facts = observed.facts();
     let told = Told {
@@ -121,7 +118,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         facts: &facts,
         inputs: accounts.iter().map(input_facts).collect(),
         answers,
-        change,
+        change: observed.step(),
         ladder: args.ladder.map(|_| ladder.as_ref().map(ladder_facts)),
     };
     told.tell(args.json.as_deref())?;
@@ -290,7 +287,7 @@ fn ladder_facts(ladder: &Ladder) -> LadderFacts {
 }
 
 /// Flags, then what is in a packet; where that has no name, its length.
-fn words(step: &Step) -> String {
+fn words(step: &audit::Step) -> String {
     let mut words: Vec<String> = step.flags.iter().map(|flag| (*flag).to_owned()).collect();
     words.extend(step.names.iter().cloned());
     if step.len > 0 && step.names.is_empty() {
@@ -305,7 +302,7 @@ struct Told<'a> {
     facts: &'a ObservedFacts,
     inputs: Vec<InputFacts>,
     answers: Vec<AnswerFacts>,
-    change: Option<ChangeFacts>,
+    change: Option<Step>,
     /// Absent where it was not asked for.
     ladder: Option<Option<LadderFacts>>,
 }
@@ -327,7 +324,7 @@ impl Told<'_> {
         if let Some(change) = &self.change {
             page.push_str(&report::terminal::change(
                 change,
-                &self.wall(change.at_ms),
+                &self.wall(change.at_s),
                 paper,
             ));
         }
@@ -344,9 +341,10 @@ impl Told<'_> {
     }
 
     /// A time of the run as people read it.
-    fn wall(&self, ms: f64) -> String {
+    fn wall(&self, seconds: f64) -> String {
         let started: Option<jiff::Timestamp> = self.run.started.parse().ok();
-        let at = started.map(|started| started + jiff::SignedDuration::from_millis(ms as i64));
+        let at = started
+            .map(|started| started + jiff::SignedDuration::from_millis((seconds * 1e3) as i64));
         at.map_or_else(|| self.run.started.clone(), |at| format!("{at:.0}"))
     }
 }

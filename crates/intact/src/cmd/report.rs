@@ -45,10 +45,7 @@ pub(crate) struct Args {
 
 /// Reads, works out, prints.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    if args.ledgers.len() > 1 && args.gates.has_one_file() {
-        let told = anyhow!("--junit takes what one ledger says: report them one at a time");
-        return Err(Failed::usage(told));
-    }
+    args.gates.for_documents(args.ledgers.len())?;
     let mut stored = Vec::new();
     for folder in &args.ledgers {
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;

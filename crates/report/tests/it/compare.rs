@@ -66,5 +66,5 @@ fn the_page_of_a_comparison_on_a_terminal_of_80_columns() {
 #[test]
 fn a_pull_request_gets_programs_and_what_became_of_findings() {
     let (_, facts) = made();
-    insta::assert_snapshot!(report::markdown::compare(&facts));
+    insta::assert_snapshot!(report::summary::compare(&facts));
 }
