@@ -32,6 +32,14 @@ pub(crate) const PEERS: &[Peer] = &[
         package: "tshark",
     },
     Peer {
+        program: "python3",
+        package: "python3",
+    },
+    Peer {
+        program: "wget",
+        package: "wget",
+    },
+    Peer {
         program: "openssl",
         package: "openssl",
     },

@@ -132,6 +132,30 @@ fn so_does_one_behind_an_emulated_distance() {
 }
 
 #[test]
+fn a_relay_that_runs_out_of_descriptors_leaves_the_rest_to_the_kernel() {
+    if program("python3", "watch of many connections").is_none() {
+        return;
+    }
+    let stage = Stage::set();
+    let (binary, script) = (stage.path("intact"), stage.path("semantics.py"));
+    let json = stage.path("watch.json");
+    let line = format!(
+        "ulimit -n 300; exec {} watch -q --json={} -- {PYTHON} {} as_many_as_may_be",
+        text(&binary),
+        text(&json),
+        text(&script)
+    );
+    let out = run(Command::new("sh").args(["-c", &line]));
+    assert_eq!(out.stdout, b"True\nTrue\n", "{out:?}");
+    let facts: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!(facts["connections"]["opened"], 120, "{facts}");
+    assert!(
+        facts["caveats"].to_string().contains("from outside"),
+        "{facts}"
+    );
+}
+
+#[test]
 fn so_does_one_that_is_followed_from_outside() {
     if program("python3", "watch --mode info semantics").is_none() {
         return;
