@@ -42,11 +42,11 @@ pub(crate) const PEERS: &[Peer] = &[
     },
     Peer {
         program: "python3",
-        package: "python3",
+        source: Source::Debian("python3"),
     },
     Peer {
         program: "wget",
-        package: "wget",
+        source: Source::Debian("wget"),
     },
     Peer {
         program: "openssl",
