@@ -11,6 +11,7 @@ pub(crate) fn run(install: bool) -> anyhow::Result<bool> {
     let ci = std::env::var_os("CI").is_some();
     if install || ci {
         peers::install()?;
+        clients::install_runtimes()?;
     }
     for peer in peers::PEERS.iter().filter(|peer| !peer.is_there()) {
         println!(

@@ -135,13 +135,16 @@ impl Catalogue {
         if !is_reused(one) {
             return Some(Advice::Impossible);
         }
-        let race = one.facts.stale.race_fin;
+        // a program that ends with its requests has no idle connections
+        let Some(race) = one.facts.stale.race_fin else {
+            return Some(set(chosen, None));
+        };
         let survives = |fate: Option<Fate>| matches!(fate, Some(Fate::Fine | Fate::SentTwice));
         Some(Advice::Survive {
             variant: variant.id.clone(),
             snippet: one.snippet.clone(),
-            get: survives(race.and_then(|fates| fates.get)),
-            post: survives(race.and_then(|fates| fates.post)),
+            get: survives(race.get),
+            post: survives(race.post),
         })
     }
 }

@@ -116,7 +116,7 @@ impl Catalogue {
                 let inside = client
                     .names()
                     .any(|name| wanted.len() > 2 && name.contains(&wanted));
-                (inside || steps * 3 <= wanted.chars().count().max(3))
+                (inside || steps * 5 <= wanted.chars().count() * 2)
                     .then_some((if inside { 0 } else { steps }, client.id.as_str()))
             })
             .collect();

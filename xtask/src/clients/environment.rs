@@ -2,6 +2,7 @@
 //!
 //! Nothing is shared between clients, so packages cannot overwrite each other; nothing of it is committed.
 
+use crate::peers::apt;
 use anyhow::{Context, bail};
 use fix::{Client, Language, Variant};
 use std::ffi::OsStr;
@@ -88,6 +89,8 @@ impl Environment {
         environment.runtime = match (client.language, runtime) {
             (Language::Node, Some(version)) => node(version)?,
             (Language::Node, None) => "node".into(),
+            // what comes with Python needs no folder of its own
+            (Language::Python, _) if packages.is_empty() => "python3".into(),
             (Language::Python, _) => environment.folder.join("venv/bin/python"),
             (Language::Shell, _) => "python3".into(),
             (Language::Php, _) => "php".into(),
@@ -328,10 +331,10 @@ fn maven(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
 }
 
 fn pip(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
-    run(folder, "python3", &["-m", "venv", "--clear", "venv"])?;
     if packages.is_empty() {
         return Ok(());
     }
+    run(folder, "python3", &["-m", "venv", "--clear", "venv"])?;
     let mut words = vec![
         "-m".to_owned(),
         "pip".to_owned(),
@@ -344,6 +347,31 @@ fn pip(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
             .map(|(name, version)| format!("{name}=={version}")),
     );
     run(folder, folder.join("venv/bin/python"), &words)
+}
+
+/// What the clients of the quick set are run with.
+const RUNTIMES: [&str; 6] = ["npm", "python3", "go", "javac", "curl", "wget"];
+
+/// Installs those that are missing, by the names of their packages.
+pub(crate) fn install_runtimes() -> anyhow::Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there =
+        |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    let missing = RUNTIMES.iter().filter(|program| !is_there(program));
+    let packages: Vec<&str> = missing
+        .filter_map(|program| package_of(program))
+        .flat_map(str::split_whitespace)
+        .collect();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    println!("installing {}", packages.join(", "));
+    apt(&["update", "-qq"])?;
+    apt(&[
+        &["install", "-y", "-qq", "--no-install-recommends"],
+        &packages[..],
+    ]
+    .concat())
 }
 
 /// The Debian package that brings a program.
