@@ -113,14 +113,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let answers = keeping.answers();
     let (run, observed) = keeping.finish();
     let facts = observed.facts();
-    if let Some(file) = &args.report {
-        let one = ObservedRun {
-            run: &run,
-            facts: &facts,
-            pictures: &observed.pictures(&run),
-        };
-        file.write(&[one.into()])?;
-    }
     let told = Told {
         run: &run,
         facts: &facts,
@@ -130,6 +122,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         ladder: args.ladder.map(|_| ladder.as_ref().map(ladder_facts)),
     };
     told.tell(args.json.as_deref())?;
+    if let Some(file) = &args.report {
+        let source = ObservedRun {
+            run: &run,
+            facts: &facts,
+            pictures: &observed.pictures(&run),
+            inputs: &told.inputs,
+        };
+        file.write(&[source.into()])?;
+    }
     let kept = args.gates.hold(&requirements, &run, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),

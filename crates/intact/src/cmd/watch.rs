@@ -132,6 +132,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             run: &head,
             facts: &facts,
             pictures: &observed.pictures(&head),
+            inputs: &[],
         };
         file.write(&[run.into()]).map_err(own)?;
     }
