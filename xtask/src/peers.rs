@@ -1,43 +1,68 @@
 //! The real servers and clients that tests run against: which there are, and how a missing one is installed.
 
 use anyhow::{Context, bail};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A program that some tests need, and the Debian package that brings it.
+/// A program that some tests need, and where it comes from.
 pub(crate) struct Peer {
     pub(crate) program: &'static str,
-    package: &'static str,
+    source: Source,
+}
+
+/// Where a program comes from.
+enum Source {
+    /// This Debian package.
+    Debian(&'static str),
+    /// This Go package, through the module proxy.
+    Go(&'static str),
 }
 
 /// All of them.
 pub(crate) const PEERS: &[Peer] = &[
     Peer {
         program: "nginx",
-        package: "nginx-light",
+        source: Source::Debian("nginx-light"),
     },
     Peer {
         program: "caddy",
-        package: "caddy",
+        source: Source::Debian("caddy"),
     },
     Peer {
         program: "node",
-        package: "nodejs",
+        source: Source::Debian("nodejs"),
     },
     Peer {
         program: "curl",
-        package: "curl",
+        source: Source::Debian("curl"),
     },
     Peer {
         program: "tshark",
-        package: "tshark",
+        source: Source::Debian("tshark"),
+    },
+    Peer {
+        program: "python3",
+        source: Source::Debian("python3"),
+    },
+    Peer {
+        program: "wget",
+        source: Source::Debian("wget"),
     },
     Peer {
         program: "openssl",
-        package: "openssl",
+        source: Source::Debian("openssl"),
     },
     Peer {
         program: "chromium",
-        package: "chromium",
+        source: Source::Debian("chromium"),
+    },
+    Peer {
+        program: "go",
+        source: Source::Debian("golang-go"),
+    },
+    Peer {
+        program: "h2spec",
+        source: Source::Go("github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible"),
     },
 ];
 
@@ -45,34 +70,41 @@ impl Peer {
     /// Whether it can be run.
     pub(crate) fn is_there(&self) -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
+        let home = std::env::var_os("HOME").unwrap_or_default();
         std::env::split_paths(&path)
             .chain(["/usr/sbin".into(), "/sbin".into()])
+            .chain([Path::new(&home).join("go/bin")])
             .any(|folder| folder.join(self.program).is_file())
+    }
+
+    fn debian(&self) -> Option<&'static str> {
+        match self.source {
+            Source::Debian(package) => Some(package),
+            Source::Go(_) => None,
+        }
     }
 }
 
 /// Installs what is missing.
 pub(crate) fn install() -> anyhow::Result<()> {
-    let missing: Vec<&str> = PEERS
-        .iter()
-        .filter(|peer| !peer.is_there())
-        .map(|peer| peer.package)
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
+    let missing: Vec<&Peer> = PEERS.iter().filter(|peer| !peer.is_there()).collect();
+    let packages: Vec<&str> = missing.iter().filter_map(|peer| peer.debian()).collect();
+    if !packages.is_empty() {
+        println!("installing {}", packages.join(", "));
+        apt(&["update", "-qq"])?;
+        let mut words = vec!["install", "-y", "-qq", "--no-install-recommends"];
+        words.extend(&packages);
+        apt(&words)?;
     }
-    println!("installing {}", missing.join(", "));
-    apt(&["update", "-qq"])?;
-    let mut words = vec!["install", "-y", "-qq", "--no-install-recommends"];
-    words.extend(&missing);
-    apt(&words)?;
+    for peer in missing {
+        if let Source::Go(package) = peer.source {
+            println!("installing {package}");
+            go(package)?;
+        }
+    }
     for peer in PEERS {
         if !peer.is_there() {
-            bail!(
-                "{} is still not there after installing {}",
-                peer.program,
-                peer.package
-            );
+            bail!("{} is still not there after installing it", peer.program);
         }
     }
     Ok(())
@@ -91,6 +123,19 @@ pub(crate) fn apt(words: &[&str]) -> anyhow::Result<()> {
         bail!(
             "apt-get {} failed: run it by hand to see why",
             words.join(" ")
+        );
+    }
+    Ok(())
+}
+
+fn go(package: &str) -> anyhow::Result<()> {
+    let status = Command::new("go")
+        .args(["install", package])
+        .status()
+        .context("go: install it by hand on this system")?;
+    if !status.success() {
+        bail!(
+            "go install {package} failed: an older Go may be too old for it, take one from https://go.dev/dl/"
         );
     }
     Ok(())

@@ -11,6 +11,8 @@ const CAP: u32 = 110;
 const CAP_THOROUGH: u32 = 1_100;
 /// Requests around the idle waits and the race.
 const IDLE: u32 = 12;
+/// Requests that keep a connection in use while its age is watched, under `--thorough`.
+pub(crate) const AGE: u32 = 31;
 
 /// The most that a check sends, by part. [`Budget::take`] refuses what goes beyond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,13 +29,18 @@ pub struct Budget {
 impl Budget {
     /// The budget of a configuration.
     pub(crate) fn of(config: &Config) -> Budget {
+        let held = if config.hold > 0 { config.hold + 1 } else { 0 };
         Budget {
             card: match config.address.scheme {
                 Scheme::Https => CARD,
                 _ => CARD / 2,
             },
             cap: if config.thorough { CAP_THOROUGH } else { CAP },
-            idle: if config.idle { IDLE } else { 0 },
+            idle: match config.idle {
+                true if config.thorough => IDLE + AGE + held,
+                true => IDLE + held,
+                false => 0,
+            },
             spent: 0,
         }
     }

@@ -4,6 +4,7 @@
 use crate::budget::Budget;
 use crate::conversation::{Answered, Flight};
 use crate::line::Line;
+use crate::plans::is_local;
 use crate::probe::Observer;
 use crate::request::Request;
 use dial::{Clock, Dial, Plan, Progress, Resolver};
@@ -19,6 +20,12 @@ const BUFFER: usize = 64 * 1024;
 const RESOLVER: Token = Token(usize::MAX);
 /// How often the person's wish to stop is looked at.
 const GLANCE: Duration = Duration::from_millis(100);
+
+/// New connections a second that a server elsewhere gets.
+pub const CONNECTIONS_PER_S: u32 = 10;
+
+/// Nanoseconds from one of them to the next.
+const SPACING: u64 = 1_000_000_000 / CONNECTIONS_PER_S as u64;
 
 /// Why a probe ended early.
 #[derive(Debug)]
@@ -49,6 +56,8 @@ pub(crate) struct Caller<'a> {
     /// The limit for one request and for one dial, in nanoseconds.
     timeout: u64,
     last_id: u64,
+    /// When the next connection to a server elsewhere may be opened.
+    next_opening: Nanos,
 }
 
 impl<'a> Caller<'a> {
@@ -71,7 +80,24 @@ impl<'a> Caller<'a> {
             buffer: vec![0; BUFFER],
             timeout: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
             last_id: 0,
+            next_opening: Nanos(0),
         })
+    }
+
+    /// Waits until another connection may be opened; on this machine that is at once.
+    pub(crate) fn wait_for_turn(&mut self, local: bool) -> Result<(), Halt> {
+        if local {
+            return Ok(());
+        }
+        let turn = self.next_opening;
+        while self.clock.now() < turn {
+            if self.observer.stopped() {
+                return Err(Halt::Stopped);
+            }
+            self.wait(turn)?;
+        }
+        self.next_opening = self.clock.now().after(SPACING);
+        Ok(())
     }
 
     /// How long a request or a dial may take.
@@ -92,6 +118,7 @@ impl<'a> Caller<'a> {
 
     /// Opens a connection; the inner error is a dial that failed.
     pub(crate) fn open(&mut self, plan: &Arc<Plan>) -> Result<Result<Line, Box<Connection>>, Halt> {
+        self.wait_for_turn(is_local(&plan.endpoint))?;
         let id = self.id();
         let token = Token(id as usize);
         let deadline = self.clock.now().after(self.timeout);
@@ -269,5 +296,37 @@ impl<'a> Caller<'a> {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(Halt::Own(error)),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::probe::Stage;
+    use ledger::card::Card;
+
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn event(&mut self, _: Event<'_>) {}
+        fn stage(&mut self, _: Stage, _: &Card) {}
+        fn waiting(&mut self, _: Duration) {}
+        fn stopped(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn connections_to_another_machine_are_spaced() {
+        let budget = Budget::of(&Config::new("http://h/").unwrap());
+        let clock = Clock::start();
+        let mut nobody = Nobody;
+        let mut caller = Caller::new(clock, Duration::from_secs(1), budget, &mut nobody).unwrap();
+        let from = clock.now();
+        for _ in 0..3 {
+            caller.wait_for_turn(false).unwrap();
+        }
+        assert!(clock.now().since(from) >= 2 * SPACING);
     }
 }

@@ -1,5 +1,6 @@
 //! What a person asked for, checked before anything is sent.
 
+use crate::plans::is_local;
 use dial::tls::{ClientCertificate, SettingsError, Verify};
 use dial::{Address, AddressError, Family, Route};
 use ledger::{Method, Protocol};
@@ -81,6 +82,8 @@ pub struct Config {
     pub idle: bool,
     /// The longest that an idle connection is watched.
     pub idle_limit: Duration,
+    /// Connections that idle beside the one whose idle limit is measured once more; 0: that is left out.
+    pub hold: u32,
     /// More requests and longer waits.
     pub thorough: bool,
 }
@@ -89,6 +92,12 @@ impl Config {
     /// The URL without its query.
     pub fn url(&self) -> String {
         bare(&self.address)
+    }
+
+    /// Whether the server is on this machine, as far as that can be told without a look-up.
+    pub fn is_local(&self) -> bool {
+        let endpoint = self.route.endpoint(&self.address.host, self.address.port);
+        endpoint.is_ok_and(|endpoint| is_local(&endpoint))
     }
 
     /// The defaults for a URL.
@@ -108,6 +117,7 @@ impl Config {
             follow: false,
             idle: true,
             idle_limit: Duration::from_secs(90),
+            hold: 0,
             thorough: false,
         })
     }
@@ -117,4 +127,25 @@ impl Config {
 pub(crate) fn bare(address: &Address) -> String {
     let path = address.path.split('?').next().unwrap_or("/");
     format!("{}{path}", address.origin())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_leads_to_this_machine_is_local() {
+        let local = |url: &str, connect_to: &[&str]| {
+            let mut config = Config::new(url).unwrap();
+            config.route.connect_to = connect_to.iter().map(|&rule| rule.to_owned()).collect();
+            config.is_local()
+        };
+        assert!(local("http://127.0.0.1:8/", &[]));
+        assert!(local("http://[::1]/", &[]));
+        assert!(local("https://a.localhost/", &[]));
+        assert!(!local("http://192.0.2.1/", &[]));
+        assert!(!local("http://example.org/", &[]));
+        assert!(local("http://example.org/", &["::127.0.0.1:8080"]));
+        assert!(!local("http://localhost/", &["::192.0.2.1:80"]));
+    }
 }

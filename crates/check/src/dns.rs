@@ -88,6 +88,15 @@ fn question(name: &Name, kind: RecordType) -> Message {
     message
 }
 
+/// Reads bytes as the answer to a question for the addresses of a name, as if its id were the one that was sent; for fuzzing.
+pub fn read_any(bytes: &[u8], name: &str, v6: bool) -> Option<Result<NameAnswer, String>> {
+    let kind = if v6 { RecordType::AAAA } else { RecordType::A };
+    let name = Name::from_ascii(name).ok()?;
+    let mut question = question(&name, kind);
+    question.metadata.id = u16::from_be_bytes([*bytes.first()?, *bytes.get(1)?]);
+    read(bytes, &question, &name, kind)
+}
+
 /// What an answer says; `None` where it does not belong to the question.
 fn read(
     bytes: &[u8],
@@ -255,8 +264,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-            let question = question(&name("a."), RecordType::A);
-            let _ = read(&bytes, &question, &name("a."), RecordType::A);
+            let told = read_any(&bytes, "a.", false);
+            prop_assert!(told.is_none() || bytes.len() >= 12, "a header has twelve bytes");
         }
     }
 }

@@ -8,7 +8,8 @@ mod budget;
 mod caller;
 mod config;
 mod conversation;
-mod dns;
+#[doc(hidden)]
+pub mod dns;
 mod line;
 mod old_tls;
 mod plans;
@@ -16,6 +17,7 @@ mod probe;
 mod request;
 
 pub use budget::Budget;
+pub use caller::CONNECTIONS_PER_S;
 pub use config::{Config, ConfigError, Credentials};
 pub use ledger::card::Card;
 pub use probe::{Check, CheckError, Observer, Stage};

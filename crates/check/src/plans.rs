@@ -2,7 +2,7 @@
 
 use crate::config::{Config, ConfigError};
 use dial::tls::{Client, Settings, Trust};
-use dial::{Address, Plan, Proxy};
+use dial::{Address, Endpoint, Plan, Proxy};
 use ledger::{Protocol, Scheme, TlsVersion};
 use std::sync::Arc;
 
@@ -78,5 +78,16 @@ impl<'a> Plans<'a> {
             stamps: true,
             local_address: true,
         })
+    }
+}
+
+/// Whether an endpoint is on this machine, as far as that can be told without a look-up.
+pub(crate) fn is_local(endpoint: &Endpoint) -> bool {
+    match endpoint {
+        Endpoint::Addresses(addresses) => {
+            addresses.iter().all(|address| address.ip().is_loopback())
+        }
+        Endpoint::Name { host, .. } => &**host == "localhost" || host.ends_with(".localhost"),
+        Endpoint::Unix(_) => true,
     }
 }

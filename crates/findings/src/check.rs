@@ -14,7 +14,7 @@ mod versions;
 mod waterfall;
 
 pub use clients::Setting;
-pub use limits::{Closing, IdleTimeout, MaxRequests, RaceAttempt, RaceFacts};
+pub use limits::{Closing, HeldFacts, IdleTimeout, MaxAge, MaxRequests, RaceAttempt, RaceFacts};
 pub use versions::{
     Address, Http2Facts, MethodFacts, NamesFacts, OldTls, Resumption, Target, TlsFacts,
     VersionFacts,
@@ -52,6 +52,10 @@ pub struct CheckFacts {
     pub max_requests: Option<MaxRequests>,
     /// Requests sent around the idle limit.
     pub race: Option<RaceFacts>,
+    /// The idle limit while other connections idle too.
+    pub held: Option<HeldFacts>,
+    /// How old a connection gets that is used now and then.
+    pub max_age: Option<MaxAge>,
     /// Whether connections survive other methods and statuses.
     pub methods: Vec<MethodFacts>,
     /// What HTTP/2 showed.
@@ -95,6 +99,8 @@ impl CheckFacts {
             idle_timeout: card.idle.as_ref().map(IdleTimeout::of),
             max_requests: card.requests.as_ref().map(MaxRequests::of),
             race: card.race.as_ref().map(RaceFacts::of),
+            held: card.held.as_ref().map(HeldFacts::of),
+            max_age: card.age.as_ref().map(MaxAge::of),
             methods: card.methods.iter().map(MethodFacts::of).collect(),
             http2: card.h2.as_ref().map(Http2Facts::of),
             state: card.state.clone(),

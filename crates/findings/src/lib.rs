@@ -5,7 +5,6 @@
 
 pub mod answers;
 pub mod bench;
-pub mod change;
 pub mod check;
 pub mod compare;
 pub mod figures;

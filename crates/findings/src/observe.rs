@@ -26,7 +26,7 @@ pub use facts::{
 };
 pub(crate) use facts::{at_least, danger_from, server_limit};
 pub use live::{Last, Live, Party};
-pub use over_time::Period;
+pub use over_time::{Period, Step, StepSide};
 pub use pictures::{GapPanel, Pictures};
 pub use why::Why;
 
@@ -57,6 +57,11 @@ impl Observed {
     /// What was found out so far.
     pub fn facts(&self) -> ObservedFacts {
         ObservedFacts::new(&self.books, &self.rules)
+    }
+
+    /// What changed over time, if latency changed its level.
+    pub fn step(&self) -> Option<Step> {
+        self.over_time.step()
     }
 }
 

@@ -39,6 +39,10 @@ pub struct Card {
     pub idle: Option<IdleSeen>,
     /// Requests around the moment of the idle limit.
     pub race: Option<Race>,
+    /// The idle limit while other connections idle too.
+    pub held: Option<Held>,
+    /// A connection that is used now and then.
+    pub age: Option<Aged>,
     /// Probes that did not run, and why.
     pub skipped: Vec<Skipped>,
     /// Requests that the probes sent.
@@ -305,6 +309,28 @@ pub struct Waited {
     /// From the last sign of activity to the end, or to when we stopped.
     pub span: Span,
     /// How the server ended it; absent: it did not, and the span is a lower bound.
+    pub ended: Option<Ended>,
+}
+
+/// The idle limit of one connection while others idle beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// The others, as many as the server took.
+    pub connections: u32,
+    /// How long the one was watched after its answer; absent when it could not be opened beside them.
+    pub waited: Option<Waited>,
+}
+
+/// A connection that carried a request now and then, so that no idle limit ended it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Aged {
+    /// From the end of the set-up to the end, or to when we stopped.
+    pub span: Span,
+    /// Complete answers.
+    pub answered: u32,
+    /// Whether the last answer said that it is the last.
+    pub last_said: bool,
+    /// How the server ended it; absent: it did not, or said so and left the closing to us.
     pub ended: Option<Ended>,
 }
 

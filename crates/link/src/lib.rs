@@ -22,6 +22,9 @@ pub use addresses::{CLIENT_V4, CLIENT_V6, SERVER_NAME, SERVER_V4, SERVER_V6};
 pub use error::LinkError;
 #[cfg(target_os = "linux")]
 pub use linux::{Link, keep};
+#[cfg(all(fuzzing, target_os = "linux"))]
+#[doc(hidden)]
+pub use middle::fuzz::forward;
 #[cfg(not(target_os = "linux"))]
 pub use other::{Link, keep};
 pub use spec::{Blocked, Change, Congestion, Forgotten, Nat, Spec, SpecError};

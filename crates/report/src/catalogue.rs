@@ -52,8 +52,9 @@ pub fn requirements() -> String {
 Made from the tables in `crates/findings/src/requirement/catalogue.rs`; a test holds this page to them.
 
 `--require '{FORM}'` makes a command exit 1 when the requirement does not hold; it may be given more than once. `op` is one of
-`<`, `<=`, `>`, `>=`, `==`, `!=`. Without a selector it is held against every subject (variant, destination), except those
-that fix the metric by what they are (`keepalive=off` fixes `reuse`), which is told. A metric without data fails and says why.
+`<`, `<=`, `>`, `>=`, `==`, `!=`. Without a selector it is held, in `bench`, against every variant except those that fix the metric by
+what they are (`keepalive=off` fixes `reuse`), which is told; in `watch`, `audit` and `report` against all destinations together; in
+`compare` against each program beside the baseline, counts being those of one run. A metric without data fails and says why.
 `--require help` lists what one command knows.
 
 ```

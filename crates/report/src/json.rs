@@ -3,10 +3,9 @@
 use crate::inputs::InputFacts;
 use findings::answers::AnswerFacts;
 use findings::bench::BenchFacts;
-use findings::change::ChangeFacts;
 use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
-use findings::observe::ObservedFacts;
+use findings::observe::{ObservedFacts, Step};
 use fix::{Advice, Catalogue, Client, Measurement};
 use ledger::{Host, Run};
 use serde::Serialize;
@@ -99,14 +98,24 @@ struct Compare<'a> {
     facts: &'a CompareFacts,
 }
 
+impl<'a> Compare<'a> {
+    fn new(run: &'a Run, facts: &'a CompareFacts) -> Compare<'a> {
+        Compare {
+            schema: COMPARE_SCHEMA,
+            run,
+            facts,
+        }
+    }
+}
+
+/// The same without a blank too many, to be put into a page.
+pub(crate) fn compare_compact(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
+    serde_json::to_string(&Compare::new(run, facts))
+}
+
 /// The document of a comparison, pretty-printed, with a newline at its end.
 pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
-    let document = Compare {
-        schema: COMPARE_SCHEMA,
-        run,
-        facts,
-    };
-    let mut text = serde_json::to_string_pretty(&document)?;
+    let mut text = serde_json::to_string_pretty(&Compare::new(run, facts))?;
     text.push('\n');
     Ok(text)
 }
@@ -140,7 +149,7 @@ struct Audit<'a> {
     observed: Observed<'a>,
     inputs: &'a [InputFacts],
     answers: &'a [AnswerFacts],
-    change: Option<&'a ChangeFacts>,
+    change: Option<&'a Step>,
 }
 
 /// The document of an audit: that of an observed run, what was read of each input, how answers came, what changed over time.
@@ -149,7 +158,7 @@ pub fn audit(
     facts: &ObservedFacts,
     inputs: &[InputFacts],
     answers: &[AnswerFacts],
-    change: Option<&ChangeFacts>,
+    change: Option<&Step>,
 ) -> serde_json::Result<String> {
     let document = Audit {
         observed: Observed::new(run, facts),

@@ -1,246 +1,206 @@
-//! Markdown for a pull request or a CI summary: verdict, destinations, what stands out. Short; [`write`] makes a whole page.
-
-mod page;
-
-pub use page::write;
+//! A page as Markdown (GitHub's), for a pull request or a CI summary: verdict, counts, findings, the main table; the rest folded away.
+//!
+//! No pictures: what renders Markdown drops inline SVG. Foreign text is escaped, so that it can neither format nor link nor tag.
 
 use crate::escape::is_hidden;
-use crate::number::{count, maybe_time, percent, time};
-use findings::bench::BenchFacts;
-use findings::compare::{CompareFacts, Fate};
-use findings::observe::{Destination, ObservedFacts};
-use findings::{Finding, Severity};
-use ledger::Run;
+use crate::page::{Case, Chapter, FindingGroup, Page, Standing, Table, pieces, when};
 use std::fmt::Write;
 
-/// Destinations that are shown.
-const DESTINATIONS: usize = 15;
+/// Rows of a table that are written; a summary has a size limit.
+const ROWS: usize = 50;
+/// Cases of one finding that are written.
+const CASES: usize = 10;
 
-/// The page of an observed run.
-pub fn observed(run: &Run, facts: &ObservedFacts) -> String {
-    let mut out = format!("### intact {}", escape(&run.producer));
-    if let Some(subject) = &run.subject {
-        let _ = write!(out, ": {}", code(subject));
-    }
-    out.push_str("\n\n");
-    for (nth, sentence) in facts.verdict.iter().enumerate() {
-        let mark = if nth == 0 { "**" } else { "" };
-        let _ = writeln!(out, "{mark}{}{mark}  ", escape(sentence));
-    }
-    destinations(&mut out, &facts.destinations);
-    let grave = |finding: &&Finding| finding.severity > Severity::Info;
-    findings(&mut out, facts.findings.iter().filter(grave));
-    let notes = facts.findings.iter().filter(|one| !grave(one)).count();
-    if notes > 0 {
-        let _ = writeln!(out, "\n{notes} more worth a note.");
-    }
-    for caveat in &facts.caveats {
-        let _ = writeln!(out, "\n> {}", escape(&caveat.words));
-    }
-    out
-}
-
-/// The page of a bench.
-pub fn bench(run: &Run, facts: &BenchFacts) -> String {
-    let mut out = String::from("### intact bench");
-    if let Some(subject) = &run.subject {
-        let _ = write!(out, ": {}", code(subject));
-    }
-    out.push_str("\n\n");
-    for (nth, sentence) in facts.verdicts.iter().enumerate() {
-        let mark = if nth == 0 { "**" } else { "" };
-        let _ = writeln!(out, "{mark}{}{mark}  ", escape(sentence));
-    }
-    out.push_str(
-        "\n| variant | requests | failed | connections | reused | mean | p50 | p99 |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-    );
-    for one in &facts.variants {
-        let latency = &one.latency_ms;
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {} | {} | {} | {} | {} |",
-            code(&one.name),
-            count(one.requests.total),
-            count(one.requests.failures()),
-            count(one.connections.opened),
-            percent(one.reuse),
-            maybe_time(latency.mean),
-            maybe_time(latency.p50),
-            maybe_time(latency.p99)
-        );
-    }
-    let grave = |finding: &&Finding| finding.severity > Severity::Info;
-    findings(&mut out, facts.findings.iter().filter(grave));
-    for caveat in &facts.caveats {
-        let _ = writeln!(out, "\n> {}", escape(&caveat.words));
-    }
-    out
-}
-
-/// The page of a comparison of programs.
-pub fn compare(facts: &CompareFacts) -> String {
-    let mut out = String::from("### intact compare\n\n");
-    for (nth, sentence) in facts.verdict.iter().enumerate() {
-        let mark = if nth == 0 { "**" } else { "" };
-        let _ = writeln!(out, "{mark}{}{mark}  ", escape(sentence));
+/// Writes a page.
+pub fn write(page: &Page) -> String {
+    let mut out = String::new();
+    let subject = plain(&page.subject);
+    let _ = writeln!(out, "## intact {} {subject}\n", page.command);
+    for chapter in &page.chapters {
+        write_chapter(&mut out, chapter);
     }
     let _ = writeln!(
         out,
-        "\n| program ({} rounds, means of one run) | wall | CPU | requests | failed | connections | reused | TLS | look-ups |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-        facts.rounds
+        "<sub>intact {}, {}</sub>",
+        plain(&page.version),
+        plain(&when(&page.started))
     );
-    for one in &facts.variants {
-        let rounds = one.rounds.len().max(1) as f64;
-        let each = |sum: u64| {
-            let mean = sum as f64 / rounds;
-            format!("{mean:.*}", usize::from(mean.fract() != 0.0))
-        };
+    out
+}
+
+fn write_chapter(out: &mut String, chapter: &Chapter) {
+    if let Some(heading) = &chapter.heading {
+        let _ = writeln!(out, "### {}\n", plain(heading));
+    }
+    let headline = &chapter.headline;
+    let sign = match headline.standing {
+        Standing::Good => "✅ ",
+        Standing::Bad => "⚠️ ",
+        Standing::Neutral => "",
+    };
+    let _ = writeln!(
+        out,
+        "{sign}**{}** {}\n",
+        plain(&headline.number),
+        plain(&headline.caption)
+    );
+    let _ = writeln!(out, "**{}**\n", prose(&headline.words));
+    for words in &chapter.further {
+        let _ = writeln!(out, "- {}", prose(words));
+    }
+    let counts: Vec<String> = chapter
+        .facts
+        .iter()
+        .map(|fact| format!("{} {}", plain(&fact.words), fact.name))
+        .collect();
+    let _ = writeln!(out, "\n{}\n", counts.join(" · "));
+    if let Some(table) = chapter.tables.first() {
+        write_table(out, table);
+    }
+    if !chapter.findings.is_empty() {
+        let _ = writeln!(out, "#### What stands out\n");
+        for group in &chapter.findings {
+            write_group(out, group);
+        }
+        out.push('\n');
+    }
+    if !chapter.caveats.is_empty() {
+        let _ = writeln!(out, "#### What limits these figures\n");
+        for caveat in &chapter.caveats {
+            let _ = writeln!(out, "- {}", prose(caveat));
+        }
+        out.push('\n');
+    }
+    for table in chapter.tables.iter().skip(1) {
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
-            code(&one.name),
-            maybe_time(one.wall_ms.map(|spread| spread.mean)),
-            maybe_time(one.cpu_ms.map(|spread| spread.mean)),
-            each(one.requests.total),
-            each(one.requests.failures()),
-            each(one.connections.opened),
-            percent(one.reuse),
-            each(one.handshakes.total()),
-            each(one.look_ups)
+            "<details><summary>{}</summary>\n",
+            plain(&table.caption)
         );
+        write_rows(out, table);
+        let _ = writeln!(out, "</details>\n");
     }
-    for (fate, word) in [
-        (Fate::Gone, "Gone"),
-        (Fate::New, "New"),
-        (Fate::Stays, "Stays"),
-    ] {
-        let told = facts
-            .changes
-            .iter()
-            .filter(|change| change.fate == fate && change.finding.severity > Severity::Info);
-        for (nth, change) in told.enumerate() {
-            if nth == 0 {
-                out.push('\n');
-            }
-            let finding = &change.finding;
-            let _ = writeln!(
-                out,
-                "- {word}: **{}** {}: {}",
-                finding.rule,
-                code(&finding.subject),
-                escape(&finding.claim)
-            );
+    let _ = writeln!(out, "<details><summary>How it was measured</summary>\n");
+    for paragraph in &chapter.method.paragraphs {
+        let _ = writeln!(out, "{}\n", prose(paragraph));
+    }
+    let _ = writeln!(out, "| | |\n| --- | --- |");
+    for (term, words) in &chapter.method.facts {
+        let _ = writeln!(out, "| {term} | {} |", plain(words));
+    }
+    let _ = writeln!(out, "\n</details>\n");
+}
+
+fn write_group(out: &mut String, group: &FindingGroup) {
+    let case = |case: &Case| {
+        let cost = case.cost.as_ref();
+        let cost = cost.map_or(String::new(), |cost| format!(", costs {}", plain(cost)));
+        format!(
+            "{} ({}{cost}) {}",
+            prose(&case.claim),
+            plain(&case.subject),
+            prose(&case.evidence)
+        )
+    };
+    let _ = writeln!(
+        out,
+        "- **{}** `{}`: {}",
+        group.severity.as_str(),
+        group.rule,
+        case(&group.first)
+    );
+    for other in group.others.iter().take(CASES) {
+        let _ = writeln!(out, "  - {}", case(other));
+    }
+    let more = group.others.len().saturating_sub(CASES);
+    if more > 0 {
+        let _ = writeln!(out, "  - and {more} more");
+    }
+    let _ = writeln!(out, "  - **What to do:** {}", prose(&group.fix));
+    if let Some(risk) = &group.risk {
+        let _ = writeln!(out, "  - **Mind:** {}", prose(risk));
+    }
+}
+
+fn write_table(out: &mut String, table: &Table) {
+    let _ = writeln!(out, "#### {}\n", plain(&table.caption));
+    write_rows(out, table);
+}
+
+fn write_rows(out: &mut String, table: &Table) {
+    for head in &table.heads {
+        let _ = write!(out, "| {} ", plain(&head.words));
+    }
+    out.push_str("|\n");
+    for nth in 0..table.heads.len() {
+        out.push_str(if nth == 0 { "| --- " } else { "| ---: " });
+    }
+    out.push_str("|\n");
+    for row in table.rows.iter().take(ROWS) {
+        for cell in row {
+            let words = plain(&cell.words);
+            let _ = if cell.alarm {
+                write!(out, "| **{words}** ")
+            } else {
+                write!(out, "| {words} ")
+            };
         }
+        out.push_str("|\n");
     }
-    for caveat in &facts.caveats {
-        let _ = writeln!(out, "\n> {}", escape(&caveat.words));
+    out.push('\n');
+    if table.rows.len() > ROWS {
+        let _ = writeln!(out, "{ROWS} of {} rows.\n", table.rows.len());
+    }
+    for note in &table.notes {
+        let _ = writeln!(out, "{}\n", prose(note));
+    }
+}
+
+/// Prose with its code.
+pub(crate) fn prose(text: &str) -> String {
+    let mut out = String::new();
+    for (nth, piece) in pieces(text).enumerate() {
+        if nth % 2 == 1 {
+            // what is in code cannot be escaped: it must not end the line or the cell
+            let code: String = piece
+                .chars()
+                .map(|letter| {
+                    if is_hidden(letter) || letter == '|' {
+                        ' '
+                    } else {
+                        letter
+                    }
+                })
+                .collect();
+            let _ = write!(out, "`{code}`");
+        } else {
+            out.push_str(&plain(piece));
+        }
     }
     out
 }
 
-fn destinations(out: &mut String, all: &[Destination]) {
-    if all.is_empty() {
-        return;
-    }
-    out.push_str(
-        "\n| destination | requests | failed | connections | needed | reused | wasted |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-    );
-    for one in all.iter().take(DESTINATIONS) {
-        let figures = &one.figures;
-        let about = if figures.inferred.is_empty() { "" } else { "~" };
-        let blind = figures.requests.total == 0 && figures.unseen > 0;
-        let seen = |told: String| if blind { "-".to_owned() } else { told };
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {} | {} | {} | {} |",
-            code(&one.origin),
-            seen(format!("{about}{}", count(figures.requests.total))),
-            seen(count(figures.requests.failures())),
-            count(figures.connections.opened),
-            count(figures.connections.needed),
-            percent(figures.reuse),
-            maybe_time(figures.wasted_ms)
-        );
-    }
-    if all.len() > DESTINATIONS {
-        let _ = writeln!(out, "\n{} more destinations.", all.len() - DESTINATIONS);
-    }
-}
-
-/// A list of findings with cost, evidence, fix and risk.
-fn findings<'a>(out: &mut String, findings: impl Iterator<Item = &'a Finding>) {
-    for (nth, finding) in findings.enumerate() {
-        if nth == 0 {
-            out.push('\n');
-        }
-        let cost = finding
-            .cost_ms
-            .filter(|ms| *ms > 0.0)
-            .map_or_else(String::new, |ms| format!(", costs {}", time(ms)));
-        let _ = writeln!(
-            out,
-            "- **{}** ({}) {}: {}{cost}; {}.\n  Fix: {}.",
-            finding.rule,
-            finding.severity.as_str(),
-            code(&finding.subject),
-            escape(&finding.claim),
-            escape(&finding.evidence),
-            escape(&finding.fix)
-        );
-        if let Some(risk) = &finding.risk {
-            let _ = writeln!(out, "  But: {}.", escape(risk));
-        }
-    }
-}
-
-/// Foreign text as code, where neither markup nor a mention means anything.
-pub(crate) fn code(foreign: &str) -> String {
-    let mut safe: String = foreign
-        .chars()
-        .map(|letter| {
-            if is_hidden(letter) {
-                '\u{fffd}'
-            } else {
-                letter
-            }
-        })
-        .collect();
-    // a vertical bar would end the cell of a table even inside code
-    safe = safe.replace('|', "\\|");
-    if safe.contains('`') {
-        return format!("`` {safe} ``");
-    }
-    format!("`{safe}`")
-}
-
-/// Text in which nothing is markup but the code that our own sentences mark.
-pub(crate) fn escape(text: &str) -> String {
-    // an odd tick came from outside
-    if !text.matches('`').count().is_multiple_of(2) {
-        return escape(&text.replace('`', "'"));
-    }
-    let mut safe = String::with_capacity(text.len());
-    let mut inside = false;
+/// Text that formats nothing.
+pub(crate) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
-            '`' => {
-                inside = !inside;
-                safe.push('`');
+            letter if is_hidden(letter) => {
+                let _ = write!(out, "{}", letter.escape_unicode());
             }
-            other if is_hidden(other) => safe.push(' '),
-            '|' => safe.push_str("\\|"),
-            other if inside => safe.push(other),
-            '<' => safe.push_str("&lt;"),
-            '&' => safe.push_str("&amp;"),
-            '@' => safe.push_str("&#64;"),
-            '*' | '_' | '[' | ']' | '#' | '~' | '\\' => {
-                safe.push('\\');
-                safe.push(letter);
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '$' => {
+                out.push('\\');
+                out.push(letter);
             }
-            other => safe.push(other),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            // a comment between keeps `@name` from calling somebody
+            '@' => out.push_str("@<!-- -->"),
+            letter => out.push(letter),
         }
     }
-    safe
+    out
 }
 
 #[cfg(test)]
@@ -248,10 +208,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn foreign_text_is_no_markup() {
-        assert_eq!(code("a`b|c\n"), "`` a`b\\|c\u{fffd} ``");
-        assert_eq!(escape("<img> *x* @you"), "&lt;img> \\*x\\* &#64;you");
-        assert_eq!(escape("set `a_b` here"), "set `a_b` here");
-        assert_eq!(escape("one ` tick <b>"), "one ' tick &lt;b>");
+    fn what_a_server_said_formats_nothing() {
+        assert_eq!(
+            plain("<b>|*x*_y_[a](b)`@me#1\n"),
+            "&lt;b&gt;\\|\\*x\\*\\_y\\_\\[a\\](b)\\`@<!-- -->me\\#1\\u{a}"
+        );
+        assert_eq!(prose("set `keep|alive` to *"), "set `keep alive` to \\*");
     }
 }

@@ -23,10 +23,10 @@ choices! {
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     /// One could not be made.
-    #[error("cannot make a certificate: {0}")]
+    #[error("cannot make a certificate")]
     Make(#[from] rcgen::Error),
     /// A file could not be read.
-    #[error("{path}: {source}")]
+    #[error("cannot read {path} as PEM")]
     Read {
         /// The file.
         path: String,

@@ -44,7 +44,7 @@ pub struct Expect {
 #[derive(Debug, thiserror::Error)]
 pub enum HostileError {
     /// It cannot be read.
-    #[error("{path}: {source}")]
+    #[error("cannot read {path}")]
     Read {
         /// The file or folder.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum HostileError {
         source: std::io::Error,
     },
     /// It is no TOML, or has keys that it must not have.
-    #[error("{path}: {source}")]
+    #[error("{path} is not written as a hostile server is")]
     Syntax {
         /// The file.
         path: PathBuf,
@@ -60,7 +60,7 @@ pub enum HostileError {
         source: Box<toml::de::Error>,
     },
     /// A value cannot be.
-    #[error("{path}: {source}")]
+    #[error("{path} asks for what cannot be")]
     Value {
         /// The file.
         path: PathBuf,
@@ -250,6 +250,7 @@ fn outcomes(ids: &[String]) -> Result<Vec<Outcome>, ValueError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::error::Error;
 
     fn read(text: &str) -> Result<Hostile, HostileError> {
         let folder = tempfile::tempdir().unwrap();
@@ -276,6 +277,13 @@ mod tests {
         assert_eq!(hostile.expect.tls_http2, hostile.expect.http2);
     }
 
+    /// What a person is told.
+    fn told(text: &str) -> String {
+        let error = read(text).unwrap_err();
+        let causes = std::iter::successors(Some(&error as &dyn Error), |&error| error.source());
+        causes.map(|cause| format!("{cause}\n")).collect()
+    }
+
     #[test]
     fn what_cannot_be_is_refused_with_the_way_out() {
         let expect = "expect = { http1 = ['ok'], http2 = ['ok'] }";
@@ -292,13 +300,10 @@ mod tests {
             ("{ idle-timeout = 'soon' }", "write 20ms or 1.5s"),
             ("{ announce = \"a\\nb\" }", "one line"),
         ] {
-            let error = read(&format!("about = ''\nserve = {serve}\n{expect}")).unwrap_err();
-            assert!(error.to_string().contains(words), "{error}");
+            let told = told(&format!("about = ''\nserve = {serve}\n{expect}"));
+            assert!(told.contains(words), "{told}");
         }
-        let error = read("about = ''\nexpect = { http1 = ['fine'], http2 = [] }").unwrap_err();
-        assert!(
-            error.to_string().contains("there is no outcome \"fine\""),
-            "{error}"
-        );
+        let told = told("about = ''\nexpect = { http1 = ['fine'], http2 = [] }");
+        assert!(told.contains("there is no outcome \"fine\""), "{told}");
     }
 }

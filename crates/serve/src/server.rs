@@ -30,7 +30,7 @@ const BACKLOG: i32 = 4096;
 pub enum ServeError {
     /// The address cannot be listened on.
     #[error(
-        "cannot listen on {address}: {source} (another server there? --listen takes another address, port 0 a free one)"
+        "cannot listen on {address} (another server there? --listen takes another address, port 0 a free one)"
     )]
     Listen {
         /// The address.
@@ -42,11 +42,11 @@ pub enum ServeError {
     #[error(transparent)]
     Authority(#[from] AuthorityError),
     /// rustls does not take the settings.
-    #[error("TLS: {0}")]
+    #[error("TLS cannot be spoken so")]
     Tls(#[from] rustls::Error),
     /// The runtime or a thread could not be started.
-    #[error("event loop: {0}")]
-    Runtime(io::Error),
+    #[error("the event loop cannot be started")]
+    Runtime(#[source] io::Error),
 }
 
 /// Where a server listens.

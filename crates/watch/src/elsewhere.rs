@@ -1,6 +1,16 @@
 //! Systems on which no program can be watched.
 
 use crate::{Clock, Config, Observer, Outcome, WatchError};
+use std::time::Duration;
+
+/// Whose connections would be followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subjects {
+    /// Those of these processes and of their descendants.
+    Processes(Vec<u32>),
+    /// Those of every process that we may look at.
+    All,
+}
 
 /// Tells that it cannot be done here, and how it can.
 pub fn run(
@@ -8,5 +18,15 @@ pub fn run(
     _clock: Clock,
     _observer: &mut dyn Observer,
 ) -> Result<Outcome, WatchError> {
+    Err(WatchError::Unsupported)
+}
+
+/// Tells that it cannot be done here, and how it can.
+pub fn follow(
+    _subjects: &Subjects,
+    _at_most: Option<Duration>,
+    _clock: Clock,
+    _observer: &mut dyn Observer,
+) -> Result<Option<i32>, WatchError> {
     Err(WatchError::Unsupported)
 }

@@ -27,6 +27,14 @@ pub enum WatchError {
         "seccomp notifications are refused here ({0}): they need Linux 5.6 and a container profile that allows seccomp (docker run --security-opt seccomp=unconfined)"
     )]
     Refused(io::Error),
+    /// There is no such process to follow.
+    #[error("there is no process {0}: `pgrep NAME` finds its number")]
+    NoProcess(u32),
+    /// A process does not let itself be looked at.
+    #[error(
+        "process {0} does not let us look at its sockets ({1}): follow it as its user, or as root"
+    )]
+    Closed(u32, io::Error),
     /// Not on this system.
     #[error(
         "watching a program needs Linux on x86-64 or aarch64; run it in a Linux container: docker run -it --security-opt seccomp=unconfined IMAGE intact watch -- CMD"

@@ -17,12 +17,22 @@ mod outcome;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
+mod follow;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod observe;
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod order;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod outside;
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
@@ -53,8 +63,18 @@ mod sys;
 pub use clock::Clock;
 pub use config::{Config, KeyLogging, Mode, Numbers, Place, Streams};
 pub use error::WatchError;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub use follow::{Subjects, follow};
 pub use outcome::{Cpu, Ended, Outcome, Unwatched};
 pub use run::run;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+pub use run::{Subjects, follow};
 
 /// Takes what is recorded; called from the relay's thread, so it must not block for long.
 pub trait Observer: ledger::Sink + Send {

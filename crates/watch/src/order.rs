@@ -1,6 +1,6 @@
 //! What the supervisor tells the relay.
 
-use ledger::{Connection, Row};
+use ledger::{Connection, ConnectionId, Row};
 use mio::Waker;
 use mio::net::TcpStream;
 use std::sync::Arc;
@@ -14,12 +14,16 @@ pub(crate) struct Carriage {
     pub(crate) far: TcpStream,
     /// What is known of it.
     pub(crate) about: Connection,
+    /// The interval of TCP keep-alive probes that the program has asked for already, in seconds.
+    pub(crate) probes: Option<u32>,
 }
 
 /// What the supervisor tells the relay.
 pub(crate) enum Order {
     /// Carry this from now on.
     Carry(Box<Carriage>),
+    /// The program asks for TCP keep-alive probes on a connection, at this interval in seconds.
+    Probe(ConnectionId, u32),
     /// Record this.
     Record(Box<Row>),
     /// The program has ended: pass on what is left and end.

@@ -46,8 +46,8 @@ pub fn run(
     };
     let code = filter::program(Asked {
         names: config.mode != Mode::Info,
-        questions: false,
-        probes: false,
+        questions: config.mode != Mode::Info,
+        probes: config.mode != Mode::Info,
     });
     let began = clock.now();
     let (child, listener) =

@@ -1,13 +1,14 @@
 //! Captures: packets to connections and exchanges.
 //!
 //! From the file inwards: [`pcap`] and [`pcapng`] give packets, [`link`] and [`ip`] strip what is around them, [`Network`]
-//! finds the connection, [`conversation`] puts its bytes in order and lets `wire` overhear them, [`record`] writes
-//! what was overheard into the ledger. What cannot be seen is said, never guessed.
+//! finds the connection, [`conversation`] puts its bytes in order, [`layers`] looks for TLS, [`speaking`] lets `wire` overhear what
+//! is spoken, [`record`] writes it into the ledger. What cannot be seen is said, never guessed.
 
 mod conversation;
 mod fragments;
 mod ip;
 mod ladder;
+mod layers;
 mod link;
 mod names;
 mod network;
@@ -15,6 +16,7 @@ mod pcap;
 mod pcapng;
 mod quic;
 mod record;
+mod speaking;
 mod speech;
 mod tls;
 

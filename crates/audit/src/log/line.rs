@@ -58,11 +58,12 @@ impl Field {
             | "clientip"
             | "src_ip"
             | "c_ip"
+            | "id.orig_h"
             | "downstream_remote_address"
             | "downstream_direct_remote_address" => Field::Client,
-            "remote_port" | "client_port" | "port" => Field::ClientPort,
-            "connection" | "connection_id" | "conn" | "conn_id" => Field::Connection,
-            "connection_requests" | "conn_requests" | "reqs" => Field::Nth,
+            "remote_port" | "client_port" | "port" | "id.orig_p" => Field::ClientPort,
+            "connection" | "connection_id" | "conn" | "conn_id" | "uid" => Field::Connection,
+            "connection_requests" | "conn_requests" | "reqs" | "trans_depth" => Field::Nth,
             "k" | "keepalives" => Field::Before,
             "X" | "connection_status" => Field::Fate,
             "msec" | "time_local" | "time_iso8601" | "time" | "timestamp" | "@timestamp" | "ts" => {
@@ -76,9 +77,11 @@ impl Field {
             "request" | "request_line" => Field::Request,
             "method" | "request_method" => Field::Method,
             "uri" | "request_uri" | "path" | "url" => Field::Target,
-            "protocol" | "server_protocol" | "proto" => Field::Protocol,
-            "status" | "response_code" | "code" => Field::Status,
-            "body_bytes_sent" | "bytes_sent" | "bytes" | "size" => Field::Sent,
+            "protocol" | "server_protocol" | "proto" | "version" => Field::Protocol,
+            "status" | "response_code" | "status_code" | "code" => Field::Status,
+            "body_bytes_sent" | "bytes_sent" | "bytes" | "size" | "response_body_len" => {
+                Field::Sent
+            }
             "request_length" | "bytes_received" | "bytes_read" => Field::Received,
             "http_user_agent" | "user_agent" | "ua" => Field::Agent,
             "host" | "http_host" | "authority" | "vhost" => Field::Host,

@@ -8,6 +8,7 @@ mod json;
 mod line;
 mod pattern;
 mod pools;
+mod zeek;
 
 pub(crate) use dialect::Dialect;
 pub use pattern::{Pattern, PatternError};

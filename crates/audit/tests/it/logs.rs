@@ -122,6 +122,27 @@ fn a_format_that_is_given_is_read() {
 }
 
 #[test]
+fn zeeks_requests_are_read_as_columns_and_as_json() {
+    let rows = [("C1", 1), ("C1", 2), ("C2", 1)];
+    let head = "#separator \\x09\n#path\thttp\n#fields\tts\tuid\tid.orig_h\tid.orig_p\ttrans_depth\tmethod\thost\turi\tstatus_code\n";
+    let column = |(uid, depth): &(&str, u32)| {
+        format!("1389719059.3\t{uid}\t192.0.2.1\t5000\t{depth}\tGET\ta.example\t/{depth}\t200\n")
+    };
+    let object = |(uid, depth): &(&str, u32)| {
+        format!(
+            "{{\"ts\":1389719059.3,\"uid\":\"{uid}\",\"id.orig_h\":\"192.0.2.1\",\"id.orig_p\":5000,\"trans_depth\":{depth},\"method\":\"GET\",\"uri\":\"/{depth}\",\"status_code\":200}}\n"
+        )
+    };
+    let columns = head.to_owned() + &rows.iter().map(column).collect::<String>() + "#close\n";
+    let objects: String = rows.iter().map(object).collect();
+    for text in [columns, objects] {
+        let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
+        assert_eq!(paths(&outcome), [vec!["/1"], vec!["/1", "/2"]]);
+        assert_eq!(reused(&outcome), 1);
+    }
+}
+
+#[test]
 fn streams_side_by_side_end_in_any_order_on_one_connection() {
     let line = |nth: u32| {
         format!(

@@ -2,6 +2,7 @@
 
 mod captures;
 mod hars;
+mod hostile;
 mod logs;
 mod reading;
 mod tshark;

@@ -27,7 +27,7 @@ use std::time::Duration;
 const BUFFER: usize = 256 * 1024;
 /// The token of the resolver's waker.
 const RESOLVER: Token = Token(usize::MAX);
-/// How many full buffers in a row are read although nothing was asked, before the connection is given up.
+/// How often in a row is read on although nothing was asked, before the connection is given up.
 const UNASKED: u32 = 16;
 /// How often deadlines are looked at, in nanoseconds.
 const SWEEP: u64 = 50_000_000;
@@ -600,13 +600,11 @@ impl Round<'_> {
                     // a peer that sends as fast as we read must not keep us here
                     let Some(oldest) = open.conversation.oldest() else {
                         unasked += 1;
-                        if unasked >= UNASKED {
-                            open.conversation.end(None, read, &mut tap);
+                        if unasked < UNASKED {
+                            continue;
                         }
-                        if open.conversation.state() == State::Over {
-                            break;
-                        }
-                        continue;
+                        open.conversation.end(None, read, &mut tap);
+                        break;
                     };
                     if read.since(oldest) >= self.recipe.timeout {
                         open.conversation

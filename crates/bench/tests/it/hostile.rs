@@ -12,9 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long the engine waits for an answer.
-const TIMEOUT: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// How many files are tried at once.
-const WORKERS: usize = 8;
+const WORKERS: usize = 16;
 /// No hang: far more than a handful of timeouts in a row.
 const HANG: Duration = Duration::from_secs(30);
 

@@ -124,3 +124,148 @@ impl Conversation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use ledger::{Exchange, Outcome};
+    use proptest::prelude::*;
+    use wire::h2::hpack::{Encoder, Indexing};
+    use wire::h2::{ErrorCode, Setting, writer};
+
+    /// What one exchange came to, times left out.
+    #[derive(Debug, PartialEq)]
+    struct Told {
+        outcome: Outcome,
+        status: Option<u16>,
+        body: Option<u64>,
+        fields: Vec<(String, String)>,
+        keeps: bool,
+        over: bool,
+        unasked: Option<u16>,
+    }
+
+    /// Begins an exchange and hands it the bytes in pieces of these lengths, over and over; then the stream ends if nothing came of it.
+    fn converse(protocol: Protocol, bytes: &[u8], pieces: &[usize]) -> Told {
+        let mut out = Vec::new();
+        let mut talk = Conversation::new(protocol, &mut out);
+        let request = Request::new(&Config::new("http://h/").unwrap()).unwrap();
+        let flight = Flight::new(Exchange::new(1, Nanos(0)), None);
+        talk.begin(&request, flight, &mut out);
+        let mut told = None;
+        let mut rest = bytes;
+        let mut lengths = pieces.iter().cycle();
+        while let (Some(&length), false) = (lengths.next(), rest.is_empty()) {
+            let (piece, later) = rest.split_at(length.clamp(1, rest.len()));
+            rest = later;
+            let answered = talk.receive(piece, at(1), &mut out);
+            told = told.or(answered);
+        }
+        let answered = told.or_else(|| talk.end(None, Nanos(2))).unwrap();
+        Told {
+            outcome: answered.exchange.outcome,
+            status: answered.exchange.status,
+            body: answered.exchange.body.read,
+            fields: answered.reply.fields().to_vec(),
+            keeps: answered.reply.keeps,
+            over: talk.is_over(),
+            unasked: talk.unasked(),
+        }
+    }
+
+    fn at(nanos: u64) -> Arrival {
+        Arrival {
+            at: Nanos(nanos),
+            read: Nanos(nanos),
+            stamped: true,
+        }
+    }
+
+    const HTTP1: &[&[u8]] = &[
+        b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nServer: s\r\n\r\nabc",
+        b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 204 No\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\n\r\nuntil the end",
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut",
+        b"nonsense\r\n\r\n",
+    ];
+
+    /// An HTTP/2 server's side: SETTINGS, HEADERS, DATA, and what else.
+    fn http2(more: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        writer::write_settings(&mut out, &[(Setting::MaxConcurrentStreams, 7)]);
+        let mut block = Vec::new();
+        let mut encoder = Encoder::default();
+        encoder.begin(&mut block);
+        encoder.encode(b":status", b"200", Indexing::Incremental, &mut block);
+        encoder.encode(b"server", b"s", Indexing::Incremental, &mut block);
+        writer::write_headers(&mut out, 1, &block, false, 16_384);
+        writer::write_data(&mut out, 1, b"abc", true);
+        out.extend_from_slice(more);
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_of_an_answer_tells_the_same(
+            nth in 0..HTTP1.len(),
+            pieces in proptest::collection::vec(1usize..9, 1..6),
+        ) {
+            let whole = converse(Protocol::Http11, HTTP1[nth], &[usize::MAX]);
+            prop_assert_eq!(converse(Protocol::Http11, HTTP1[nth], &pieces), whole);
+            let bytes = http2(&[]);
+            let whole = converse(Protocol::Http2, &bytes, &[usize::MAX]);
+            prop_assert_eq!(converse(Protocol::Http2, &bytes, &pieces), whole);
+        }
+
+        #[test]
+        fn no_bytes_make_a_conversation_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
+            pieces in proptest::collection::vec(1usize..40, 1..4),
+        ) {
+            converse(Protocol::Http11, &bytes, &pieces);
+            converse(Protocol::Http2, &bytes, &pieces);
+            let mut begun = http2(&[]);
+            begun.extend_from_slice(&bytes);
+            converse(Protocol::Http2, &begun, &pieces);
+        }
+    }
+
+    #[test]
+    fn what_an_answer_says_of_the_connection_is_kept() {
+        let told = |nth: usize| converse(Protocol::Http11, HTTP1[nth], &[usize::MAX]);
+        assert!(told(0).keeps && !told(0).over);
+        assert_eq!((told(1).status, told(1).keeps), (Some(204), true));
+        assert_eq!((told(2).body, told(2).keeps), (Some(3), true));
+        assert!(!told(3).keeps, "a body until the end of the stream");
+        assert_eq!(told(3).outcome, Outcome::Ok);
+        assert!(!told(4).keeps && told(4).over);
+        assert_eq!(told(5).outcome, Outcome::Failed(Failure::Truncated));
+        assert_eq!(told(6).outcome, Outcome::Failed(Failure::Malformed));
+    }
+
+    #[test]
+    fn an_answer_that_nobody_asked_for_spoils_the_connection() {
+        let mut bytes = HTTP1[0].to_vec();
+        bytes.extend_from_slice(b"HTTP/1.1 408 Request Timeout\r\n\r\n");
+        let told = converse(Protocol::Http11, &bytes, &[HTTP1[0].len(), usize::MAX]);
+        assert_eq!((told.status, told.unasked), (Some(200), Some(408)));
+        assert!(told.over);
+    }
+
+    #[test]
+    fn goaway_ends_the_use_of_a_connection_and_not_the_answer() {
+        let mut goaway = Vec::new();
+        writer::write_go_away(&mut goaway, 1, ErrorCode(0), b"");
+        let told = converse(Protocol::Http2, &http2(&goaway), &[usize::MAX]);
+        assert_eq!((told.outcome, told.body), (Outcome::Ok, Some(3)));
+        assert!(told.over);
+        let mut refused = Vec::new();
+        writer::write_settings(&mut refused, &[]);
+        writer::write_go_away(&mut refused, 0, ErrorCode(0), b"");
+        let told = converse(Protocol::Http2, &refused, &[usize::MAX]);
+        assert_eq!(told.outcome, Outcome::Failed(Failure::Refusal));
+    }
+}

@@ -3,7 +3,7 @@
 //! Both connections wait side by side, silent, but only where the server is seen to answer others meanwhile: one that serves
 //! a single connection at a time would not even notice the second. There they wait one after the other.
 
-use super::{Bench, Ended};
+use super::{Bench, Ended, close_all};
 use crate::caller::Halt;
 use crate::line::Line;
 use ledger::Span;
@@ -27,12 +27,6 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
     let done = measure(bench, &mut lines);
     close_all(bench, &mut lines);
     done
-}
-
-fn close_all(bench: &mut Bench<'_>, lines: &mut Vec<Line>) {
-    for line in lines.drain(..) {
-        bench.caller.close(line);
-    }
 }
 
 fn card<'a>(bench: &'a mut Bench<'_>) -> Option<&'a mut IdleSeen> {

@@ -1,7 +1,9 @@
 //! The probes, one file each, and the order in which they run. Each fills its part of the card.
 
+mod age;
 mod cap;
 mod contact;
+mod held;
 mod idle;
 mod methods;
 mod names;
@@ -15,6 +17,7 @@ mod waterfall;
 use crate::budget::Budget;
 use crate::caller::{Caller, Halt};
 use crate::config::{Config, ConfigError};
+use crate::line::Line;
 use crate::plans::Plans;
 use crate::request::Request;
 use dial::Clock;
@@ -45,11 +48,15 @@ pub enum Stage {
     Idle,
     /// Requests around the idle limit.
     Race,
+    /// The idle limit while other connections idle too.
+    Held,
+    /// A connection that is used now and then.
+    Age,
 }
 
 impl Stage {
     /// All of them, in order.
-    pub const ALL: [Stage; 9] = [
+    pub const ALL: [Stage; 11] = [
         Stage::Names,
         Stage::Contact,
         Stage::Versions,
@@ -59,6 +66,8 @@ impl Stage {
         Stage::Requests,
         Stage::Idle,
         Stage::Race,
+        Stage::Held,
+        Stage::Age,
     ];
 
     /// What a person reads.
@@ -73,6 +82,19 @@ impl Stage {
             Stage::Requests => "requests per connection",
             Stage::Idle => "idle limits",
             Stage::Race => "race at the idle limit",
+            Stage::Held => "idle limit beside others",
+            Stage::Age => "maximum age",
+        }
+    }
+}
+
+impl Stage {
+    /// Whether it belongs to a check of this kind; what does not is no gap in the card.
+    fn is_asked_for(self, config: &Config) -> bool {
+        match self {
+            Stage::Held => config.hold > 0,
+            Stage::Age => config.thorough,
+            _ => true,
         }
     }
 }
@@ -141,6 +163,9 @@ impl Check {
         };
         let mut halted: Option<&'static str> = None;
         for stage in Stage::ALL {
+            if !stage.is_asked_for(&self.config) {
+                continue;
+            }
             let Bench { caller, card, .. } = &mut bench;
             card.requests_sent = caller.budget.spent();
             let why = halted.or_else(|| bench.reason_to_skip(stage));
@@ -210,6 +235,8 @@ impl Bench<'_> {
             Stage::Requests => cap::probe(self),
             Stage::Idle => idle::probe(self),
             Stage::Race => race::probe(self),
+            Stage::Held => held::probe(self),
+            Stage::Age => age::probe(self),
         }
     }
 
@@ -228,7 +255,9 @@ impl Bench<'_> {
         }
         match stage {
             Stage::Tls if !self.plans.is_secure() => Some("no TLS"),
-            Stage::Idle | Stage::Race if !self.config.idle => Some("--no-idle"),
+            Stage::Idle | Stage::Race | Stage::Held | Stage::Age if !self.config.idle => {
+                Some("--no-idle")
+            }
             Stage::Race => race::reason_to_skip(self),
             _ => None,
         }
@@ -259,5 +288,11 @@ impl Bench<'_> {
         } else {
             self.request.clone()
         }
+    }
+}
+
+fn close_all(bench: &mut Bench<'_>, lines: &mut Vec<Line>) {
+    for line in lines.drain(..) {
+        bench.caller.close(line);
     }
 }

@@ -18,6 +18,7 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
         if bench.caller.observer.stopped() {
             return Err(Halt::Stopped.into());
         }
+        bench.caller.wait_for_turn(peer.ip().is_loopback())?;
         let offered = try_one(bench, peer, version);
         bench.card.old_tls.push(offered);
     }

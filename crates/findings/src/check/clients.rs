@@ -16,6 +16,8 @@ pub struct Setting {
 enum Unit {
     Millis,
     WholeSeconds,
+    /// With a fraction, if there is one.
+    Seconds,
     /// `7 * time.Second`, or milliseconds where it is no whole second.
     Go,
 }
@@ -31,7 +33,7 @@ const CLIENTS: &[(&str, &str, Unit, &str)] = &[
     ("Java java.net.http", "-Djdk.httpclient.keepalive.timeout=", Unit::WholeSeconds, ""),
     ("Apache HttpClient 5", "evictIdleConnections(TimeValue.ofMilliseconds(", Unit::Millis, "))"),
     ("OkHttp", "ConnectionPool(5, ", Unit::Millis, ", TimeUnit.MILLISECONDS)"),
-    (".NET HttpClient", "PooledConnectionIdleTimeout = TimeSpan.FromMilliseconds(", Unit::Millis, ")"),
+    (".NET HttpClient", "PooledConnectionIdleTimeout = TimeSpan.FromSeconds(", Unit::Seconds, ")"),
     ("Rust reqwest", "pool_idle_timeout(Duration::from_millis(", Unit::Millis, "))"),
     ("nginx upstream", "keepalive_timeout ", Unit::WholeSeconds, "s;"),
 ];
@@ -63,6 +65,7 @@ pub(super) fn settings(server_s: f64) -> Vec<Setting> {
                 Unit::Millis => kept.to_string(),
                 Unit::WholeSeconds if kept < 1_000 => return None,
                 Unit::WholeSeconds => (kept / 1_000).to_string(),
+                Unit::Seconds => (kept as f64 / 1e3).to_string(),
                 Unit::Go if kept.is_multiple_of(1_000) => format!("{} * time.Second", kept / 1_000),
                 Unit::Go => format!("{kept} * time.Millisecond"),
             };

@@ -24,6 +24,7 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
         found.extend(balancers(facts, idle));
         found.extend(race(facts, idle));
         found.extend(before_first(facts, idle));
+        found.extend(shrinks(facts, idle));
     }
     found.extend(blocks(facts, idle));
     found
@@ -104,7 +105,7 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
             tell_race,
         ),
         fix: format!(
-            "{}; clients without an idle limit of their own (Python requests, boto3, Node http.Agent) need a retry; TCP keep-alive does not help: the limit counts requests, not packets",
+            "set {}; clients without an idle limit of their own (Python requests, boto3, Node http.Agent) need a retry; TCP keep-alive does not help: the limit counts requests, not packets",
             options.join("; ")
         ),
         risk: Some("a request into a closing connection is lost: clients try GET again, POST mostly not (\"socket hang up\", \"connection reset\")".to_owned()),
@@ -163,6 +164,31 @@ fn before_first(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
             "shorter-before-first-request",
             Severity::Info,
             format!("a connection without any request is ended after {}", seconds(before)),
+        )
+    })
+}
+
+/// With others beside it an idle connection is given up sooner.
+fn shrinks(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
+    let held = facts.held.as_ref()?;
+    let alone = idle.measured_s.or(idle.at_least_s)?;
+    let beside = held.measured_s.filter(|beside| beside + 1.0 < alone)?;
+    Some(Finding {
+        evidence: format!(
+            "{} with {} other idle connections, {} alone",
+            seconds(beside),
+            held.connections,
+            seconds(alone)
+        ),
+        fix: "clients must stay below the shorter time; raise the server's number of connections or workers".to_owned(),
+        ..finding(
+            facts,
+            "idle-timeout-shrinks",
+            Severity::Warning,
+            format!(
+                "with many connections idle ones are ended after {}",
+                seconds(beside)
+            ),
         )
     })
 }

@@ -1,6 +1,6 @@
 //! The limits of a connection: idle time, requests, and what happens at the moment of the idle limit.
 
-use ledger::card::{Ended, IdleSeen, Race, RequestsTried, Waited};
+use ledger::card::{Aged, Ended, Held, IdleSeen, Race, RequestsTried, Waited};
 use ledger::{Ending, Outcome, Side};
 use serde::Serialize;
 
@@ -32,10 +32,10 @@ impl Closing {
     /// In words.
     pub fn words(&self) -> String {
         let how = match self.how {
-            Ending::Fin => "a FIN",
-            Ending::CloseNotify => "close_notify and a FIN",
+            Ending::Fin => "FIN",
+            Ending::CloseNotify => "close_notify",
             Ending::Goaway => "GOAWAY",
-            Ending::Rst => "a RST",
+            Ending::Rst => "RST",
             Ending::Silent => "silence",
         };
         let unasked = self
@@ -97,6 +97,60 @@ fn split(waited: Option<Waited>) -> (Option<f64>, Option<f64>) {
         (Some(seconds), None)
     } else {
         (None, Some(seconds))
+    }
+}
+
+/// The idle limit of one connection while others idle beside it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HeldFacts {
+    /// The others, as many as the server took.
+    pub connections: u32,
+    /// From the last answer to the server's end, in seconds.
+    pub measured_s: Option<f64>,
+    /// So long the server did not end it, in seconds.
+    pub at_least_s: Option<f64>,
+    /// How it was ended.
+    pub ended: Option<Closing>,
+}
+
+impl HeldFacts {
+    pub(super) fn of(held: &Held) -> HeldFacts {
+        let (measured_s, at_least_s) = split(held.waited);
+        HeldFacts {
+            connections: held.connections,
+            measured_s,
+            at_least_s,
+            ended: held.waited.and_then(|waited| waited.ended).map(Closing::of),
+        }
+    }
+}
+
+/// How old a connection gets that is used now and then.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MaxAge {
+    /// From the end of the set-up to the end, in seconds.
+    pub measured_s: Option<f64>,
+    /// So old it got, in seconds, and stood.
+    pub at_least_s: Option<f64>,
+    /// Answers until then.
+    pub answered: u32,
+    /// Whether the last answer said that it is the last.
+    pub last_said: bool,
+    /// How it was ended; absent where the server said so and left the closing to us.
+    pub ended: Option<Closing>,
+}
+
+impl MaxAge {
+    pub(super) fn of(aged: &Aged) -> MaxAge {
+        let seconds = aged.span.nanos() as f64 / NANOS_PER_S;
+        let over = aged.last_said || aged.ended.is_some();
+        MaxAge {
+            measured_s: over.then_some(seconds),
+            at_least_s: (!over).then_some(seconds),
+            answered: aged.answered,
+            last_said: aged.last_said,
+            ended: aged.ended.map(Closing::of),
+        }
     }
 }
 

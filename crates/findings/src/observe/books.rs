@@ -248,8 +248,9 @@ impl Books {
                 Some(live) => live.destination,
                 None => self.nowhere(),
             };
-            self.counts[destination].exchange(exchange, belongs, None);
-            self.all.exchange(exchange, belongs, None);
+            self.counts[destination].overlap(exchange, belongs);
+            self.counts[destination].exchange(exchange, None);
+            self.all.exchange(exchange, None);
             self.just_closed = late;
             return (destination, None, None);
         };
@@ -266,8 +267,9 @@ impl Books {
             pool.end(exchange.end, why);
         }
         self.join_pool(&live);
-        self.counts[destination].exchange(exchange, Some(&live), gap);
-        self.all.exchange(exchange, Some(&live), gap);
+        self.counts[destination].overlap(exchange, Some(&live));
+        self.counts[destination].exchange(exchange, gap);
+        self.all.exchange(exchange, gap);
         // the exchange tells whether the connection was idle when others were opened
         let waiters = std::mem::take(&mut live.waiters);
         let id = live.connection.id;

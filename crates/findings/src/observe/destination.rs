@@ -263,8 +263,8 @@ impl Counts {
         sign.on(self.why.entry(why).or_default());
     }
 
-    /// Counts an exchange; `live` is its connection, if that is known.
-    pub(super) fn exchange(&mut self, exchange: &Exchange, live: Option<&Live>, gap: Option<u64>) {
+    /// Counts an exchange.
+    pub(super) fn exchange(&mut self, exchange: &Exchange, gap: Option<u64>) {
         self.seen(exchange.at, exchange.end);
         self.requests += 1;
         match exchange.outcome {
@@ -280,6 +280,18 @@ impl Counts {
             None => {}
         }
         self.outbound = self.outbound.saturating_add(exchange.latency());
+        self.terms(exchange.terms.timeout_s, None);
+        self.infer(&exchange.certainty);
+        if let Some(detail) = &mut self.detail {
+            detail.cell.exchange(exchange);
+            if let Some(gap) = gap {
+                detail.gaps.record(gap);
+            }
+        }
+    }
+
+    /// Enters an exchange into what runs at once; only asked of single destinations, so that all together need not.
+    pub(super) fn overlap(&mut self, exchange: &Exchange, live: Option<&Live>) {
         let span = Span::new(exchange.at, exchange.end);
         match live {
             Some(live) if multiplexes(&live.connection) => {
@@ -288,14 +300,6 @@ impl Counts {
                 self.streams_each = Some(self.streams_each.map_or(each, |least| least.min(each)));
             }
             _ => self.single.add(span),
-        }
-        self.terms(exchange.terms.timeout_s, None);
-        self.infer(&exchange.certainty);
-        if let Some(detail) = &mut self.detail {
-            detail.cell.exchange(exchange);
-            if let Some(gap) = gap {
-                detail.gaps.record(gap);
-            }
         }
     }
 

@@ -15,6 +15,11 @@ const LEVEL: f64 = 0.01;
 /// Requests that a period needs for its mean to count towards a change.
 const ENOUGH: u64 = 5;
 
+/// Requests that each side of a change must have to be told in words.
+const LEAST: u64 = 30;
+/// The smallest ratio of latencies that is worth a word.
+const RATIO: f64 = 1.2;
+
 /// Gathers periods as events come.
 #[derive(Clone, Debug)]
 pub(super) struct OverTime {
@@ -27,6 +32,58 @@ struct Sums {
     requests: u64,
     latency: u64,
     opened: u64,
+    fresh: u64,
+    reused: u64,
+}
+
+/// A change of level with what was the case on both sides. It describes; what caused it, only an experiment tells.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// When, in seconds since the start of the run.
+    pub at_s: f64,
+    /// How closely that is known, in seconds.
+    pub within_s: f64,
+    /// The share of shuffles of the periods that have as good a cut.
+    pub p_value: f64,
+    /// Before it.
+    pub before: StepSide,
+    /// From it on.
+    pub after: StepSide,
+}
+
+/// One side of a change of level.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct StepSide {
+    /// Requests.
+    pub requests: u64,
+    /// Their mean latency, in milliseconds.
+    pub mean_ms: f64,
+    /// The share of them that reused a connection, where that is known.
+    pub reuse: Option<f64>,
+    /// New connections for each request.
+    pub opened_per_request: f64,
+}
+
+impl Sums {
+    fn and(self, other: Sums) -> Sums {
+        Sums {
+            requests: self.requests + other.requests,
+            latency: self.latency.saturating_add(other.latency),
+            opened: self.opened + other.opened,
+            fresh: self.fresh + other.fresh,
+            reused: self.reused + other.reused,
+        }
+    }
+
+    fn side(self) -> Option<StepSide> {
+        let known = self.fresh + self.reused;
+        (self.requests >= LEAST).then(|| StepSide {
+            requests: self.requests,
+            mean_ms: self.latency as f64 / self.requests as f64 / 1e6,
+            reuse: (known > 0).then(|| self.reused as f64 / known as f64),
+            opened_per_request: self.opened as f64 / self.requests as f64,
+        })
+    }
 }
 
 /// What happened in one period.
@@ -60,6 +117,8 @@ impl OverTime {
         let sums = self.at(exchange.end);
         sums.requests += 1;
         sums.latency = sums.latency.saturating_add(exchange.latency());
+        sums.fresh += u64::from(exchange.fresh == Some(true));
+        sums.reused += u64::from(exchange.fresh == Some(false));
     }
 
     /// The length of a period in seconds.
@@ -93,16 +152,34 @@ impl OverTime {
         Some((full.get(change.at)?.from_s, change))
     }
 
+    /// The same in words for both sides, where they differ by enough to be worth it.
+    pub(super) fn step(&self) -> Option<Step> {
+        let (at_s, change) = self.change()?;
+        let cut = ((at_s / self.length_s()).round() as usize).min(self.periods.len());
+        let side = |periods: &[Sums]| {
+            periods
+                .iter()
+                .copied()
+                .fold(Sums::default(), Sums::and)
+                .side()
+        };
+        let (before, after) = self.periods.split_at(cut);
+        let (before, after) = (side(before)?, side(after)?);
+        let ratio = before.mean_ms / after.mean_ms;
+        (ratio.max(ratio.recip()) >= RATIO).then(|| Step {
+            at_s,
+            within_s: self.length_s(),
+            p_value: change.p_value,
+            before,
+            after,
+        })
+    }
+
     fn at(&mut self, when: Nanos) -> &mut Sums {
         while when.0 / self.length >= PERIODS as u64 {
             self.length *= 2;
-            let pairs = self.periods.chunks(2).map(|pair| {
-                pair.iter().fold(Sums::default(), |a, b| Sums {
-                    requests: a.requests + b.requests,
-                    latency: a.latency.saturating_add(b.latency),
-                    opened: a.opened + b.opened,
-                })
-            });
+            let pairs = self.periods.chunks(2);
+            let pairs = pairs.map(|pair| pair.iter().copied().fold(Sums::default(), Sums::and));
             self.periods = pairs.collect();
         }
         let nth = (when.0 / self.length) as usize;
@@ -149,6 +226,13 @@ mod tests {
         let (when, change) = over_time.change().unwrap();
         assert!((11.5..12.7).contains(&when), "{when}");
         assert!(change.before > 89.0 && change.after < 40.0, "{change:?}");
+        let step = over_time.step().unwrap();
+        assert_eq!(step.before.requests + step.after.requests, 2_000);
+        assert!((step.at_s - when).abs() < 1e-9, "{step:?}");
+        assert!(
+            step.before.mean_ms > 80.0 && step.after.mean_ms < 40.0,
+            "{step:?}"
+        );
     }
 
     #[test]

@@ -2,21 +2,20 @@
 
 use super::gates::Gates;
 use super::keeping::{Files, Keeping};
+use super::page::{PageFile, page_file};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use audit::{
-    Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options, Pattern, Step,
-};
+use audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options, Pattern};
 use findings::answers::AnswerFacts;
-use findings::change::ChangeFacts;
-use findings::observe::ObservedFacts;
+use findings::observe::{ObservedFacts, Step};
 use findings::requirement::Document;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
 use report::inputs::InputFacts;
 use report::ladder::{LadderFacts, StepFacts};
+use report::page::ObservedRun;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -43,6 +42,9 @@ pub(crate) struct Args {
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
     json: Option<String>,
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
+    report: Option<PageFile>,
     #[command(flatten)]
     gates: Gates,
 }
@@ -108,17 +110,27 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             words,
         }));
     }
-    let (answers, change) = (keeping.answers(), keeping.change());
-    let (run, facts) = keeping.finish();
+    let answers = keeping.answers();
+    let (run, observed) = keeping.finish();
+    let facts = observed.facts();
     let told = Told {
         run: &run,
         facts: &facts,
         inputs: accounts.iter().map(input_facts).collect(),
         answers,
-        change,
+        change: observed.step(),
         ladder: args.ladder.map(|_| ladder.as_ref().map(ladder_facts)),
     };
     told.tell(args.json.as_deref())?;
+    if let Some(file) = &args.report {
+        let source = ObservedRun {
+            run: &run,
+            facts: &facts,
+            pictures: &observed.pictures(&run),
+            inputs: &told.inputs,
+        };
+        file.write(&[source.into()])?;
+    }
     let kept = args.gates.hold(&requirements, &run, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
@@ -275,7 +287,7 @@ fn ladder_facts(ladder: &Ladder) -> LadderFacts {
 }
 
 /// Flags, then what is in a packet; where that has no name, its length.
-fn words(step: &Step) -> String {
+fn words(step: &audit::Step) -> String {
     let mut words: Vec<String> = step.flags.iter().map(|flag| (*flag).to_owned()).collect();
     words.extend(step.names.iter().cloned());
     if step.len > 0 && step.names.is_empty() {
@@ -290,7 +302,7 @@ struct Told<'a> {
     facts: &'a ObservedFacts,
     inputs: Vec<InputFacts>,
     answers: Vec<AnswerFacts>,
-    change: Option<ChangeFacts>,
+    change: Option<Step>,
     /// Absent where it was not asked for.
     ladder: Option<Option<LadderFacts>>,
 }
@@ -312,7 +324,7 @@ impl Told<'_> {
         if let Some(change) = &self.change {
             page.push_str(&report::terminal::change(
                 change,
-                &self.wall(change.at_ms),
+                &self.wall(change.at_s),
                 paper,
             ));
         }
@@ -329,9 +341,10 @@ impl Told<'_> {
     }
 
     /// A time of the run as people read it.
-    fn wall(&self, ms: f64) -> String {
+    fn wall(&self, seconds: f64) -> String {
         let started: Option<jiff::Timestamp> = self.run.started.parse().ok();
-        let at = started.map(|started| started + jiff::SignedDuration::from_millis(ms as i64));
+        let at = started
+            .map(|started| started + jiff::SignedDuration::from_millis((seconds * 1e3) as i64));
         at.map_or_else(|| self.run.started.clone(), |at| format!("{at:.0}"))
     }
 }

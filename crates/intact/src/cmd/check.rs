@@ -7,7 +7,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
-use check::{Budget, Check, CheckError, Config, Credentials};
+use check::{Budget, CONNECTIONS_PER_S, Check, CheckError, Config, Credentials};
 use dial::{Clock, Family, Route};
 use findings::check::CheckFacts;
 use findings::requirement::Document;
@@ -30,7 +30,10 @@ pub(crate) struct Args {
     /// The longest an idle connection is watched
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "90s", conflicts_with = "no_idle")]
     idle_limit: Duration,
-    /// 1,100 requests on one connection, more answers, longer waits
+    /// Measure the idle limit once more while so many other connections idle
+    #[arg(long, value_name = "N", conflicts_with = "no_idle", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    hold: u32,
+    /// 1,100 requests on one connection, a path that is not there, the race at long limits, maximum age
     #[arg(long)]
     thorough: bool,
     /// HTTP version for limits and waterfall [default: 1.1, or what there is]
@@ -113,7 +116,7 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "Examples:
   intact check https://my.server/health                the card, then the wait for the idle limit (90 s at most)
   intact check https://my.server/ --no-idle            the card only: a few seconds
-  intact check https://my.server/ --require 'idle-timeout >= 61s' --require 'errors == 0'
+  intact check https://my.server/ --require 'idle-timeout >= 61s' --fail-on error
   intact check https://my.server/ --connect-to ::10.0.0.7:8443 --insecure    one server behind the balancer
   intact check https://my.server/ --idle-limit 10m --thorough
   intact check https://my.server/ --json | jq .idle_timeout
@@ -189,6 +192,11 @@ fn announce(budget: &Budget, config: &Config) {
             config.idle_limit.as_secs_f64()
         ));
     }
+    if !config.is_local() {
+        told.push_str(&format!(
+            "; {CONNECTIONS_PER_S} new connections a second at most"
+        ));
+    }
     console::note(&told);
 }
 
@@ -226,6 +234,7 @@ fn config(args: Args) -> Result<Config, Failed> {
     config.follow = args.follow;
     config.idle = !args.no_idle;
     config.idle_limit = args.idle_limit;
+    config.hold = args.hold;
     config.thorough = args.thorough;
     Ok(config)
 }

@@ -4,6 +4,7 @@ mod programs;
 mod rounds;
 
 use super::gates::Gates;
+use super::page::{PageFile, page_file};
 use super::stored;
 use super::watch::Keys;
 use crate::console;
@@ -13,6 +14,7 @@ use findings::compare::{CompareFacts, Contest};
 use findings::requirement::Document;
 use ledger::store::Reader;
 use ledger::{Run, Vantage, Variant};
+use report::page::CompareRun;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -64,6 +66,9 @@ pub(crate) struct Args {
         help_heading = "Output"
     )]
     json: Option<PathBuf>,
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
+    report: Option<PageFile>,
     #[command(flatten)]
     gates: Gates,
     /// The programs, each after a -- of its own; a single word with blanks in it is given to sh
@@ -108,6 +113,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             .with_context(|| format!("--json={}: cannot be written", path.display()))?;
     }
     console::print(&report::terminal::compare(&run, &facts, console::paper()));
+    if let Some(file) = &args.report {
+        let one = CompareRun {
+            run: &run,
+            facts: &facts,
+        };
+        file.write(&[one.into()])?;
+    }
     let kept = args.gates.hold(&requirements, &run, &facts)?;
     Ok(ExitCode::from(match ended {
         Some(code) => code,

@@ -4,7 +4,7 @@
 use super::requirements;
 use crate::console;
 use crate::exit::Failed;
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use findings::bench::BenchFacts;
 use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
@@ -55,7 +55,7 @@ pub(crate) trait Judged: Facts {
     fn findings(&self) -> &[Finding];
 
     /// The short page.
-    fn markdown(&self, run: &Run) -> String;
+    fn summary(&self, run: &Run) -> String;
 }
 
 impl Judged for ObservedFacts {
@@ -63,8 +63,8 @@ impl Judged for ObservedFacts {
         &self.findings
     }
 
-    fn markdown(&self, run: &Run) -> String {
-        report::markdown::observed(run, self)
+    fn summary(&self, run: &Run) -> String {
+        report::summary::observed(run, self)
     }
 }
 
@@ -73,8 +73,8 @@ impl Judged for CompareFacts {
         &self.findings
     }
 
-    fn markdown(&self, _: &Run) -> String {
-        report::markdown::compare(self)
+    fn summary(&self, _: &Run) -> String {
+        report::summary::compare(self)
     }
 }
 
@@ -84,7 +84,7 @@ impl Judged for CheckFacts {
     }
 
     /// The card as it is: it is short enough.
-    fn markdown(&self, run: &Run) -> String {
+    fn summary(&self, run: &Run) -> String {
         let paper = Paper {
             width: 100,
             colour: false,
@@ -101,8 +101,8 @@ impl Judged for BenchFacts {
         &self.findings
     }
 
-    fn markdown(&self, run: &Run) -> String {
-        report::markdown::bench(run, self)
+    fn summary(&self, run: &Run) -> String {
+        report::summary::bench(run, self)
     }
 }
 
@@ -112,9 +112,14 @@ impl Gates {
         requirements::list_if_asked(&self.require, document)
     }
 
-    /// Whether something is written that a second run would overwrite.
-    pub(crate) fn has_one_file(&self) -> bool {
-        self.junit.is_some()
+    /// Refuses a file that would hold only the last of several documents.
+    pub(crate) fn for_documents(&self, count: usize) -> Result<(), Failed> {
+        if self.junit.is_some() && count > 1 {
+            return Err(Failed::usage(anyhow!(
+                "--junit is about one ledger: name one"
+            )));
+        }
+        Ok(())
     }
 
     /// Reads the requirements, before anything runs.
@@ -157,7 +162,7 @@ impl Gates {
             write(path, &text).context("--junit")?;
         }
         if let Some(path) = &self.markdown {
-            let text = facts.markdown(run);
+            let text = facts.summary(run);
             append(path, &text).context("--markdown")?;
         }
         if let Some(ci) = ci() {

@@ -4,8 +4,7 @@
 use crate::console;
 use anyhow::Context;
 use findings::answers::{AnswerFacts, Answers};
-use findings::change::{Change, ChangeFacts};
-use findings::observe::{Observed, ObservedFacts};
+use findings::observe::Observed;
 use ledger::export::csv;
 use ledger::export::har::HarWriter;
 use ledger::store::Writer;
@@ -42,7 +41,6 @@ pub(crate) struct Keeping {
     run: Run,
     observed: Observed,
     answers: Answers,
-    change: Change,
     ledger: Option<(Writer, Tally)>,
     csv: Option<BufWriter<File>>,
     har: Option<HarWriter<BufWriter<File>>>,
@@ -83,7 +81,6 @@ impl Keeping {
         Ok(Keeping {
             observed: Observed::new(&run),
             answers: Answers::default(),
-            change: Change::default(),
             run,
             ledger: ledger.map(|writer| (writer, Tally::new())),
             csv,
@@ -101,13 +98,8 @@ impl Keeping {
         self.answers.facts()
     }
 
-    /// The largest step in latency.
-    pub(crate) fn change(&self) -> Option<ChangeFacts> {
-        self.change.facts()
-    }
-
-    /// Ends the files: the head of the run and what was found out.
-    pub(crate) fn finish(mut self) -> (Run, ObservedFacts) {
+    /// Ends the files: the head of the run, and who knows what was found out.
+    pub(crate) fn finish(mut self) -> (Run, Observed) {
         self.flush_ledger();
         if let Some((writer, tally)) = &mut self.ledger
             && let Err(error) = writer.replace_tally(tally)
@@ -131,7 +123,7 @@ impl Keeping {
                 words,
             }));
         }
-        (self.run, self.observed.facts())
+        (self.run, self.observed)
     }
 
     fn stumble(&mut self, trouble: String) {
@@ -199,7 +191,6 @@ impl Sink for Keeping {
     fn record(&mut self, event: Event<'_>) {
         self.observed.record(event);
         self.answers.record(event);
-        self.change.record(event);
         self.write(event);
         self.lost += u64::from(self.trouble.is_some());
         self.breath += 1;

@@ -48,22 +48,28 @@ pub(crate) struct Args {
 const AFTER: &str = "The link:
   rtt=30ms           round trip, half of it each way
   up=, down=         one-way delays; with rtt one of them gives the other
-  jitter=2ms         each packet's delay varies by up to this (reorder=yes: packets may overtake)
+  jitter=2ms         each packet's delay varies by up to this
+                     (reorder=yes: packets may overtake)
   loss=0.1%          packets lost, each way
   rate=100mbit       bits a second, each way (bit, kbit, mbit, gbit)
   drop=both          up, down, both: nothing passes, as around a frozen machine
-  nat-idle=350s:rst  a box in the middle forgets flows that idle; packets of such a flow are reset, or with :silent lost
-  cc=cubic           congestion control: cubic, host (the host's default), or a name
-Changes by --control: drop=, rtt=, up=, down=, loss=, forget=queued (packets on their way), forget=flows.
+  nat-idle=350s:rst  a box in the middle forgets flows that idle and then resets
+                     them, or with :silent drops their packets
+  cc=cubic           congestion control: cubic, host (the host's), or a name
+Changes by --control: drop=, rtt=, up=, down=, loss=, forget=flows,
+forget=queued (packets on their way).
 
-CMD finds our server by INTACT_URL, INTACT_TLS_URL and INTACT_CA (its certificate), also by the name server.test.
-On the link there is nothing else: localhost is the client side's own, and other addresses fail at once.
-Exit codes: CMD's own; 128+N after signal N; 4 not permitted here; 125 own failure; 126 CMD not runnable; 127 not found.
+CMD finds our server by INTACT_URL, INTACT_TLS_URL and INTACT_CA (the
+certificate to trust), also by the name server.test. There is nothing else:
+localhost is the client side's own, other addresses fail at once.
+
+Exit codes: CMD's own; 128+N after signal N; 4 not permitted here;
+125 own failure; 126 CMD not runnable; 127 not found.
 
 Examples:
   intact link rtt=30ms -- sh -c 'curl -s --cacert $INTACT_CA $INTACT_TLS_URL'
   intact link rtt=30ms,loss=0.1% -- intact bench http://server.test/
-  intact link up=40ms,down=10ms,rate=20mbit --server 'python3 -m http.server 80' -- curl -o f http://server.test/f
+  intact link up=40ms,down=10ms --server 'caddy run' -- curl http://server.test/
   intact link rtt=30ms,nat-idle=5s:silent -- node client.js";
 
 /// Runs the command.

@@ -14,7 +14,7 @@ use findings::requirement::Document;
 use findings::timeline::Timeline;
 use ledger::store::Reader;
 use ledger::{Exchange, Row, Run, Sink, Tally};
-use report::page::{BenchRun, ObservedRun, Source};
+use report::page::{BenchRun, CompareRun, ObservedRun, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -45,10 +45,7 @@ pub(crate) struct Args {
 
 /// Reads, works out, prints.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    if args.ledgers.len() > 1 && args.gates.has_one_file() {
-        let told = anyhow!("--junit takes what one ledger says: report them one at a time");
-        return Err(Failed::usage(told));
-    }
+    args.gates.for_documents(args.ledgers.len())?;
     let mut stored = Vec::new();
     for folder in &args.ledgers {
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
@@ -153,10 +150,15 @@ impl Stored {
                 run: &one.run,
                 facts: &one.facts,
                 pictures: &one.pictures,
+                inputs: &[],
             }),
-            Stored::Check(_) | Stored::Compared(_) => {
+            Stored::Compared(one) => Source::Compared(CompareRun {
+                run: &one.run,
+                facts: &one.facts,
+            }),
+            Stored::Check(_) => {
                 return Err(Failed::usage(anyhow!(
-                    "--report: only what was benched or observed has a page yet; --json and --markdown have all of it"
+                    "--report: a check has no page yet; --json and --markdown have all of it"
                 )));
             }
         })

@@ -12,6 +12,7 @@ use ledger::{Run, Sink, Vantage};
 use log::Log;
 pub(crate) use options::Args;
 use serve::{Addresses, ServeError, Server, Totals};
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::Read;
 use std::process::ExitCode;
@@ -43,12 +44,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let sink = log.clone().map(|log| Box::new(log) as Box<dyn Sink + Send>);
     tell(args, server.addresses(), &ca)?;
     let child = args.child;
+    let code = Cell::new(exit::FINE);
     let totals = server
-        .run(run, sink, async move {
+        .run(run, sink, async {
             if child {
                 end_of_input().await;
             } else {
-                signal().await;
+                code.set(exit::by_signal(signal().await));
             }
         })
         .map_err(anyhow::Error::from)?;
@@ -64,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     if args.json.as_deref() != Some("-") {
         console::print(&summary::page(&totals));
     }
-    Ok(ExitCode::from(exit::FINE))
+    Ok(ExitCode::from(code.get()))
 }
 
 /// Serves on a link, with the words that we were given.
@@ -135,29 +137,30 @@ fn tell(args: &Args, addresses: Addresses, ca: &str) -> anyhow::Result<()> {
         console::print
     };
     say(&format!(
-        "http://{plain}/   https://localhost:{}/ ({trust})\nCtrl-C ends it with a summary; meanwhile: http://{plain}/.intact/ledger\n",
+        "http://{plain}/\nhttps://localhost:{}/   ({trust})\nlive: http://{plain}/.intact/ledger   Ctrl-C ends it with a summary\n",
         tls.port()
     ));
     Ok(())
 }
 
-/// Waits for Ctrl-C, SIGTERM or SIGHUP.
-async fn signal() {
+/// Waits for Ctrl-C, SIGTERM or SIGHUP; the number of the one that came.
+async fn signal() -> usize {
     use tokio::signal::unix::{SignalKind, signal};
-    let signals = [
+    let kinds = [
         SignalKind::interrupt(),
         SignalKind::terminate(),
         SignalKind::hangup(),
     ];
-    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals.map(signal) else {
+    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
         // without signals there is only kill -9, which needs no help
         return std::future::pending().await;
     };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-    }
+    let came = tokio::select! {
+        _ = interrupt.recv() => kinds[0],
+        _ = terminate.recv() => kinds[1],
+        _ = hangup.recv() => kinds[2],
+    };
+    came.as_raw_value() as usize
 }
 
 /// Waits until standard input ends. Signals meant for the parent (Ctrl-C reaches both) are ignored meanwhile.
@@ -170,6 +173,6 @@ async fn end_of_input() {
     });
     tokio::select! {
         _ = ended => {}
-        () = async { loop { signal().await } } => {}
+        () = async { loop { signal().await; } } => {}
     }
 }

@@ -15,7 +15,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use watch::{Clock, Config, Ended, KeyLogging, Mode, WatchError};
+use watch::{Clock, Config, Ended, KeyLogging, Mode, Subjects, WatchError};
 
 /// Does my program reuse its connections?
 #[derive(clap::Args)]
@@ -24,6 +24,7 @@ use watch::{Clock, Config, Ended, KeyLogging, Mode, WatchError};
   intact watch -- pytest
   intact watch --ledger before -- ./my-go-binary --flag
   intact watch --require 'avoidable == 0' --json=watch.json -- npm test
+  intact watch --pid $(pgrep -d, gunicorn) --for 30s
   intact watch -- sh -c 'for i in 1 2 3; do curl -s http://localhost:8080/; done'
 
 The program runs as it would without us; the page comes at the end, on standard error. Exit code: the program's own,
@@ -40,6 +41,15 @@ pub(crate) struct Args {
     /// Add a round trip to each connection, from its SYN on: what the program would cost over that distance
     #[arg(long, value_name = "TIME", value_parser = super::bench::time, help_heading = "Watching")]
     rtt: Option<Duration>,
+    /// Follow programs that run already, with their descendants, from outside: connections and bytes, no requests
+    #[arg(long, value_name = "PID,..", value_delimiter = ',', conflicts_with_all = ["command", "all", "rtt"], help_heading = "Watching")]
+    pid: Vec<u32>,
+    /// The same for every process that we may look at
+    #[arg(long, conflicts_with_all = ["command", "rtt"], help_heading = "Watching")]
+    all: bool,
+    /// Follow for this long; without it until the programs end, or Ctrl-C
+    #[arg(long = "for", value_name = "TIME", value_parser = super::bench::time, conflicts_with = "command", help_heading = "Watching")]
+    at_most: Option<Duration>,
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
@@ -60,7 +70,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     gates: Gates,
     /// The program and its arguments
-    #[arg(required_unless_present = "require", last = true, value_name = "CMD")]
+    #[arg(required_unless_present_any = ["require", "pid", "all"], last = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -83,7 +93,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     if args.gates.list_if_asked(Document::Watch) {
         return Ok(ExitCode::from(exit::FINE));
     }
-    if args.command.is_empty() {
+    let subjects = match (args.all, args.pid.is_empty()) {
+        (true, _) => Some(Subjects::All),
+        (false, false) => Some(Subjects::Processes(args.pid.clone())),
+        (false, true) => None,
+    };
+    if args.command.is_empty() && subjects.is_none() {
         let missing = anyhow::anyhow!("name the program to run: intact watch -- CMD");
         return Err(Failed::usage(missing));
     }
@@ -99,15 +114,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         .rtt
         .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
     let mut recording = Recording::start(&head, args.ledger.as_deref()).map_err(own)?;
-    let mut config = Config::new(args.command.clone(), fingerprint_key().map_err(own)?);
-    config.mode = match args.mode {
-        How::Auto => Mode::Auto,
-        How::Relay => Mode::Relay,
-        How::Info => Mode::Info,
+    let code = match &subjects {
+        None => run_command(args, clock, &mut recording)?,
+        Some(subjects) => {
+            let signal = watch::follow(subjects, args.at_most, clock, &mut recording);
+            let signal = signal.map_err(not_run)?;
+            signal.map_or(exit::FINE, |number| exit::by_signal(number as usize))
+        }
     };
-    config.keys = key_logging(args.keys);
-    config.round_trip = args.rtt.unwrap_or_default();
-    let outcome = watch::run(&config, clock, &mut recording).map_err(not_run)?;
     let observed = recording.finish();
     let facts = observed.facts();
     if let Some(path) = &args.json {
@@ -118,6 +132,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             run: &head,
             facts: &facts,
             pictures: &observed.pictures(&head),
+            inputs: &[],
         };
         file.write(&[run.into()]).map_err(own)?;
     }
@@ -126,11 +141,29 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         console::note(page.trim_end());
     }
     let kept = args.gates.hold(&requirements, &head, &facts).map_err(own)?;
-    Ok(ExitCode::from(match outcome.ended {
-        Ended::Code(0) if !kept => exit::REQUIREMENT,
+    Ok(ExitCode::from(if code == exit::FINE && !kept {
+        exit::REQUIREMENT
+    } else {
+        code
+    }))
+}
+
+/// Runs the program to its end; its exit code as a shell shows it.
+fn run_command(args: &Args, clock: Clock, recording: &mut Recording) -> Result<u8, Failed> {
+    let key = fingerprint_key().map_err(|error| Failed::wrapper(exit::OWN_FAILURE, error))?;
+    let mut config = Config::new(args.command.clone(), key);
+    config.mode = match args.mode {
+        How::Auto => Mode::Auto,
+        How::Relay => Mode::Relay,
+        How::Info => Mode::Info,
+    };
+    config.keys = key_logging(args.keys);
+    config.round_trip = args.rtt.unwrap_or_default();
+    let outcome = watch::run(&config, clock, recording).map_err(not_run)?;
+    Ok(match outcome.ended {
         Ended::Code(code) => code as u8,
         Ended::Signal(number) => exit::by_signal(number as usize),
-    }))
+    })
 }
 
 /// How programs are told to log keys. A key log that the person has set up is read along with them; with `on` it is
@@ -177,7 +210,10 @@ pub(super) fn not_run(error: WatchError) -> Failed {
     let code = match error {
         WatchError::NotFound(_) => exit::NOT_FOUND,
         WatchError::NotRunnable { .. } => exit::NOT_RUNNABLE,
-        WatchError::Unsupported | WatchError::Refused(_) => exit::NOT_PERMITTED,
+        WatchError::Unsupported | WatchError::Refused(_) | WatchError::Closed(..) => {
+            exit::NOT_PERMITTED
+        }
+        WatchError::NoProcess(_) => exit::UNREACHABLE,
         WatchError::Nested | WatchError::Setup(..) => exit::OWN_FAILURE,
     };
     Failed::wrapper(code, error)

@@ -7,6 +7,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -95,7 +97,10 @@ fn a_peer_that_is_no_use_is_told_with_the_way_out() {
 fn the_other_of_tls_and_plain_http_is_recognised() {
     let server = Server::start(&[]);
     let plain = server.plain().replace("http://", "https://");
-    useless(&[&plain], "closed", "use http://");
+    let (out, document) = check(&[&plain]);
+    assert_eq!(out.status.code(), Some(3));
+    let verdict = document["verdict"][0].as_str().unwrap();
+    assert!(verdict.contains("use http://"), "{verdict}");
     let polite = peer(|mut stream, _| {
         let mut bytes = [0; 1024];
         let count = stream.read(&mut bytes).unwrap_or(0);
@@ -367,14 +372,7 @@ fn the_document_of_a_check_is_what_its_schema_says() {
     drop(free);
     let named = server.plain().replace("127.0.0.1", "localhost");
     for words in [
-        &[
-            &*secure,
-            "--cacert",
-            ca,
-            "--idle-limit",
-            "20s",
-            "--thorough",
-        ][..],
+        &[&*secure, "--cacert", ca, "--idle-limit", "2s", "--thorough"][..],
         &[&named, "-4", "--no-idle"],
         &[&secure],
         &[&refused],
@@ -386,4 +384,26 @@ fn the_document_of_a_check_is_what_its_schema_says() {
             .collect();
         assert_eq!(faults, Vec::<String>::new(), "{words:?}");
     }
+}
+
+#[test]
+fn an_idle_limit_that_shrinks_under_many_connections_is_told() {
+    let open = Arc::new(AtomicU32::new(0));
+    let url = peer(move |stream, _| {
+        let others = open.fetch_add(1, Ordering::Relaxed);
+        let idle = if others > 10 { 200 } else { 1_600 };
+        stream
+            .set_read_timeout(Some(Duration::from_millis(idle)))
+            .unwrap();
+        let mut reader = BufReader::new(stream);
+        while next_request(&mut reader) && reader.get_mut().write_all(ANSWER).is_ok() {}
+        open.fetch_sub(1, Ordering::Relaxed);
+    });
+    let url = format!("http://{url}/");
+    let (_, document) = check(&[&url, "--hold", "30", "--idle-limit", "20s"]);
+    assert!(document["held"]["measured_s"].is_number());
+    assert!(
+        rules(&document).contains(&"idle-timeout-shrinks"),
+        "{document:#}"
+    );
 }

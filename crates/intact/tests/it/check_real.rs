@@ -1,7 +1,7 @@
 //! `intact check` beside real programs: what nginx counted, what Node was set to, what curl says of the same server.
 
 use crate::check::check;
-use crate::peers::{Nginx, Peer, free_port, program, wait_for};
+use crate::peers::{Nginx, Peer, certificate, free_port, program, wait_for};
 use crate::program::Server;
 use std::process::{Command, Stdio};
 
@@ -104,4 +104,39 @@ fn curl_says_of_the_connection_what_we_say_that_it_says() {
             assert_eq!(ours, curl_says, "{words:?} {options:?}: {said}");
         }
     }
+}
+
+#[test]
+fn versions_of_tls_that_should_not_be_accepted_are_told_when_they_are() {
+    let test = "versions_of_tls_that_should_not_be_accepted_are_told_when_they_are";
+    let Some(openssl) = program("openssl", test) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    certificate(folder.path());
+    let port = free_port();
+    let child = Command::new(openssl)
+        .args(["s_server", "-quiet", "-www", "-accept"])
+        .arg(format!("127.0.0.1:{port}"))
+        .args(["-min_protocol", "TLSv1", "-cipher", "ALL:@SECLEVEL=0"])
+        .arg("-cert")
+        .arg(folder.path().join("cert.pem"))
+        .arg("-key")
+        .arg(folder.path().join("key.pem"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let _peer = Peer(child);
+    wait_for(port);
+    let url = format!("https://127.0.0.1:{port}/");
+    // it never answers HEAD
+    let (_, document) = check(&[&url, "--insecure", "--no-idle", "--timeout", "1s"]);
+    assert_eq!(document["tls_older"][0]["accepted"], true);
+    assert_eq!(document["tls_older"][1]["accepted"], true);
+    let rules = document["findings"].to_string();
+    assert!(rules.contains("old-tls-accepted"), "{rules}");
+    // it answers in HTTP/1.0 and closes, whatever it is asked in
+    assert_eq!(document["versions"][2]["answered_in"], "1.0");
+    assert_eq!(document["versions"][2]["reused"], false);
 }

@@ -15,4 +15,5 @@ mod pages;
 mod peers;
 mod program;
 mod readme;
+mod serve;
 mod watch;

@@ -24,8 +24,10 @@ impl Drop for Peer {
 /// Where a program is, or a loud line that its test is skipped.
 pub(crate) fn program(name: &str, test: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
+    let home = std::env::var_os("HOME").unwrap_or_default();
     let found = std::env::split_paths(&path)
         .chain(["/usr/sbin".into(), "/sbin".into()])
+        .chain([Path::new(&home).join("go/bin")])
         .map(|folder| folder.join(name))
         .find(|file| file.is_file());
     if found.is_none() {
@@ -88,7 +90,7 @@ fn totals(document: &Value) -> (u64, u64) {
     (requests, connections)
 }
 
-fn certificate(folder: &Path) {
+pub(crate) fn certificate(folder: &Path) {
     let made = Command::new("openssl")
         .args([
             "req",

@@ -114,7 +114,8 @@ impl Link {
     /// Makes `command` start on a side: in its network, with the link's names, and ending with the link.
     ///
     /// The child is a proxy of the command: it passes signals on and ends as the command does; killed, it takes the command
-    /// along. [`Link::program_of`] tells the command's own process.
+    /// along. [`Link::program_of`] tells the command's own process. Where the link has no process namespace (a caveat says so)
+    /// the child also ends with the thread that started it.
     pub fn enter(&self, side: Side, command: &mut Command) {
         enter::through(command, self.doors.clone(), side as usize);
     }
@@ -132,7 +133,7 @@ impl Link {
         Ok(&self.up.certificate)
     }
 
-    /// Whether something listens on this port of the server's IPv4 address.
+    /// Whether something listens on this port of the server's IPv4 address: connects once, from the server's own side.
     pub fn is_listening(&self, port: u16) -> Result<bool, LinkError> {
         match self.ask(&Request::Listening(port))? {
             Reply::Listening(listening) => Ok(listening),

@@ -2,15 +2,18 @@
 //! times (ns of any one clock) come in, packets that are due go out.
 
 mod flows;
+#[cfg(fuzzing)]
+pub(crate) mod fuzz;
 mod lane;
 pub(crate) mod packet;
 
-use crate::account::{Account, Counts, Lateness, tolerance};
+use crate::account::{Account, Counts, Lateness};
 use crate::spec::{Blocked, Change, Forgotten, Spec};
 use flows::{Flows, Verdict};
 use lane::Lane;
 pub(crate) use lane::Queued;
 use ledger::Histogram;
+use std::time::Duration;
 
 /// Ethernet's preamble, frame check and gap, which take time on a wire and are not in a frame.
 const WIRE_OVERHEAD: u64 = 24;
@@ -222,6 +225,11 @@ impl Middle {
     }
 }
 
+/// The lateness that a link of this round trip tolerates: a twentieth of it, but 0.1 to 1 ms.
+fn tolerance(round_trip: Duration) -> Duration {
+    (round_trip / 20).clamp(Duration::from_micros(100), Duration::from_millis(1))
+}
+
 fn blocks(blocked: Blocked, direction: Direction) -> bool {
     match blocked {
         Blocked::None => false,
@@ -231,7 +239,7 @@ fn blocks(blocked: Blocked, direction: Direction) -> bool {
     }
 }
 
-fn nanos(time: std::time::Duration) -> u64 {
+fn nanos(time: Duration) -> u64 {
     time.as_nanos() as u64
 }
 

@@ -4,6 +4,7 @@
 //! writers escape it. Must not compute: what is shown comes from findings.
 
 mod bench;
+mod compare;
 mod download;
 mod environment;
 mod observed;
@@ -12,6 +13,7 @@ mod populations;
 mod timeline;
 
 pub use bench::BenchRun;
+pub use compare::CompareRun;
 pub use observed::ObservedRun;
 pub(crate) use parts::{
     Case, Chapter, Fact, Figure, FindingGroup, Headline, Method, Standing, Table,
@@ -40,6 +42,8 @@ pub enum Source<'a> {
     Bench(BenchRun<'a>),
     /// What `watch`, `audit` or a server saw.
     Observed(ObservedRun<'a>),
+    /// Programs side by side.
+    Compared(CompareRun<'a>),
 }
 
 impl<'a> From<BenchRun<'a>> for Source<'a> {
@@ -54,11 +58,18 @@ impl<'a> From<ObservedRun<'a>> for Source<'a> {
     }
 }
 
+impl<'a> From<CompareRun<'a>> for Source<'a> {
+    fn from(run: CompareRun<'a>) -> Source<'a> {
+        Source::Compared(run)
+    }
+}
+
 impl<'a> Source<'a> {
     fn run(&self) -> &'a Run {
         match self {
             Source::Bench(one) => one.run,
             Source::Observed(one) => one.run,
+            Source::Compared(one) => one.run,
         }
     }
 
@@ -68,6 +79,15 @@ impl<'a> Source<'a> {
         let subject = match (&run.subject, self) {
             (Some(subject), _) => subject.clone(),
             (None, Source::Bench(_)) => "the built-in server".to_owned(),
+            (None, Source::Compared(one)) => {
+                let names: Vec<&str> = one
+                    .run
+                    .variants
+                    .iter()
+                    .map(|one| one.name.as_str())
+                    .collect();
+                names.join(" against ")
+            }
             // a wrapper's program stands behind the dashes
             (None, Source::Observed(_)) => {
                 let mut words = run.argv.iter().skip_while(|word| *word != "--").skip(1);
@@ -85,6 +105,7 @@ impl<'a> Source<'a> {
         match *self {
             Source::Bench(one) => bench::chapter(one, prefix),
             Source::Observed(one) => observed::chapter(one, prefix),
+            Source::Compared(one) => compare::chapter(one, prefix),
         }
     }
 }

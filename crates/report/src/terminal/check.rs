@@ -1,12 +1,13 @@
 //! The page of a check: the card of a server, and what to set clients to.
 
+mod limits;
+mod waterfall;
+
 use super::number::{count, maybe_time, time};
 use super::page::Page;
 use super::table::Column;
 use super::{Ink, Paper, escape};
-use findings::check::{
-    CheckFacts, Closing, Http2Facts, IdleTimeout, MaxRequests, RaceFacts, Resumption, VersionFacts,
-};
+use findings::check::{CheckFacts, Http2Facts, Resumption, VersionFacts};
 use findings::{Finding, Severity};
 use ledger::Run;
 use ledger::card::{EarlyData, State};
@@ -210,148 +211,6 @@ impl Card {
         }
     }
 
-    fn limits(&mut self, facts: &CheckFacts) {
-        let mut rows: Vec<[String; 4]> = Vec::new();
-        if let Some(idle) = &facts.idle_timeout {
-            rows.extend(idle_rows(idle, facts.keeps() != Some(false)));
-        }
-        if let Some(max) = &facts.max_requests {
-            rows.push(max_row(max));
-        }
-        if rows.is_empty() {
-            return;
-        }
-        self.page.title("Limits of a connection");
-        let column = |head, rank, at: usize| Column {
-            head,
-            rank,
-            cells: rows.iter().map(|row| row[at].clone()).collect(),
-        };
-        self.page.table(vec![
-            column("limit", 0, 0),
-            column("announced", 0, 1),
-            column("measured", 0, 2),
-            column("ended by", 1, 3),
-        ]);
-        if let Some(race) = &facts.race {
-            self.race(race);
-        }
-    }
-
-    fn race(&mut self, race: &RaceFacts) {
-        for attempt in &race.attempts {
-            let apart = (attempt.idle_s - race.limit_s) * 1e3;
-            let what = match (attempt.answered, attempt.sent) {
-                (true, _) => "answered".to_owned(),
-                (false, false) => "not sent, the server had closed".to_owned(),
-                (false, true) => format!("lost ({})", attempt.failed.unwrap_or("failed")),
-            };
-            let ink = if attempt.is_lost() {
-                Ink::Alarm
-            } else {
-                Ink::Faint
-            };
-            let when = if apart < 0.0 { "before" } else { "after" };
-            let told = format!(
-                "a request {} {when} the idle limit: {what}",
-                time(apart.abs())
-            );
-            self.page.wrapped(Some(ink), &told, "  ");
-        }
-    }
-
-    fn waterfall(&mut self, facts: &CheckFacts) {
-        let fall = &facts.phases_ms;
-        let mut rows = vec![("first request", &fall.cold), ("next requests", &fall.warm)];
-        rows.retain(|(_, phases)| phases.values().any(Option::is_some));
-        if rows.is_empty() {
-            return;
-        }
-        let taken = |phases: &std::collections::BTreeMap<&'static str, Option<_>>| {
-            let total: Option<&findings::check::Few> = phases.get("total").and_then(Option::as_ref);
-            total.map_or(0, |few| few.count)
-        };
-        self.page.title(&format!(
-            "One request, phase by phase (the middle one of {} and {})",
-            taken(&fall.cold),
-            taken(&fall.warm)
-        ));
-        let mut columns = vec![Column {
-            head: "",
-            rank: 0,
-            cells: rows.iter().map(|(name, _)| (*name).to_owned()).collect(),
-        }];
-        for key in findings::check::PHASES {
-            let cells: Vec<Option<f64>> = rows
-                .iter()
-                .map(|(_, phases)| Some(phases.get(key)?.as_ref()?.middle))
-                .collect();
-            if key == "without_setup" || cells.iter().all(Option::is_none) {
-                continue;
-            }
-            columns.push(Column {
-                head: match key {
-                    "ssl" => "TLS",
-                    "headers_to_body" => "head-body",
-                    key => key,
-                },
-                rank: 0,
-                cells: cells.into_iter().map(maybe_time).collect(),
-            });
-        }
-        self.page.table(columns);
-        self.bars(facts);
-    }
-
-    /// Both requests as bars to one scale.
-    fn bars(&mut self, facts: &CheckFacts) {
-        const LETTERS: [(&str, char); 6] = [
-            ("dns", 'd'),
-            ("connect", 'c'),
-            ("ssl", 's'),
-            ("wait", '█'),
-            ("headers_to_body", 'g'),
-            ("receive", 'r'),
-        ];
-        let fall = &facts.phases_ms;
-        let total =
-            |phases: &std::collections::BTreeMap<&'static str, Option<findings::check::Few>>| {
-                LETTERS
-                    .iter()
-                    .filter_map(|(key, _)| phases.get(key)?.as_ref())
-                    .map(|few| few.middle)
-                    .sum::<f64>()
-            };
-        let most = total(&fall.cold).max(total(&fall.warm));
-        if most <= 0.0 {
-            return;
-        }
-        let room = self.page.paper.width.saturating_sub(19).clamp(10, 60) as f64;
-        for (name, phases, ink) in [
-            ("first", &fall.cold, Ink::Fresh),
-            ("next", &fall.warm, Ink::Reused),
-        ] {
-            let mut bar = String::new();
-            for (key, letter) in LETTERS {
-                let Some(few) = phases.get(key).and_then(Option::as_ref) else {
-                    continue;
-                };
-                let cells = (few.middle / most * room).round() as usize;
-                bar.extend(std::iter::repeat_n(letter, cells));
-            }
-            if bar.is_empty() {
-                continue;
-            }
-            let bar = self.page.paper.ink(ink, &bar);
-            self.page.line(&format!("  {name:>13}  {bar}"));
-        }
-        self.page.wrapped(
-            Some(Ink::Faint),
-            "d name, c connect, s TLS, █ wait for the answer, g gap between head and body, r receive",
-            "  ",
-        );
-    }
-
     fn tls(&mut self, facts: &CheckFacts) {
         if facts.tls.is_empty() {
             return;
@@ -478,7 +337,10 @@ impl Card {
             return;
         }
         self.page.title("What stands out");
-        for finding in facts.findings.iter().filter(worth) {
+        for (nth, finding) in facts.findings.iter().filter(worth).enumerate() {
+            if nth > 0 {
+                self.page.line("");
+            }
             let ink = (finding.severity != Severity::Info).then_some(Ink::Alarm);
             let word = match finding.severity {
                 Severity::Error => "error: ",
@@ -559,74 +421,6 @@ fn reused(version: &VersionFacts) -> String {
         (None, Some(kind)) => kind.to_owned(),
         (None, None) => "-".to_owned(),
     }
-}
-
-fn idle_rows(idle: &IdleTimeout, kept: bool) -> Vec<[String; 4]> {
-    let announced = idle
-        .announced_s
-        .map_or_else(|| "-".to_owned(), |seconds| format!("{seconds} s"));
-    let mut rows = vec![[
-        "idle between requests".to_owned(),
-        announced,
-        if kept {
-            measured(idle.measured_s, idle.at_least_s)
-        } else {
-            "not kept".to_owned()
-        },
-        ended(idle.ended.as_ref()),
-    ]];
-    let (before, least) = (
-        idle.before_first_request_s,
-        idle.before_first_request_at_least_s,
-    );
-    if before.is_some() || least.is_some() {
-        rows.push([
-            "idle before the first".to_owned(),
-            "-".to_owned(),
-            measured(before, least),
-            ended(idle.before_first_request_ended.as_ref()),
-        ]);
-    }
-    rows
-}
-
-fn max_row(max: &MaxRequests) -> [String; 4] {
-    let number = |number: Option<u32>| number.map(|number| count(u64::from(number)));
-    [
-        "requests".to_owned(),
-        number(max.announced).unwrap_or_else(|| "-".to_owned()),
-        number(max.measured)
-            .or_else(|| number(max.at_least).map(|least| format!("{least} and more")))
-            .unwrap_or_else(|| "-".to_owned()),
-        match &max.ended {
-            None if max.last_said => "the client, as announced".to_owned(),
-            closing => ended(closing.as_ref()),
-        },
-    ]
-}
-
-/// Seconds to a hundredth below ten, or a lower bound.
-fn measured(seconds: Option<f64>, at_least: Option<f64>) -> String {
-    let told = |seconds: f64| match seconds {
-        seconds if seconds < 1.0 => time(seconds * 1e3),
-        seconds if seconds < 10.0 => format!("{seconds:.2} s"),
-        seconds => format!("{seconds:.1} s"),
-    };
-    match (seconds, at_least) {
-        (Some(seconds), _) => told(seconds),
-        (None, Some(least)) => format!("{} and more", told(least)),
-        (None, None) => "-".to_owned(),
-    }
-}
-
-fn ended(closing: Option<&Closing>) -> String {
-    closing.map_or_else(
-        || "-".to_owned(),
-        |closing| {
-            let announced = if closing.announced { ", announced" } else { "" };
-            format!("{}{announced}", closing.words())
-        },
-    )
 }
 
 /// The beginning of what a server said.

@@ -177,5 +177,5 @@ fn colour_changes_nothing_but_escape_sequences() {
 #[test]
 fn a_pull_request_gets_the_variants_in_a_table() {
     let (run, facts) = facts();
-    insta::assert_snapshot!(report::markdown::bench(&run, &facts));
+    insta::assert_snapshot!(report::summary::bench(&run, &facts));
 }

@@ -2,9 +2,10 @@
 //! (`target/tmp/pages`), for a person to look at.
 
 use crate::chromium::Chromium;
+use crate::compare;
 use crate::made;
 use crate::observed::observed;
-use report::page::{ObservedRun, Page, Source};
+use report::page::{CompareRun, ObservedRun, Page, Source};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -152,6 +153,7 @@ fn the_page_of_an_observed_run_fits_every_screen() {
             run: &run,
             facts: &seen.facts(),
             pictures: &seen.pictures(&run),
+            inputs: &[],
         })])
         .unwrap(),
     )
@@ -171,6 +173,22 @@ fn the_page_of_an_observed_run_fits_every_screen() {
             "{figure}"
         );
     }
+    assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
+}
+
+#[test]
+fn the_page_of_a_comparison_fits_every_screen() {
+    let Some(mut browser) = Chromium::start("the page of a comparison in a browser") else {
+        return;
+    };
+    let (run, facts) = compare::made();
+    let source = Source::Compared(CompareRun {
+        run: &run,
+        facts: &facts,
+    });
+    let html = report::html::write(&Page::new(&[source]).unwrap()).unwrap();
+    let file = page("compare.html", &html);
+    look_at(&mut browser, &file);
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
 
-fn made() -> (Run, CompareFacts) {
+pub(crate) fn made() -> (Run, CompareFacts) {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let mut run = Run::new("compare", "0", Vantage::Middle, started, 1, &[]);
     run.link = Some("30ms of round trip added to each connection (--rtt)".to_owned());
@@ -66,5 +66,5 @@ fn the_page_of_a_comparison_on_a_terminal_of_80_columns() {
 #[test]
 fn a_pull_request_gets_programs_and_what_became_of_findings() {
     let (_, facts) = made();
-    insta::assert_snapshot!(report::markdown::compare(&facts));
+    insta::assert_snapshot!(report::summary::compare(&facts));
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod browser;
 mod catalogue;
+mod check;
 mod chromium;
 mod compare;
 mod made;

@@ -297,7 +297,7 @@ fn each_requirement_and_each_rule_is_a_test_for_a_ci() {
 #[test]
 fn a_pull_request_gets_a_short_page() {
     let (run, facts) = facts();
-    insta::assert_snapshot!(report::markdown::observed(&run, &facts));
+    insta::assert_snapshot!(report::summary::observed(&run, &facts));
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub(crate) struct Observation {
     guess: Guess,
     exchanges: Exchanges,
     bytes: ConnectionBytes,
+    /// The interval of TCP keep-alive probes in seconds, where the program asked for them.
+    probes: Option<u32>,
     end: Option<FirstSign>,
 }
 
@@ -49,7 +51,7 @@ struct FirstSign {
 }
 
 impl Observation {
-    pub(crate) fn new(about: Connection) -> Observation {
+    pub(crate) fn new(about: Connection, probes: Option<u32>) -> Observation {
         Observation {
             about,
             told: false,
@@ -58,8 +60,14 @@ impl Observation {
             guess: Guess::default(),
             exchanges: Exchanges::default(),
             bytes: ConnectionBytes::default(),
+            probes,
             end: None,
         }
+    }
+
+    /// The program asks for TCP keep-alive probes, at this interval in seconds.
+    pub(crate) fn probe(&mut self, interval: u32) {
+        self.probes = Some(interval);
     }
 
     /// Bytes of one side passed.
@@ -296,7 +304,7 @@ impl Observation {
             exchanges: counted.then_some(exchanges.count),
             bytes: self.bytes,
             probes: Probes {
-                tcp_keepalive_s: None,
+                tcp_keepalive_s: self.probes,
                 pings: self
                     .application
                     .http2()

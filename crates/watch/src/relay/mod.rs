@@ -11,12 +11,12 @@ use crate::order::{Carriage, Order};
 use crate::sys::socket;
 use crate::sys::timer::Timer;
 use crate::{Clock, Config, Observer};
-use ledger::{Ending, Side};
+use ledger::{ConnectionId, Ending, Side};
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,6 +36,7 @@ const SCRATCH: usize = 128 * 1024;
 
 /// One connection.
 struct Link {
+    id: ConnectionId,
     near: TcpStream,
     far: TcpStream,
     out: Way,
@@ -52,6 +53,8 @@ pub(crate) struct Relay<'a> {
     clock: Clock,
     books: Books<'a>,
     links: Vec<Option<Box<Link>>>,
+    /// Places in `links` by connection.
+    numbers: HashMap<ConnectionId, usize>,
     free: Vec<usize>,
     /// Freed in this turn: late events of it may still name them.
     freed: Vec<usize>,
@@ -87,6 +90,7 @@ impl<'a> Relay<'a> {
             clock,
             books: Books::new(observer, config, keys),
             links: Vec::new(),
+            numbers: HashMap::new(),
             free: Vec::new(),
             freed: Vec::new(),
             again: Vec::new(),
@@ -177,6 +181,14 @@ impl<'a> Relay<'a> {
         while let Ok(order) = self.orders.try_recv() {
             match order {
                 Order::Carry(carriage) => self.carry(*carriage),
+                Order::Probe(connection, interval) => {
+                    if let Some(number) = self.numbers.get(&connection)
+                        && let Some(Some(link)) = self.links.get_mut(*number)
+                        && let Some(seen) = &mut link.observation
+                    {
+                        seen.probe(interval);
+                    }
+                }
                 Order::Record(row) => self.books.record(row.as_event()),
                 Order::Finish => self.finishing = Some(Instant::now() + DRAIN),
             }
@@ -188,6 +200,7 @@ impl<'a> Relay<'a> {
             mut near,
             mut far,
             about,
+            probes,
         } = carriage;
         let number = self.free.pop().unwrap_or(self.links.len());
         let registry = self.poll.registry();
@@ -201,12 +214,14 @@ impl<'a> Relay<'a> {
             self.freed.push(number);
             return;
         }
+        self.numbers.insert(about.id, number);
         let link = Box::new(Link {
+            id: about.id,
             near,
             far,
             out: Way::over(self.distance, false),
             back: Way::over(self.distance, true),
-            observation: Some(Observation::new(about)),
+            observation: Some(Observation::new(about, probes)),
         });
         if number == self.links.len() {
             self.links.push(Some(link));
@@ -242,6 +257,7 @@ impl<'a> Relay<'a> {
             out,
             back,
             observation,
+            id: _,
         } = &mut **link;
         let clock = self.clock;
         let books = &mut self.books;
@@ -284,6 +300,7 @@ impl<'a> Relay<'a> {
         let Some(mut link) = self.links.get_mut(number).and_then(Option::take) else {
             return;
         };
+        self.numbers.remove(&link.id);
         let at = self.clock.now();
         observe(&mut link.observation, &mut self.books, |seen, books| {
             seen.finish(at, books);

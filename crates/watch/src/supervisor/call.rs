@@ -46,6 +46,8 @@ pub(super) struct Dial {
     pub(super) v6: bool,
     /// Whether the caller blocks.
     pub(super) blocking: bool,
+    /// The interval of its TCP keep-alive probes in seconds, where they were on before the connect.
+    pub(super) probes: Option<u32>,
     /// Under way or established.
     pub(super) far: TcpStream,
     /// Whether our loop waits for it.

@@ -3,7 +3,7 @@
 use super::call::{Call, Dial, HOLD, LOOK, Stage};
 use super::names::Ends;
 use super::trap::{Trap, begin};
-use super::{FIRST_CALL, Supervisor};
+use super::{FIRST_CALL, Supervisor, listen_outside};
 use crate::order::{Carriage, Order};
 use crate::sys::address::{self, Named, unmapped};
 use crate::sys::notify::{Answer, Notice};
@@ -16,7 +16,7 @@ use mio::{Interest, Token};
 use socket2::Socket;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Instant;
 
 impl Supervisor {
@@ -32,7 +32,12 @@ impl Supervisor {
         };
         let wanted = match named {
             Named::Inet(wanted) if socket::kind(&socket) == Kind::Tcp => wanted,
-            Named::Inet(_) => return UNTOUCHED,
+            Named::Inet(to) => {
+                if socket::kind(&socket) == Kind::Udp {
+                    self.connect_datagrams(notice, cookie, to);
+                }
+                return UNTOUCHED;
+            }
             Named::Other => {
                 self.names.forget(cookie);
                 return UNTOUCHED;
@@ -54,7 +59,7 @@ impl Supervisor {
             return UNTOUCHED;
         }
         let socket = Socket::from(socket);
-        if self.is_elsewhere(&socket) {
+        if socket::namespace(&socket) != self.namespace {
             self.leave(Unwatched::OtherNamespace);
             return UNTOUCHED;
         }
@@ -67,13 +72,7 @@ impl Supervisor {
         about.round = self.place.map(|place| place.round);
         about.peer = Some(unmapped(wanted));
         about.origin = Some(origin(unmapped(wanted)));
-        about.owner = self
-            .processes
-            .identify(notice.thread)
-            .map(|identity| Owner {
-                pid: identity.process,
-                command: identity.command,
-            });
+        about.owner = self.owner(notice.thread);
         if self.mode == Mode::Info {
             self.follow(cookie, about, Unwatched::NoRelay);
             return UNTOUCHED;
@@ -83,7 +82,11 @@ impl Supervisor {
             return UNTOUCHED;
         }
         socket::connect_at_once(&socket);
-        let Ok(far) = stand_in(&socket, unmapped(wanted)) else {
+        let stands_in = stand_in(&socket, unmapped(wanted));
+        let Some(far) = stands_in
+            .ok()
+            .filter(|far| far.as_raw_fd() < self.last_descriptor)
+        else {
             self.follow(cookie, about, Unwatched::NoRelay);
             return UNTOUCHED;
         };
@@ -100,6 +103,7 @@ impl Supervisor {
             cookie,
             v6: socket::is_v6(&socket),
             blocking,
+            probes: socket::probe_interval(&socket),
             far,
             registered: false,
             decided: None,
@@ -119,6 +123,15 @@ impl Supervisor {
         self.calls.insert(number, Call { dial, stage });
         self.guard(number, Supervisor::advance);
         None
+    }
+
+    /// The process that a call comes from.
+    pub(super) fn owner(&mut self, thread: u32) -> Option<Owner> {
+        let identity = self.processes.identify(thread)?;
+        Some(Owner {
+            pid: identity.process,
+            command: identity.command,
+        })
     }
 
     /// The address that a `connect` names, and a copy of its socket; `None` where it is not for us.
@@ -149,14 +162,11 @@ impl Supervisor {
         looked.ok()
     }
 
-    /// Whether a socket lives in another network namespace than ours.
-    fn is_elsewhere(&self, socket: &Socket) -> bool {
-        let ours = self.pads.iter().flatten().next();
-        ours.is_some_and(|pad| socket::is_elsewhere(socket, pad))
-    }
-
     /// Leaves a connection to the kernel and follows it from outside, or counts it as unwatched where that cannot be.
     fn follow(&mut self, cookie: u64, about: Connection, reason: Unwatched) {
+        if self.outside.is_none() && self.mode != Mode::Relay {
+            self.outside = listen_outside(self.poll.registry()).ok();
+        }
         match &mut self.outside {
             Some(outside) => outside.follow(cookie, about),
             None => self.leave(reason),
@@ -345,8 +355,13 @@ impl Supervisor {
             dial.about.peer = Some(peer);
         }
         if let Some(peer) = dial.about.peer {
-            let v6 = dial.v6;
-            self.names.remember(dial.cookie, Ends { local, peer, v6 });
+            let ends = Ends {
+                local,
+                peer,
+                v6: dial.v6,
+                connection: dial.about.id,
+            };
+            self.names.remember(dial.cookie, ends);
         }
     }
 
@@ -362,6 +377,7 @@ impl Supervisor {
             near,
             far: dial.far,
             about,
+            probes: dial.probes,
         })));
     }
 

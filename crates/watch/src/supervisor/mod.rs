@@ -6,15 +6,17 @@
 mod call;
 mod connect;
 mod landing;
+mod lookups;
 mod names;
-mod outside;
+mod question;
 mod trap;
 
 use crate::order::{Order, Orders};
+use crate::outside::Outside;
 use crate::sys::address;
 use crate::sys::launch;
 use crate::sys::notify::{Answer, Listener, Notice};
-use crate::sys::process::{Processes, read_memory, write_memory};
+use crate::sys::process::{Processes, raise_descriptor_limit, read_memory, write_memory};
 use crate::sys::signals::{self, Signals};
 use crate::sys::socket;
 use crate::sys::timer::Timer;
@@ -22,13 +24,13 @@ use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, Place, Unwatched}
 use call::Call;
 use landing::Pad;
 use ledger::{Caveat, Nanos, Row, Span};
+use lookups::Lookups;
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Interest, Poll, Registry, Token};
 use names::Names;
-use outside::Outside;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 use trap::Traps;
@@ -41,6 +43,9 @@ const DEADLINES: Token = Token(4);
 const ENDS: Token = Token(5);
 /// Tokens of calls begin here: two a call, the way to the destination and our end of a meeting.
 const FIRST_CALL: usize = 6;
+
+/// Descriptors that are kept free for what is under way and for files.
+const RESERVED: u64 = 64;
 
 /// Answers the program's calls until it and everything that it started has ended.
 pub(crate) struct Supervisor {
@@ -59,7 +64,12 @@ pub(crate) struct Supervisor {
     place: Option<Place>,
     processes: Processes,
     names: Names,
+    lookups: Lookups,
     mode: Mode,
+    /// Our network namespace, where the kernel tells.
+    namespace: Option<u64>,
+    /// A socket of ours with this number or a higher one leaves too little room for others.
+    last_descriptor: RawFd,
     outside: Option<Outside>,
     pads: [Option<Pad>; 2],
     traps: Traps,
@@ -94,15 +104,11 @@ impl Supervisor {
             SIGNALS,
             Interest::READABLE,
         )?;
+        // each socket's end on this machine is told to it, so it is there only where it is needed
         let outside = match config.mode {
-            Mode::Relay => None,
-            Mode::Info => Some(Outside::new()?),
-            Mode::Auto => Outside::new().ok(),
+            Mode::Info => Some(listen_outside(registry)?),
+            Mode::Auto | Mode::Relay => None,
         };
-        if let Some(outside) = &outside {
-            let descriptor = outside.as_raw_fd();
-            registry.register(&mut SourceFd(&descriptor), ENDS, Interest::READABLE)?;
-        }
         let timer = Timer::new()?;
         registry.register(
             &mut SourceFd(&timer.as_raw_fd()),
@@ -116,6 +122,7 @@ impl Supervisor {
                 pad.register(registry, token)?;
             }
         }
+        let namespace = pads.iter().flatten().next().and_then(socket::namespace);
         Ok(Supervisor {
             poll,
             listener: Listener::new(listener),
@@ -132,7 +139,11 @@ impl Supervisor {
             place: config.place,
             processes: Processes::default(),
             names: Names::default(),
+            lookups: Lookups::default(),
             mode: config.mode,
+            namespace,
+            last_descriptor: RawFd::try_from(raise_descriptor_limit().saturating_sub(RESERVED))
+                .unwrap_or(RawFd::MAX),
             outside,
             pads,
             traps: Traps::default(),
@@ -170,7 +181,10 @@ impl Supervisor {
                     DEADLINES => self.timer.rung(),
                     ENDS => {
                         if let Some(outside) = &mut self.outside {
-                            outside.take_ends(self.clock, &self.orders);
+                            let orders = &self.orders;
+                            outside.take_ends(self.clock, &mut |row| {
+                                orders.send(Order::Record(Box::new(row)));
+                            });
                         }
                     }
                     PAD_V4 => self.take_arrivals(0),
@@ -179,12 +193,17 @@ impl Supervisor {
                 }
             }
             self.take_deadlines();
+            self.record_unseen_lookups(false);
         }
+        self.record_unseen_lookups(true);
         for call in std::mem::take(&mut self.calls).into_values() {
             self.record_given_up(call.dial.about);
         }
         if let Some(outside) = self.outside.take() {
-            outside.finish(self.clock, &self.orders);
+            let orders = &self.orders;
+            outside.finish_after_end(self.clock, &mut |row| {
+                orders.send(Order::Record(Box::new(row)));
+            });
         }
         for (reason, count) in &self.unwatched {
             self.record(Row::Caveat(Caveat {
@@ -221,6 +240,18 @@ impl Supervisor {
             libc::SYS_connect => self.connect(notice),
             libc::SYS_getpeername => Some(self.tell_name(notice, |ends| ends.peer)),
             libc::SYS_getsockname => Some(self.tell_name(notice, |ends| ends.local)),
+            libc::SYS_setsockopt => {
+                let _ = self.see_option(notice);
+                Some(Answer::Continue)
+            }
+            libc::SYS_sendto => {
+                let _ = self.see_sendto(notice);
+                Some(Answer::Continue)
+            }
+            libc::SYS_sendmmsg => {
+                let _ = self.see_sendmmsg(notice);
+                Some(Answer::Continue)
+            }
             _ => Some(Answer::Continue),
         }
     }
@@ -266,6 +297,30 @@ impl Supervisor {
         write_memory(thread, place, given).ok()?;
         write_memory(thread, len_place, &(bytes.len() as u32).to_ne_bytes()).ok()?;
         Some(Answer::Value(0))
+    }
+
+    /// The program sets an option of TCP keep-alive probes: they are no reuse, and a note of them saves that mistake.
+    fn see_option(&mut self, notice: &Notice) -> Option<()> {
+        if self.names.is_empty() {
+            return None;
+        }
+        let [descriptor, level, name, place, len, _] = notice.arguments;
+        let socket = self
+            .processes
+            .copy_descriptor(notice.thread, descriptor as i32)
+            .ok()?;
+        let ends = self.names.find(socket::cookie(&socket).ok()?)?;
+        let mut value = [0; 4];
+        read_memory(notice.thread, place, &mut value).ok()?;
+        let value = u32::from_ne_bytes(value);
+        let interval = match (level as i32, name as i32) {
+            _ if len < 4 || value == 0 => return None,
+            (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE) => value,
+            (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => socket::idle_before_probes(&socket)?,
+            _ => return None,
+        };
+        self.orders.send(Order::Probe(ends.connection, interval));
+        Some(())
     }
 
     fn take_signals(&mut self) {
@@ -335,4 +390,12 @@ impl Supervisor {
     fn record(&self, row: Row) {
         self.orders.send(Order::Record(Box::new(row)));
     }
+}
+
+/// Has the kernel tell how sockets end.
+fn listen_outside(registry: &Registry) -> io::Result<Outside> {
+    let outside = Outside::new()?;
+    let descriptor = outside.as_raw_fd();
+    registry.register(&mut SourceFd(&descriptor), ENDS, Interest::READABLE)?;
+    Ok(outside)
 }

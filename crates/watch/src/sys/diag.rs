@@ -4,6 +4,7 @@
 
 use super::checked;
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// What the kernel said of a socket.
@@ -11,6 +12,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 pub(crate) struct Told {
     /// Its cookie.
     pub(crate) cookie: u64,
+    /// Its inode, which descriptors are known by; 0 once no process has it.
+    pub(crate) inode: u32,
+    /// Whether it awaits connections.
+    pub(crate) is_listening: bool,
+    /// Its own address.
+    pub(crate) local: SocketAddr,
+    /// The other side's.
+    pub(crate) peer: SocketAddr,
     /// Whether it was ever established.
     pub(crate) was_established: bool,
     /// Whether anything came back, were it a refusal.
@@ -32,7 +41,14 @@ static ROOM: i32 = 8 << 20;
 /// Sizes and places in the kernel's structures (linux/netlink.h, linux/inet_diag.h, linux/tcp.h).
 const HEAD: usize = 16;
 const MESSAGE: usize = 72;
+const STATE: usize = 1;
+const LOCAL_PORT: usize = 4;
+const PEER_PORT: usize = 6;
+const LOCAL: usize = 8;
+const PEER: usize = 24;
 const COOKIE: usize = 44;
+const INODE: usize = 68;
+const TCP_LISTEN: u8 = 10;
 const BYTES_ACKED: usize = 120;
 const BYTES_RECEIVED: usize = 128;
 const SEGS_OUT: usize = 136;
@@ -203,6 +219,10 @@ fn parse_socket(message: &[u8]) -> Option<Told> {
             let was_reset = read_u32(info, SEGS_OUT) == 0;
             return Some(Told {
                 cookie,
+                inode: read_u32(message, INODE),
+                is_listening: message[STATE] == TCP_LISTEN,
+                local: read_address(message, LOCAL_PORT, LOCAL),
+                peer: read_address(message, PEER_PORT, PEER),
                 was_reset,
                 // the SYN counts as a byte that was acknowledged
                 was_established: was_reset || read_u64(info, BYTES_ACKED) > 0,
@@ -214,6 +234,22 @@ fn parse_socket(message: &[u8]) -> Option<Told> {
         attributes = &attributes[aligned(len).min(attributes.len())..];
     }
     None
+}
+
+/// An address of the message's family; ports are in network order, as all of it is.
+fn read_address(message: &[u8], port: usize, host: usize) -> SocketAddr {
+    let part = |at: usize| message.get(at..).and_then(|rest| rest.first_chunk());
+    let port = part(port).map_or(0, |bytes: &[u8; 2]| u16::from_be_bytes(*bytes));
+    let bytes: [u8; 16] = message
+        .get(host..)
+        .and_then(|rest| rest.first_chunk().copied())
+        .unwrap_or_default();
+    let host = if i32::from(message[0]) == libc::AF_INET {
+        Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]).into()
+    } else {
+        Ipv6Addr::from(bytes).into()
+    };
+    SocketAddr::new(host, port)
 }
 
 fn aligned(len: usize) -> usize {
@@ -258,7 +294,10 @@ mod tests {
         })
         .unwrap();
         let there = found.unwrap();
-        assert!(there.was_established);
+        assert!(there.was_established && !there.is_listening);
+        assert_eq!(there.local, stream.local_addr().unwrap());
+        assert_eq!(there.peer, stream.peer_addr().unwrap());
+        assert_ne!(there.inode, 0);
         assert_eq!((there.sent, there.received), (5, 11));
         let mut end_of = |cookie| {
             let mut end = None;

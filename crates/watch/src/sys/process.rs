@@ -1,7 +1,7 @@
 //! Other processes: their memory, their descriptors, their names.
 #![allow(
     unsafe_code,
-    reason = "process_vm_readv, process_vm_writev, pidfd_open, pidfd_getfd"
+    reason = "process_vm_readv, process_vm_writev, pidfd_open, pidfd_getfd, setrlimit"
 )]
 
 use super::checked;
@@ -11,6 +11,22 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Lets this process have as many descriptors as it may; how many that are. Programs that run already keep their limit.
+pub(crate) fn raise_descriptor_limit() -> u64 {
+    // SAFETY: a structure of zeroes is valid; the kernel fills and reads it.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        let before = limit.rlim_cur;
+        limit.rlim_cur = limit.rlim_max;
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0 {
+            limit.rlim_max
+        } else {
+            before
+        }
+    }
+}
 
 /// Copies bytes out of a process. Fewer than asked for is an error.
 pub(crate) fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
@@ -116,11 +132,8 @@ impl Processes {
             return Some(identity.clone());
         }
         let process = process_of(thread)?;
-        let command = fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
-        let identity = Identity {
-            process,
-            command: command.trim_end().into(),
-        };
+        let command = command(process)?;
+        let identity = Identity { process, command };
         if let Some(known) = known {
             known.identity = Some((Instant::now(), identity.clone()));
         }
@@ -139,6 +152,64 @@ pub(crate) fn has_signal(thread: u32) -> bool {
             .unwrap_or(0)
     };
     (set("SigPnd:") | set("ShdPnd:")) & !set("SigBlk:") != 0
+}
+
+/// The numbers of all processes.
+pub(crate) fn all() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// The processes that a process has started and that are there.
+pub(crate) fn children(process: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task"));
+    let lists = tasks.into_iter().flatten().flatten();
+    lists
+        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|list| {
+            let numbers: Vec<u32> = list
+                .split_whitespace()
+                .filter_map(|number| number.parse().ok())
+                .collect();
+            numbers
+        })
+        .collect()
+}
+
+/// Whether a process is there and has not ended.
+pub(crate) fn is_alive(process: u32) -> bool {
+    // the state follows the name, which may hold anything
+    fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| {
+        let state = stat
+            .rsplit_once(") ")
+            .and_then(|(_, rest)| rest.chars().next());
+        !matches!(state, Some('Z' | 'X'))
+    })
+}
+
+/// The command's name of a process.
+pub(crate) fn command(process: u32) -> Option<Arc<str>> {
+    let name = fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
+    Some(name.trim_end().into())
+}
+
+/// Hands on the inodes of a process's sockets; an error where we may not look.
+pub(crate) fn each_socket(process: u32, mut visit: impl FnMut(u32)) -> io::Result<()> {
+    for entry in fs::read_dir(format!("/proc/{process}/fd"))?.flatten() {
+        let inode = fs::read_link(entry.path()).ok().and_then(|target| {
+            let inode = target
+                .to_str()?
+                .strip_prefix("socket:[")?
+                .strip_suffix(']')?;
+            inode.parse().ok()
+        });
+        if let Some(inode) = inode {
+            visit(inode);
+        }
+    }
+    Ok(())
 }
 
 fn process_of(thread: u32) -> Option<u32> {

@@ -53,12 +53,8 @@ pub(crate) fn cookie(socket: &impl AsFd) -> io::Result<u64> {
     option(socket, libc::SOL_SOCKET, libc::SO_COOKIE)
 }
 
-/// Whether a socket lives in another network namespace than one of ours; before Linux 5.14 it cannot be told and is taken for no.
-pub(crate) fn is_elsewhere(socket: &impl AsFd, ours: &impl AsFd) -> bool {
-    namespace(socket) != namespace(ours)
-}
-
-fn namespace(socket: &impl AsFd) -> Option<u64> {
+/// The network namespace that a socket lives in; before Linux 5.14 it cannot be told, of any.
+pub(crate) fn namespace(socket: &impl AsFd) -> Option<u64> {
     option(socket, libc::SOL_SOCKET, SO_NETNS_COOKIE).ok()
 }
 
@@ -108,6 +104,18 @@ pub(crate) fn is_connected(socket: &impl AsFd) -> bool {
     const SYN_SENT: u8 = 2;
     option::<u8>(socket, libc::IPPROTO_TCP, libc::TCP_INFO)
         .is_ok_and(|state| state != TCP_CLOSE && state != SYN_SENT)
+}
+
+/// The interval of TCP keep-alive probes in seconds, where they are on: how long the connection idles before the first.
+pub(crate) fn probe_interval(socket: &impl AsFd) -> Option<u32> {
+    let on: i32 = option(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE).ok()?;
+    idle_before_probes(socket).filter(|_| on != 0)
+}
+
+/// How long a connection would idle before the first probe, in seconds, on or not.
+pub(crate) fn idle_before_probes(socket: &impl AsFd) -> Option<u32> {
+    let idle: i32 = option(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE).ok()?;
+    u32::try_from(idle).ok()
 }
 
 /// A deferred connect (TCP_FASTOPEN_CONNECT) would wait for the first data: from now on it connects when asked to.

@@ -23,8 +23,8 @@ pub(super) fn beginning(link: &Link, far: &Far) -> String {
         .collect();
     if !urls.is_empty() {
         text += &format!(
-            "\nthe server is {}; localhost is the client side's own",
-            urls.join(" and ")
+            "\nserver: {}; localhost is the client side's own",
+            urls.join(" ")
         );
     }
     text
@@ -39,7 +39,7 @@ pub(crate) fn sentence(link: &Link) -> String {
         max_ms,
     } = link.round_trip();
     let mut text = format!(
-        "link {}: round trip {p50_ms:.2} ms, measured ({min_ms:.2}-{max_ms:.2}, {count} SYNs), {}",
+        "link {}: round trip {p50_ms:.2} ms measured ({min_ms:.2}-{max_ms:.2}, {count} SYNs), {}",
         link.spec(),
         link.congestion()
     );
@@ -58,7 +58,7 @@ pub(crate) fn end(link: &Link, account: &Account, server: Option<&Served>) -> St
             .p99_us
             .map_or(String::new(), |p99| format!("{p99:.0} µs (p99), "));
         text += &format!(
-            ", released {:.0} µs (p50), {p99}{:.0} µs (max) late",
+            ", late by {:.0} µs (p50), {p99}{:.0} µs (max)",
             lateness.p50_us, lateness.max_us
         );
     }

@@ -50,9 +50,14 @@ impl Served {
 
     /// Both, in words.
     pub(crate) fn words(&self) -> String {
+        let counted = |count: u64, what: &str| {
+            let plural = if count == 1 { "" } else { "s" };
+            format!("{count} {what}{plural}")
+        };
         format!(
-            "the server had {} requests on {} connections",
-            self.requests, self.connections
+            "the server had {} on {}",
+            counted(self.requests, "request"),
+            counted(self.connections, "connection")
         )
     }
 }

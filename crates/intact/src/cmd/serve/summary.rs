@@ -51,7 +51,7 @@ pub(super) fn page(totals: &Totals) -> String {
         ("faults made", listed(&totals.faults)),
     ] {
         if !counts.is_empty() {
-            page += &format!("{name}: {counts}\n");
+            page += &wrapped(&format!("{name}: {counts}"));
         }
     }
     page
@@ -65,7 +65,7 @@ fn line(version: &Version) -> String {
     };
     let ended = listed(&version.ended_by);
     format!(
-        "  HTTP/{:<3}  {} on {}{each}; ended by: {}\n",
+        "  HTTP/{:<3}  {} on {}{each}\n            ended by: {}\n",
         version.http.as_str(),
         counted(version.requests, "request"),
         counted(version.connections, "connection"),
@@ -85,4 +85,36 @@ fn listed(counts: impl IntoIterator<Item = (impl Display, impl Display)>) -> Str
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
     parts.join(", ")
+}
+
+/// Lines of up to 80 columns, broken behind commas.
+fn wrapped(text: &str) -> String {
+    let mut lines = String::new();
+    let mut column = 0;
+    for part in text.split_inclusive(", ") {
+        if column > 0 && column + part.trim_end().len() > 80 {
+            lines.truncate(lines.trim_end().len());
+            lines += "\n  ";
+            column = 2;
+        }
+        lines += part;
+        column += part.len();
+    }
+    lines + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_are_broken_behind_commas() {
+        let parts: Vec<String> = (10..40).map(|number| format!("kind {number}")).collect();
+        let list = parts.join(", ");
+        let lines = wrapped(&list);
+        assert!(lines.lines().all(|line| line.len() <= 80), "{lines}");
+        assert!(lines.lines().count() > 2);
+        let back: Vec<&str> = lines.lines().map(str::trim_start).collect();
+        assert_eq!(back.join(" "), list);
+    }
 }

@@ -498,6 +498,21 @@ def epoll_edge():
     print(bool(seen & select.EPOLLIN), bool(seen & (select.EPOLLHUP | select.EPOLLERR)), s.recv(1))
 
 
+def as_many_as_may_be():
+    """More connections at once than a relay with the same limit has descriptors for."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    print(resource.getrlimit(resource.RLIMIT_NOFILE)[0] <= hard)
+    address = serve(echo)
+    held = []
+    for _ in range(120):
+        s = socket.create_connection(address)
+        s.sendall(b"x")
+        held.append(s)
+    print(all(s.recv(1) == b"x" for s in held))
+
+
 def keepalive_options():
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

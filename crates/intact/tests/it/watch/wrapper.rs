@@ -147,3 +147,45 @@ fn a_refused_connection_is_a_failed_dial() {
     assert_eq!(facts["connections"]["failed"]["refused"], 1, "{facts}");
     assert_eq!(facts["connections"]["opened"], 0);
 }
+
+#[test]
+fn a_running_program_is_followed_from_outside() {
+    if program("python3", "watch --pid").is_none() {
+        return;
+    }
+    // the accepting side is the program's own too, and is not counted
+    let script = "
+import socket, sys
+listener = socket.create_server(('127.0.0.1', 0))
+held = [socket.create_connection(listener.getsockname()) for _ in range(5)]
+held += [listener.accept() for _ in range(5)]
+print('ready', flush=True)
+sys.stdin.read()
+";
+    let mut child = Command::new("python3")
+        .args(["-c", script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("watch.json");
+    let (pid, json) = (child.id().to_string(), format!("--json={}", path.display()));
+    let out = intact(&["watch", "-q", "--pid", &pid, "--for", "300ms", &json]);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let facts: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(facts["connections"]["opened"], 5, "{facts}");
+    let caveats = facts["caveats"].to_string();
+    assert!(
+        caveats.contains("5 connections were open before"),
+        "{caveats}"
+    );
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    let gone = intact(&["watch", "--pid", &pid]);
+    assert_eq!(gone.status.code(), Some(3), "{gone:?}");
+}

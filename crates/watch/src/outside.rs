@@ -2,7 +2,6 @@
 //! they were gone. What they carried cannot be seen from there.
 
 use crate::Clock;
-use crate::order::{Order, Orders};
 use crate::sys::diag::{self, Destroyed, Told};
 use ledger::{
     Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, DialFailure, Ending, Failure,
@@ -19,72 +18,81 @@ const WHY: &str = "followed from outside: what it carried cannot be seen";
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// Connections that are followed from outside.
-pub(super) struct Outside {
+pub(crate) struct Outside {
     destroyed: Destroyed,
     open: HashMap<u64, Connection>,
     count: u64,
+    /// Sockets that ended and were not followed, of whatever program.
+    pub(crate) strangers: u64,
 }
 
 impl Outside {
-    pub(super) fn new() -> io::Result<Outside> {
+    pub(crate) fn new() -> io::Result<Outside> {
         Ok(Outside {
             destroyed: Destroyed::subscribe()?,
             open: HashMap::new(),
             count: 0,
+            strangers: 0,
         })
     }
 
     /// Follows the socket with this cookie, which is about to connect.
-    pub(super) fn follow(&mut self, cookie: u64, mut about: Connection) {
+    pub(crate) fn follow(&mut self, cookie: u64, mut about: Connection) {
         about.certainty = Certainty::Inferred(WHY.into());
         self.count += 1;
         self.open.insert(cookie, about);
     }
 
     /// Takes what the kernel has told.
-    pub(super) fn take_ends(&mut self, clock: Clock, orders: &Orders) {
+    pub(crate) fn take_ends(&mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
         let Outside {
-            destroyed, open, ..
+            destroyed,
+            open,
+            strangers,
+            ..
         } = self;
-        destroyed.read(|told| {
-            if let Some(about) = open.remove(&told.cookie) {
-                record(about, told, true, clock, orders);
-            }
+        destroyed.read(|told| match open.remove(&told.cookie) {
+            Some(about) => record(about, told, true, clock, tell),
+            None => *strangers += 1,
         });
     }
 
-    /// The program is gone: waits for what the kernel still tells, asks for the rest.
-    pub(super) fn finish(mut self, clock: Clock, orders: &Orders) {
+    /// Whether the socket with this cookie is followed.
+    pub(crate) fn follows(&self, cookie: u64) -> bool {
+        self.open.contains_key(&cookie)
+    }
+
+    /// The program is gone: waits for what the kernel still tells, then asks for the rest.
+    pub(crate) fn finish_after_end(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
         let deadline = Instant::now() + LAST_WORDS;
         while !self.open.is_empty() && Instant::now() < deadline {
-            self.take_ends(clock, orders);
+            self.take_ends(clock, tell);
             std::thread::sleep(Duration::from_millis(2));
         }
+        self.finish(clock, tell);
+    }
+
+    /// Asks for what is still open, and tells what was missed.
+    pub(crate) fn finish(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
         let open = &mut self.open;
         let listed = diag::list(|told| {
             if let Some(about) = open.remove(&told.cookie) {
-                record(about, told, false, clock, orders);
+                record(about, told, false, clock, tell);
             }
         });
         let missed = self.open.len();
         if missed > 0 || listed.is_err() || self.destroyed.overruns > 0 {
-            caveat(
-                orders,
-                "outside-missed",
-                format!(
-                    "the kernel did not tell how {missed} connections ended; they are not counted"
-                ),
+            let words = format!(
+                "the kernel did not tell how {missed} connections ended; they are not counted"
             );
+            tell(caveat("outside-missed", words));
         }
         if self.count > 0 {
-            caveat(
-                orders,
-                "outside",
-                format!(
-                    "{} connections were followed from outside: they and their bytes are counted by the kernel, requests cannot be seen",
-                    self.count
-                ),
+            let words = format!(
+                "{} connections were followed from outside: they and their bytes are counted by the kernel, requests cannot be seen",
+                self.count
             );
+            tell(caveat("outside", words));
         }
     }
 }
@@ -95,12 +103,18 @@ impl AsRawFd for Outside {
     }
 }
 
-fn caveat(orders: &Orders, id: &str, words: String) {
+pub(crate) fn caveat(id: &str, words: String) -> Row {
     let id = id.to_owned();
-    orders.send(Order::Record(Box::new(Row::Caveat(Caveat { id, words }))));
+    Row::Caveat(Caveat { id, words })
 }
 
-fn record(mut about: Connection, told: Told, is_gone: bool, clock: Clock, orders: &Orders) {
+fn record(
+    mut about: Connection,
+    told: Told,
+    is_gone: bool,
+    clock: Clock,
+    tell: &mut dyn FnMut(Row),
+) {
     if !told.was_established {
         let (kind, detail) = if told.was_answered {
             (
@@ -135,8 +149,8 @@ fn record(mut about: Connection, told: Told, is_gone: bool, clock: Clock, orders
         },
     };
     let was_opened = about.is_opened();
-    orders.send(Order::Record(Box::new(Row::Opened(Box::new(about)))));
+    tell(Row::Opened(Box::new(about)));
     if was_opened && is_gone {
-        orders.send(Order::Record(Box::new(Row::Closed(closed))));
+        tell(Row::Closed(closed));
     }
 }

@@ -1,0 +1,51 @@
+//! The idle limit once more while other connections idle beside it: servers under pressure give up idle connections sooner.
+
+use super::{Bench, Ended, close_all};
+use crate::line::Line;
+use ledger::Span;
+use ledger::card::{Held, Waited};
+
+pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+    let mut lines = Vec::new();
+    let done = hold(bench, &mut lines);
+    close_all(bench, &mut lines);
+    done
+}
+
+fn hold(bench: &mut Bench<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
+    let plan = bench.plans.plan(bench.http, None, false)?;
+    let request = bench.keeping_request();
+    // the last one is the one that is watched
+    for _ in 0..=bench.config.hold {
+        let Ok(line) = bench.caller.open(&plan)? else {
+            break;
+        };
+        lines.push(line);
+        if let Some(line) = lines.last_mut()
+            && !bench.caller.ask(line, &request, None)?.is_ok()
+        {
+            break;
+        }
+    }
+    let connections = lines.len().saturating_sub(1) as u32;
+    bench.card.held = Some(Held {
+        connections,
+        waited: None,
+    });
+    let Some(watched) = lines.last_mut().filter(|line| line.is_usable()) else {
+        return Ok(());
+    };
+    let from = watched.active_at;
+    let until = from.after(bench.config.idle_limit.as_nanos() as u64);
+    let done = bench.caller.listen(std::slice::from_mut(watched), until);
+    let ended = watched.ended();
+    let now = bench.caller.clock.now();
+    bench.card.held = Some(Held {
+        connections,
+        waited: Some(Waited {
+            span: Span::new(from, ended.map_or(now, |(at, _)| at)),
+            ended: ended.map(|(_, ended)| ended),
+        }),
+    });
+    Ok(done?)
+}

@@ -1,0 +1,242 @@
+//! `intact serve` as a person or a conformance suite meets it.
+
+use crate::peers::program;
+use crate::program::{Server, bench, intact};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+/// Starts it on free ports; itself, and the address of its plain port.
+fn start(words: &[&str]) -> (Child, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--tls-listen",
+            "127.0.0.1:0",
+        ])
+        .args(words)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    child.stdout = Some(lines.into_inner());
+    let address = line.split('/').nth(2).unwrap().to_owned();
+    (child, address)
+}
+
+/// Sends it a signal; what it prints after that, and its code.
+fn end(mut child: Child, signal: &str) -> (String, Option<i32>) {
+    let sent = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+    let mut text = String::new();
+    let mut out = child.stdout.take().unwrap();
+    out.read_to_string(&mut text).unwrap();
+    (text, child.wait().unwrap().code())
+}
+
+/// Asks twice on one connection, which the server then closes because it was told so.
+fn ask(address: &str) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .write_all(
+            b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        )
+        .unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).unwrap();
+    assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2);
+}
+
+#[test]
+fn a_signal_ends_it_with_a_summary_and_the_code_of_the_signal() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        let (child, address) = start(&[]);
+        ask(&address);
+        let (page, exit) = end(child, signal);
+        assert!(
+            page.contains("2 requests on 1 connection; 50.0 % reused one\n"),
+            "{page}"
+        );
+        let line = "  HTTP/1.1  2 requests on 1 connection, 2.0 on each that ended, at most 2\n            ended by: ";
+        assert!(page.contains(line), "{page}");
+        assert!(page.lines().all(|line| line.len() <= 80), "{page}");
+        assert_eq!(exit, Some(code));
+    }
+}
+
+#[test]
+fn its_document_is_what_its_schema_says_live_and_at_the_end() {
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/schema/serve.schema.json"
+    );
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let valid = |document: &Value| {
+        let errors: Vec<String> = validator
+            .iter_errors(document)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{errors:#?} {document:#}");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("totals.json");
+    let json = format!("--json={}", file.display());
+    let (child, address) = start(&[&json, "--fault", "truncated-body=0.5"]);
+    bench(&[&format!("http://{address}/"), "-n", "40", "--rounds", "2"]);
+    let mut stream = TcpStream::connect(&address).unwrap();
+    stream
+        .write_all(b"GET /.intact/ledger HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let live: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+    valid(&live);
+    end(child, "-INT");
+    let last: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    valid(&last);
+    assert_eq!(live["requests"], last["requests"]);
+    assert!(last["faults"]["truncated-body"].as_u64() > Some(0));
+    assert_eq!(
+        last["faults"]["truncated-body"],
+        last["requests"]["failed"]["truncated"]
+    );
+}
+
+#[test]
+fn its_ledger_is_on_disk_with_what_it_prints() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let (child, address) = start(&["--ledger", ledger.to_str().unwrap()]);
+    ask(&address);
+    end(child, "-INT");
+    let run: Value =
+        serde_json::from_str(&std::fs::read_to_string(ledger.join("run.json")).unwrap()).unwrap();
+    assert_eq!(run["vantage"], "server");
+    let tally: Value =
+        serde_json::from_str(&std::fs::read_to_string(ledger.join("tally.json")).unwrap()).unwrap();
+    assert_eq!(tally["cells"][0]["connections"]["opened"], 1);
+}
+
+#[test]
+fn words_that_cannot_be_are_usage_errors_with_the_way_out() {
+    for (words, told) in [
+        (&["--fault", "stal=0.1"][..], "there are stall,"),
+        (&["--fault", "stall=0.6,garbage=0.6"], "at most 1"),
+        (&["--close", "softly"], "no-close-notify"),
+        (&["--delay", "soon"], "20ms"),
+        (&["--idle-timeout", "exp:1s"], "20ms"),
+        (&["--header", "no colon"], "Name: value"),
+        (&["--max-requests", "0"], "0 is not in"),
+        (&["--threads", "0"], "from 1"),
+    ] {
+        let out = intact(&[&["serve"], words].concat());
+        let error = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{words:?}: {error}");
+        assert!(error.contains(told), "{words:?}: {error}");
+    }
+}
+
+#[test]
+fn however_it_closes_both_ledgers_tell_the_same() {
+    for close in ["goaway", "fin", "rst", "no-close-notify"] {
+        for http in ["1.1", "2"] {
+            let server = Server::start(&["--max-requests", "5", "--close", close]);
+            let document = bench(&[
+                &server.plain(),
+                "--http",
+                http,
+                "--keepalive",
+                "on",
+                "-n",
+                "40",
+                "--rounds",
+                "2",
+            ]);
+            let variant = &document["variants"][0];
+            let theirs = server.end();
+            let theirs = &theirs["cells"][0]["connections"];
+            let connections = |value: &Value| value.as_u64().unwrap();
+            let preflight = connections(&theirs["opened"])
+                - connections(&variant["connections"]["opened"])
+                - connections(&variant["warmup"]["connections"]);
+            assert!(preflight <= 1, "{close} {http}: {theirs} {variant:#}");
+            if http == "2" && close != "goaway" {
+                // nobody is told beforehand, so that both may close at once and each be right
+                continue;
+            }
+            let ended: BTreeMap<String, u64> =
+                serde_json::from_value(variant["connections"]["ended_by"].clone()).unwrap();
+            for (by, count) in ended {
+                let count_there = theirs["ended_by"][&by].as_u64().unwrap_or(0);
+                assert!(
+                    (count..=count + 1).contains(&count_there),
+                    "{close} {http} {by}: {count} here, {theirs}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn h2spec_finds_nothing_wrong_plain_and_under_tls() {
+    let Some(h2spec) = program("h2spec", "h2spec_finds_nothing_wrong_plain_and_under_tls") else {
+        return;
+    };
+    let server = Server::start(&[]);
+    let plain = server.plain();
+    let port = plain.trim_end_matches('/').rsplit(':').next().unwrap();
+    for words in [
+        &["--port", port][..],
+        &["--port", &server.tls_port(), "--tls", "--insecure"],
+    ] {
+        let out = Command::new(&h2spec)
+            .args(["--strict", "--host", "127.0.0.1", "--timeout", "5"])
+            .args(words)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&out.stdout);
+        let counts = text.lines().rev().find(|line| line.contains(" tests, "));
+        let counts = counts.unwrap_or_else(|| panic!("{text}"));
+        assert!(
+            counts.starts_with("146 tests, 146 passed") && counts.ends_with(" 0 failed"),
+            "{text}"
+        );
+    }
+    let tally = server.end();
+    assert_ne!(tally["cells"][0]["connections"]["opened"], json!(0));
+}
+
+#[test]
+fn its_page_in_the_docs_has_every_option_and_every_fault() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/serve.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let help = intact(&["serve", "--help"]);
+    let help = String::from_utf8(help.stdout).unwrap();
+    let mut options = 0;
+    for line in help.lines().map(str::trim_start) {
+        let name: String = line
+            .chars()
+            .take_while(|&c| c == '-' || c.is_ascii_alphanumeric())
+            .collect();
+        if name.starts_with("--") && name != "--help" {
+            options += 1;
+            assert!(page.contains(&name), "{name}");
+        }
+        let fault = line
+            .strip_prefix("- ")
+            .and_then(|rest| rest.split_once(':'));
+        if let Some((fault, _)) = fault {
+            assert!(page.contains(&format!("`{fault}`")), "{fault}");
+        }
+    }
+    assert!(options > 25, "{help}");
+}

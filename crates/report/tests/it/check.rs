@@ -1,0 +1,251 @@
+//! The page of a check, from a made-up card: TLS 1.3 only, 60 ms of set-up, an idle limit that is announced and a request lost at it.
+
+use findings::check::CheckFacts;
+use ledger::card::{
+    Card, Contact, EarlyData, Ended, Found, Http2Seen, IdleSeen, MethodTried, NameAnswer,
+    NameAsked, Names, Race, RaceAttempt, RequestsTried, Skipped, State, TlsOffered, TlsSeen,
+    VersionTried, WATERFALL, Waited,
+};
+use ledger::{
+    Ending, Exchange, Failure, Nanos, Outcome, Protocol, Row, Run, Side, Span, TlsVersion, Vantage,
+};
+use report::terminal::Paper;
+
+const MS: u64 = 1_000_000;
+
+fn span(from_ms: u64, to_ms: u64) -> Span {
+    Span::new(Nanos(from_ms * MS), Nanos(to_ms * MS))
+}
+
+fn run() -> Run {
+    let started = "2026-01-01T00:00:00Z".parse().unwrap();
+    let mut run = Run::new("check", "0", Vantage::Client, started, 1, &[]);
+    run.subject = Some("https://my.server/health".to_owned());
+    run
+}
+
+fn version(http: Protocol, tls: TlsVersion) -> VersionTried {
+    let spoken = tls == TlsVersion::Tls13;
+    VersionTried {
+        http,
+        tls: Some(tls),
+        asks: false,
+        outcome: if spoken {
+            Outcome::Ok
+        } else {
+            Outcome::Failed(Failure::TlsVersion)
+        },
+        detail: None,
+        status: spoken.then_some(200),
+        answered_in: spoken.then_some(http),
+        says_kept: spoken.then_some(http != Protocol::Http10),
+        reused: spoken.then_some(http != Protocol::Http10),
+        cipher: spoken.then(|| "TLS_AES_128_GCM_SHA256".to_owned()),
+        alpn: None,
+        connection: (http == Protocol::Http10 && spoken).then(|| "close".to_owned()),
+        keep_alive: (http == Protocol::Http11 && spoken).then(|| "timeout=5, max=100".to_owned()),
+        forbidden: Vec::new(),
+    }
+}
+
+fn ended(how: Ending, announced: bool) -> Ended {
+    Ended {
+        by: Some(Side::Server),
+        how,
+        announced,
+        unasked: None,
+    }
+}
+
+fn card() -> Card {
+    let idle = |seconds: u64| Waited {
+        span: span(0, seconds * 1_000 + 20),
+        ended: Some(ended(Ending::CloseNotify, false)),
+    };
+    let attempt = |idle_ms: u64, outcome: Option<Outcome>| RaceAttempt {
+        idle_ns: idle_ms * MS,
+        outcome,
+        ended: None,
+    };
+    Card {
+        contact: Some(Contact {
+            url: "https://my.server/health".to_owned(),
+            outcome: Outcome::Ok,
+            detail: None,
+            status: Some(200),
+            server: Some("evil\x1b[31m/1.0".to_owned()),
+            body: 5,
+            by_head: false,
+            followed: Vec::new(),
+            redirect: None,
+            other_scheme: None,
+        }),
+        names: Some(Names {
+            name: "my.server".to_owned(),
+            system: Some(span(0, 12)),
+            addresses: Found::Value(vec!["192.0.2.1".parse().unwrap()]),
+            asked: vec![NameAsked {
+                kind: "A".to_owned(),
+                server: "192.0.2.53:53".to_owned(),
+                span: span(12, 23),
+                answer: Found::Value(NameAnswer {
+                    addresses: vec!["192.0.2.1".parse().unwrap()],
+                    ttl_s: Some(60),
+                    aliases: vec!["lb.example.net".to_owned()],
+                }),
+            }],
+        }),
+        versions: [TlsVersion::Tls12, TlsVersion::Tls13]
+            .into_iter()
+            .flat_map(|tls| {
+                [Protocol::Http10, Protocol::Http11, Protocol::Http2].map(|http| version(http, tls))
+            })
+            .collect(),
+        old_tls: vec![TlsOffered {
+            version: TlsVersion::Tls10,
+            accepted: Some(true),
+            detail: None,
+        }],
+        tls: vec![TlsSeen {
+            version: TlsVersion::Tls13,
+            cipher: Some("TLS_AES_128_GCM_SHA256".to_owned()),
+            full: span(30, 62),
+            to_first_answer: Some(span(30, 61)),
+            received: 3_000,
+            certificates: 2,
+            chain_bytes: 2_400,
+            tickets: Some(2),
+            second: Some((span(30, 61), true)),
+            early_data: Some(EarlyData::NotOffered),
+        }],
+        methods: vec![MethodTried {
+            what: "HEAD".to_owned(),
+            status: Some(200),
+            outcome: Outcome::Ok,
+            kept: Some(false),
+        }],
+        state: Some(State {
+            cookies: vec!["sid".to_owned()],
+            authentication: Vec::new(),
+            affinity: Vec::new(),
+            compared: 5,
+        }),
+        h2: Some(Http2Seen {
+            settings: [("max_concurrent_streams".to_owned(), 128)].into(),
+            headers_to_data_ns: vec![Some(0), Some(3 * MS), None],
+            request_heads: vec![40, 15, 15],
+            answer_heads: vec![57, 12, 12],
+        }),
+        requests: Some(RequestsTried {
+            http: Protocol::Http11,
+            answered: 101,
+            wanted: 110,
+            announced: Some(100),
+            last_said: true,
+            ended: Some(ended(Ending::CloseNotify, true)),
+            failed: None,
+        }),
+        idle: Some(IdleSeen {
+            http: Protocol::Http11,
+            announced_s: Some(5),
+            between: Some(idle(6)),
+            before_first: Some(Waited {
+                ended: None,
+                ..idle(90)
+            }),
+            answers_others: Some(true),
+        }),
+        race: Some(Race {
+            limit_ns: 6_020 * MS,
+            attempts: vec![
+                attempt(5_020, Some(Outcome::Ok)),
+                attempt(5_690, Some(Outcome::Failed(Failure::Stale))),
+                attempt(6_070, None),
+            ],
+        }),
+        held: None,
+        age: None,
+        skipped: vec![Skipped {
+            probe: "nothing".to_owned(),
+            why: "made up".to_owned(),
+        }],
+        requests_sent: 140,
+    }
+}
+
+/// Five connections with three requests each.
+fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for id in 0..15 {
+        let fresh = id % 3 == 0;
+        let mut one = Exchange::new(id, Nanos(0));
+        one.tag = Some(WATERFALL.into());
+        one.fresh = Some(fresh);
+        one.status = Some(200);
+        let from = if fresh { 60 } else { 0 };
+        if fresh {
+            one.spans.connect = Some(span(0, 30));
+            one.spans.ssl = Some(span(30, 60));
+        }
+        one.spans.wait = Some(span(from, from + 30 + id / 3));
+        one.spans.receive = Some(span(from + 30 + id / 3, from + 30 + id / 3));
+        one.end = Nanos((from + 30 + id / 3) * MS);
+        rows.push(Row::Exchange(Box::new(one)));
+    }
+    rows
+}
+
+fn page(card: &Card, rows: &[Row], width: usize) -> String {
+    let paper = Paper {
+        width,
+        colour: false,
+    };
+    report::terminal::check(&run(), &CheckFacts::new(card, rows), paper)
+}
+
+#[test]
+fn the_card_of_a_server_on_80_columns() {
+    let page = page(&card(), &rows(), 80);
+    assert!(
+        page.lines().all(|line| line.chars().count() <= 80),
+        "{page}"
+    );
+    insta::assert_snapshot!(page);
+}
+
+#[test]
+fn a_server_that_refuses_has_a_short_card() {
+    let card = Card {
+        contact: Some(Contact {
+            url: "https://my.server/health".to_owned(),
+            outcome: Outcome::Failed(Failure::CertificateExpired),
+            detail: Some("invalid peer certificate: Expired".to_owned()),
+            status: None,
+            server: None,
+            body: 0,
+            by_head: false,
+            followed: Vec::new(),
+            redirect: None,
+            other_scheme: None,
+        }),
+        skipped: ["versions", "TLS"]
+            .map(|probe| Skipped {
+                probe: probe.to_owned(),
+                why: "the first request was not answered".to_owned(),
+            })
+            .to_vec(),
+        ..Card::default()
+    };
+    insta::assert_snapshot!(page(&card, &[], 80));
+}
+
+#[test]
+fn a_check_that_was_stopped_before_it_began_says_so() {
+    let page = page(&Card::default(), &[], 40);
+    assert!(page.contains("Stopped before the first request."), "{page}");
+}
+
+#[test]
+fn what_a_server_says_cannot_write_on_the_terminal() {
+    assert!(!page(&card(), &rows(), 120).contains('\x1b'));
+}

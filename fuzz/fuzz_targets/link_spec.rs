@@ -1,0 +1,13 @@
+//! Any text as a link or a change: no panic, and what is understood is understood again from its own words.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use link::{Change, Spec};
+
+fuzz_target!(|text: &str| {
+    let _ = text.parse::<Change>();
+    if let Ok(spec) = text.parse::<Spec>() {
+        assert_eq!(spec.to_string().parse(), Ok(spec));
+    }
+});
