@@ -110,6 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
     let clock = Clock::start();
     let mut head = head();
+    head.subject = Some(subject(args));
     head.link = args
         .rtt
         .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
@@ -176,6 +177,29 @@ pub(super) fn key_logging(keys: Keys) -> Option<KeyLogging> {
         own_file,
         node_options: Some(std::env::var_os("NODE_OPTIONS").unwrap_or_default()),
     })
+}
+
+/// What is watched, on one line and without secrets.
+fn subject(args: &Args) -> String {
+    const LONGEST: usize = 120;
+    if args.all {
+        return "all processes".to_owned();
+    }
+    if !args.pid.is_empty() {
+        let pids: Vec<String> = args.pid.iter().map(ToString::to_string).collect();
+        return format!("process {}", pids.join(", "));
+    }
+    let words: Vec<String> = args
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let line = ledger::redact::argv(&words).join(" ");
+    let mut line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() > LONGEST {
+        line = line.chars().take(LONGEST).chain(['…']).collect();
+    }
+    line
 }
 
 /// The run's head.
