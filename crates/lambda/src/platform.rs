@@ -9,6 +9,9 @@ use ledger::{Nanos, Span};
 use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// What may be missing where a process never asks.
+const RUNTIME_CLIENTS: &str = "does it run a runtime client (pip install awslambdaric, npm install aws-lambda-ric, the crate lambda_runtime)?";
+
 /// What is closed around a frozen function: on a link, nothing passes.
 pub trait Gate {
     /// The function has been stopped.
@@ -128,11 +131,11 @@ impl<'a> Platform<'a> {
             Some(Ok(())) => return Ok(Ok((environment, span))),
             Some(Err(Some(words))) => words,
             Some(Err(None)) => format!(
-                "{} before it asked for an event",
+                "{} before it asked for an event: {RUNTIME_CLIENTS}",
                 environment.how_it_ended()
             ),
             None => format!(
-                "it did not ask for an event within {:?}: does it run a runtime client (awslambdaric, aws-lambda-ric, lambda_runtime)?",
+                "it did not ask for an event within {:?}: {RUNTIME_CLIENTS}",
                 plan.init_timeout
             ),
         };

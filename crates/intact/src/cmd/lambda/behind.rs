@@ -44,7 +44,9 @@ struct Done {
 /// Runs `intact lambda` again on the client side of a link, with a server on the other; its exit code.
 pub(super) fn run(spec: &Spec, server: Server) -> Result<ExitCode, Failed> {
     let own = |error: anyhow::Error| Failed::wrapper(exit::OWN_FAILURE, error);
-    let link = link::start(spec)?;
+    let link = link::start(spec).inspect_err(|_| {
+        console::note("without --link the function runs and is stopped between invocations all the same; not emulated are then the round trip and the network that does not answer for it");
+    })?;
     let far = Far::start(&link, server).map_err(own)?;
     console::note(&document::beginning(&link, &far));
     let (ours, theirs) = UnixStream::pair()
