@@ -4,7 +4,8 @@
 //! ```text
 //! plans/PLAN.json                                                  what was to be done
 //! results/plan=PLAN/variant=V/label=L/MESSAGE/ATTEMPT.json         run and tally of one delivery
-//! exchanges/plan=PLAN/variant=V/label=L/MESSAGE.parquet, .csv      its requests, one row each
+//! exchanges/plan=PLAN/variant=V/label=L/MESSAGE.parquet            its requests, one row each
+//! csv/plan=PLAN/variant=V/label=L/MESSAGE.csv                      the same; apart, since SQL engines read every file of a folder
 //! dead/plan=PLAN/MESSAGE.json                                      why it was given up
 //! ```
 
@@ -238,7 +239,8 @@ impl Store {
         kind: &str,
         bytes: Vec<u8>,
     ) -> Result<(), StoreError> {
-        let key = format!("{}/{}.{kind}", partition("exchanges", message), message.id);
+        let folder = if kind == "csv" { "csv" } else { "exchanges" };
+        let key = format!("{}/{}.{kind}", partition(folder, message), message.id);
         self.put(&key, bytes)
     }
 

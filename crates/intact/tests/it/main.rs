@@ -7,6 +7,7 @@ mod check_real;
 mod cli;
 mod compare;
 mod fix;
+mod fleet;
 mod ledgers;
 #[cfg(target_os = "linux")]
 mod link;
