@@ -14,7 +14,7 @@ use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
 use findings::requirement::{Document, Requirement};
-use fleet::{Campaign, Plan, PlanError, Queue, QueueError, Store, StoreError};
+use fleet::{Campaign, Plan, PlanError, Queue, QueueError, Store, StoreError, WorkerError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -161,8 +161,7 @@ fn report(
     requirements: &[Requirement],
 ) -> Result<ExitCode, Failed> {
     let plan = one_plan(store, wanted)?;
-    let campaign =
-        Campaign::read(store, plan, jiff::Timestamp::now()).map_err(Failed::unreadable)?;
+    let campaign = Campaign::read(store, plan, jiff::Timestamp::now()).map_err(unread)?;
     let chapters = page::chapters(&campaign);
     console::print(&if shown.json {
         page::report_json(&campaign, &chapters)?
@@ -190,7 +189,7 @@ fn report(
 }
 
 fn one_plan(store: &Store, wanted: Option<&str>) -> Result<Plan, Failed> {
-    let mut plans = store.plans().map_err(Failed::unreadable)?;
+    let mut plans = store.plans().map_err(unread)?;
     let ids: Vec<String> = plans.iter().map(|plan| plan.id.clone()).collect();
     if let Some(wanted) = wanted {
         plans.retain(|plan| plan.id == wanted || plan.name == wanted);
@@ -231,6 +230,29 @@ fn open_store(name: &str) -> Result<Store, Failed> {
     })
 }
 
+/// A store that cannot be read.
+fn unread(error: StoreError) -> Failed {
+    match error {
+        StoreError::Forbidden { .. } => Failed::forbidden(error),
+        other => Failed::unreadable(other),
+    }
+}
+
+/// A queue or store that does not do what was asked of it.
 fn own(error: impl Into<anyhow::Error>) -> Failed {
-    Failed::from(error.into())
+    let error = error.into();
+    let (queue, store) = match error.downcast_ref::<WorkerError>() {
+        Some(WorkerError::Queue(error)) => (Some(error), None),
+        Some(WorkerError::Store(error)) => (None, Some(error)),
+        _ => (error.downcast_ref(), error.downcast_ref()),
+    };
+    if matches!(queue, Some(QueueError::Forbidden { .. }))
+        || matches!(store, Some(StoreError::Forbidden { .. }))
+    {
+        Failed::forbidden(error)
+    } else if matches!(store, Some(StoreError::Absent { .. })) {
+        Failed::usage(error)
+    } else {
+        Failed::from(error)
+    }
 }
