@@ -56,7 +56,7 @@ pub struct Counts {
     pub tail_dropped: u64,
     /// Of a flow that the middle box had forgotten.
     pub forgotten: u64,
-    /// Lost by us, which no link was asked to do: kernel ring or queue full, sending refused. The link is not what it says.
+    /// Lost by us, which no link was asked to do: backlog, ring or queue full, sending refused. The link is not what it says.
     pub failed: u64,
 }
 

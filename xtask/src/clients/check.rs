@@ -157,7 +157,7 @@ mod tests {
             }
             assert_eq!(differences(&changed, one).len(), 1);
             let mut changed = one.clone();
-            changed.facts.idle = Some(Idle::Closed { after_s: 3.0 });
+            changed.facts.idle = Some(Idle::Closed { after_s: 77.7 });
             assert_eq!(differences(&changed, one).len(), 1);
         }
     }

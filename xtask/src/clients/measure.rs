@@ -258,7 +258,7 @@ impl Bench<'_> {
         let outcomes = ask_each(&mut program, &server.plain(), STALE, UNTIL_DEAD)?;
         program.end()?;
         let books = server.end()?;
-        Ok(outcomes.fates(|path| books.asked(path).count()))
+        Ok(outcomes.fates(|path| Some(books.asked(path).count())))
     }
 
     fn race(&self, race: End) -> anyhow::Result<Fates> {
@@ -270,7 +270,11 @@ impl Bench<'_> {
         let outcomes = ask_each(&mut program, &peer.plain(), RACE, Duration::ZERO)?;
         program.end()?;
         let asked = peer.asked();
-        Ok(outcomes.fates(|path| asked.iter().filter(|one| one.target == path).count()))
+        Ok(outcomes.fates(|path| {
+            let with = || asked.iter().filter(|one| one.target == path);
+            // a client that happened to take a new connection met no race
+            with().any(|one| one.struck).then(|| with().count())
+        }))
     }
 
     fn field(&self) -> anyhow::Result<Option<String>> {
@@ -298,11 +302,11 @@ struct Outcomes {
 }
 
 impl Outcomes {
-    /// With how often the server saw each path.
-    fn fates(self, seen: impl Fn(&str) -> usize) -> Fates {
+    /// With how often the server saw each path; `None`: what was to happen to it did not.
+    fn fates(self, seen: impl Fn(&str) -> Option<usize>) -> Fates {
         let fate_of = |outcome: Option<Outcome>, word: &str| {
             let seen = seen(&format!("{}{word}", self.base));
-            outcome.map(|outcome| fate(&outcome, seen))
+            Some(fate(&outcome?, seen?))
         };
         Fates {
             get: fate_of(self.get, "get"),

@@ -37,6 +37,8 @@ pub(crate) struct Asked {
     pub(crate) target: String,
     /// The `Connection` field, empty when there was none.
     pub(crate) connection_field: String,
+    /// Its connection was ended in place of an answer.
+    pub(crate) struck: bool,
 }
 
 /// A running peer. It ends with this value; connections end when their clients do.
@@ -122,12 +124,14 @@ fn serve(
                     let text = |bytes: Option<&[u8]>| {
                         String::from_utf8_lossy(bytes.unwrap_or(b"")).into_owned()
                     };
-                    let asked = Asked {
+                    let mut asked = Asked {
                         connection,
                         target: text(head.target.split(|&byte| byte == b'?').next()),
                         connection_field: text(head.header("connection")),
+                        struck: false,
                     };
                     strike = answered > 0 && asked.target.starts_with(RACE);
+                    asked.struck = strike;
                     if head.expects_continue {
                         stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
                     }

@@ -13,12 +13,12 @@ pub(crate) mod serve;
 pub(crate) mod watch;
 
 mod builtin;
+mod files;
 mod gates;
-mod keeping;
 mod linked;
+mod observing;
 mod page;
 mod recording;
 mod requirements;
 mod stored;
-mod watched;
 mod watching;

@@ -150,6 +150,7 @@ impl Stored {
                 run: &one.run,
                 facts: &one.facts,
                 pictures: &one.pictures,
+                inputs: &[],
             }),
             Stored::Compared(one) => Source::Compared(CompareRun {
                 run: &one.run,

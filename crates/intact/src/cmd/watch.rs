@@ -1,12 +1,13 @@
 //! `intact watch -- CMD`: does my program reuse its connections?
 
+use super::files::Files;
 use super::gates::Gates;
+use super::observing::Observing;
 use super::page::{PageFile, page_file};
-use super::watched::Recording;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
-use findings::observe::ObservedFacts;
+use findings::observe::{Observed, ObservedFacts};
 use findings::requirement::Document;
 use ledger::{Rows, Run, Vantage};
 use report::page::ObservedRun;
@@ -50,9 +51,8 @@ pub(crate) struct Args {
     /// Follow for this long; without it until the programs end, or Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = super::bench::time, conflicts_with = "command", help_heading = "Watching")]
     at_most: Option<Duration>,
-    /// Keep the ledger in a new folder
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
     /// Write JSON to a file; standard output is the program's
     #[arg(
         long,
@@ -110,10 +110,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
     let clock = Clock::start();
     let mut head = head();
+    head.subject = Some(subject(args));
     head.link = args
         .rtt
         .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
-    let mut recording = Recording::start(&head, args.ledger.as_deref()).map_err(own)?;
+    let mut recording = Observing::start(Observed::new(&head), &head, &args.files).map_err(own)?;
     let code = match &subjects {
         None => run_command(args, clock, &mut recording)?,
         Some(subjects) => {
@@ -132,6 +133,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             run: &head,
             facts: &facts,
             pictures: &observed.pictures(&head),
+            inputs: &[],
         };
         file.write(&[run.into()]).map_err(own)?;
     }
@@ -148,7 +150,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
 }
 
 /// Runs the program to its end; its exit code as a shell shows it.
-fn run_command(args: &Args, clock: Clock, recording: &mut Recording) -> Result<u8, Failed> {
+fn run_command(
+    args: &Args,
+    clock: Clock,
+    recording: &mut Observing<Observed>,
+) -> Result<u8, Failed> {
     let key = fingerprint_key().map_err(|error| Failed::wrapper(exit::OWN_FAILURE, error))?;
     let mut config = Config::new(args.command.clone(), key);
     config.mode = match args.mode {
@@ -175,6 +181,29 @@ pub(super) fn key_logging(keys: Keys) -> Option<KeyLogging> {
         own_file,
         node_options: Some(std::env::var_os("NODE_OPTIONS").unwrap_or_default()),
     })
+}
+
+/// What is watched, on one line and without secrets.
+fn subject(args: &Args) -> String {
+    const LONGEST: usize = 120;
+    if args.all {
+        return "all processes".to_owned();
+    }
+    if !args.pid.is_empty() {
+        let pids: Vec<String> = args.pid.iter().map(ToString::to_string).collect();
+        return format!("process {}", pids.join(", "));
+    }
+    let words: Vec<String> = args
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let line = ledger::redact::argv(&words).join(" ");
+    let mut line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() > LONGEST {
+        line = line.chars().take(LONGEST).chain(['…']).collect();
+    }
+    line
 }
 
 /// The run's head.

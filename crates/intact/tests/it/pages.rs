@@ -53,3 +53,49 @@ fn a_page_that_cannot_be_written_is_refused_before_anything_is_sent() {
         assert_eq!(out.status.code(), Some(2), "{file}: {out:?}");
     }
 }
+
+#[test]
+fn what_was_audited_has_a_page_and_so_does_its_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let entries: Vec<serde_json::Value> = (0..6)
+        .map(|nth| {
+            serde_json::json!({
+                "startedDateTime": format!("2026-01-01T00:00:0{nth}.000Z"),
+                "time": 40,
+                "connection": nth.to_string(),
+                "request": {"method": "GET", "url": "https://api.example/v1", "httpVersion": "HTTP/1.1", "headers": []},
+                "response": {"status": 200, "httpVersion": "HTTP/1.1", "headers": [], "content": {"size": 2}},
+                "timings": {"blocked": 0, "dns": 2, "connect": 20, "ssl": 10, "send": 1, "wait": 16, "receive": 1}
+            })
+        })
+        .collect();
+    let har = serde_json::json!({"log": {"version": "1.2", "creator": {"name": "made up"}, "entries": entries}});
+    std::fs::write(at("six.har"), har.to_string()).unwrap();
+    let out = intact(&[
+        "audit",
+        &at("six.har"),
+        "--ledger",
+        &at("ledger"),
+        "--report",
+        &at("audit.html"),
+    ]);
+    assert!(out.status.success(), "{out:?}");
+    let out = intact(&["report", &at("ledger"), "--report", &at("ledger.html")]);
+    assert!(out.status.success(), "{out:?}");
+    for page in ["audit.html", "ledger.html"] {
+        let html = std::fs::read_to_string(at(page)).unwrap();
+        for picture in ["waste", "latency", "timeline"] {
+            assert!(
+                html.contains(&format!("<figure id=\"{picture}\"")),
+                "{page} {picture}"
+            );
+        }
+        assert!(
+            html.contains("<th scope=\"row\">https://api.example</th>"),
+            "{page}"
+        );
+    }
+    let html = std::fs::read_to_string(at("audit.html")).unwrap();
+    assert!(html.contains("<th scope=\"row\">six.har</th>"));
+}

@@ -94,6 +94,7 @@ fn start(setup: &Setup) -> Result<Role, Failed> {
         network,
         forwarder: keeper,
         process,
+        dropped_before: [0; 2],
     };
     let (real_time, caveats, inner_doors) = keeper.await_forwarder()?;
     keeper.network.caveats.extend(caveats);
@@ -101,6 +102,7 @@ fn start(setup: &Setup) -> Result<Role, Failed> {
     keeper
         .order(&Order::Begin(setup.spec.clone()))
         .during(Step::Fork)?;
+    keeper.dropped_before = keeper.network.dropped().during(Step::Devices)?;
     let mut doors = Vec::new();
     let again = |door: &OwnedFd| door.try_clone().during(Step::Fork);
     for door in &keeper.network.doors {
@@ -179,6 +181,8 @@ struct Keeper {
     network: Network,
     forwarder: Channel,
     process: Pid,
+    /// What the kernel had dropped when the link began: devices drop what is sent before they are ready.
+    dropped_before: [u64; 2],
 }
 
 impl Keeper {
@@ -247,13 +251,21 @@ impl Keeper {
             let reply = match request {
                 Request::Change(change) => self.change(change)?,
                 Request::Listening(port) => Reply::Listening(self.is_listening(port)?),
-                Request::Account => match self.order(&Order::Account)? {
-                    Told::Account(account) => Reply::Account(account),
-                    _ => return Err(io::ErrorKind::InvalidData.into()),
-                },
+                Request::Account => self.account()?,
             };
             owner.send(&reply, &[])?;
         }
+    }
+
+    /// The forwarder sees what comes to it; what the kernel dropped before that only the devices know.
+    fn account(&mut self) -> io::Result<Reply> {
+        let Told::Account(mut account) = self.order(&Order::Account)? else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let dropped = self.network.dropped()?;
+        account.up.failed += dropped[0].saturating_sub(self.dropped_before[0]);
+        account.down.failed += dropped[1].saturating_sub(self.dropped_before[1]);
+        Ok(Reply::Account(account))
     }
 
     fn change(&mut self, change: Change) -> io::Result<Reply> {

@@ -73,6 +73,8 @@ pub(super) struct Device {
     pub(super) index: u32,
     /// It has a carrier and a queue: what is sent now arrives.
     pub(super) ready: bool,
+    /// Packets sent from it that were dropped before they came to its other end.
+    pub(super) dropped: u64,
 }
 
 /// An rtnetlink socket.
@@ -225,10 +227,11 @@ impl Netlink {
         let malformed = || io::Error::from(io::ErrorKind::InvalidData);
         let index = answer.get(4..8).and_then(|four| four.try_into().ok());
         let index = u32::from_ne_bytes(index.ok_or_else(malformed)?);
-        let (mut carrier, mut queue) = (false, false);
+        let (mut carrier, mut queue, mut dropped) = (false, false, 0);
         for (kind, value) in attributes(answer.get(16..).ok_or_else(malformed)?) {
             match kind {
                 libc::IFLA_OPERSTATE => carrier = value.first() == Some(&IF_OPER_UP),
+                libc::IFLA_STATS64 => dropped = tx_dropped(value).ok_or_else(malformed)?,
                 libc::IFLA_QDISC => queue = !value.starts_with(b"noop\0"),
                 _ => {}
             }
@@ -236,6 +239,7 @@ impl Netlink {
         Ok(Device {
             index,
             ready: carrier && queue,
+            dropped,
         })
     }
 
@@ -284,6 +288,12 @@ impl Netlink {
             }
         }
     }
+}
+
+/// The eighth number of `rtnl_link_stats64`.
+fn tx_dropped(stats: &[u8]) -> Option<u64> {
+    let bytes = stats.get(56..64)?.try_into().ok()?;
+    Some(u64::from_ne_bytes(bytes))
 }
 
 /// `ifinfomsg`.

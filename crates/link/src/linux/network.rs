@@ -77,6 +77,15 @@ impl Network {
         Ok(network)
     }
 
+    /// Packets that the kernel has dropped between each end and the middle: on a busy machine its backlog overflows.
+    pub(super) fn dropped(&mut self) -> io::Result<[u64; 2]> {
+        let mut dropped = [0; 2];
+        for ((socket, end), dropped) in self.sockets.iter_mut().zip(ENDS).zip(&mut dropped) {
+            *dropped = socket.device(end)?.dropped;
+        }
+        Ok(dropped)
+    }
+
     /// Lets both ends send packets of one segment only.
     pub(super) fn single_segments(&mut self) -> io::Result<()> {
         if !self.single_segments {

@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const SMALL_FRAMES: usize = 8192;
 const SMALL_FRAME: usize = 2048;
 const BIG_FRAMES: usize = 256;
+/// Frames that any ring holds at most.
+pub(super) const MOST_FRAMES: usize = SMALL_FRAMES;
 /// Packets in one system call.
 pub(super) const BATCH: usize = 32;
 

@@ -51,11 +51,19 @@ fn the_share_of_packets_that_was_asked_for_is_lost() {
         return;
     };
     numbers(&link, Side::Client, &["flood", "198.18.0.2:7", "4000"]);
-    let up = link.account().unwrap().up;
-    assert_eq!(up.arrived, 4000);
-    // 400 are expected with a deviation of 19
-    assert!((280..520).contains(&up.lost), "{up:?}");
-    assert_eq!(up.failed, 0, "{up:?}");
+    // the kernel's own backlog may hold some of a flood for a while, or drop it: then it is told as failed
+    let mut up = link.account().unwrap().up;
+    for _ in 0..500 {
+        if up.arrived + up.failed >= 4000 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        up = link.account().unwrap().up;
+    }
+    assert_eq!(up.arrived + up.failed, 4000, "{up:?}");
+    assert!(up.arrived > 2000, "{up:?}");
+    let (expected, six_deviations) = (up.arrived / 10, 120);
+    assert!(up.lost.abs_diff(expected) < six_deviations, "{up:?}");
 }
 
 #[test]

@@ -366,9 +366,7 @@ fn changes(all: &[Change]) -> Option<Table> {
         })
         .column("with", "", |one| Cell::text(&one.b))
         .column("at", "", |one| Cell::text(&one.finding.subject))
-        .column("finding", "", |one| {
-            Cell::text(one.finding.claim.replace('`', ""))
-        })
+        .column("finding", "", |one| Cell::text(&one.finding.claim))
         .table("changes", "What became of the first program's findings");
     if shown.len() < all.len() {
         let told = format!("{} of {}; the JSON has all.", shown.len(), all.len());

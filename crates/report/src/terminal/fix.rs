@@ -230,7 +230,8 @@ impl Page {
     fn code(&mut self, snippet: &str) {
         for line in snippet.lines() {
             // code is not broken: a person copies it
-            let _ = writeln!(self.out, "    {}", escape(line));
+            let line = format!("    {}", escape(line));
+            let _ = writeln!(self.out, "{}", line.trim_end());
         }
     }
 

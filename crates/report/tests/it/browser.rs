@@ -153,6 +153,7 @@ fn the_page_of_an_observed_run_fits_every_screen() {
             run: &run,
             facts: &seen.facts(),
             pictures: &seen.pictures(&run),
+            inputs: &[],
         })])
         .unwrap(),
     )

@@ -7,6 +7,7 @@ mod tables;
 use super::download::Download;
 use super::parts::sentence;
 use super::{Chapter, Fact, FindingGroup, Headline, Standing};
+use crate::inputs::InputFacts;
 use crate::json;
 use crate::number::{count, percent, whole_percent};
 use findings::Severity;
@@ -22,6 +23,8 @@ pub struct ObservedRun<'a> {
     pub facts: &'a ObservedFacts,
     /// What its pictures show.
     pub pictures: &'a Pictures,
+    /// The files that it was read from; none when it was seen live.
+    pub inputs: &'a [InputFacts],
 }
 
 pub(super) fn chapter(one: ObservedRun<'_>, prefix: String) -> serde_json::Result<Chapter> {
@@ -52,7 +55,7 @@ pub(super) fn chapter(one: ObservedRun<'_>, prefix: String) -> serde_json::Resul
         facts: sums(facts),
         findings: FindingGroup::all(&facts.findings),
         figures: figures::all(one),
-        tables: tables::all(facts),
+        tables: tables::all(facts, one.inputs),
         caveats,
         method: method::method(run),
         downloads: vec![document, tables::destinations_csv(facts)],

@@ -1,6 +1,7 @@
 //! The tables of an observed run, and its numbers as files.
 
 use super::about;
+use crate::inputs::InputFacts;
 use crate::number::{count, tick};
 use crate::page::Table;
 use crate::page::download::Download;
@@ -15,10 +16,10 @@ use std::collections::BTreeMap;
 const DESTINATIONS: usize = 200;
 
 /// All tables.
-pub(super) fn all(facts: &ObservedFacts) -> Vec<Table> {
+pub(super) fn all(facts: &ObservedFacts, inputs: &[InputFacts]) -> Vec<Table> {
     let shown = &facts.destinations[..facts.destinations.len().min(DESTINATIONS)];
     if shown.is_empty() {
-        return Vec::new();
+        return read(inputs).into_iter().collect();
     }
     let mut first = destinations(shown);
     if shown.len() < facts.destinations.len() {
@@ -32,7 +33,41 @@ pub(super) fn all(facts: &ObservedFacts) -> Vec<Table> {
     tables.extend(per_connection(shown));
     tables.extend(phases(&facts.totals));
     tables.extend(endings(shown));
+    tables.extend(read(inputs));
     tables
+}
+
+/// What was read, and by which evidence reuse was told.
+fn read(inputs: &[InputFacts]) -> Option<Table> {
+    if inputs.is_empty() {
+        return None;
+    }
+    let mut table = Columns::over(inputs)
+        .column("file", "", |one| Cell::text(&one.name))
+        .column("format", "", |one| Cell::text(&one.format))
+        .column("read", "packets, entries or lines", |one| {
+            let cell = Cell::count(one.read);
+            Cell {
+                words: format!("{} {}", cell.words, one.unit),
+                ..cell
+            }
+        })
+        .column("skipped", "", |one| Cell::failures(one.skipped))
+        .column("reuse is told by", "", |one| {
+            Cell::text(one.evidence.clone().unwrap_or_default())
+        })
+        .table("inputs", "What was read");
+    for one in inputs.iter().filter(|one| !one.advice.is_empty()) {
+        table
+            .notes
+            .push(format!("{} would tell more with:", one.name));
+        let lines = one.advice.iter();
+        // a line that has a backtick cannot be set as code
+        table
+            .notes
+            .extend(lines.map(|line| format!("`{}`", line.replace('`', "'"))));
+    }
+    Some(table)
 }
 
 /// A count that may be worked out, or of what cannot be seen.
