@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod fix;
 pub(crate) mod fleet;
+pub(crate) mod lambda;
 pub(crate) mod link;
 pub(crate) mod report;
 pub(crate) mod serve;

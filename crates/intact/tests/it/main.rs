@@ -8,8 +8,9 @@ mod cli;
 mod compare;
 mod fix;
 mod fleet;
-mod ledgers;
 #[cfg(target_os = "linux")]
+mod lambda;
+mod ledgers;
 mod link;
 mod observed;
 mod pages;
