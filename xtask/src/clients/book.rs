@@ -7,11 +7,14 @@ use fix::{Catalogue, Client, Measurement, Variant};
 use std::fs;
 
 /// What came of all of them.
+#[derive(Default)]
 pub(crate) struct Done {
     /// Variants that were measured, or hold what the catalogue says.
     pub(crate) fine: u64,
     /// Variants that do not, or could not be measured.
     pub(crate) failed: u64,
+    /// The names of the latter.
+    pub(crate) names: Vec<String>,
 }
 
 /// What has been found so far.
@@ -49,12 +52,14 @@ impl Book {
             }
             Ok(told) => {
                 self.done.failed += 1;
+                self.done.names.push(job.plain_name());
                 for line in told {
                     println!("{name}: {line}");
                 }
             }
             Err(error) => {
                 self.done.failed += 1;
+                self.done.names.push(job.plain_name());
                 println!("{name}: FAILED: {error:#}");
             }
         }
