@@ -225,7 +225,7 @@ impl<'a> Caller<'a> {
         line.flush(self.clock.now());
         let deadline = now.after(self.timeout);
         loop {
-            line.pump(&self.clock, &mut self.buffer);
+            line.pump(&self.clock, &mut self.buffer, deadline);
             if let Some(answered) = line.answered.take() {
                 self.observer.event(Event::Exchange(&answered.exchange));
                 return Ok(answered);
@@ -263,7 +263,7 @@ impl<'a> Caller<'a> {
     fn watch(&mut self, lines: &mut [Line], until: Nanos, leave: bool) -> Result<(), Halt> {
         loop {
             for line in &mut *lines {
-                line.pump(&self.clock, &mut self.buffer);
+                line.pump(&self.clock, &mut self.buffer, until);
             }
             let now = self.clock.now();
             if now >= until || leave && lines.iter().all(|line| line.ended().is_some()) {

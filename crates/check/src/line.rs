@@ -128,8 +128,8 @@ impl Line {
         Ok(())
     }
 
-    /// Reads everything that is there.
-    pub(crate) fn pump(&mut self, clock: &Clock, buffer: &mut [u8]) {
+    /// Reads everything that is there; no longer than until then, because a server that never pauses keeps it coming.
+    pub(crate) fn pump(&mut self, clock: &Clock, buffer: &mut [u8], until: Nanos) {
         // TLS may hold plaintext from the handshake already
         self.take_plaintext(buffer, unstamped(clock.now()));
         while self.ended.is_none() {
@@ -151,6 +151,9 @@ impl Line {
                         stamped: at.is_some(),
                     };
                     self.take(count, buffer, arrival);
+                    if now >= until {
+                        break;
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -10,6 +10,8 @@ use wire::h2::{
     SettingsPayload, writer,
 };
 
+/// Interim (1xx) answers that may precede a final one, as in HTTP/1.
+const INTERIM: u32 = 100;
 /// The largest window (RFC 9113 section 6.9.1).
 const LARGEST_WINDOW: u32 = 0x7fff_ffff;
 /// The largest list of header fields that is taken, in bytes.
@@ -34,6 +36,8 @@ pub(crate) struct Http2 {
     pub(super) told: Settings,
     pub(super) over: bool,
     pub(super) goaway_at: Option<Nanos>,
+    /// Interim (1xx) answers to the request in flight.
+    interim: u32,
 }
 
 impl Http2 {
@@ -59,6 +63,7 @@ impl Http2 {
             told: Settings::new(),
             over: false,
             goaway_at: None,
+            interim: 0,
         }
     }
 
@@ -82,6 +87,7 @@ impl Http2 {
         exchange.stream = Some(u64::from(self.stream));
         exchange.bytes.request_head = (block.len() + frames * FRAME_HEADER_LEN) as u64;
         exchange.terms.max_streams = self.server.max_concurrent_streams;
+        self.interim = 0;
         self.flight = Some(flight);
     }
 
@@ -102,18 +108,18 @@ impl Http2 {
                     let Some(frame) = step.event else { break None };
                     match self.frame(frame, arrival, out) {
                         Ok(done) => answered = answered.or(done),
-                        Err(words) => break Some(words),
+                        Err(broken) => break Some(broken),
                     }
                 }
-                Err(error) => break Some(error.to_string()),
+                Err(error) => break Some(error.into()),
             }
         };
         self.reader = reader;
-        if let Some(words) = broken {
+        if let Some(Broken { kind, words }) = broken {
             self.over = true;
             if let Some(mut flight) = self.flight.take() {
                 flight.exchange.detail = Some(words.into());
-                answered = Some(flight.fail(Failure::Malformed, arrival.read));
+                answered = Some(flight.fail(kind, arrival.read));
             }
         }
         answered
@@ -125,7 +131,7 @@ impl Http2 {
         frame: Frame<'_>,
         arrival: Arrival,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Answered>, String> {
+    ) -> Result<Option<Answered>, Broken> {
         match frame {
             Frame::Data(data) => return Ok(self.data(data, arrival, out)),
             Frame::Headers(headers) => return self.headers(headers, arrival),
@@ -152,7 +158,9 @@ impl Http2 {
                 }
             }
             Frame::PushPromise(_) => {
-                return Err("a push although we said that there is to be none".to_owned());
+                return Err(Broken::malformed(
+                    "a push although we said that there is to be none",
+                ));
             }
             Frame::Preface
             | Frame::Priority { .. }
@@ -165,7 +173,7 @@ impl Http2 {
         Ok(None)
     }
 
-    fn settings(&mut self, payload: SettingsPayload<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+    fn settings(&mut self, payload: SettingsPayload<'_>, out: &mut Vec<u8>) -> Result<(), Broken> {
         for (id, value) in payload {
             // a bounded few are known; the others stay numbers, and at most as many
             if self.told.len() < 32 {
@@ -173,9 +181,7 @@ impl Http2 {
             }
         }
         let before = self.server.header_table_size;
-        self.server
-            .apply(payload)
-            .map_err(|error| error.to_string())?;
+        self.server.apply(payload)?;
         writer::write_settings_ack(out);
         let most = wire::h2::hpack::DEFAULT_TABLE_SIZE;
         if self.server.header_table_size != before {
@@ -208,7 +214,7 @@ impl Http2 {
         &mut self,
         headers: Headers<'_>,
         arrival: Arrival,
-    ) -> Result<Option<Answered>, String> {
+    ) -> Result<Option<Answered>, Broken> {
         let ours = headers.stream == self.stream;
         let mut flight = self.flight.as_mut().filter(|_| ours);
         let is_trailers = flight
@@ -216,22 +222,20 @@ impl Http2 {
             .is_some_and(|flight| flight.exchange.status.is_some());
         let mut status = 0u16;
         let mut length = None;
-        self.decoder
-            .decode(headers.block, |field| {
-                let text = std::str::from_utf8(field.value).unwrap_or("");
-                match field.name {
-                    b":status" => status = text.parse().unwrap_or(0),
-                    b"content-length" => length = text.parse().ok(),
-                    _ => {}
-                }
-                if let Some(flight) = &mut flight
-                    && !is_trailers
-                    && !field.name.starts_with(b":")
-                {
-                    flight.reply.note(field.name, field.value);
-                }
-            })
-            .map_err(|error| error.to_string())?;
+        self.decoder.decode(headers.block, |field| {
+            let text = std::str::from_utf8(field.value).unwrap_or("");
+            match field.name {
+                b":status" => status = text.parse().unwrap_or(0),
+                b"content-length" => length = text.parse().ok(),
+                _ => {}
+            }
+            if let Some(flight) = &mut flight
+                && !is_trailers
+                && !field.name.starts_with(b":")
+            {
+                flight.reply.note(field.name, field.value);
+            }
+        })?;
         let Some(flight) = flight else {
             return Ok(None);
         };
@@ -240,8 +244,17 @@ impl Http2 {
             (headers.block.len() + FRAME_HEADER_LEN * headers.frames as usize) as u64;
         if !is_trailers {
             match status {
-                0 => return Err("an answer without :status".to_owned()),
-                100..=199 if !headers.end_stream => return Ok(None),
+                0 => return Err(Broken::malformed("an answer without :status")),
+                100..=199 if !headers.end_stream => {
+                    self.interim += 1;
+                    if self.interim > INTERIM {
+                        return Err(Broken {
+                            kind: Failure::TooLarge,
+                            words: format!("more than {INTERIM} interim answers"),
+                        });
+                    }
+                    return Ok(None);
+                }
                 status => flight.head(status, arrival),
             }
             flight.exchange.body.announced = length;
@@ -259,6 +272,45 @@ impl Http2 {
         let flight = self.flight.take()?;
         let kind = flight.cut_off(failure);
         Some(flight.fail(kind, at))
+    }
+}
+
+/// What makes a connection useless.
+struct Broken {
+    kind: Failure,
+    words: String,
+}
+
+impl Broken {
+    fn malformed(words: &str) -> Broken {
+        Broken {
+            kind: Failure::Malformed,
+            words: words.to_owned(),
+        }
+    }
+}
+
+impl From<wire::h2::Error> for Broken {
+    fn from(error: wire::h2::Error) -> Broken {
+        Broken {
+            kind: match error {
+                wire::h2::Error::BlockTooLong { .. } => Failure::TooLarge,
+                _ => Failure::Malformed,
+            },
+            words: error.to_string(),
+        }
+    }
+}
+
+impl From<wire::h2::hpack::Error> for Broken {
+    fn from(error: wire::h2::hpack::Error) -> Broken {
+        Broken {
+            kind: match error {
+                wire::h2::hpack::Error::ListTooLong { .. } => Failure::TooLarge,
+                _ => Failure::Malformed,
+            },
+            words: error.to_string(),
+        }
     }
 }
 

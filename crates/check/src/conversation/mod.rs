@@ -268,4 +268,22 @@ mod tests {
         let told = converse(Protocol::Http2, &refused, &[usize::MAX]);
         assert_eq!(told.outcome, Outcome::Failed(Failure::Refusal));
     }
+
+    #[test]
+    fn interim_answers_without_end_are_too_large() {
+        let mut bytes = Vec::new();
+        writer::write_settings(&mut bytes, &[]);
+        let mut encoder = Encoder::default();
+        for _ in 0..200 {
+            let mut block = Vec::new();
+            encoder.begin(&mut block);
+            encoder.encode(b":status", b"103", Indexing::Never, &mut block);
+            writer::write_headers(&mut bytes, 1, &block, false, 16_384);
+        }
+        let told = converse(Protocol::Http2, &bytes, &[usize::MAX]);
+        assert_eq!(told.outcome, Outcome::Failed(Failure::TooLarge));
+        let endless = b"HTTP/1.1 103 Early\r\n\r\n".repeat(200);
+        let told = converse(Protocol::Http11, &endless, &[usize::MAX]);
+        assert_eq!(told.outcome, Outcome::Failed(Failure::TooLarge));
+    }
 }
