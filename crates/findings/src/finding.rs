@@ -85,6 +85,9 @@ impl Finding {
         if let Some(advice) = client.and_then(|client| client.advice(remedy)) {
             self.fix = format!("{}. {advice}", self.fix);
         }
+        if let Some(command) = client.and_then(Client::fix_command) {
+            self.fix = format!("{}; `{command}` has what was measured", self.fix);
+        }
         self
     }
 }

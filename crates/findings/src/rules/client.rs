@@ -91,6 +91,21 @@ impl Client {
         })
     }
 
+    /// The command that shows its libraries in the catalogue of clients; `None` where the catalogue has none.
+    pub fn fix_command(self) -> Option<&'static str> {
+        Some(match self {
+            Client::Node => "intact fix node",
+            Client::Python => "intact fix python",
+            Client::Java => "intact fix java",
+            // Rust's clients are found by the list that it prints without a name
+            Client::GoOrRust => "intact fix",
+            Client::Ruby => "intact fix ruby",
+            Client::Php => "intact fix php",
+            Client::Curl => "intact fix curl",
+            Client::DotNet | Client::Nginx => return None,
+        })
+    }
+
     /// What its library calls the remedy; `None` where it has none.
     pub fn advice(self, remedy: Remedy) -> Option<&'static str> {
         use Client::*;
