@@ -54,6 +54,35 @@ pub struct Facts {
     /// Ten answers with status 404, handled as one does with this client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_found: Option<Count>,
+    /// TCP keep-alive probes on its connections, seen as it sets them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probes: Option<Probing>,
+    /// Whether a cookie that the server set came back with the next request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cookies: Option<Cookies>,
+}
+
+/// Whether a client has the system send TCP keep-alive probes. They find dead peers; they do not keep a server from closing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Probing {
+    /// It does not.
+    Off,
+    /// It does.
+    On {
+        /// Seconds without data before the first probe.
+        after_s: u32,
+    },
+}
+
+/// What becomes of a cookie that the server set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cookies {
+    /// The next request carried it: callers that share this client share its cookies.
+    Kept,
+    /// The next request came without it.
+    Dropped,
 }
 
 /// Ten requests one after the other, and three rounds of ten at once.

@@ -9,5 +9,7 @@ mod find;
 
 pub use advice::{Advice, client_idle, fill_in};
 pub use catalogue::{Catalogue, CatalogueError, Client, Language, Role, Variant};
-pub use facts::{Count, Facts, Fate, Fates, Hint, Idle, Load, Measurement, Stale};
+pub use facts::{
+    Cookies, Count, Facts, Fate, Fates, Hint, Idle, Load, Measurement, Probing, Stale,
+};
 pub use find::{FindError, Found};

@@ -1,7 +1,8 @@
 //! The catalogue of clients in words: cells that the terminal page and docs/fix.md share, and that page.
 
 use fix::{
-    Catalogue, Client, Count, Facts, Fate, Fates, Hint, Idle, Language, Measurement, Variant,
+    Catalogue, Client, Cookies, Count, Facts, Fate, Fates, Hint, Idle, Language, Measurement,
+    Probing, Variant,
 };
 use std::fmt::Write;
 
@@ -27,6 +28,10 @@ pub(crate) struct Cells {
     pub(crate) unread: String,
     /// Connections for ten answers with status 404.
     pub(crate) not_found: String,
+    /// Whether TCP keep-alive probes are on, and after how long.
+    pub(crate) probes: String,
+    /// What becomes of cookies.
+    pub(crate) cookies: &'static str,
 }
 
 const NOTHING: &str = "-";
@@ -62,6 +67,12 @@ impl Cells {
                 connections(facts.unread_large.as_ref()),
             ),
             not_found: connections(facts.not_found.as_ref()),
+            probes: facts.probes.map_or(NOTHING.to_owned(), probing),
+            cookies: match facts.cookies {
+                Some(Cookies::Kept) => "kept",
+                Some(Cookies::Dropped) => "dropped",
+                None => NOTHING,
+            },
         }
     }
 }
@@ -94,6 +105,13 @@ fn idle(idle: Idle) -> String {
         Idle::Abandoned => "left open, unused".to_owned(),
         Idle::LeftAtNextUse { within_s } => format!("{within_s} s, at next use"),
         Idle::Kept { for_s } => format!("> {for_s} s"),
+    }
+}
+
+fn probing(probing: Probing) -> String {
+    match probing {
+        Probing::Off => "off".to_owned(),
+        Probing::On { after_s } => format!("after {after_s} s"),
     }
 }
 
@@ -170,7 +188,8 @@ pub fn markdown(catalogue: &Catalogue) -> String {
 Made from `clients/catalogue.toml` and `clients/measured.json`; a test holds this page to them. How it was measured and what the
 columns mean: [fix.md](fix.md). `10` and `3x10` are the connections that ten requests in turn and three rounds of ten at once took,
 counted by the server; *dead* is a request on a connection that the server closed a second ago, *race* one that arrives as the
-server closes, each for GET / POST; *unread* is ten bodies of 100 bytes / 1 MB that nobody read.
+server closes, each for GET / POST; *unread* is ten bodies of 100 bytes / 1 MB that nobody read; *probes* are TCP's keep-alive
+probes, with the idle time before the first; *cookies*: whether the next request carries what the server set.
 ",
     );
     for group in Language::ALL {
@@ -200,8 +219,8 @@ fn section(out: &mut String, catalogue: &Catalogue, client: &Client) {
         let _ = writeln!(out, "Reuses by default: {since}.\n");
     }
     out.push_str(
-        "| variant | versions | 10 | 3x10 | TLS 10 / 3x10 | resumed | idle limit | hint | dead | race | unread | 404 | `Connection` | measured |
-| --- | --- | --: | --: | --: | --: | --- | --- | --- | --- | --- | --: | --- | --- |
+        "| variant | versions | 10 | 3x10 | TLS 10 / 3x10 | resumed | idle limit | hint | dead | race | unread | 404 | probes | cookies | `Connection` | measured |
+| --- | --- | --: | --: | --: | --: | --- | --- | --- | --- | --- | --: | --- | --- | --- | --- |
 ",
     );
     for variant in &client.variants {
@@ -211,7 +230,7 @@ fn section(out: &mut String, catalogue: &Catalogue, client: &Client) {
             let cells = Cells::of(&one.facts);
             let _ = writeln!(
                 out,
-                "| {}: {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                "| {}: {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 variant.id,
                 variant.title.replace('|', "\\|"),
                 one.versions_told(),
@@ -225,6 +244,8 @@ fn section(out: &mut String, catalogue: &Catalogue, client: &Client) {
                 cells.race,
                 cells.unread,
                 cells.not_found,
+                cells.probes,
+                cells.cookies,
                 one.facts.connection_field.as_deref().map_or(
                     NOTHING,
                     |field| if field.is_empty() { "none" } else { field }

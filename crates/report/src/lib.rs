@@ -10,6 +10,7 @@ pub mod junit;
 pub mod ladder;
 pub mod markdown;
 pub mod page;
+pub mod patterns;
 pub mod summary;
 pub mod svg;
 pub mod terminal;

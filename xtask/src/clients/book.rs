@@ -1,5 +1,6 @@
 //! The catalogue while it is measured: read from the tree, compared or written anew.
 
+use super::lock::{Lock, Of};
 use super::{Args, Job, check, environment};
 use anyhow::{Context, bail};
 use fix::{Catalogue, Client, Measurement, Variant};
@@ -71,6 +72,20 @@ impl Book {
         }
         if args.show {
             println!("{}", serde_json::to_string_pretty(&measured)?);
+            return Ok(Vec::new());
+        }
+        let _alone = Lock::take(Of::Measured)?;
+        // another harness may have written meanwhile
+        self.catalogue = read()?;
+        if args.signs {
+            let mut all = self.catalogue.measured.iter_mut();
+            let Some(known) = all.find(|one| check::is_of(one, &measured)) else {
+                bail!("not measured in these versions: without --signs, all of it is");
+            };
+            known.facts.connection_field = measured.facts.connection_field;
+            known.facts.probes = measured.facts.probes;
+            known.facts.cookies = measured.facts.cookies;
+            write(&mut self.catalogue)?;
             return Ok(Vec::new());
         }
         // of a runtime that the catalogue does not name there is only the one installed

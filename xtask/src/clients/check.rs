@@ -40,6 +40,8 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
         unread_small,
         unread_large,
         not_found,
+        probes,
+        cookies,
     } = &claimed.facts;
     let now = &found.facts;
     hold(
@@ -81,6 +83,8 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
         not_found,
         &now.not_found,
     );
+    hold("probes", *probes == now.probes, probes, &now.probes);
+    hold("cookies", *cookies == now.cookies, cookies, &now.cookies);
     lines
 }
 

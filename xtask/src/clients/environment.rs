@@ -23,7 +23,8 @@ pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../clients")
 }
 
-fn cache() -> PathBuf {
+/// Where all clients are installed.
+pub(super) fn cache() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/clients")
 }
 
@@ -35,6 +36,19 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
+    /// The same program under `intact watch`.
+    pub(crate) fn watched(&self, intact: &Path, ledger: &Path) -> Launch {
+        let mut words = vec![intact.to_owned()];
+        words.extend(["watch", "--quiet", "--keys", "off", "--ledger"].map(PathBuf::from));
+        words.extend([ledger.to_owned(), "--".into()]);
+        words.extend(self.words.iter().cloned());
+        Launch {
+            words,
+            folder: self.folder.clone(),
+            variables: self.variables.clone(),
+        }
+    }
+
     /// The command, not yet started.
     pub(crate) fn command(&self) -> anyhow::Result<Command> {
         let [program, words @ ..] = &self.words[..] else {

@@ -6,6 +6,7 @@ use super::environment::Launch;
 use super::peer::{End, Peer, RACE, Script};
 use super::program::{About, Outcome, Program, Skill, Step};
 use super::server::Server;
+use super::signs;
 use anyhow::Context;
 use fix::{Count, Facts, Fate, Fates, Hint, Idle, Load};
 use std::path::Path;
@@ -54,7 +55,7 @@ pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, Facts)> {
     if about.can.contains(&Skill::Unread) {
         bench.unread(&mut facts).context("unread")?;
     }
-    facts.connection_field = bench.field().context("field")?;
+    signs::measure(bench, &mut facts)?;
     Ok((about, facts))
 }
 
@@ -79,7 +80,7 @@ fn is_reused(facts: &Facts) -> bool {
 }
 
 impl Bench<'_> {
-    fn start(&self, server: Option<&Server>) -> anyhow::Result<Program> {
+    pub(super) fn start(&self, server: Option<&Server>) -> anyhow::Result<Program> {
         let mut command = self.launch.command()?;
         if let Some(server) = server {
             let ca = server.ca();
@@ -230,6 +231,7 @@ impl Bench<'_> {
             let peer = Peer::start(Script {
                 race: End::Fin,
                 keep_alive,
+                sets_cookie: false,
             })?;
             let mut program = self.start(None)?;
             let url = peer.plain() + WARM;
@@ -265,6 +267,7 @@ impl Bench<'_> {
         let peer = Peer::start(Script {
             race,
             keep_alive: None,
+            sets_cookie: false,
         })?;
         let mut program = self.start(None)?;
         let outcomes = ask_each(&mut program, &peer.plain(), RACE, Duration::ZERO)?;
@@ -275,22 +278,6 @@ impl Bench<'_> {
             // a client that happened to take a new connection met no race
             with().any(|one| one.struck).then(|| with().count())
         }))
-    }
-
-    fn field(&self) -> anyhow::Result<Option<String>> {
-        let peer = Peer::start(Script {
-            race: End::Fin,
-            keep_alive: None,
-        })?;
-        let mut program = self.start(None)?;
-        let url = peer.plain() + WARM;
-        program.run(&Step::get(&url))?;
-        program.end()?;
-        Ok(peer
-            .asked()
-            .into_iter()
-            .next()
-            .map(|one| one.connection_field))
     }
 }
 

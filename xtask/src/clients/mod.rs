@@ -4,10 +4,12 @@
 mod book;
 mod check;
 mod environment;
+mod lock;
 mod measure;
 mod peer;
 mod program;
 mod server;
+mod signs;
 mod survive;
 
 pub(crate) use book::Done;
@@ -16,7 +18,8 @@ pub(crate) use environment::install_runtimes;
 use anyhow::{Context, bail};
 use book::{Book, read, snippet};
 use environment::{Environment, Launch};
-use fix::{Catalogue, Client, Measurement, Variant};
+use fix::{Catalogue, Client, Facts, Measurement, Variant};
+use lock::{Lock, Of};
 use measure::Bench;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -38,6 +41,9 @@ pub(crate) struct Args {
     /// Only the clients that need little to be installed
     #[arg(long)]
     quick: bool,
+    /// Measure only fields, cookies and probes anew, and keep the rest of what was measured
+    #[arg(long, conflicts_with_all = ["check", "show", "full"])]
+    signs: bool,
     /// Watch idle connections for 130 s instead of 7
     #[arg(long)]
     full: bool,
@@ -57,6 +63,7 @@ impl Args {
             check: true,
             show: false,
             quick: true,
+            signs: false,
             full: false,
             survive: None,
             jobs: 4,
@@ -105,8 +112,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
                     let next = queue.lock().map(|mut queue| queue.pop_front());
                     let Ok(Some(job)) = next else { break };
                     let launched = launch_of(&job, installing);
-                    let done = launched
-                        .and_then(|launch| Ok((measure_one(&job, &launch, intact)?, launch)));
+                    let done = launched.and_then(|launch| {
+                        Ok((measure_one(&job, &launch, intact, args.signs)?, launch))
+                    });
                     let note = move |done| {
                         if let Ok(mut book) = book.lock() {
                             book.note(&job, done, args);
@@ -114,6 +122,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
                     };
                     match done {
                         // waiting takes no CPU: the next is measured meanwhile
+                        Ok((measured, _)) if args.signs => note(Ok(measured)),
                         Ok((measured, launch)) => {
                             scope.spawn(move || {
                                 note(watch_one(measured, &launch, intact, idle_for));
@@ -139,11 +148,14 @@ fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow
     let mut done = Done { fine: 0, failed: 0 };
     for job in jobs {
         let idle = fix::client_idle(server_idle).as_millis() as u64;
-        let launch = Environment::prepare(job.client, job.runtime)?.launch(
-            job.client,
-            job.variant,
-            Some(idle),
-        )?;
+        let launch = {
+            let _alone_in_the_tree = Lock::take(Of::Folders)?;
+            Environment::prepare(job.client, job.runtime)?.launch(
+                job.client,
+                job.variant,
+                Some(idle),
+            )?
+        };
         let survived = survive::survive(intact, &launch, server_idle)?;
         let lost = survived.errors.len();
         println!(
@@ -169,11 +181,23 @@ fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow
 /// Installs and builds what a variant needs, one at a time.
 fn launch_of(job: &Job<'_>, installing: &Mutex<()>) -> anyhow::Result<Launch> {
     let _alone = installing.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone_in_the_tree = Lock::take(Of::Folders)?;
     Environment::prepare(job.client, job.runtime)?.launch(job.client, job.variant, None)
 }
 
-fn measure_one(job: &Job<'_>, launch: &Launch, intact: &Path) -> anyhow::Result<Measurement> {
-    let (about, facts) = measure::measure(&Bench { intact, launch })?;
+fn measure_one(
+    job: &Job<'_>,
+    launch: &Launch,
+    intact: &Path,
+    only_signs: bool,
+) -> anyhow::Result<Measurement> {
+    let bench = Bench { intact, launch };
+    let (about, facts) = if only_signs {
+        let mut facts = Facts::default();
+        (signs::measure(&bench, &mut facts)?, facts)
+    } else {
+        measure::measure(&bench)?
+    };
     Ok(Measurement {
         client: job.client.id.clone(),
         variant: job.variant.id.clone(),

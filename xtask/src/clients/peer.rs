@@ -27,6 +27,8 @@ pub(crate) struct Script {
     pub(crate) race: End,
     /// The `Keep-Alive` field of all answers.
     pub(crate) keep_alive: Option<&'static str>,
+    /// Whether all answers set a cookie.
+    pub(crate) sets_cookie: bool,
 }
 
 /// One request as it came.
@@ -37,6 +39,8 @@ pub(crate) struct Asked {
     pub(crate) target: String,
     /// The `Connection` field, empty when there was none.
     pub(crate) connection_field: String,
+    /// Whether it brought a cookie.
+    pub(crate) has_cookie: bool,
     /// Its connection was ended in place of an answer.
     pub(crate) struck: bool,
 }
@@ -79,6 +83,16 @@ impl Peer {
         format!("http://{}", self.address)
     }
 
+    /// The same by name: some clients keep no cookies of addresses.
+    pub(crate) fn by_name(&self) -> String {
+        format!("http://localhost:{}", self.address.port())
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked
@@ -107,6 +121,7 @@ fn serve(
     let mut buffer = [0; 16 * 1024];
     let mut answered = 0;
     let mut strike = false;
+    let mut is_last = false;
     loop {
         let count = stream.read(&mut buffer)?;
         if count == 0 {
@@ -128,10 +143,12 @@ fn serve(
                         connection,
                         target: text(head.target.split(|&byte| byte == b'?').next()),
                         connection_field: text(head.header("connection")),
+                        has_cookie: head.header("cookie").is_some(),
                         struck: false,
                     };
                     strike = answered > 0 && asked.target.starts_with(RACE);
                     asked.struck = strike;
+                    is_last = asked.connection_field.eq_ignore_ascii_case("close");
                     if head.expects_continue {
                         stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
                     }
@@ -148,6 +165,10 @@ fn serve(
                     }
                     stream.write_all(answer(script).as_bytes())?;
                     answered += 1;
+                    // some clients read until the connection that they asked to be closed is
+                    if is_last {
+                        return Ok(());
+                    }
                 }
                 Some(_) => {}
             }
@@ -160,7 +181,12 @@ fn answer(script: Script) -> String {
     let field = script
         .keep_alive
         .map_or(String::new(), |value| format!("Keep-Alive: {value}\r\n"));
+    let cookie = if script.sets_cookie {
+        "Set-Cookie: measured=1; Path=/\r\n"
+    } else {
+        ""
+    };
     format!(
-        "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n{field}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
+        "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n{field}{cookie}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
     )
 }

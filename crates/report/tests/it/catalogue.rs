@@ -30,6 +30,37 @@ fn a_command_lists_only_what_it_knows() {
 }
 
 #[test]
+fn findings_name_clients_that_the_catalogue_has() {
+    use findings::rules::Client;
+    let catalogue = fix::Catalogue::embedded().unwrap();
+    for client in [
+        Client::Node,
+        Client::Python,
+        Client::Java,
+        Client::GoOrRust,
+        Client::Ruby,
+        Client::Php,
+        Client::Curl,
+    ] {
+        let command = client.fix_command().unwrap();
+        let name = command.strip_prefix("intact fix").unwrap().trim();
+        assert!(name.is_empty() || catalogue.find(name).is_ok(), "{command}");
+    }
+}
+
+#[test]
+fn the_table_of_recommendations_is_made_from_the_catalogue() {
+    const BEGIN: &str = "<!-- made by the tests: recommendations -->\n";
+    const END: &str = "<!-- end -->\n";
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fix.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = page.split_once(BEGIN).expect("the mark of the table");
+    let (_, after) = rest.split_once(END).expect("the table's end");
+    let table = report::patterns::markdown(&fix::Catalogue::embedded().unwrap());
+    hold("fix.md", &format!("{before}{BEGIN}{table}{END}{after}"));
+}
+
+#[test]
 fn the_table_of_clients_is_made_from_the_catalogue() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fix-table.md");
     let made = report::clients::markdown(&fix::Catalogue::embedded().unwrap());

@@ -1,0 +1,212 @@
+//! What articles recommend, with the verdict that today's measurements give: the table in docs/fix.md.
+//!
+//! Only the choice of patterns is written by hand; what each does comes from the catalogue.
+
+use crate::clients::version_key;
+use fix::{Catalogue, Count, Facts, Measurement};
+use std::fmt::Write;
+
+/// A recommendation: the client, the variant that follows it, the variant that does not.
+struct Pattern {
+    said: &'static str,
+    client: &'static str,
+    with: &'static str,
+    without: &'static str,
+}
+
+const fn pattern(
+    said: &'static str,
+    client: &'static str,
+    with: &'static str,
+    without: &'static str,
+) -> Pattern {
+    Pattern {
+        said,
+        client,
+        with,
+        without,
+    }
+}
+
+const PATTERNS: [Pattern; 17] = [
+    pattern("`fetch(url, { agent })`", "fetch", "agent", "default"),
+    pattern(
+        "axios: `httpsAgent` with `keepAlive: true`",
+        "axios",
+        "keepalive",
+        "default",
+    ),
+    pattern(
+        "axios: `httpsAgent: new https.Agent()`",
+        "axios",
+        "no-keepalive",
+        "default",
+    ),
+    pattern(
+        "http: an agent's `maxSockets`, so that requests queue",
+        "node-http",
+        "max-sockets",
+        "new-agent",
+    ),
+    pattern(
+        "AWS SDK 2: `AWS_NODEJS_CONNECTION_REUSE_ENABLED=1`",
+        "aws-sdk-js-2",
+        "variable",
+        "default",
+    ),
+    pattern(
+        "AWS SDK 3: `https.Agent({ keepAlive: true })`",
+        "aws-sdk-js-3",
+        "agent-true",
+        "default",
+    ),
+    pattern(
+        "AWS SDK 3: `https.Agent({ keepAlive: false })`",
+        "aws-sdk-js-3",
+        "agent-false",
+        "default",
+    ),
+    pattern(
+        "AWS SDK 3: `https.Agent({ keepAlive: undefined })`",
+        "aws-sdk-js-3",
+        "agent-undefined",
+        "default",
+    ),
+    pattern(
+        "AWS SDK 3: the client outside the handler",
+        "aws-sdk-js-3",
+        "default",
+        "per-call",
+    ),
+    pattern(
+        "`requests.session()` at module level",
+        "requests",
+        "module-session",
+        "default",
+    ),
+    pattern(
+        "`requests.session()` per call",
+        "requests",
+        "per-call-session",
+        "default",
+    ),
+    pattern(
+        "boto3: the client outside the handler",
+        "boto3",
+        "default",
+        "per-call",
+    ),
+    pattern(
+        "Go: one client for all calls",
+        "go-net-http",
+        "default",
+        "per-call",
+    ),
+    pattern(
+        "Go: the body read to its end",
+        "go-net-http",
+        "default",
+        "not-drained",
+    ),
+    pattern(
+        "AWS SDK for Go 2: the client outside the handler",
+        "aws-sdk-go-2",
+        "default",
+        "per-call",
+    ),
+    pattern(
+        "Apache 4: `EntityUtils.consume`",
+        "apache-httpclient-4",
+        "default",
+        "not-consumed",
+    ),
+    pattern(
+        "AWS SDK for Java 2: the client outside the handler",
+        "aws-sdk-java-2",
+        "default",
+        "per-call",
+    ),
+];
+
+/// The table of recommendations, a row for each runtime.
+pub fn markdown(catalogue: &Catalogue) -> String {
+    let mut out = String::from(
+        "| recommended | measured as | versions | 10: without, with | 3x10: without, with | verdict |
+| --- | --- | --- | --: | --: | --- |
+",
+    );
+    for pattern in &PATTERNS {
+        let of = |variant: &'static str| {
+            catalogue
+                .measured
+                .iter()
+                .filter(move |one| one.client == pattern.client && one.variant == variant)
+        };
+        let mut with: Vec<&Measurement> = of(pattern.with).collect();
+        with.sort_by_key(|one| version_key(one.versions.get("node")));
+        for one in with {
+            let Some(other) = of(pattern.without).find(|other| other.versions == one.versions)
+            else {
+                continue;
+            };
+            let _ = writeln!(
+                out,
+                "| {} | `{}/{}` | {} | {} | {} | {} |",
+                pattern.said,
+                pattern.client,
+                pattern.with,
+                one.versions_told(),
+                both(in_turn(&other.facts), in_turn(&one.facts)),
+                both(at_once(&other.facts), at_once(&one.facts)),
+                verdict(&other.facts, &one.facts),
+            );
+        }
+    }
+    out
+}
+
+fn in_turn(facts: &Facts) -> Option<&Count> {
+    facts.plain.as_ref().map(|load| &load.sequential)
+}
+
+fn at_once(facts: &Facts) -> Option<&Count> {
+    facts.plain.as_ref()?.concurrent.as_ref()
+}
+
+fn both(without: Option<&Count>, with: Option<&Count>) -> String {
+    let told = |count: Option<&Count>| {
+        count.map_or_else(|| "-".to_owned(), |count| count.connections.to_string())
+    };
+    format!("{}, {}", told(without), told(with))
+}
+
+fn verdict(without: &Facts, with: &Facts) -> &'static str {
+    let reuses = |facts| in_turn(facts).map(Count::is_reused);
+    let fewer_at_once = at_once(with)
+        .zip(at_once(without))
+        .is_some_and(|(with, without)| with.connections < without.connections);
+    match (reuses(without), reuses(with)) {
+        (Some(false), Some(true)) => "turns reuse on",
+        (Some(true), Some(false)) => "turns reuse off",
+        (Some(true), Some(true)) => "no effect: it reuses anyway",
+        (Some(false), Some(false)) if fewer_at_once => "reuses only while requests wait",
+        (Some(false), Some(false)) => "no effect: no reuse either way",
+        _ => "not measured",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pattern_was_measured_with_and_without() {
+        let catalogue = Catalogue::embedded().unwrap();
+        let made = markdown(&catalogue);
+        for pattern in &PATTERNS {
+            let row = format!("`{}/{}`", pattern.client, pattern.with);
+            assert!(made.contains(&row), "{} has no row", pattern.said);
+        }
+        assert!(!made.contains("not measured"));
+    }
+}

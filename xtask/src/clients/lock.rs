@@ -1,0 +1,45 @@
+//! Keeps two harnesses in one tree from writing over each other: what they install, and what they found.
+
+use super::environment::cache;
+use anyhow::Context;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File};
+
+/// What one harness has for itself until this value ends.
+pub(super) struct Lock {
+    // the system lets go of it when the file is closed, after a crash too
+    _file: File,
+}
+
+/// What is to be had for oneself.
+#[derive(Clone, Copy)]
+pub(super) enum Of {
+    /// The folders of clients while something is installed or built there.
+    Folders,
+    /// `measured.json` from reading to writing.
+    Measured,
+}
+
+impl Lock {
+    /// Waits until nobody else has it.
+    pub(super) fn take(of: Of) -> anyhow::Result<Lock> {
+        let name = match of {
+            Of::Folders => "folders.lock",
+            Of::Measured => "measured.lock",
+        };
+        fs::create_dir_all(cache())?;
+        let path = cache().join(name);
+        let file = File::options()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .open(&path)
+            .with_context(|| path.display().to_string())?;
+        while let Err(error) = flock(&file, FlockOperation::LockExclusive) {
+            if error != rustix::io::Errno::INTR {
+                return Err(error).with_context(|| path.display().to_string());
+            }
+        }
+        Ok(Lock { _file: file })
+    }
+}
