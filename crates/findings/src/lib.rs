@@ -10,6 +10,7 @@ pub mod compare;
 pub mod figures;
 mod finding;
 pub mod fleet;
+pub mod lambda;
 pub mod observe;
 mod overlap;
 mod population;

@@ -33,7 +33,9 @@ pub enum QueueError {
         words: String,
     },
     /// It wants us to slow down, after the usual retries.
-    #[error("queue {name}: throttled: {words}")]
+    #[error(
+        "queue {name}: throttled: {words}: fewer workers at once, or later; nothing that was finished is lost"
+    )]
     Throttled {
         /// The queue.
         name: String,

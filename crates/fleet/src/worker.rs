@@ -93,7 +93,14 @@ impl Worker<'_> {
         let Some(claim) = self.queue.claim(&self.desk.worker, wait)? else {
             return Ok(Done::Idle);
         };
-        let done = self.desk.handle(&claim.body, claim.attempt)?;
+        let done = match self.desk.handle(&claim.body, claim.attempt) {
+            Ok(done) => done,
+            Err(error) => {
+                // a store that is full says nothing about the message; a queue that fails as well lets it come back in time
+                let _ = self.queue.release(&claim);
+                return Err(error);
+            }
+        };
         self.answer(&claim, &done)?;
         Ok(done)
     }

@@ -48,6 +48,14 @@ impl Failed {
         }
     }
 
+    /// Not permitted here.
+    pub(crate) fn forbidden(error: impl Into<anyhow::Error>) -> Failed {
+        Failed {
+            code: NOT_PERMITTED,
+            error: error.into(),
+        }
+    }
+
     /// A wrapper could not do its work.
     pub(crate) fn wrapper(code: u8, error: impl Into<anyhow::Error>) -> Failed {
         Failed {

@@ -40,6 +40,8 @@ enum Command {
     Watch(Box<cmd::watch::Args>),
     /// Did my fix help? Programs side by side, or stored ledgers
     Compare(Box<cmd::compare::Args>),
+    /// What do cold starts, hot calls and the freeze in between do to the connections of my function?
+    Lambda(Box<cmd::lambda::Args>),
     /// How is connection reuse turned on in my client library?
     Fix(cmd::fix::Args),
     /// Prints the report of a stored ledger
@@ -66,6 +68,7 @@ pub fn main() -> ExitCode {
         Some(Command::Fleet(args)) => cmd::fleet::run(&args),
         Some(Command::Watch(args)) => cmd::watch::run(&args),
         Some(Command::Compare(args)) => cmd::compare::run(&args),
+        Some(Command::Lambda(args)) => cmd::lambda::run(&args),
         Some(Command::Fix(args)) => cmd::fix::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
         Some(Command::LinkKeeper) => cmd::link::keep(),

@@ -5,6 +5,7 @@ use findings::answers::AnswerFacts;
 use findings::bench::BenchFacts;
 use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
+use findings::lambda::LambdaFacts;
 use findings::observe::{ObservedFacts, Step};
 use fix::{Advice, Catalogue, Client, Measurement};
 use ledger::{Host, Run};
@@ -116,6 +117,29 @@ pub(crate) fn compare_compact(run: &Run, facts: &CompareFacts) -> serde_json::Re
 /// The document of a comparison, pretty-printed, with a newline at its end.
 pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(&Compare::new(run, facts))?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The schema of a document about a function's invocations.
+pub const LAMBDA_SCHEMA: &str = "intact.lambda/1";
+
+#[derive(Serialize)]
+struct Lambda<'a> {
+    schema: &'a str,
+    run: &'a Run,
+    #[serde(flatten)]
+    facts: &'a LambdaFacts,
+}
+
+/// The document of a function's invocations, pretty-printed, with a newline at its end.
+pub fn lambda(run: &Run, facts: &LambdaFacts) -> serde_json::Result<String> {
+    let document = Lambda {
+        schema: LAMBDA_SCHEMA,
+        run,
+        facts,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     Ok(text)
 }

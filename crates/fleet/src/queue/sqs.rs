@@ -7,6 +7,7 @@ use super::{Claim, Counts, MARGIN, Queue, QueueError};
 use crate::message::Message;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::BehaviorVersion;
+use aws_sdk_sqs::config::http::HttpResponse;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::{
     MessageAttributeValue, MessageSystemAttributeName, QueueAttributeName,
@@ -268,11 +269,13 @@ impl Queue for SqsQueue {
 }
 
 /// What the queue said, by what the caller can do.
-fn told<E: ProvideErrorMetadata + std::error::Error + 'static, R: std::fmt::Debug + 'static>(
+fn told<E: ProvideErrorMetadata + std::error::Error + 'static>(
     name: &str,
-    error: &SdkError<E, R>,
+    error: &SdkError<E, HttpResponse>,
 ) -> QueueError {
     let name = name.to_owned();
+    // a proxy, or an endpoint that only resembles SQS, refuses without a code
+    let status = error.raw_response().map(|answer| answer.status().as_u16());
     let code = error.code().unwrap_or_default();
     let words = match (error.message(), error) {
         (Some(words), _) => words.to_owned(),
@@ -286,13 +289,20 @@ fn told<E: ProvideErrorMetadata + std::error::Error + 'static, R: std::fmt::Debu
         "SignatureDoesNotMatch",
         "UnrecognizedClient",
         "ExpiredToken",
+        // a clock that is off
+        "RequestExpired",
+        "RequestTimeTooSkewed",
     ]
     .iter()
     .any(|known| code.contains(known))
         || words.contains("credentials")
+        || matches!(status, Some(401 | 403))
     {
         QueueError::Forbidden { name, words }
-    } else if code.contains("Throttl") || code.contains("OverLimit") {
+    } else if code.contains("Throttl")
+        || code.contains("OverLimit")
+        || matches!(status, Some(429 | 503))
+    {
         QueueError::Throttled { name, words }
     } else {
         QueueError::Failed { name, words }

@@ -1,15 +1,16 @@
 //! `intact audit`: the findings of a capture, a HAR file or a log, offline.
 
+use super::files::Files;
 use super::gates::Gates;
-use super::keeping::{Files, Keeping};
+use super::observing::{Audited, Observing};
 use super::page::{PageFile, page_file};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options, Pattern};
-use findings::answers::AnswerFacts;
-use findings::observe::{ObservedFacts, Step};
+use findings::answers::{AnswerFacts, Answers};
+use findings::observe::{Observed, ObservedFacts, Step};
 use findings::requirement::Document;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
@@ -72,7 +73,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let keys = key_log(&args.keylog)?;
     let (inputs, mut unread) = open(&args.inputs, &args.log_format)?;
     let base = inputs.iter().filter_map(Input::begins_at).min();
-    let mut keeping = Keeping::start(head(&inputs, base)?, &args.files)?;
+    let run = head(&inputs, base)?;
+    let fold = Audited {
+        observed: Observed::new(&run),
+        answers: Answers::default(),
+    };
+    let mut observing = Observing::start(fold, &run, &args.files)?;
     let mut reading = Audit::new(Options {
         keys,
         ladder: args.ladder.map(|number| match number {
@@ -91,13 +97,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             bar.move_to(before + gauge.get());
             interrupt.signal().is_none()
         };
-        match reading.read(input, &mut keeping, &mut go_on) {
+        match reading.read(input, &mut observing, &mut go_on) {
             Ok(account) => accounts.push(account),
             Err(error) => unread.push(error),
         }
         bar.move_to(before + gauge.get());
     }
-    reading.finish(&mut keeping);
+    reading.finish(&mut observing);
     let ladder = reading.ladder();
     bar.clear();
     if accounts.is_empty() {
@@ -105,13 +111,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     }
     for error in unread {
         let words = format!("not read: {error}");
-        keeping.record(Event::Caveat(&Caveat {
+        observing.record(Event::Caveat(&Caveat {
             id: "input-not-read".to_owned(),
             words,
         }));
     }
-    let answers = keeping.answers();
-    let (run, observed) = keeping.finish();
+    let Audited { observed, answers } = observing.finish();
+    let answers = answers.facts();
     let facts = observed.facts();
     let told = Told {
         run: &run,

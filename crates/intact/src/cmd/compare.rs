@@ -3,6 +3,7 @@
 mod programs;
 mod rounds;
 
+use super::files::Files;
 use super::gates::Gates;
 use super::page::{PageFile, page_file};
 use super::stored;
@@ -55,9 +56,8 @@ pub(crate) struct Args {
     /// Seed of the order of the programs
     #[arg(long, help_heading = "Running")]
     seed: Option<u64>,
-    /// Keep the ledger of all rounds in a new folder, for `intact report`
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
     /// Write JSON to a file
     #[arg(
         long,

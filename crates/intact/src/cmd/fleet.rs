@@ -7,11 +7,14 @@ mod page;
 mod run;
 mod work;
 
+use super::page::{PageFile, page_file};
+use super::requirements;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
-use fleet::{Campaign, Plan, PlanError, Queue, QueueError, Store, StoreError};
+use findings::requirement::{Document, Requirement};
+use fleet::{Campaign, Plan, PlanError, Queue, QueueError, Store, StoreError, WorkerError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -28,7 +31,7 @@ const EXAMPLES: &str = "Examples:
   intact fleet run rig.toml                        here: SQLite queue, a folder as store, workers as processes
   intact fleet run rig.toml --queue sqs://rig --store s3://bucket/rig --workers 0
   intact fleet work --queue sqs://rig --store s3://bucket/rig
-  intact fleet report fleet-rig-1a2b3c4d/store
+  intact fleet report fleet-rig-1a2b3c4d/store --report rig.html --require 'keepalive=on: p99 < 50ms'
 
 A plan:
   name = \"rig\"
@@ -84,10 +87,23 @@ enum Act {
         /// Which campaign, where the store has several
         #[arg(long, value_name = "ID")]
         plan: Option<String>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        shown: Shown,
     },
+}
+
+/// What becomes of a report.
+#[derive(clap::Args)]
+struct Shown {
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write the report as one page too: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long = "report", value_name = "FILE", value_parser = page_file)]
+    file: Option<PageFile>,
+    /// A requirement, held against each target and label, may be repeated: 'keepalive=on: p99 < 50ms'; exit 1 when one fails; `help` lists what can be asked
+    #[arg(long, value_name = "EXPR")]
+    require: Vec<String>,
 }
 
 /// Does what was asked.
@@ -111,36 +127,69 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             console::print(&page::status(&counts, *json)?);
             Ok(ExitCode::from(exit::FINE))
         }
-        Act::Report { store, plan, json } => {
+        Act::Report { store, plan, shown } => {
+            if shown.list_if_asked() {
+                return Ok(ExitCode::from(exit::FINE));
+            }
+            let requirements = shown.requirements()?;
             // opening a folder makes it; a report has nothing to make
             if !store.contains("://") && !Path::new(store).is_dir() {
                 return Err(Failed::unreadable(anyhow!("{store}: no such folder")));
             }
             let store = open_store(store)?;
-            report(&store, plan.as_deref(), *json)
+            report(&store, plan.as_deref(), shown, &requirements)
         }
     }
 }
 
-/// Prints the report of one campaign of a store.
-fn report(store: &Store, wanted: Option<&str>, json: bool) -> Result<ExitCode, Failed> {
+impl Shown {
+    fn list_if_asked(&self) -> bool {
+        requirements::list_if_asked(&self.require, Document::Fleet)
+    }
+
+    /// Reads the requirements before anything is sent or read.
+    fn requirements(&self) -> Result<Vec<Requirement>, Failed> {
+        requirements::parse(&self.require, Document::Fleet)
+    }
+}
+
+/// Prints the report of one campaign of a store, writes its page, holds it against the requirements.
+fn report(
+    store: &Store,
+    wanted: Option<&str>,
+    shown: &Shown,
+    requirements: &[Requirement],
+) -> Result<ExitCode, Failed> {
     let plan = one_plan(store, wanted)?;
-    let campaign =
-        Campaign::read(store, plan, jiff::Timestamp::now()).map_err(Failed::unreadable)?;
-    console::print(&if json {
-        page::report_json(&campaign)?
+    let campaign = Campaign::read(store, plan, jiff::Timestamp::now()).map_err(unread)?;
+    let chapters = page::chapters(&campaign);
+    console::print(&if shown.json {
+        page::report_json(&campaign, &chapters)?
     } else {
-        page::report(&campaign, console::paper())
+        page::report(&campaign, &chapters, console::paper())
     });
+    if let Some(file) = &shown.file {
+        page::write(file, &chapters)?;
+    }
+    let mut kept = true;
+    for chapter in chapters.iter().filter(|_| !requirements.is_empty()) {
+        console::note(&format!(
+            "{} from {}:",
+            chapter.group.target, chapter.group.label
+        ));
+        kept &= requirements::hold(requirements, &chapter.facts);
+    }
     Ok(ExitCode::from(if campaign.progress.finished == 0 {
         exit::UNREADABLE
-    } else {
+    } else if kept {
         exit::FINE
+    } else {
+        exit::REQUIREMENT
     }))
 }
 
 fn one_plan(store: &Store, wanted: Option<&str>) -> Result<Plan, Failed> {
-    let mut plans = store.plans().map_err(Failed::unreadable)?;
+    let mut plans = store.plans().map_err(unread)?;
     let ids: Vec<String> = plans.iter().map(|plan| plan.id.clone()).collect();
     if let Some(wanted) = wanted {
         plans.retain(|plan| plan.id == wanted || plan.name == wanted);
@@ -181,6 +230,29 @@ fn open_store(name: &str) -> Result<Store, Failed> {
     })
 }
 
+/// A store that cannot be read.
+fn unread(error: StoreError) -> Failed {
+    match error {
+        StoreError::Forbidden { .. } => Failed::forbidden(error),
+        other => Failed::unreadable(other),
+    }
+}
+
+/// A queue or store that does not do what was asked of it.
 fn own(error: impl Into<anyhow::Error>) -> Failed {
-    Failed::from(error.into())
+    let error = error.into();
+    let (queue, store) = match error.downcast_ref::<WorkerError>() {
+        Some(WorkerError::Queue(error)) => (Some(error), None),
+        Some(WorkerError::Store(error)) => (None, Some(error)),
+        _ => (error.downcast_ref(), error.downcast_ref()),
+    };
+    if matches!(queue, Some(QueueError::Forbidden { .. }))
+        || matches!(store, Some(StoreError::Forbidden { .. }))
+    {
+        Failed::forbidden(error)
+    } else if matches!(store, Some(StoreError::Absent { .. })) {
+        Failed::usage(error)
+    } else {
+        Failed::from(error)
+    }
 }

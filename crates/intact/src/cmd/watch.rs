@@ -1,12 +1,13 @@
 //! `intact watch -- CMD`: does my program reuse its connections?
 
+use super::files::Files;
 use super::gates::Gates;
+use super::observing::Observing;
 use super::page::{PageFile, page_file};
-use super::watched::Recording;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
-use findings::observe::ObservedFacts;
+use findings::observe::{Observed, ObservedFacts};
 use findings::requirement::Document;
 use ledger::{Rows, Run, Vantage};
 use report::page::ObservedRun;
@@ -50,9 +51,8 @@ pub(crate) struct Args {
     /// Follow for this long; without it until the programs end, or Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = super::bench::time, conflicts_with = "command", help_heading = "Watching")]
     at_most: Option<Duration>,
-    /// Keep the ledger in a new folder
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
     /// Write JSON to a file; standard output is the program's
     #[arg(
         long,
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     head.link = args
         .rtt
         .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
-    let mut recording = Recording::start(&head, args.ledger.as_deref()).map_err(own)?;
+    let mut recording = Observing::start(Observed::new(&head), &head, &args.files).map_err(own)?;
     let code = match &subjects {
         None => run_command(args, clock, &mut recording)?,
         Some(subjects) => {
@@ -150,7 +150,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
 }
 
 /// Runs the program to its end; its exit code as a shell shows it.
-fn run_command(args: &Args, clock: Clock, recording: &mut Recording) -> Result<u8, Failed> {
+fn run_command(
+    args: &Args,
+    clock: Clock,
+    recording: &mut Observing<Observed>,
+) -> Result<u8, Failed> {
     let key = fingerprint_key().map_err(|error| Failed::wrapper(exit::OWN_FAILURE, error))?;
     let mut config = Config::new(args.command.clone(), key);
     config.mode = match args.mode {

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
 
 /// Runs `intact`, or tells that links are forbidden here; in CI that fails.
-fn on_link(words: &[&str], test: &str) -> Option<Output> {
+pub(crate) fn on_link(words: &[&str], test: &str) -> Option<Output> {
     let out = intact(words);
     let told = String::from_utf8_lossy(&out.stderr).into_owned();
     if out.status.code() != Some(4) {

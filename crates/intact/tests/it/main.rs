@@ -7,6 +7,9 @@ mod check_real;
 mod cli;
 mod compare;
 mod fix;
+mod fleet;
+#[cfg(target_os = "linux")]
+mod lambda;
 mod ledgers;
 #[cfg(target_os = "linux")]
 mod link;

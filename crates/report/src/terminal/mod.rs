@@ -8,6 +8,7 @@ mod demonstration;
 mod fix;
 mod inputs;
 mod ladder;
+mod lambda;
 mod observed;
 mod page;
 mod table;
@@ -20,6 +21,7 @@ pub use demonstration::demonstration;
 pub use fix::{Question, fix_client, fix_list};
 pub use inputs::inputs;
 pub use ladder::ladder;
+pub use lambda::lambda;
 pub use observed::observed;
 
 use crate::number;

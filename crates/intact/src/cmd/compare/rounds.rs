@@ -2,8 +2,8 @@
 
 use super::programs::{self, Program};
 use super::{Args, head};
+use crate::cmd::observing::Observing;
 use crate::cmd::watch::{fingerprint_key, key_logging, not_run};
-use crate::cmd::watched::Recording;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
@@ -20,7 +20,7 @@ pub(super) fn of_programs(args: &Args) -> Result<(Run, CompareFacts, Option<u8>)
     let programs = programs::parse(&args.programs, &args.env)?;
     let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
     let run = described(args, &programs);
-    let recording = Recording::with(Contest::new(&run), &run, args.ledger.as_deref());
+    let recording = Observing::start(Contest::new(&run), &run, &args.files);
     let mut rounds = Rounds {
         args,
         programs: &programs,
@@ -56,7 +56,7 @@ struct Rounds<'a> {
     args: &'a Args,
     programs: &'a [Program],
     clock: Clock,
-    recording: Recording<Contest>,
+    recording: Observing<Contest>,
     config: Config,
     /// How often each program failed, and how it did last.
     failures: BTreeMap<usize, (u32, String)>,

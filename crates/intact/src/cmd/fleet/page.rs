@@ -1,10 +1,13 @@
 //! What `fleet` prints.
 
+use crate::cmd::page::PageFile;
 use anyhow::Context;
-use findings::bench::BenchFacts;
+use findings::bench::{BenchFacts, Pictures};
 use findings::fleet::{Measured, Outlier, outliers};
-use fleet::{Campaign, Counts, Plan};
+use findings::timeline::Timeline;
+use fleet::{Campaign, Counts, Group, Plan};
 use report::number;
+use report::page::{BenchRun, Source};
 use report::terminal::Paper;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -89,8 +92,47 @@ pub(super) fn status(counts: &Counts, as_json: bool) -> anyhow::Result<String> {
     ))
 }
 
+/// One target from one label, with what findings make of it.
+pub(super) struct Chapter<'a> {
+    pub(super) group: &'a Group,
+    pub(super) facts: BenchFacts,
+}
+
+/// The chapters of a campaign's report, in the plan's order.
+pub(super) fn chapters(campaign: &Campaign) -> Vec<Chapter<'_>> {
+    let groups = campaign.groups.iter();
+    groups
+        .map(|group| Chapter {
+            group,
+            facts: BenchFacts::new(&group.run, &group.tally, &[]),
+        })
+        .collect()
+}
+
+/// Writes the page: a chapter per target and label.
+pub(super) fn write(file: &PageFile, chapters: &[Chapter<'_>]) -> anyhow::Result<()> {
+    // results hold counts and no single exchanges: the page goes without a timeline
+    let timeline = Timeline::of_variants();
+    let pictures: Vec<Pictures> = chapters
+        .iter()
+        .map(|Chapter { group, facts }| Pictures::new(&group.run, &group.tally, facts, &timeline))
+        .collect();
+    let runs: Vec<Source<'_>> = chapters
+        .iter()
+        .zip(&pictures)
+        .map(|(Chapter { group, facts }, pictures)| {
+            Source::Bench(BenchRun {
+                run: &group.run,
+                facts,
+                pictures,
+            })
+        })
+        .collect();
+    file.write(&runs)
+}
+
 /// The report of a campaign.
-pub(super) fn report(campaign: &Campaign, paper: Paper) -> String {
+pub(super) fn report(campaign: &Campaign, chapters: &[Chapter<'_>], paper: Paper) -> String {
     let progress = &campaign.progress;
     let mut page = format!(
         "intact fleet {}\n  {} of {} messages have a result",
@@ -122,21 +164,19 @@ pub(super) fn report(campaign: &Campaign, paper: Paper) -> String {
             outlier.worker, outlier.far, outlier.messages, outlier.factor
         );
     }
-    for group in &campaign.groups {
-        let facts = BenchFacts::new(&group.run, &group.tally, &[]);
+    for Chapter { group, facts } in chapters {
         let _ = writeln!(page, "\n{} from {}", group.target, group.label);
-        page.push_str(&report::terminal::bench(&group.run, &facts, paper));
+        page.push_str(&report::terminal::bench(&group.run, facts, paper));
     }
     page
 }
 
 /// The same as JSON.
-pub(super) fn report_json(campaign: &Campaign) -> anyhow::Result<String> {
+pub(super) fn report_json(campaign: &Campaign, chapters: &[Chapter<'_>]) -> anyhow::Result<String> {
     let found: Vec<Outlier> = outliers(&measured(campaign));
     let mut groups = Vec::new();
-    for group in &campaign.groups {
-        let facts = BenchFacts::new(&group.run, &group.tally, &[]);
-        let bench: Value = serde_json::from_str(&report::json::bench(&group.run, &facts)?)?;
+    for Chapter { group, facts } in chapters {
+        let bench: Value = serde_json::from_str(&report::json::bench(&group.run, facts)?)?;
         groups.push(json!({"target": group.target, "label": group.label, "bench": bench}));
     }
     pretty(&json!({
@@ -172,7 +212,8 @@ fn span(time: Duration) -> String {
     if seconds < 1.0 {
         format!("{} ms", time.as_millis())
     } else if seconds < 120.0 {
-        format!("{seconds:.0} s")
+        // 1.5 s, but 45 s: three digits at most
+        format!("{} s", (seconds * 10.0).round() / 10.0)
     } else if seconds < 7200.0 {
         format!("{:.0} min", seconds / 60.0)
     } else {

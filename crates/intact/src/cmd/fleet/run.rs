@@ -1,6 +1,6 @@
 //! `intact fleet run`: fills the queue, keeps local workers alive until it is worked off, reports.
 
-use super::{load, open_queue, open_store, own, page, report};
+use super::{Shown, load, open_queue, open_store, own, page, report};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
@@ -34,13 +34,16 @@ pub(crate) struct Args {
     /// Local workers [default: as the plan says]; 0: only fill the queue
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
-    /// Print the report as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 /// Runs a campaign.
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    if args.shown.list_if_asked() {
+        return Ok(ExitCode::from(exit::FINE));
+    }
+    let requirements = args.shown.requirements()?;
     let plan = load(&args.plan)?;
     let workers = args.workers.unwrap_or(plan.limits.workers);
     if workers > plan.limits.workers {
@@ -56,6 +59,9 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let (queues, store_name) = places(args, &plan, &dir)?;
     let store = open_store(&store_name)?;
     console::note(&page::plan(&plan));
+    if !cfg!(feature = "parquet") {
+        console::note("rows are kept as CSV only: Parquet needs a build with `--features parquet`");
+    }
     store.put_plan(&plan).map_err(own)?;
     for (name, label) in &queues {
         let mut queue = queue_for(name, &plan)?;
@@ -90,7 +96,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
     for crew in &mut crews {
         bury(&mut *crew.queue, &store, &plan).map_err(own)?;
     }
-    let code = report(&store, Some(&plan.id), args.json)?;
+    let code = report(&store, Some(&plan.id), &args.shown, &requirements)?;
     Ok(match interrupt.signal() {
         Some(signal) => {
             console::note(&format!(

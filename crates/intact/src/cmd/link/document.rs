@@ -13,7 +13,7 @@ use std::path::Path;
 const SCHEMA: &str = "intact.link/1";
 
 /// What is said before the command runs.
-pub(super) fn beginning(link: &Link, far: &Far) -> String {
+pub(crate) fn beginning(link: &Link, far: &Far) -> String {
     let mut text = sentence(link);
     let urls: Vec<&str> = far
         .environment()

@@ -1,14 +1,11 @@
-//! Where the events of an observed run go: the facts for its page, and the files that were asked for. Trouble with a file does
-//! not end the observation: it is told, and what could not be written is counted.
+//! The files that an observed run is kept in: ledger, CSV, HAR. Trouble with a file does not end the observation: it is told, and
+//! what could not be written is counted.
 
-use crate::console;
 use anyhow::Context;
-use findings::answers::{AnswerFacts, Answers};
-use findings::observe::Observed;
 use ledger::export::csv;
 use ledger::export::har::HarWriter;
 use ledger::store::Writer;
-use ledger::{Caveat, Connection, ConnectionId, Event, Run, Sink, Tally};
+use ledger::{Caveat, Connection, ConnectionId, Event, Exchange, Run, Sink, Tally};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -22,12 +19,12 @@ const BREATH: u32 = 256;
 /// Connections that a HAR export remembers, to name them in its entries.
 const NAMED: usize = 65_536;
 
-/// The files that a run is kept in.
-#[derive(clap::Args, Default)]
+/// Which files.
+#[derive(clap::Args, Clone, Default)]
 pub(crate) struct Files {
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
-    ledger: Option<PathBuf>,
+    pub(crate) ledger: Option<PathBuf>,
     /// One row per request, hey's columns first
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     csv: Option<PathBuf>,
@@ -36,11 +33,9 @@ pub(crate) struct Files {
     har: Option<PathBuf>,
 }
 
-/// Takes the events of an observed run.
-pub(crate) struct Keeping {
+/// The open files.
+pub(crate) struct Kept {
     run: Run,
-    observed: Observed,
-    answers: Answers,
     ledger: Option<(Writer, Tally)>,
     csv: Option<BufWriter<File>>,
     har: Option<HarWriter<BufWriter<File>>>,
@@ -51,20 +46,20 @@ pub(crate) struct Keeping {
     breath: u32,
 }
 
-impl Keeping {
-    /// Opens the files.
-    pub(crate) fn start(run: Run, files: &Files) -> anyhow::Result<Keeping> {
+impl Files {
+    /// Opens them.
+    pub(crate) fn open(&self, run: &Run) -> anyhow::Result<Kept> {
         let create = |option: &str, path: &Path| {
             File::create(path)
                 .map(BufWriter::new)
                 .with_context(|| format!("{option}: cannot write {}", path.display()))
         };
-        let ledger = files
+        let ledger = self
             .ledger
             .as_deref()
-            .map(|folder| Writer::create(folder, &run).context("--ledger"))
+            .map(|folder| Writer::create(folder, run).context("--ledger"))
             .transpose()?;
-        let csv = files
+        let csv = self
             .csv
             .as_deref()
             .map(|path| -> anyhow::Result<_> {
@@ -73,15 +68,13 @@ impl Keeping {
                 Ok(out)
             })
             .transpose()?;
-        let har = files
+        let har = self
             .har
             .as_deref()
-            .map(|path| HarWriter::new(create("--har", path)?, &run).context("--har"))
+            .map(|path| HarWriter::new(create("--har", path)?, run).context("--har"))
             .transpose()?;
-        Ok(Keeping {
-            observed: Observed::new(&run),
-            answers: Answers::default(),
-            run,
+        Ok(Kept {
+            run: run.clone(),
             ledger: ledger.map(|writer| (writer, Tally::new())),
             csv,
             har,
@@ -92,15 +85,46 @@ impl Keeping {
             breath: 0,
         })
     }
+}
 
-    /// How answers came.
-    pub(crate) fn answers(&self) -> Vec<AnswerFacts> {
-        self.answers.facts()
+impl Kept {
+    /// Writes one event.
+    pub(crate) fn record(&mut self, event: Event<'_>) {
+        if let Some((writer, tally)) = &mut self.ledger {
+            tally.record(event);
+            if let Err(error) = writer.append(event) {
+                self.ledger = None;
+                self.stumble(format!("--ledger: {error}"));
+            }
+        }
+        self.remember(event);
+        if let Event::Exchange(exchange) = event {
+            self.export(exchange);
+        }
+        self.lost += u64::from(self.trouble.is_some());
+        self.breath += 1;
+        if self.breath >= BREATH {
+            self.breath = 0;
+            if self.flushed.elapsed() >= FLUSH {
+                self.flush();
+            }
+        }
     }
 
-    /// Ends the files: the head of the run, and who knows what was found out.
-    pub(crate) fn finish(mut self) -> (Run, Observed) {
-        self.flush_ledger();
+    /// Brings the ledger to the disk.
+    pub(crate) fn flush(&mut self) {
+        self.flushed = Instant::now();
+        if let Some((writer, _)) = &mut self.ledger
+            && let Err(error) = writer.flush()
+        {
+            self.ledger = None;
+            self.stumble(format!("--ledger: {error}"));
+        }
+    }
+
+    /// Ends the files; what could not be written.
+    pub(crate) fn finish(mut self) -> Option<Caveat> {
+        self.flush();
         if let Some((writer, tally)) = &mut self.ledger
             && let Err(error) = writer.replace_tally(tally)
         {
@@ -116,45 +140,23 @@ impl Keeping {
         {
             self.stumble(format!("--har: {error}"));
         }
-        if let Some(trouble) = self.trouble.take() {
-            let words = format!("{trouble}; {} events were not written", self.lost);
-            self.observed.record(Event::Caveat(&Caveat {
-                id: "not-written".to_owned(),
-                words,
-            }));
-        }
-        (self.run, self.observed)
+        self.trouble.map(|trouble| Caveat {
+            id: "not-written".to_owned(),
+            words: format!("{trouble}; {} events were not written", self.lost),
+        })
     }
 
     fn stumble(&mut self, trouble: String) {
-        console::note(&format!("intact: {trouble}; reading goes on"));
         self.trouble.get_or_insert(trouble);
     }
 
-    fn flush_ledger(&mut self) {
-        self.flushed = Instant::now();
-        if let Some((writer, _)) = &mut self.ledger
-            && let Err(error) = writer.flush()
-        {
-            self.ledger = None;
-            self.stumble(format!("--ledger: {error}"));
-        }
-    }
-
-    fn write(&mut self, event: Event<'_>) {
-        if let Some((writer, tally)) = &mut self.ledger {
-            tally.record(event);
-            if let Err(error) = writer.append(event) {
-                self.ledger = None;
-                self.stumble(format!("--ledger: {error}"));
-            }
-        }
-        self.remember(event);
-        let Event::Exchange(exchange) = event else {
-            return;
-        };
+    fn export(&mut self, exchange: &Exchange) {
+        let variant = exchange
+            .variant
+            .and_then(|variant| self.run.variants.get(variant as usize))
+            .map_or("", |variant| &variant.name);
         if let Some(csv) = &mut self.csv
-            && let Err(error) = csv::write_row(csv, &self.run.id, "", exchange)
+            && let Err(error) = csv::write_row(csv, &self.run.id, variant, exchange)
         {
             self.csv = None;
             self.stumble(format!("--csv: {error}"));
@@ -183,22 +185,6 @@ impl Keeping {
                 self.connections.remove(&closed.connection);
             }
             _ => {}
-        }
-    }
-}
-
-impl Sink for Keeping {
-    fn record(&mut self, event: Event<'_>) {
-        self.observed.record(event);
-        self.answers.record(event);
-        self.write(event);
-        self.lost += u64::from(self.trouble.is_some());
-        self.breath += 1;
-        if self.breath >= BREATH {
-            self.breath = 0;
-            if self.flushed.elapsed() >= FLUSH {
-                self.flush_ledger();
-            }
         }
     }
 }

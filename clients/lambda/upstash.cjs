@@ -1,0 +1,10 @@
+const { Redis } = require("@upstash/redis");
+const e = process.env, name = `keepalive=${e.KEEPALIVE},outside=${e.OUTSIDE}`;
+const make = () => new Redis({ url: e.INTACT_TLS_URL, token: name, keepAlive: e.KEEPALIVE === "1", responseEncoding: false, enableTelemetry: false });
+const outside = e.OUTSIDE === "1" ? make() : null;
+exports.handler = async () => {
+  const redis = outside ?? make();
+  const found = await redis.get("key");
+  if (e.BOTH === "1" && found === null) await redis.set("key", "value");
+  return found;
+};

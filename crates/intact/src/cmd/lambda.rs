@@ -1,0 +1,353 @@
+//! `intact lambda -- CMD`: a function on a local platform, cold, hot and frozen.
+
+mod behind;
+mod functions;
+
+use super::link::Server;
+use crate::console;
+use crate::exit::{self, Failed};
+use crate::interrupt::Interrupt;
+use anyhow::{Context, anyhow};
+use behind::Near;
+use findings::lambda::{Call, LambdaFacts};
+use lambda::{Event, Function, Gate, Invocation, LambdaError, NoGate, Plan, Platform, Shape};
+use ledger::{Caveat, Run, Vantage, Variant, order};
+use link::Spec;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// What do cold starts, hot calls and the freeze in between do to my function?
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Invocations of each variant, over all rounds
+    #[arg(long, short = 'n', default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Invoking")]
+    invocations: u64,
+    /// What each invocation is given: JSON, or a file with it
+    #[arg(
+        long,
+        value_name = "JSON|FILE",
+        conflicts_with = "event_shape",
+        help_heading = "Invoking"
+    )]
+    event: Option<String>,
+    /// An event that is built in
+    #[arg(long, value_enum, help_heading = "Invoking")]
+    event_shape: Option<EventShape>,
+    /// How long the function rests, frozen, before an invocation; several are taken in turn
+    #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_value = "0s", value_parser = super::bench::time, help_heading = "Invoking")]
+    idle: Vec<Duration>,
+    /// What stands still while it rests [default: machine on a link, else processes]
+    #[arg(long, value_enum, help_heading = "Invoking")]
+    freeze: Option<Freeze>,
+    /// A new environment (a cold start) after so many invocations; each round begins with one in any case
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Invoking")]
+    cold_every: Option<u64>,
+    /// The function's limit
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = super::bench::time, help_heading = "Invoking")]
+    timeout: Duration,
+    /// The limit until it asks for its first event
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = super::bench::time, help_heading = "Invoking")]
+    init_timeout: Duration,
+    /// `_HANDLER`, for runtime clients that read it: app.handler
+    #[arg(long, value_name = "NAME", help_heading = "Invoking")]
+    handler: Option<OsString>,
+    /// Put the function behind an emulated link, with our own server on the other side (INTACT_URL, INTACT_TLS_URL, INTACT_CA);
+    /// `intact link --help` has the words: rtt=30ms
+    #[arg(long, value_name = "SPEC", help_heading = "Link")]
+    link: Option<Spec>,
+    /// Run this shell command on the other side instead
+    #[arg(long, value_name = "CMD", requires = "link", help_heading = "Link")]
+    server: Option<String>,
+    /// The port on which --server listens, and which is waited for [default: 80 or 443]
+    #[arg(long, value_name = "PORT", requires = "server", help_heading = "Link")]
+    port: Option<u16>,
+    /// For our own use: the function is to run here, on the client side
+    #[arg(long, hide = true)]
+    linked: bool,
+    /// Variants by their environment variables, each a word: --variants 'KEEPALIVE=0' 'KEEPALIVE=1 CACHE=1'; the first is what the others
+    /// are held against
+    #[arg(long, value_name = "KEY=VALUE ..", num_args = 1.., help_heading = "Comparing")]
+    variants: Vec<String>,
+    /// Rounds over which the invocations of each variant are spread, the variants in turn; from 8 on differences have intervals
+    /// [default: 1, with several variants 10]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Comparing")]
+    rounds: Option<u32>,
+    /// Seed of the order of the variants
+    #[arg(long, help_heading = "Comparing")]
+    seed: Option<u64>,
+    /// Print JSON instead of the page, or write it to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
+    json: Option<PathBuf>,
+    /// Write a row for each invocation
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    csv: Option<PathBuf>,
+    /// The runtime client, or a program that speaks the Runtime API; several after a -- each are variants
+    #[arg(required = true, last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Freeze {
+    /// The processes are stopped, and the link drops everything: nobody answers for the function. Needs --link
+    Machine,
+    /// The processes are stopped; the kernel goes on and takes a server's FIN
+    Processes,
+    /// Nothing
+    Off,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum EventShape {
+    /// A GET of an API Gateway HTTP API, format 2.0
+    Apigw,
+    /// One message of a queue
+    Sqs,
+}
+
+const EXAMPLES: &str = "Examples:
+  intact lambda --handler app.handler -- python3 -m awslambdaric app.handler
+  intact lambda -n 100 --idle 0s,30s --handler index.handler -- npx aws-lambda-ric index.handler
+  intact lambda -n 1000 --variants 'KEEPALIVE=0' 'KEEPALIVE=1' -- ./bootstrap
+  intact lambda --link rtt=30ms --idle 5s -- ./bootstrap
+  intact lambda --link rtt=30ms,nat-idle=3s:silent --server 'nginx -c $PWD/n.conf' --idle 5s --timeout 10s -- ./bootstrap
+  intact lambda --cold-every 10 --csv calls.csv -- ./before -- ./after
+
+The function finds AWS_LAMBDA_RUNTIME_API and the other variables of Lambda; what it prints goes to standard error. Between
+invocations it is stopped with SIGSTOP. That alone lets the kernel go on, which takes a server's FIN meanwhile; on a link nothing
+passes either, and with nat-idle=TIME:silent the path forgets the connections too.
+
+Exit code: 0; 3 when no invocation was answered; 127 not found, 126 not runnable, 125 own failure, 4 a link is not permitted here; 128+n after signal n,
+what was measured until then being told";
+
+/// Invokes, then prints the page.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    let own = |error: anyhow::Error| Failed::wrapper(exit::OWN_FAILURE, error);
+    let functions = functions::parse(&args.command, &args.variants, args.handler.as_ref())?;
+    let plan = plan(args)?;
+    let freeze = freeze(args)?;
+    if let (Some(spec), false) = (&args.link, args.linked) {
+        return behind::run(spec, server(args));
+    }
+    let interrupt = Interrupt::listen().map_err(own)?;
+    let mut run = head(args, functions.iter().map(|(variant, _)| variant.clone()));
+    let mut caveats = caveats(args, freeze);
+    let calls = if args.linked {
+        let mut near = Near::open(freeze == Freeze::Machine).map_err(own)?;
+        near.describe(&mut run);
+        let calls = invoke(args, &run, &functions, &plan, &mut near, &interrupt)?;
+        caveats.extend(near.caveats().map_err(own)?);
+        calls
+    } else {
+        invoke(args, &run, &functions, &plan, &mut NoGate, &interrupt)?
+    };
+    let facts = LambdaFacts::new(&run, calls, caveats);
+    if let Some(path) = &args.csv {
+        write_csv(path, &run, &facts.invocations).map_err(own)?;
+    }
+    let document = report::json::lambda(&run, &facts)
+        .context("--json")
+        .map_err(own)?;
+    match &args.json {
+        Some(path) if path.as_os_str() == "-" => console::print(&document),
+        told => {
+            if let Some(path) = told {
+                std::fs::write(path, document)
+                    .with_context(|| format!("--json={}: cannot be written", path.display()))
+                    .map_err(own)?;
+            }
+            console::print(&report::terminal::lambda(&run, &facts, console::paper()));
+        }
+    }
+    Ok(ExitCode::from(match interrupt.signal() {
+        Some(signal) => exit::by_signal(signal),
+        None if facts.requests.ok == 0 => exit::UNREACHABLE,
+        None => exit::FINE,
+    }))
+}
+
+/// All rounds of all variants, in an order of their own each, until a signal comes.
+fn invoke(
+    args: &Args,
+    run: &Run,
+    functions: &[(Variant, Function)],
+    plan: &Plan,
+    gate: &mut dyn Gate,
+    interrupt: &Interrupt,
+) -> Result<Vec<Call>, Failed> {
+    let rounds = rounds(args, functions.len());
+    let orders = order::balanced(functions.len(), rounds as usize, run.seed.unwrap_or(0));
+    let mut platform = Platform::new(Instant::now(), gate);
+    let mut calls = Vec::new();
+    for (round, order) in (1u32..).zip(orders) {
+        // what does not divide evenly is spread over the first rounds
+        let extra = u64::from(u64::from(round) <= args.invocations % u64::from(rounds));
+        let mut plan = plan.clone();
+        plan.invocations = args.invocations / u64::from(rounds) + extra;
+        for variant in order {
+            let mut done = |one: Invocation| calls.push(call(variant, round, &one));
+            let over = || interrupt.signal().is_some();
+            platform
+                .run(&functions[variant].1, &plan, &over, &mut done)
+                .map_err(not_run)?;
+        }
+    }
+    Ok(calls)
+}
+
+/// What stands still while the function rests.
+fn freeze(args: &Args) -> Result<Freeze, Failed> {
+    let on_link = args.link.is_some();
+    match args.freeze {
+        Some(Freeze::Machine) if !on_link => Err(Failed::usage(anyhow!(
+            "--freeze machine needs a link that drops what is sent to it: --link rtt=30ms"
+        ))),
+        Some(told) => Ok(told),
+        None if on_link => Ok(Freeze::Machine),
+        None => Ok(Freeze::Processes),
+    }
+}
+
+fn server(args: &Args) -> Server {
+    match &args.server {
+        None => Server::Builtin(Vec::new()),
+        Some(command) => Server::Command {
+            command: command.clone(),
+            port: args.port,
+        },
+    }
+}
+
+fn rounds(args: &Args, variants: usize) -> u32 {
+    let default = if variants > 1 { 10 } else { 1 };
+    let most = u32::try_from(args.invocations).unwrap_or(u32::MAX);
+    args.rounds.unwrap_or(default).min(most)
+}
+
+fn call(variant: usize, round: u32, one: &Invocation) -> Call {
+    let ms = |nanos: u64| nanos as f64 / 1e6;
+    Call {
+        variant,
+        round,
+        environment: one.environment,
+        at_ms: one.at.as_ms(),
+        ms: ms(one.end.since(one.at)),
+        init_ms: one.init.map(|init| ms(init.nanos())),
+        frozen_ms: one.frozen.map(|frozen| frozen.as_secs_f64() * 1e3),
+        outcome: one.outcome.id(),
+        detail: one.outcome.detail().map(str::to_owned),
+        answered_again: one.answered_again,
+    }
+}
+
+fn plan(args: &Args) -> Result<Plan, Failed> {
+    let event = match (&args.event, args.event_shape) {
+        (Some(told), _) => Event(event(told)?),
+        (None, Some(EventShape::Apigw)) => Shape::ApiGateway.into(),
+        (None, Some(EventShape::Sqs)) => Shape::Sqs.into(),
+        (None, None) => Shape::Empty.into(),
+    };
+    Ok(Plan {
+        invocations: args.invocations,
+        event,
+        timeout: args.timeout,
+        init_timeout: args.init_timeout,
+        cold_every: args.cold_every,
+        idle: args.idle.clone(),
+        freeze: args.freeze != Some(Freeze::Off),
+    })
+}
+
+/// JSON as it is, or what is in a file.
+fn event(told: &str) -> Result<Vec<u8>, Failed> {
+    let is_json = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).is_ok();
+    if is_json(told.as_bytes()) {
+        return Ok(told.as_bytes().to_vec());
+    }
+    match std::fs::read(told) {
+        Ok(bytes) if is_json(&bytes) => Ok(bytes),
+        Ok(_) => Err(Failed::unreadable(anyhow!(
+            "--event {told}: the file holds no JSON"
+        ))),
+        Err(error) => Err(Failed::usage(anyhow!(
+            "--event {told}: neither JSON nor a file ({error})"
+        ))),
+    }
+}
+
+fn head(args: &Args, variants: impl Iterator<Item = Variant>) -> Run {
+    let argv: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let mut head = Run::new(
+        "lambda",
+        env!("CARGO_PKG_VERSION"),
+        Vantage::Client,
+        jiff::Timestamp::now(),
+        super::bench::run_id(),
+        &argv,
+    );
+    head.host = bench::machine::host();
+    let seed = args.seed;
+    head.seed = Some(seed.unwrap_or_else(|| super::bench::run_id() as u64 >> 32));
+    head.variants = variants.collect();
+    head
+}
+
+/// What a person would otherwise believe.
+fn caveats(args: &Args, freeze: Freeze) -> Vec<Caveat> {
+    let words = match freeze {
+        _ if args.idle.iter().all(Duration::is_zero) => return Vec::new(),
+        Freeze::Off => return Vec::new(),
+        Freeze::Processes => {
+            "the function was stopped and the kernel below it went on: it took a FIN meanwhile, and the monotonic clock ran; a paused virtual machine may miss both"
+        }
+        Freeze::Machine => {
+            "the function was stopped and cut off from the network; the kernel's clock ran on meanwhile, which may differ on Lambda: timers of the client were due at the thaw"
+        }
+    };
+    vec![Caveat {
+        id: "emulated-freeze".to_owned(),
+        words: words.to_owned(),
+    }]
+}
+
+fn write_csv(path: &Path, run: &Run, calls: &[Call]) -> anyhow::Result<()> {
+    let mut text =
+        "variant,round,environment,at_ms,ms,init_ms,frozen_ms,outcome,answered_again,detail\n"
+            .to_owned();
+    let maybe = |ms: Option<f64>| ms.map_or(String::new(), |ms| format!("{ms:.3}"));
+    let quoted = |words: &str| format!("\"{}\"", words.replace('"', "\"\""));
+    for call in calls {
+        let fields = [
+            quoted(&run.variants[call.variant].name),
+            call.round.to_string(),
+            call.environment.to_string(),
+            format!("{:.3}", call.at_ms),
+            format!("{:.3}", call.ms),
+            maybe(call.init_ms),
+            maybe(call.frozen_ms),
+            call.outcome.to_owned(),
+            call.answered_again.to_string(),
+            quoted(call.detail.as_deref().unwrap_or_default()),
+        ];
+        text.push_str(&fields.join(","));
+        text.push('\n');
+    }
+    let written = std::fs::File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.with_context(|| format!("--csv {}: cannot be written", path.display()))
+}
+
+fn not_run(error: LambdaError) -> Failed {
+    let code = match error {
+        LambdaError::NotFound(_) => exit::NOT_FOUND,
+        LambdaError::NotRunnable { .. } => exit::NOT_RUNNABLE,
+        LambdaError::Listen(_) | LambdaError::Freezer(_) | LambdaError::Gate(_) => {
+            exit::OWN_FAILURE
+        }
+    };
+    Failed::wrapper(code, error)
+}

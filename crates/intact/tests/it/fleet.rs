@@ -1,0 +1,344 @@
+//! `intact fleet` as a person meets it: whole campaigns against our own server, whatever happens to workers, folders and messages.
+
+use crate::program::{Server, intact};
+use fleet::{FORMAT, Queue, SqliteQueue};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// Between two looks at what a running campaign has done so far.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A campaign's folder with its plan.
+struct Rig {
+    folder: tempfile::TempDir,
+}
+
+impl Rig {
+    /// A plan of keep-alive on and off.
+    fn new(url: &str, repetitions: u32, duration: &str) -> Rig {
+        let rig = Rig {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let text = format!(
+            "name = \"t\"\nrepetitions = {repetitions}\nduration = \"{duration}\"\n\
+             [limits]\nrequests = 1000000\nrate = 400\nworkers = 3\ndeliveries = 20\n\
+             [[target]]\nname = \"own\"\nurl = \"{url}\"\ni-own-this = \"127.0.0.1\"\n\
+             [axes]\nkeepalive = [\"on\", \"off\"]\n"
+        );
+        std::fs::write(rig.path("plan.toml"), text).unwrap();
+        rig
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn start(&self) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_intact"))
+            .args(["fleet", "run", &self.path("plan.toml"), "--json"])
+            .args(["--dir", &self.path("dir")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// The results that the store has: message by file, with the file's content.
+    fn results(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        collect(&self.folder.path().join("dir/store/results"), &mut found);
+        found
+    }
+}
+
+/// Files under a folder; those still being written have other names.
+fn collect(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else if path.extension().is_some_and(|kind| kind == "json")
+            && let Ok(bytes) = std::fs::read(&path)
+        {
+            found.insert(path, bytes);
+        }
+    }
+}
+
+fn words(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn document(out: &Output) -> Value {
+    serde_json::from_slice(&out.stdout).unwrap_or_else(|error| panic!("{error}: {out:?}"))
+}
+
+/// The JSON and the end of a campaign that was started.
+fn end(child: Child) -> (Value, Output) {
+    let out = child.wait_with_output().unwrap();
+    (document(&out), out)
+}
+
+/// Whether a document is what the schema of a name says.
+fn check_schema(name: &str, document: &Value) {
+    let path = format!(
+        "{}/../../docs/schema/{name}.schema.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{name}: {errors:?} in {document}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn every_message_counts_exactly_once_though_workers_are_killed() {
+    let server = Server::start(&[]);
+    let rig = Rig::new(&server.plain(), 30, "20ms");
+    let mut child = rig.start();
+    let pid = child.id();
+    let workers = || -> Vec<String> {
+        let path = format!("/proc/{pid}/task/{pid}/children");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.split_whitespace().map(str::to_owned).collect()
+    };
+    // each kill waits for a result that the last one did not stop: only so can a campaign get on
+    let mut killed = 0;
+    let mut seen = 0;
+    while killed < 15 && seen < 60 {
+        let there = rig.results().len();
+        let alive = workers();
+        if there > seen && !alive.is_empty() {
+            seen = there;
+            let victim = &alive[killed % alive.len()];
+            let sent = Command::new("kill").args(["-9", victim]).output().unwrap();
+            killed += usize::from(sent.status.success());
+        }
+        if child.try_wait().unwrap().is_some() {
+            break;
+        }
+        std::thread::sleep(LOOK);
+    }
+    let (report, out) = end(child);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    assert!(killed >= 5, "{killed} killed: {out:?}");
+    assert!(words(&out.stderr).contains("come back"), "{out:?}");
+    let messages = &report["messages"];
+    assert_eq!(
+        (&messages["planned"], &messages["finished"]),
+        (&60.into(), &60.into())
+    );
+    assert_eq!(messages["missing"], 0);
+    assert_eq!(messages["dead"], Value::Array(Vec::new()));
+    // what the report counts is what the first result of each message says, no more
+    let mut first = BTreeMap::new();
+    for (path, bytes) in rig.results() {
+        let result: Value = serde_json::from_slice(&bytes).unwrap();
+        let folder = path.parent().unwrap().to_owned();
+        first.entry(folder).or_insert(result);
+    }
+    assert_eq!(first.len(), 60);
+    let measured: u64 = first
+        .values()
+        .flat_map(|result| result["tally"]["cells"].as_array().unwrap())
+        .filter(|cell| cell["round"] != 0)
+        .flat_map(|cell| cell["groups"].as_array().unwrap())
+        .filter(|group| group["warmup"] == false)
+        .map(|group| group["latency"]["count"].as_u64().unwrap())
+        .sum();
+    assert_eq!(report["groups"][0]["bench"]["requests"]["total"], measured);
+    check_schema("fleet", &report);
+    check_schema("bench", &report["groups"][0]["bench"]);
+}
+
+#[test]
+fn an_interrupted_campaign_keeps_its_results_and_the_same_command_goes_on() {
+    let server = Server::start(&[]);
+    let rig = Rig::new(&server.plain(), 60, "100ms");
+    let mut child = rig.start();
+    while rig.results().len() < 2 {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(LOOK);
+    }
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+    let (report, out) = end(child);
+    assert_eq!(out.status.code(), Some(130), "{out:?}");
+    assert!(words(&out.stderr).contains("goes on with it"), "{out:?}");
+    let kept = rig.results();
+    assert_eq!(report["messages"]["finished"], kept.len());
+    assert_eq!(report["messages"]["missing"], 120 - kept.len());
+
+    let queue = format!("sqlite:{}", rig.path("dir/queue.sqlite"));
+    let status = document(&intact(&["fleet", "status", "--queue", &queue, "--json"]));
+    check_schema("fleet", &status);
+    assert_eq!(status["queue"]["done"], kept.len());
+
+    let (report, out) = end(rig.start());
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    assert!(words(&out.stderr).contains("0 messages sent"), "{out:?}");
+    assert_eq!(report["messages"]["finished"], 120);
+    assert_eq!(report["messages"]["duplicates"], 0);
+    let now = rig.results();
+    assert!(
+        kept.iter()
+            .all(|(path, bytes)| now.get(path) == Some(bytes))
+    );
+}
+
+#[test]
+fn a_report_has_a_page_and_is_held_against_requirements() {
+    let server = Server::start(&[]);
+    let rig = Rig::new(&server.plain(), 2, "20ms");
+    let (_, out) = end(rig.start());
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let (store, page) = (rig.path("dir/store"), rig.path("page.html"));
+    let out = intact(&["fleet", "report", &store, "--report", &page]);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    assert!(words(&out.stdout).contains("4 of 4 messages have a result"));
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("keepalive=off") && page.contains("<figure id=\"latency\""));
+
+    let held = |expression| intact(&["fleet", "report", &store, "--require", expression]);
+    assert_eq!(held("requests > 1").status.code(), Some(0));
+    assert_eq!(held("keepalive=off: reuse > 50%").status.code(), Some(1));
+    assert_eq!(held("no-such-thing > 1").status.code(), Some(2));
+    assert_eq!(held("help").status.code(), Some(0));
+}
+
+#[test]
+fn a_plan_tells_what_it_will_send_and_a_typo_its_line() {
+    let rig = Rig::new("http://127.0.0.1:9/", 2, "20ms");
+    let plan = rig.path("plan.toml");
+    check_schema(
+        "fleet",
+        &document(&intact(&["fleet", "plan", &plan, "--json"])),
+    );
+
+    let text = std::fs::read_to_string(&plan).unwrap();
+    std::fs::write(&plan, text.replace("repetitions =", "repetition =")).unwrap();
+    let out = intact(&["fleet", "run", &plan, "--dir", &rig.path("dir")]);
+    assert_eq!(out.status.code(), Some(2), "{out:?}");
+    let told = words(&out.stderr);
+    assert!(
+        told.contains("plan.toml:2: unknown key `repetition`: did you mean `repetitions`?"),
+        "{told}"
+    );
+    assert!(!Path::new(&rig.path("dir")).exists());
+}
+
+#[test]
+fn a_folder_that_is_no_store_is_unreadable_and_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty");
+    let foreign = folder.path().join("foreign");
+    std::fs::create_dir_all(&empty).unwrap();
+    std::fs::create_dir_all(foreign.join("plans")).unwrap();
+    std::fs::write(foreign.join("plans/holiday.json"), "[\"sea\"]").unwrap();
+    for (store, told) in [
+        (empty.clone(), "the store has no campaign"),
+        (foreign, "plans/holiday.json"),
+        (folder.path().join("absent"), "no such folder"),
+    ] {
+        let out = intact(&["fleet", "report", store.to_str().unwrap()]);
+        assert_eq!(out.status.code(), Some(5), "{out:?}");
+        assert!(words(&out.stderr).contains(told), "{out:?}");
+    }
+    assert!(!folder.path().join("absent").exists());
+    assert!(std::fs::read_dir(empty).unwrap().next().is_none());
+}
+
+#[test]
+fn a_store_that_cannot_be_written_ends_the_worker_and_costs_no_delivery() {
+    let server = Server::start(&[]);
+    let rig = Rig::new(&server.plain(), 1, "20ms");
+    let (queue, store) = (
+        format!("sqlite:{}", rig.path("q.sqlite")),
+        rig.path("store"),
+    );
+    let filled = intact(&[
+        "fleet",
+        "run",
+        &rig.path("plan.toml"),
+        "--workers",
+        "0",
+        "--queue",
+        &queue,
+        "--store",
+        &store,
+    ]);
+    assert_eq!(filled.status.code(), Some(0), "{filled:?}");
+    // files where folders have to be: not even root can write there
+    for folder in ["results", "exchanges"] {
+        std::fs::write(rig.path(&format!("store/{folder}")), "in the way").unwrap();
+    }
+    let work = ["fleet", "work", "--queue", &queue, "--store", &store];
+    for _ in 0..3 {
+        let out = intact(&work);
+        assert_eq!(out.status.code(), Some(70), "{out:?}");
+        assert!(words(&out.stderr).contains(&store), "{out:?}");
+    }
+    for folder in ["results", "exchanges"] {
+        std::fs::remove_file(rig.path(&format!("store/{folder}"))).unwrap();
+    }
+    let out = intact(&work);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let report = document(&intact(&["fleet", "report", &store, "--json"]));
+    assert_eq!(report["messages"]["finished"], 2);
+    let results = std::fs::read_dir(rig.path("store/results")).unwrap();
+    assert_eq!(results.count(), 1);
+    let mut found = BTreeMap::new();
+    collect(&rig.folder.path().join("store/results"), &mut found);
+    assert!(
+        found.keys().all(|path| path.ends_with("001.json")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_worker_older_than_the_format_gives_the_message_up_and_asks_for_an_update() {
+    let rig = Rig::new("http://127.0.0.1:9/", 1, "20ms");
+    let path = rig.path("plan.toml");
+    let plan = fleet::parse(path.as_ref(), &std::fs::read_to_string(&path).unwrap()).unwrap();
+    let mut queue = SqliteQueue::open(rig.path("q.sqlite").as_ref()).unwrap();
+    let newer = plan.messages().map(|message| fleet::Message {
+        format: FORMAT + 1,
+        ..message
+    });
+    assert_eq!(
+        queue
+            .send(&mut newer.collect::<Vec<_>>().into_iter())
+            .unwrap(),
+        2
+    );
+    let (name, store) = (
+        format!("sqlite:{}", rig.path("q.sqlite")),
+        rig.path("store"),
+    );
+    let out = intact(&["fleet", "work", "--queue", &name, "--store", &store]);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    assert!(
+        words(&out.stderr).contains("update the worker; given up"),
+        "{out:?}"
+    );
+    assert_eq!(queue.counts().unwrap().dead, Some(2));
+
+    // and a store that a newer version began
+    let plans = rig.folder.path().join("store/plans");
+    std::fs::create_dir_all(&plans).unwrap();
+    let begun = format!("{{\"format\": {}}}", FORMAT + 1);
+    std::fs::write(plans.join("t-0.json"), begun).unwrap();
+    let out = intact(&["fleet", "report", &store]);
+    assert_eq!(out.status.code(), Some(5), "{out:?}");
+    assert!(words(&out.stderr).contains("update intact"), "{out:?}");
+}

@@ -1,0 +1,29 @@
+//! Why a function could not be run at all; what becomes of an invocation is never an error.
+
+use std::ffi::OsString;
+use std::io;
+
+/// Why a function could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum LambdaError {
+    /// There is no such program: exit code 127.
+    #[error("{}: not found: is it in PATH?", .0.display())]
+    NotFound(OsString),
+    /// It exists and cannot be run: exit code 126.
+    #[error("{}: cannot be run: {source}", .program.display())]
+    NotRunnable {
+        /// What was to be run.
+        program: OsString,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The Runtime API cannot be offered.
+    #[error("the Runtime API cannot listen on 127.0.0.1: {0}")]
+    Listen(io::Error),
+    /// The environment cannot be frozen or thawed.
+    #[error("the function cannot be frozen (--freeze off does without): {0}")]
+    Freezer(io::Error),
+    /// What is closed around a frozen function failed.
+    #[error("the link around the frozen function: {0}")]
+    Gate(io::Error),
+}

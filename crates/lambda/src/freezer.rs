@@ -1,0 +1,92 @@
+//! Stops a tree of processes and lets it go on: SIGSTOP, one process at a time, until no new one appears.
+//!
+//! The kernel below goes on: it acknowledges, takes a FIN and answers after a close. A paused virtual machine does none of that;
+//! what drops packets around a frozen function is the platform's [`crate::Gate`].
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeMap;
+use std::io;
+
+/// A stopped tree.
+#[derive(Debug)]
+pub(crate) struct Frozen(Vec<Pid>);
+
+/// Stops a process and all its descendants.
+pub(crate) fn freeze(root: Pid) -> io::Result<Frozen> {
+    let mut stopped = vec![];
+    loop {
+        let fresh: Vec<Pid> = tree(root)?
+            .into_iter()
+            .filter(|pid| !stopped.contains(pid))
+            .collect();
+        if fresh.is_empty() {
+            return Ok(Frozen(stopped));
+        }
+        for pid in fresh {
+            signal(pid, Signal::STOP)?;
+            stopped.push(pid);
+        }
+    }
+}
+
+impl Frozen {
+    /// Lets it go on.
+    pub(crate) fn thaw(self) -> io::Result<()> {
+        // the root last: it must not find its children still stopped
+        for pid in self.0.into_iter().rev() {
+            signal(pid, Signal::CONT)?;
+        }
+        Ok(())
+    }
+}
+
+fn signal(pid: Pid, signal: Signal) -> io::Result<()> {
+    match kill_process(pid, signal) {
+        // it has ended meanwhile
+        Err(Errno::SRCH) => Ok(()),
+        told => Ok(told?),
+    }
+}
+
+/// The process and its descendants, as /proc tells at this moment.
+pub(crate) fn tree(root: Pid) -> io::Result<Vec<Pid>> {
+    let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // one that has ended meanwhile has no file
+        if let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat"))
+            && let Some(parent) = parent(&stat)
+        {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found = vec![root.as_raw_nonzero().get()];
+    let mut at = 0;
+    while let Some(pid) = found.get(at) {
+        let below = children.remove(pid).unwrap_or_default();
+        found.extend(below);
+        at += 1;
+    }
+    Ok(found.into_iter().filter_map(Pid::from_raw).collect())
+}
+
+/// The parent in a line of /proc/PID/stat; the name before it may hold anything, parentheses included.
+fn parent(stat: &str) -> Option<i32> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parent_stands_behind_any_name() {
+        assert_eq!(parent("12 (a) b) (c)) S 7 12 12 0"), Some(7));
+        assert_eq!(parent("12 (sh"), None);
+    }
+}

@@ -1,0 +1,20 @@
+//! A function platform on this machine: it speaks the AWS Lambda Runtime API to a real runtime client, one process to an
+//! environment and one invocation after the other, and freezes the environment in between.
+//!
+//! It measures and tells what became of each invocation. It draws no conclusions and prints nothing.
+
+mod api;
+mod environment;
+mod error;
+mod event;
+mod freezer;
+mod invocation;
+mod plan;
+mod platform;
+mod room;
+
+pub use error::LambdaError;
+pub use event::{Event, Shape};
+pub use invocation::{Invocation, Outcome};
+pub use plan::{Function, Plan};
+pub use platform::{Gate, NoGate, Platform};

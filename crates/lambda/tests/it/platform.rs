@@ -1,0 +1,187 @@
+//! What the platform tells of each invocation.
+
+use crate::runtime::function;
+use lambda::{Gate, Invocation, LambdaError, NoGate, Outcome, Plan, Platform};
+use std::io;
+use std::time::{Duration, Instant};
+
+fn run(behaviour: &str, change: impl FnOnce(&mut Plan)) -> Vec<Invocation> {
+    let mut plan = Plan::new(3);
+    change(&mut plan);
+    let mut told = Vec::new();
+    let mut gate = NoGate;
+    let mut platform = Platform::new(Instant::now(), &mut gate);
+    let made = platform.run(&function(behaviour), &plan, &|| false, &mut |one| {
+        told.push(one);
+    });
+    assert_eq!(made.unwrap(), plan.invocations);
+    assert_eq!(told.len() as u64, plan.invocations);
+    told
+}
+
+fn ids(told: &[Invocation]) -> Vec<&'static str> {
+    told.iter().map(|one| one.outcome.id()).collect()
+}
+
+fn environments(told: &[Invocation]) -> Vec<u64> {
+    told.iter().map(|one| one.environment).collect()
+}
+
+#[test]
+fn the_first_invocation_is_cold_and_the_others_find_the_environment() {
+    let told = run("answer", |_| {});
+    assert!(told.iter().all(|one| one.outcome == Outcome::Answered(6)));
+    assert_eq!(environments(&told), [1, 1, 1]);
+    let cold: Vec<bool> = told.iter().map(|one| one.init.is_some()).collect();
+    assert_eq!(cold, [true, false, false]);
+    assert!(
+        told.iter()
+            .all(|one| one.at <= one.end && one.frozen.is_none())
+    );
+}
+
+#[test]
+fn a_new_environment_is_started_as_often_as_asked() {
+    let told = run("answer", |plan| {
+        plan.invocations = 5;
+        plan.cold_every = Some(2);
+    });
+    assert_eq!(environments(&told), [1, 1, 2, 2, 3]);
+}
+
+#[test]
+fn a_crash_is_an_outcome_and_the_next_invocation_starts_anew() {
+    let told = run("answer crash", |plan| plan.invocations = 4);
+    assert_eq!(ids(&told), ["answered", "crash", "answered", "crash"]);
+    assert_eq!(environments(&told), [1, 1, 2, 2]);
+    let words = "the process ended with exit code 7";
+    assert_eq!(told[1].outcome.detail(), Some(words));
+}
+
+#[test]
+fn a_function_that_hangs_is_ended_at_its_limit() {
+    let limit = Duration::from_millis(200);
+    let told = run("hang", |plan| {
+        plan.invocations = 2;
+        plan.timeout = limit;
+    });
+    assert_eq!(ids(&told), ["timeout", "timeout"]);
+    assert_eq!(environments(&told), [1, 2]);
+    assert!(
+        told.iter()
+            .all(|one| one.end.since(one.at) >= limit.as_nanos() as u64)
+    );
+}
+
+#[test]
+fn a_second_answer_is_refused_and_counted() {
+    let told = run("answer twice answer", |_| {});
+    assert_eq!(ids(&told), ["answered"; 3]);
+    let again: Vec<u32> = told.iter().map(|one| one.answered_again).collect();
+    assert_eq!(again, [0, 1, 0]);
+}
+
+#[test]
+fn an_error_is_told_in_the_functions_words() {
+    let told = run("error", |_| {});
+    let words = "TypeError: no such thing".to_owned();
+    assert!(
+        told.iter()
+            .all(|one| one.outcome == Outcome::Error(words.clone()))
+    );
+    assert_eq!(environments(&told), [1, 1, 1]);
+}
+
+#[test]
+fn one_that_asks_again_without_an_answer_is_told() {
+    assert_eq!(
+        ids(&run("skip answer", |_| {})),
+        ["unanswered", "answered", "answered"]
+    );
+}
+
+#[test]
+fn one_that_never_asks_again_is_ended() {
+    let told = run("stay", |plan| plan.timeout = Duration::from_millis(200));
+    assert_eq!(ids(&told), ["never-asked-again"; 3]);
+    assert_eq!(environments(&told), [1, 2, 3]);
+}
+
+#[test]
+fn one_that_leaves_after_its_answer_is_replaced() {
+    let told = run("leave", |_| {});
+    assert_eq!(ids(&told), ["answered"; 3]);
+}
+
+#[test]
+fn one_that_cannot_begin_says_why() {
+    let told = run("init-error", |plan| plan.invocations = 1);
+    let words = "Runtime.ImportModuleError: no module".to_owned();
+    assert_eq!(told[0].outcome, Outcome::NoStart(words));
+    let told = run("never-asks", |plan| {
+        plan.invocations = 1;
+        plan.init_timeout = Duration::from_millis(200);
+    });
+    assert!(told[0].outcome.detail().unwrap().contains("awslambdaric"));
+}
+
+#[test]
+fn a_program_that_is_not_there_is_an_error() {
+    let mut function = function("answer");
+    function.command = vec!["/no/such/program".into()];
+    let mut gate = NoGate;
+    let told = Platform::new(Instant::now(), &mut gate).run(
+        &function,
+        &Plan::new(1),
+        &|| false,
+        &mut |_| {},
+    );
+    assert!(matches!(told, Err(LambdaError::NotFound(_))));
+}
+
+/// Counts, and looks whether the function is stopped.
+#[derive(Default)]
+struct Doorman {
+    closed: u32,
+    opened: u32,
+    stopped: u32,
+}
+
+impl Gate for Doorman {
+    fn close(&mut self) -> io::Result<()> {
+        self.closed += 1;
+        let ours = format!(" {} ", std::process::id());
+        for entry in std::fs::read_dir("/proc")? {
+            let path = entry?.path().join("stat");
+            let stat = std::fs::read_to_string(path).unwrap_or_default();
+            let rest = stat.rsplit(')').next().unwrap_or_default();
+            if rest.starts_with(" T ") && rest[2..].starts_with(&ours) {
+                self.stopped += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) -> io::Result<()> {
+        self.opened += 1;
+        Ok(())
+    }
+}
+
+#[test]
+fn an_idle_function_is_stopped_and_behind_a_closed_gate() {
+    let mut plan = Plan::new(5);
+    plan.idle = vec![Duration::ZERO, Duration::from_millis(30)];
+    let (mut gate, mut told) = (Doorman::default(), Vec::new());
+    let mut platform = Platform::new(Instant::now(), &mut gate);
+    platform
+        .run(&function("answer"), &plan, &|| false, &mut |one| {
+            told.push(one);
+        })
+        .unwrap();
+    assert_eq!(ids(&told), ["answered"; 5]);
+    let frozen: Vec<bool> = told.iter().map(|one| one.frozen.is_some()).collect();
+    assert_eq!(frozen, [false, false, true, false, true]);
+    assert_eq!((gate.closed, gate.opened), (2, 2));
+    assert!(gate.stopped >= 2, "{}", gate.stopped);
+}

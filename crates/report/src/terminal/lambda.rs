@@ -1,0 +1,80 @@
+//! The page of a function's invocations: verdict, a row for each variant and kind, what failed.
+
+use super::number::{count, maybe_time};
+use super::page::Page;
+use super::table::Column;
+use super::{Ink, Paper, escape};
+use findings::lambda::{Kind, LambdaFacts, VariantFacts};
+use ledger::Run;
+
+/// The page of a function's invocations.
+pub fn lambda(run: &Run, facts: &LambdaFacts, paper: Paper) -> String {
+    let mut page = Page::on(paper);
+    let link = run.link.as_ref().map(|link| format!(" behind {link}"));
+    page.line(&format!(
+        "{}{}",
+        page.paper.ink(Ink::Strong, "intact lambda"),
+        escape(&link.unwrap_or_default())
+    ));
+    page.line("");
+    for (nth, sentence) in facts.verdict.iter().enumerate() {
+        page.wrapped((nth == 0).then_some(Ink::Strong), &escape(sentence), "  ");
+    }
+    page.title("Invocations, the function's own time");
+    let rows: Vec<(&VariantFacts, &Kind)> = facts
+        .variants
+        .iter()
+        .flat_map(|variant| variant.kinds.iter().map(move |kind| (variant, kind)))
+        .collect();
+    let column = |head, rank, cell: &dyn Fn(&VariantFacts, &Kind) -> String| Column {
+        head,
+        rank,
+        cells: rows
+            .iter()
+            .map(|(variant, kind)| cell(variant, kind))
+            .collect(),
+    };
+    let mut columns = vec![
+        column("kind", 0, &|_, kind| kind.name.clone()),
+        column("count", 0, &|_, kind| count(kind.count)),
+        column("failed", 0, &|_, kind| count(kind.failed)),
+        column("mean", 0, &|_, kind| maybe_time(kind.latency_ms.mean)),
+        column("p50", 1, &|_, kind| maybe_time(kind.latency_ms.p50)),
+        column("p99", 2, &|_, kind| maybe_time(kind.latency_ms.p99)),
+        column("max", 3, &|_, kind| maybe_time(kind.latency_ms.max)),
+        column("start", 4, &|_, kind| {
+            maybe_time(kind.init_ms.as_ref().and_then(|init| init.mean))
+        }),
+    ];
+    if facts.variants.len() > 1 {
+        columns.insert(0, column("variant", 0, &|variant, _| escape(&variant.name)));
+    }
+    page.table(columns);
+    let failed = rows.iter().any(|(_, kind)| kind.failed > 0);
+    if failed {
+        page.title("What failed");
+        for (variant, kind) in rows {
+            for (words, times) in &kind.failures {
+                let told = format!("{} {}: {times} x {words}", variant.name, kind.name);
+                page.wrapped(Some(Ink::Alarm), &escape(&told), "  ");
+            }
+        }
+    }
+    let again = facts
+        .invocations
+        .iter()
+        .filter(|call| call.answered_again > 0);
+    let again = again.count();
+    if again > 0 {
+        let told = format!("{again} invocations were answered more than once; Lambda refuses that");
+        page.wrapped(Some(Ink::Alarm), &told, "  ");
+    }
+    if !facts.caveats.is_empty() {
+        page.line("");
+    }
+    for caveat in &facts.caveats {
+        let told = format!("caveat: {}", escape(&caveat.words));
+        page.wrapped(Some(Ink::Alarm), &told, "  ");
+    }
+    page.text
+}
