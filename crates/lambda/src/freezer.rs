@@ -7,20 +7,30 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::io;
+use std::time::{Duration, Instant};
 
 /// A stopped tree.
 #[derive(Debug)]
 pub(crate) struct Frozen(Vec<Pid>);
 
-/// Stops a process and all its descendants.
+/// How long a signalled process may take to stop: one in a long system call of the kernel's does not at once.
+const LONGEST: Duration = Duration::from_secs(1);
+/// How often it is looked at.
+const LOOK: Duration = Duration::from_micros(200);
+
+/// Stops a process and all its descendants. They stand still when this returns, but for one that the kernel holds for longer than [`LONGEST`].
 pub(crate) fn freeze(root: Pid) -> io::Result<Frozen> {
-    let mut stopped = vec![];
+    let mut stopped: Vec<Pid> = vec![];
     loop {
         let fresh: Vec<Pid> = tree(root)?
             .into_iter()
             .filter(|pid| !stopped.contains(pid))
             .collect();
         if fresh.is_empty() {
+            let deadline = Instant::now() + LONGEST;
+            while stopped.iter().any(|&pid| is_running(pid)) && Instant::now() < deadline {
+                std::thread::sleep(LOOK);
+            }
             return Ok(Frozen(stopped));
         }
         for pid in fresh {
@@ -72,6 +82,14 @@ pub(crate) fn tree(root: Pid) -> io::Result<Vec<Pid>> {
         at += 1;
     }
     Ok(found.into_iter().filter_map(Pid::from_raw).collect())
+}
+
+/// Whether a process can still do something: the signal is sent, the stop comes a moment later.
+fn is_running(pid: Pid) -> bool {
+    let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    let stat = std::fs::read_to_string(path).unwrap_or_default();
+    stat.rsplit_once(')')
+        .is_some_and(|(_, rest)| rest.trim_start().starts_with(['R', 'S', 'D']))
 }
 
 /// The parent in a line of /proc/PID/stat; the name before it may hold anything, parentheses included.

@@ -110,6 +110,23 @@ impl Spans {
         }
     }
 
+    /// All spans moved into `from` to `to`: for captures whose times go backwards.
+    pub fn keep_within(&mut self, from: Nanos, to: Nanos) {
+        let all = [
+            &mut self.dns,
+            &mut self.connect,
+            &mut self.ssl,
+            &mut self.blocked,
+            &mut self.send,
+            &mut self.wait,
+            &mut self.headers_to_body,
+            &mut self.receive,
+        ];
+        for span in all.into_iter().flatten() {
+            *span = span.within(from, to);
+        }
+    }
+
     /// Takes over what an exchange that began `at` waited for of its connection's set-up.
     /// Returns whether it waited for any of it, that is, whether it is *fresh*.
     pub fn wait_for_setup(&mut self, setup: &Setup, at: Nanos) -> bool {

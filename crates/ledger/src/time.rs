@@ -69,6 +69,16 @@ impl Span {
         })
     }
 
+    /// It moved into `from` to `to`: for clocks that go backwards.
+    #[inline]
+    pub fn within(self, from: Nanos, to: Nanos) -> Span {
+        let to = to.max(from);
+        Span {
+            start: self.start.clamp(from, to),
+            end: self.end.clamp(from, to),
+        }
+    }
+
     /// Whether the two share any time.
     pub fn overlaps(self, other: Span) -> bool {
         self.start < other.end && other.start < self.end
@@ -94,6 +104,19 @@ mod tests {
     #[test]
     fn a_span_never_ends_before_it_starts() {
         assert_eq!(Span::new(Nanos(5), Nanos(3)).nanos(), 0);
+    }
+
+    #[test]
+    fn a_span_from_a_clock_that_went_backwards_is_moved_inside() {
+        let (from, to) = (Nanos(10), Nanos(20));
+        assert_eq!(
+            Span::new(Nanos(3), Nanos(15)).within(from, to),
+            Span::new(from, Nanos(15))
+        );
+        assert_eq!(
+            Span::new(Nanos(30), Nanos(40)).within(from, to),
+            Span::new(to, to)
+        );
     }
 
     #[test]

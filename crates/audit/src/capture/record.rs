@@ -321,6 +321,7 @@ impl Record {
                 one.close_sent_by = one.close_sent_by.or(Some(Side::Server));
             }
         }
+        one.spans.keep_within(one.at, one.end);
         self.announced_by = self.announced_by.or(one.close_sent_by);
         one
     }
