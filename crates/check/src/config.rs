@@ -1,11 +1,9 @@
 //! What a person asked for, checked before anything is sent.
 
 use crate::plans::is_local;
-use dial::tls::{ClientCertificate, SettingsError, Verify};
+use dial::tls::{Credentials, SettingsError};
 use dial::{Address, AddressError, Family, Route};
 use ledger::{Method, Protocol};
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Why a configuration cannot be run. Each message names the option that helps.
@@ -25,36 +23,6 @@ pub enum ConfigError {
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] SettingsError),
-}
-
-/// TLS material.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Credentials {
-    /// Check neither chain nor name.
-    pub insecure: bool,
-    /// Trust the roots in this PEM text only.
-    pub roots: Option<Arc<[u8]>>,
-    /// Our certificate and its key.
-    pub certificate: Option<(PathBuf, PathBuf)>,
-}
-
-impl Credentials {
-    /// How far servers are checked.
-    pub(crate) fn verify(&self) -> Verify {
-        match self {
-            Credentials { insecure: true, .. } => Verify::Insecure,
-            Credentials {
-                roots: Some(roots), ..
-            } => Verify::Roots(roots.clone()),
-            _ => Verify::System,
-        }
-    }
-
-    /// Our certificate, for TLS.
-    pub(crate) fn certificate(&self) -> Option<ClientCertificate> {
-        let (chain, key) = self.certificate.clone()?;
-        Some(ClientCertificate { chain, key })
-    }
 }
 
 /// Everything about a check.

@@ -2,13 +2,15 @@
 
 use super::bench::{http_version, run_id, time};
 use super::gates::Gates;
+use super::reach::Reach;
 use super::watching::Watching;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
-use check::{Budget, CONNECTIONS_PER_S, Check, CheckError, Config, Credentials};
-use dial::{Clock, Family, Route};
+use check::{Budget, CONNECTIONS_PER_S, Check, CheckError, Config};
+use dial::Clock;
+use dial::tls::Verify;
 use findings::check::CheckFacts;
 use findings::requirement::Document;
 use ledger::{Method, Protocol, Run, Vantage};
@@ -64,44 +66,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Request")]
     timeout: Duration,
 
-    /// Check neither the certificate's chain nor its name (the handshake's signature always is)
-    #[arg(long, short = 'k', help_heading = "Connection")]
-    insecure: bool,
-    /// Trust the certificates in this PEM file only
-    #[arg(long, value_name = "FILE", help_heading = "Connection")]
-    cacert: Option<PathBuf>,
-    /// Client certificate (PEM)
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "key",
-        help_heading = "Connection"
-    )]
-    cert: Option<PathBuf>,
-    /// Its key (PEM)
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "cert",
-        help_heading = "Connection"
-    )]
-    key: Option<PathBuf>,
-    /// Use this address for a name, as curl does
-    #[arg(long, value_name = "HOST:PORT:ADDRESS,..", help_heading = "Connection")]
-    resolve: Vec<String>,
-    /// Connect elsewhere, as curl does
-    #[arg(
-        long,
-        value_name = "HOST1:PORT1:HOST2:PORT2",
-        help_heading = "Connection"
-    )]
-    connect_to: Vec<String>,
-    /// IPv4 only
-    #[arg(short = '4', conflicts_with = "v6", help_heading = "Connection")]
-    v4: bool,
-    /// IPv6 only
-    #[arg(short = '6', help_heading = "Connection")]
-    v6: bool,
+    #[command(flatten)]
+    reach: Reach,
 
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
@@ -207,28 +173,8 @@ fn config(args: Args) -> Result<Config, Failed> {
     let mut config = Config::new(url).map_err(Failed::usage)?;
     config.method = Method::new(&args.method);
     config.headers = args.headers;
-    config.credentials = Credentials {
-        insecure: args.insecure,
-        roots: args
-            .cacert
-            .map(|path| {
-                std::fs::read(&path)
-                    .with_context(|| format!("--cacert {}", path.display()))
-                    .map(Into::into)
-                    .map_err(Failed::usage)
-            })
-            .transpose()?,
-        certificate: args.cert.zip(args.key),
-    };
-    config.route = Route {
-        resolve: args.resolve,
-        connect_to: args.connect_to,
-        family: match (args.v4, args.v6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        },
-    };
+    config.credentials = args.reach.credentials(Verify::System)?;
+    config.route = args.reach.route();
     config.timeout = args.timeout;
     config.http = args.http;
     config.follow = args.follow;

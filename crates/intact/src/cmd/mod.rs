@@ -19,6 +19,7 @@ mod gates;
 mod linked;
 mod observing;
 mod page;
+mod reach;
 mod recording;
 mod requirements;
 mod stored;

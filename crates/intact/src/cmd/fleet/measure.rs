@@ -1,11 +1,10 @@
 //! A message's recipe as a bench of one variant in one round.
 
 use crate::interrupt::Interrupt;
-use bench::{
-    Axes, Bench, Coalesce, Config, Credentials, Expect, Keep, Length, Observer, Position, Target,
-};
+use bench::{Axes, Bench, Coalesce, Config, Expect, Keep, Length, Observer, Position, Target};
 use clap::ValueEnum;
-use dial::{Clock, Family};
+use dial::tls::{Credentials, Verify};
+use dial::{Clock, Route};
 use fleet::{Measure, Message, RowFiles, Then, Trouble};
 use ledger::{Row, Rows, Run, Tally, Vantage};
 use std::sync::Arc;
@@ -140,13 +139,17 @@ fn config(message: &Message) -> Result<Config, String> {
         user_agent: concat!("intact-fleet/", env!("CARGO_PKG_VERSION")).to_owned(),
         expect: Expect::Any,
         credentials: Credentials {
-            insecure: target.insecure,
-            roots: target.roots.as_ref().map(|pem| pem.as_bytes().into()),
+            verify: match (&target.roots, target.insecure) {
+                (_, true) => Verify::Insecure,
+                (Some(pem), false) => Verify::Roots(pem.as_bytes().into()),
+                (None, false) => Verify::System,
+            },
             certificate: None,
         },
-        resolve: target.resolve.clone(),
-        connect_to: Vec::new(),
-        family: Family::Any,
+        route: Route {
+            resolve: target.resolve.clone(),
+            ..Route::default()
+        },
         coalesce: Coalesce::Streams,
         look_up_once: false,
         proxy: None,
