@@ -2,7 +2,7 @@
 //! receive and one send.
 
 use super::channel::{Channel, Heard};
-use super::conversation::{Arrival, Ended, State};
+use super::conversation::{Ended, State};
 use super::gather::Gather;
 use super::slot::{Granted, Open, Phase, Slot};
 use super::{Assignment, Conversation, Done, Engine};
@@ -11,7 +11,7 @@ use crate::pace::{Pace, Turn, Wish};
 use crate::recipe::Recipe;
 use crate::recorder::Recorder;
 use dial::clock::StampBridge;
-use dial::{Clock, Dial, Established, Progress, Resolver};
+use dial::{Arrival, Clock, Dial, Established, Progress, Resolver};
 use ledger::{
     Connection, ConnectionId, Ending, Event, Exchange, Failure, Nanos, Outcome, Side, Sink, Span,
 };
@@ -569,11 +569,7 @@ impl Round<'_> {
             match heard {
                 Ok(Heard::Bytes(count, stamp)) => {
                     let at = stamp.and_then(|stamp| bridge.convert(stamp, read));
-                    let arrival = Arrival {
-                        at: at.unwrap_or(read),
-                        read,
-                        stamped: at.is_some(),
-                    };
+                    let arrival = Arrival::new(at, read);
                     let bytes = &engine.buffer[..count];
                     if open.channel.is_plain() {
                         open.conversation
