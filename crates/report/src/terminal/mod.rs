@@ -11,6 +11,7 @@ mod ladder;
 mod lambda;
 mod observed;
 mod page;
+mod phases;
 mod table;
 
 pub use bench::bench;
