@@ -15,5 +15,9 @@ pub mod summary;
 pub mod svg;
 pub mod terminal;
 
+mod diagram;
 mod escape;
+mod forecast;
 pub mod number;
+
+pub use diagram::mermaid;

@@ -9,6 +9,7 @@ mod fix;
 mod inputs;
 mod ladder;
 mod lambda;
+mod model;
 mod observed;
 mod page;
 mod phases;
@@ -23,6 +24,7 @@ pub use fix::{Question, fix_client, fix_list};
 pub use inputs::inputs;
 pub use ladder::ladder;
 pub use lambda::lambda;
+pub use model::model;
 pub use observed::observed;
 
 use crate::number;
