@@ -2,6 +2,7 @@
 
 mod audit;
 mod check;
+mod check_live;
 mod check_peers;
 mod check_real;
 mod cli;

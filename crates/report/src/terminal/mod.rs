@@ -17,7 +17,7 @@ mod table;
 
 pub use bench::bench;
 pub use change::change;
-pub use check::check;
+pub use check::{check, check_card, check_limits};
 pub use compare::compare;
 pub use demonstration::demonstration;
 pub use fix::{Question, fix_client, fix_list};
