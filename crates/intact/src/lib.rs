@@ -46,6 +46,9 @@ enum Command {
     Fix(cmd::fix::Args),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
+    /// For our own use: follows the connections of a function
+    #[command(hide = true)]
+    LambdaWatcher(cmd::lambda::WatcherArgs),
     /// For our own use: keeps a link
     #[command(hide = true)]
     LinkKeeper,
@@ -71,6 +74,7 @@ pub fn main() -> ExitCode {
         Some(Command::Lambda(args)) => cmd::lambda::run(&args),
         Some(Command::Fix(args)) => cmd::fix::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
+        Some(Command::LambdaWatcher(args)) => cmd::lambda::follow(args),
         Some(Command::LinkKeeper) => cmd::link::keep(),
     };
     done.unwrap_or_else(|failed| {
