@@ -48,6 +48,9 @@ enum Command {
     Model(cmd::model::Args),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
+    /// For our own use: follows the connections of a function
+    #[command(hide = true)]
+    LambdaWatcher(cmd::lambda::WatcherArgs),
     /// For our own use: keeps a link
     #[command(hide = true)]
     LinkKeeper,
@@ -74,6 +77,7 @@ pub fn main() -> ExitCode {
         Some(Command::Fix(args)) => cmd::fix::run(&args),
         Some(Command::Model(args)) => cmd::model::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
+        Some(Command::LambdaWatcher(args)) => cmd::lambda::follow(args),
         Some(Command::LinkKeeper) => cmd::link::keep(),
     };
     done.unwrap_or_else(|failed| {

@@ -133,14 +133,19 @@ struct Lambda<'a> {
     facts: &'a LambdaFacts,
 }
 
+impl<'a> Lambda<'a> {
+    fn new(run: &'a Run, facts: &'a LambdaFacts) -> Lambda<'a> {
+        Lambda {
+            schema: LAMBDA_SCHEMA,
+            run,
+            facts,
+        }
+    }
+}
+
 /// The document of a function's invocations, pretty-printed, with a newline at its end.
 pub fn lambda(run: &Run, facts: &LambdaFacts) -> serde_json::Result<String> {
-    let document = Lambda {
-        schema: LAMBDA_SCHEMA,
-        run,
-        facts,
-    };
-    let mut text = serde_json::to_string_pretty(&document)?;
+    let mut text = serde_json::to_string_pretty(&Lambda::new(run, facts))?;
     text.push('\n');
     Ok(text)
 }
@@ -169,6 +174,11 @@ pub fn model(subject: &str, forecast: &Forecast, fit: Option<&Fit>) -> serde_jso
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     Ok(text)
+}
+
+/// The same without a blank too many, to be put into a page.
+pub(crate) fn lambda_compact(run: &Run, facts: &LambdaFacts) -> serde_json::Result<String> {
+    serde_json::to_string(&Lambda::new(run, facts))
 }
 
 /// The schema of a check's document.
