@@ -15,5 +15,6 @@ pub mod summary;
 pub mod svg;
 pub mod terminal;
 
+mod cpu;
 mod escape;
 pub mod number;
