@@ -15,6 +15,7 @@ pub mod summary;
 pub mod svg;
 pub mod terminal;
 
+mod cpu;
 mod diagram;
 mod escape;
 mod forecast;

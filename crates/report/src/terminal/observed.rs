@@ -5,6 +5,7 @@ use super::page::Page;
 use super::phases;
 use super::table::Column;
 use super::{Ink, Paper, escape};
+use crate::cpu;
 use findings::observe::{Destination, Figures, Gaps, ObservedFacts, Phases};
 use findings::{Finding, Severity};
 use ledger::{Run, Vantage};
@@ -26,6 +27,7 @@ pub fn observed(run: &Run, facts: &ObservedFacts, paper: Paper) -> String {
     page.stands_out(&facts.findings);
     page.gaps(&facts.totals);
     page.cold_and_warm(&facts.totals);
+    page.processor_time(facts);
     page.limits(facts);
     page.text
 }
@@ -219,6 +221,15 @@ impl Page {
             self.trim();
             self.title("Phases, mean over the requests that had them");
             self.table(columns);
+        }
+    }
+
+    fn processor_time(&mut self, facts: &ObservedFacts) {
+        let Some(cpu) = &facts.cpu else { return };
+        self.trim();
+        self.title("Processor time");
+        for line in cpu::lines(cpu) {
+            self.wrapped(None, &escape(&line), "  ");
         }
     }
 
