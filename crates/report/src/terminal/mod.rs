@@ -1,6 +1,7 @@
 //! Pages for a terminal or a pipe, as text. Width and colour are the caller's to say.
 
 mod bench;
+mod cards;
 mod change;
 mod check;
 mod compare;
@@ -16,6 +17,7 @@ mod phases;
 mod table;
 
 pub use bench::bench;
+pub use cards::cards;
 pub use change::change;
 pub use check::{check, check_card, check_limits};
 pub use compare::compare;
