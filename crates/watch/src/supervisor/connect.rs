@@ -52,6 +52,9 @@ impl Supervisor {
             call.dial.notice = *notice;
             return None;
         }
+        if self.apart == Some(unmapped(wanted)) {
+            return UNTOUCHED;
+        }
         // connected, connecting or listening: the kernel has the right answer
         if !socket::is_idle(&socket) {
             return UNTOUCHED;
@@ -68,6 +71,7 @@ impl Supervisor {
         let mut about = Connection::new(self.numbers.connection(), began);
         about.variant = self.place.map(|place| place.variant);
         about.round = self.place.map(|place| place.round);
+        about.environment = self.place.and_then(|place| place.environment);
         about.peer = Some(unmapped(wanted));
         about.origin = Some(origin(unmapped(wanted)));
         about.owner = self.owner(notice.thread);

@@ -29,6 +29,7 @@ use mio::{Events, Interest, Poll, Registry, Token};
 use names::Names;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -63,6 +64,7 @@ pub(crate) struct Supervisor {
     clock: Clock,
     numbers: Numbers,
     place: Option<Place>,
+    apart: Option<SocketAddr>,
     processes: Processes,
     names: Names,
     lookups: Lookups,
@@ -133,6 +135,7 @@ impl Supervisor {
             clock,
             numbers: config.numbers.clone(),
             place: config.place,
+            apart: config.apart,
             processes: Processes::default(),
             names: Names::default(),
             lookups: Lookups::default(),
@@ -259,11 +262,7 @@ impl Supervisor {
     }
 
     /// Answers `getpeername` and `getsockname` of a relayed socket; the kernel answers for all others.
-    fn tell_name(
-        &mut self,
-        notice: &Notice,
-        which: fn(names::Ends) -> std::net::SocketAddr,
-    ) -> Answer {
+    fn tell_name(&mut self, notice: &Notice, which: fn(names::Ends) -> SocketAddr) -> Answer {
         self.try_tell_name(notice, which)
             .unwrap_or(Answer::Continue)
     }
@@ -271,7 +270,7 @@ impl Supervisor {
     fn try_tell_name(
         &mut self,
         notice: &Notice,
-        which: fn(names::Ends) -> std::net::SocketAddr,
+        which: fn(names::Ends) -> SocketAddr,
     ) -> Option<Answer> {
         if self.names.is_empty() && self.lookups.follows_none() {
             return None;
