@@ -212,7 +212,10 @@ impl Supervisor {
         for (reason, count) in &self.unwatched {
             self.record(Row::Caveat(Caveat {
                 id: reason.id().to_owned(),
-                words: format!("{count} connections were not watched: {}", reason.words()),
+                words: match count {
+                    1 => format!("one connection was not watched: {}", reason.words()),
+                    _ => format!("{count} connections were not watched: {}", reason.words()),
+                },
             }));
         }
         self.orders.send(Order::Finish);
@@ -242,6 +245,10 @@ impl Supervisor {
     /// `None`: the answer comes later.
     fn take_call(&mut self, notice: &Notice) -> Option<Answer> {
         match notice.call {
+            _ if notice.is_32 => {
+                let _ = self.count_connect_32(notice);
+                Some(Answer::Continue)
+            }
             libc::SYS_connect => self.connect(notice),
             libc::SYS_getpeername => Some(self.tell_name(notice, |ends| ends.peer)),
             libc::SYS_getsockname => Some(self.tell_name(notice, |ends| ends.local)),
