@@ -16,6 +16,7 @@ pub(crate) mod watch;
 mod builtin;
 mod files;
 mod gates;
+mod ladder;
 mod linked;
 mod observing;
 mod page;

@@ -29,11 +29,18 @@ pub fn ladder(ladder: Option<&LadderFacts>, answers: &[AnswerFacts], paper: Pape
     page.text
 }
 
+/// How answers came, by version of HTTP.
+pub fn answers(answers: &[AnswerFacts], paper: Paper) -> String {
+    let mut page = Page::on(paper);
+    page.answers(answers);
+    page.text
+}
+
 impl Page {
     fn ladder(&mut self, ladder: &LadderFacts) {
         self.title(&format!(
-            "Packets of connection {}: {} (left) and {} (right)",
-            ladder.connection,
+            "Packets of {}: {} (left) and {} (right)",
+            escape(&ladder.what),
             escape(&ladder.client),
             escape(&ladder.server)
         ));

@@ -20,7 +20,7 @@ pub use compare::compare;
 pub use demonstration::demonstration;
 pub use fix::{Question, fix_client, fix_list};
 pub use inputs::inputs;
-pub use ladder::ladder;
+pub use ladder::{answers, ladder};
 pub use lambda::lambda;
 pub use observed::observed;
 
