@@ -38,12 +38,13 @@ pub fn answers(answers: &[AnswerFacts], paper: Paper) -> String {
 
 impl Page {
     fn ladder(&mut self, ladder: &LadderFacts) {
-        self.title(&format!(
-            "Packets of {}: {} (left) and {} (right)",
-            escape(&ladder.what),
+        self.title(&format!("Packets of {}", escape(&ladder.what)));
+        let ends = format!(
+            "left {}, right {}",
             escape(&ladder.client),
             escape(&ladder.server)
-        ));
+        );
+        self.wrapped(Some(Ink::Faint), &ends, "");
         let width = self.paper.width.saturating_sub(TIMES + 4).min(WIDEST);
         let first = ladder.steps.first().map_or(0, |step| step.at);
         let mut before = first;
