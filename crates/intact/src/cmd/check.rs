@@ -8,7 +8,9 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
-use check::{Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, Config};
+use check::{
+    Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, Config, ConfigError, Try,
+};
 use dial::Clock;
 use dial::tls::Verify;
 use findings::check::CheckFacts;
@@ -19,6 +21,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// Requests that can be named beside the URL's.
+const MOST_TRIES: usize = 20;
 
 /// Does this server keep connections alive, how long, for how many requests?
 #[derive(clap::Args)]
@@ -37,9 +42,12 @@ pub(crate) struct Args {
     /// Measure the idle limit once more while so many other connections idle
     #[arg(long, value_name = "N", conflicts_with = "no_idle", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u32).range(0..=1000))]
     hold: u32,
-    /// 1,100 requests on one connection, a path that is not there, the race at long limits, maximum age
+    /// 1,100 requests on one connection, more methods and statuses, the race at long limits, maximum age
     #[arg(long)]
     thorough: bool,
+    /// See whether a connection survives this request too; may be repeated, POST, PUT and PATCH carry {}
+    #[arg(long = "try", value_name = "[METHOD ]PATH", value_parser = tried)]
+    tries: Vec<Try>,
     /// HTTP version for limits and waterfall [default: 1.1, or what there is]
     #[arg(long, value_name = "1.0|1.1|2", value_parser = http_version)]
     http: Option<Protocol>,
@@ -94,6 +102,7 @@ const EXAMPLES: &str = "Examples:
   intact check https://my.server/ --require 'idle-timeout >= 61s' --fail-on error
   intact check https://my.server/ --connect-to ::10.0.0.7:8443 --insecure    one server behind the balancer
   intact check https://my.server/ --idle-limit 10m --thorough
+  intact check https://my.server/ --try 'POST /orders' --try /empty    is the connection kept after these?
   sudo intact check https://my.server/ --no-idle --ladder --pcapng packets.pcapng
   intact check https://my.server/ --json | jq .idle_timeout
 
@@ -238,6 +247,10 @@ fn private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+fn tried(text: &str) -> Result<Try, String> {
+    text.parse().map_err(|error: ConfigError| error.to_string())
+}
+
 fn config(args: Args) -> Result<Config, Failed> {
     let Some(url) = &args.url else {
         return Err(Failed::usage(anyhow::anyhow!("name a URL")));
@@ -254,5 +267,12 @@ fn config(args: Args) -> Result<Config, Failed> {
     config.idle_limit = args.idle_limit;
     config.hold = args.hold;
     config.thorough = args.thorough;
+    if args.tries.len() > MOST_TRIES {
+        return Err(Failed::usage(anyhow::anyhow!(
+            "--try can be given {MOST_TRIES} times, not {}",
+            args.tries.len()
+        )));
+    }
+    config.tries = args.tries;
     Ok(config)
 }
