@@ -16,4 +16,5 @@ pub mod svg;
 pub mod terminal;
 
 mod escape;
+mod limits;
 pub mod number;

@@ -2,6 +2,7 @@
 
 use super::bench::{http_version, run_id, time};
 use super::gates::Gates;
+use super::page::{PageFile, page_file};
 use super::reach::Reach;
 use super::watching::{Early, Wanted, Watched, Watching};
 use crate::console;
@@ -16,6 +17,7 @@ use dial::tls::Verify;
 use findings::check::CheckFacts;
 use findings::requirement::Document;
 use ledger::{Method, Protocol, Run, Vantage};
+use report::page::CheckRun;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -89,6 +91,9 @@ pub(crate) struct Args {
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
+    report: Option<PageFile>,
     /// Keep the packets of one exchange of each version with the secrets that decrypt them (needs the right to capture)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcapng: Option<PathBuf>,
@@ -118,6 +123,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let gates = args.gates.clone();
     let json = args.json.clone();
     let ledger = args.ledger.clone();
+    let page = args.report.clone();
     let (capture, wanted) = capture(&args)?;
     let config = config(args)?;
     let check = Check::new(config).map_err(Failed::usage)?;
@@ -168,6 +174,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
             Some(known) => report::terminal::check_limits(known, &facts, paper),
             None => report::terminal::check(&head, &facts, paper) + &ladders,
         });
+    }
+    if let Some(page) = &page {
+        page.write(&[CheckRun {
+            run: &head,
+            facts: &facts,
+        }
+        .into()])?;
     }
     let kept = gates.hold(&requirements, &head, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {

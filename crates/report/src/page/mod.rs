@@ -4,6 +4,7 @@
 //! writers escape it. Must not compute: what is shown comes from findings.
 
 mod bench;
+mod check;
 mod compare;
 mod download;
 mod environment;
@@ -13,6 +14,7 @@ mod populations;
 mod timeline;
 
 pub use bench::BenchRun;
+pub use check::CheckRun;
 pub use compare::CompareRun;
 pub use observed::ObservedRun;
 pub(crate) use parts::{
@@ -44,6 +46,8 @@ pub enum Source<'a> {
     Observed(ObservedRun<'a>),
     /// Programs side by side.
     Compared(CompareRun<'a>),
+    /// The card of a server.
+    Checked(CheckRun<'a>),
 }
 
 impl<'a> From<BenchRun<'a>> for Source<'a> {
@@ -64,12 +68,19 @@ impl<'a> From<CompareRun<'a>> for Source<'a> {
     }
 }
 
+impl<'a> From<CheckRun<'a>> for Source<'a> {
+    fn from(run: CheckRun<'a>) -> Source<'a> {
+        Source::Checked(run)
+    }
+}
+
 impl<'a> Source<'a> {
     fn run(&self) -> &'a Run {
         match self {
             Source::Bench(one) => one.run,
             Source::Observed(one) => one.run,
             Source::Compared(one) => one.run,
+            Source::Checked(one) => one.run,
         }
     }
 
@@ -87,6 +98,10 @@ impl<'a> Source<'a> {
                     .map(|one| one.name.as_str())
                     .collect();
                 names.join(" against ")
+            }
+            (None, Source::Checked(one)) => {
+                let target = one.facts.target.as_ref();
+                target.map_or_else(String::new, |target| target.url.clone())
             }
             // a wrapper's program stands behind the dashes
             (None, Source::Observed(_)) => {
@@ -106,6 +121,7 @@ impl<'a> Source<'a> {
             Source::Bench(one) => bench::chapter(one, prefix),
             Source::Observed(one) => observed::chapter(one, prefix),
             Source::Compared(one) => compare::chapter(one, prefix),
+            Source::Checked(one) => check::chapter(one, prefix),
         }
     }
 }
