@@ -4,6 +4,7 @@
     reason = "the process must end with us, which only pre_exec can ask for"
 )]
 
+use crate::adapter;
 use crate::api;
 use crate::freezer::{self, Frozen};
 use crate::plan::{Function, Place};
@@ -65,15 +66,23 @@ impl Environment {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(LambdaError::Listen)?;
         let address = listener.local_addr().map_err(LambdaError::Listen)?;
         let room = Arc::new(Room::default());
+        let serves = match &function.serves {
+            Some(path) => {
+                let at = adapter::free_port().map_err(LambdaError::Listen)?;
+                Some((path.clone(), at))
+            }
+            None => None,
+        };
+        let port = serves.as_ref().map(|(_, at)| at.port());
         let (child, watched) = match &plan.watcher {
             None => {
-                let mut command = prepare(&function.command, function, plan, address);
+                let mut command = prepare(&function.command, start, address, port);
                 command.stdin(Stdio::null());
                 end_with_us(&mut command);
                 (spawn(&mut command, &function.command)?, None)
             }
             Some(watcher) => {
-                let (child, watched) = spawn_watched(watcher, start, address)?;
+                let (child, watched) = spawn_watched(watcher, start, address, port)?;
                 (child, Some(watched))
             }
         };
@@ -81,6 +90,11 @@ impl Environment {
         let mut threads = Vec::new();
         let theirs = room.clone();
         threads.push(std::thread::spawn(move || api::listen(&listener, &theirs)));
+        if let Some((path, at)) = serves {
+            let theirs = room.clone();
+            // not joined: a request that is never answered ends with the process, and nobody waits for that
+            std::thread::spawn(move || adapter::serve(at, &path, &theirs));
+        }
         let theirs = room.clone();
         threads.push(std::thread::spawn(move || {
             // left to be reaped by the owner, so that its number cannot be another's meanwhile
@@ -164,12 +178,13 @@ fn spawn_watched(
     watcher: &Watcher,
     start: &Start<'_>,
     address: SocketAddr,
+    port: Option<u16>,
 ) -> Result<(Child, JoinHandle<Last>), LambdaError> {
     let failed = |error: io::Error| LambdaError::Watcher(error.to_string());
     let (mut ours, theirs) = UnixStream::pair().map_err(failed)?;
     let mut words = watcher.command.clone();
     words.extend_from_slice(&start.function.command);
-    let mut command = prepare(&words, start.function, start.plan, address);
+    let mut command = prepare(&words, start, address, port);
     command.stdin(Stdio::from(OwnedFd::from(theirs)));
     let child = spawn(&mut command, &words)?;
     // it holds the other end, whose closing tells that the watcher has ended
@@ -190,7 +205,13 @@ fn spawn_watched(
     Ok((child, listening))
 }
 
-fn prepare(words: &[OsString], function: &Function, plan: &Plan, address: SocketAddr) -> Command {
+fn prepare(
+    words: &[OsString],
+    start: &Start<'_>,
+    address: SocketAddr,
+    port: Option<u16>,
+) -> Command {
+    let Start { function, plan, .. } = *start;
     let mut command = Command::new(words.first().cloned().unwrap_or_default());
     command.args(words.iter().skip(1));
     let folder = std::env::current_dir().unwrap_or_else(|_| "/".into());
@@ -205,6 +226,9 @@ fn prepare(words: &[OsString], function: &Function, plan: &Plan, address: Socket
         .env("AWS_LAMBDA_LOG_STREAM_NAME", "local")
         .env("AWS_REGION", "local")
         .env("AWS_LAMBDA_FUNCTION_TIMEOUT", seconds(plan.timeout));
+    if let Some(port) = port {
+        command.env("PORT", port.to_string());
+    }
     if let Some(handler) = &function.handler {
         command.env("_HANDLER", handler);
     }

@@ -3,6 +3,7 @@
 //!
 //! It measures and tells what became of each invocation. It draws no conclusions and prints nothing.
 
+mod adapter;
 mod api;
 mod environment;
 mod error;

@@ -13,6 +13,8 @@ pub struct Function {
     pub environment: Vec<(OsString, OsString)>,
     /// `_HANDLER`: `file.function` for most runtime clients.
     pub handler: Option<OsString>,
+    /// It serves HTTP at the port that `PORT` tells, and is invoked by requests for this path; `None`: it asks the Runtime API.
+    pub serves: Option<String>,
 }
 
 /// Where invocations belong in the run.

@@ -190,12 +190,14 @@ impl<'a> Platform<'a> {
             Some(Ok(())) => Ok(environment),
             Some(Err(Some(words))) => Err(words),
             Some(Err(None)) => Err(format!(
-                "{} before it asked for an event: {RUNTIME_CLIENTS}",
-                environment.how_it_ended(function)?
+                "{} before it {}",
+                environment.how_it_ended(function)?,
+                awaited(function)
             )),
             None => Err(format!(
-                "it did not ask for an event within {:?}: {RUNTIME_CLIENTS}",
-                plan.init_timeout
+                "within {:?} it never {}",
+                plan.init_timeout,
+                awaited(function)
             )),
         };
         Ok(Begun {
@@ -283,6 +285,14 @@ impl<'a> Platform<'a> {
     fn at(&self, moment: Instant) -> Nanos {
         let since = moment.saturating_duration_since(self.start);
         Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// What a function does that is ready, and what may be missing where it does not.
+fn awaited(function: &Function) -> String {
+    match function.serves {
+        Some(_) => "listened: does it take its port from PORT, on 127.0.0.1?".to_owned(),
+        None => format!("asked for an event: {RUNTIME_CLIENTS}"),
     }
 }
 

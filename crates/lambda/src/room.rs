@@ -1,7 +1,7 @@
 //! Where the platform and the connections of the Runtime API meet: the event that waits, the answer that came.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// An event on its way to a function.
 #[derive(Clone, Debug)]
@@ -143,6 +143,12 @@ impl Room {
 
     pub(crate) fn has_exited(&self) -> bool {
         self.lock().exited
+    }
+
+    /// Whether the process ends in this time, or has.
+    pub(crate) fn ends_within(&self, time: Duration) -> bool {
+        self.wait(Instant::now() + time, |state| state.exited.then_some(()))
+            .is_some()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -60,6 +60,18 @@ pub(crate) struct Args {
     /// `_HANDLER`, for runtime clients that read it: app.handler
     #[arg(long, value_name = "NAME", help_heading = "Invoking")]
     handler: Option<OsString>,
+    /// CMD is no runtime client but serves HTTP at the port that PORT tells: each invocation is a request to it (GET, with an event POST)
+    #[arg(long, conflicts_with = "handler", help_heading = "Invoking")]
+    http: bool,
+    /// What --http asks for
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/",
+        requires = "http",
+        help_heading = "Invoking"
+    )]
+    path: String,
     /// Put the function behind an emulated link, with our own server on the other side (INTACT_URL, INTACT_TLS_URL, INTACT_CA);
     /// `intact link --help` has the words: rtt=30ms
     #[arg(long, value_name = "SPEC", help_heading = "Link")]
@@ -133,6 +145,7 @@ enum EventShape {
 const EXAMPLES: &str = "Examples:
   intact lambda --handler app.handler -- python3 -m awslambdaric app.handler
   intact lambda -n 100 --idle 0s,30s --handler index.handler -- npx aws-lambda-ric index.handler
+  intact lambda --http --idle 0s,30s -- npm start
   intact lambda -n 1000 --variants 'KEEPALIVE=0' 'KEEPALIVE=1' -- ./bootstrap
   intact lambda --link rtt=30ms --idle 5s -- ./bootstrap
   intact lambda --link rtt=30ms,nat-idle=3s:silent --server 'nginx -c $PWD/n.conf' --idle 5s --timeout 10s -- ./bootstrap
@@ -152,7 +165,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     }
     let own = |error: anyhow::Error| Failed::wrapper(exit::OWN_FAILURE, error);
     let requirements = args.gates.parse(Document::Lambda)?;
-    let functions = functions::parse(&args.command, &args.variants, args.handler.as_ref())?;
+    let mut functions = functions::parse(&args.command, &args.variants, args.handler.as_ref())?;
+    for (_, function) in &mut functions {
+        function.serves = args.http.then(|| args.path.clone());
+    }
     let plan = plan(args)?;
     let freeze = freeze(args)?;
     if let (Some(spec), false) = (&args.link, args.linked) {

@@ -1,7 +1,7 @@
 //! What the platform tells of each invocation.
 
-use crate::runtime::function;
-use lambda::{Gate, LambdaError, NoGate, Place, Plan, Platform};
+use crate::runtime::{function, server};
+use lambda::{Event, Function, Gate, LambdaError, NoGate, Place, Plan, Platform};
 use ledger::{Fate, Invocation, Row};
 use std::io;
 use std::time::{Duration, Instant};
@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 fn run(behaviour: &str, change: impl FnOnce(&mut Plan)) -> Vec<Invocation> {
     let mut plan = Plan::new(3);
     change(&mut plan);
-    let told = invoked(behaviour, &plan, &mut NoGate);
+    let told = invoked(&function(behaviour), &plan, &mut NoGate);
     assert_eq!(told.len() as u64, plan.invocations);
     told
 }
 
-fn invoked(behaviour: &str, plan: &Plan, gate: &mut dyn Gate) -> Vec<Invocation> {
+fn invoked(function: &Function, plan: &Plan, gate: &mut dyn Gate) -> Vec<Invocation> {
     let mut rows: Vec<Row> = Vec::new();
     let mut platform = Platform::new(Instant::now(), gate);
     let place = Place {
         variant: 0,
         round: 1,
     };
-    let made = platform.run(&function(behaviour), plan, place, &|| false, &mut rows);
+    let made = platform.run(function, plan, place, &|| false, &mut rows);
     assert_eq!(made.unwrap(), plan.invocations);
     rows.into_iter()
         .map(|row| match row {
@@ -186,10 +186,49 @@ fn an_idle_function_is_stopped_and_behind_a_closed_gate() {
     let mut plan = Plan::new(5);
     plan.idle = vec![Duration::ZERO, Duration::from_millis(30)];
     let mut gate = Doorman::default();
-    let told = invoked("answer", &plan, &mut gate);
+    let told = invoked(&function("answer"), &plan, &mut gate);
     assert_eq!(ids(&told), ["answered"; 5]);
     let frozen: Vec<bool> = told.iter().map(|one| one.frozen.is_some()).collect();
     assert_eq!(frozen, [false, false, true, false, true]);
     assert_eq!((gate.closed, gate.opened), (2, 2));
     assert!(gate.stopped >= 2, "{}", gate.stopped);
+}
+
+#[test]
+fn a_function_that_serves_http_is_asked_by_requests() {
+    let mut plan = Plan::new(5);
+    plan.idle = vec![Duration::ZERO, Duration::from_millis(30)];
+    let told = invoked(&server("ok broken cut ok crash"), &plan, &mut NoGate);
+    let fates: Vec<Fate> = told.iter().map(|one| one.fate.clone()).collect();
+    let crash = "the process ended with exit code 7".to_owned();
+    assert_eq!(fates[0], Fate::Answered(5));
+    assert_eq!(fates[1], Fate::Error("HTTP: status 503".to_owned()));
+    assert!(
+        fates[2]
+            .words()
+            .unwrap()
+            .contains("before the answer was complete")
+    );
+    assert_eq!(fates[3], Fate::Answered(5));
+    assert_eq!(fates[4], Fate::Crash(crash));
+    let frozen: Vec<bool> = told.iter().map(|one| one.frozen.is_some()).collect();
+    assert_eq!(frozen, [false, false, true, false, true]);
+}
+
+#[test]
+fn an_event_is_posted_to_a_function_that_serves_http() {
+    let mut plan = Plan::new(1);
+    let told = invoked(&server("method"), &plan, &mut NoGate);
+    assert_eq!(told[0].fate, Fate::Answered(3));
+    plan.event = Event(br#"{"a":1}"#.to_vec());
+    let told = invoked(&server("method"), &plan, &mut NoGate);
+    assert_eq!(told[0].fate, Fate::Answered(4));
+}
+
+#[test]
+fn a_server_that_never_listens_is_told_what_to_listen_on() {
+    let mut plan = Plan::new(1);
+    plan.init_timeout = Duration::from_millis(200);
+    let told = invoked(&server("deaf"), &plan, &mut NoGate);
+    assert!(told[0].fate.words().unwrap().contains("PORT"), "{told:?}");
 }
