@@ -6,8 +6,9 @@
 
 use crate::adapter;
 use crate::api;
+use crate::cgroup::Group;
 use crate::freezer::{self, Frozen};
-use crate::plan::{Function, Place};
+use crate::plan::{Freezer, Function, Place};
 use crate::room::Room;
 use crate::watcher::{self, Given, How, Last, NotRun, Watcher};
 use crate::{LambdaError, Plan};
@@ -40,6 +41,8 @@ pub(crate) struct Environment {
     threads: Vec<JoinHandle<()>>,
     /// Takes what the watcher tells; ends with it.
     watched: Option<JoinHandle<Last>>,
+    freezer: Option<Group>,
+    _cpu: Option<Group>,
 }
 
 /// What an environment is started as.
@@ -73,20 +76,31 @@ impl Environment {
             }
             None => None,
         };
+        let cpu = plan
+            .cpu_share
+            .and_then(|share| Group::cpu(number, share).ok());
         let port = serves.as_ref().map(|(_, at)| at.port());
         let (child, watched) = match &plan.watcher {
             None => {
                 let mut command = prepare(&function.command, start, address, port);
                 command.stdin(Stdio::null());
                 end_with_us(&mut command);
-                (spawn(&mut command, &function.command)?, None)
+                let child = spawn(&mut command, &function.command)?;
+                limit(cpu.as_ref(), &child)?;
+                (child, None)
             }
             Some(watcher) => {
-                let (child, watched) = spawn_watched(watcher, start, address, port)?;
+                let (child, watched) = spawn_watched(watcher, start, address, port, cpu.as_ref())?;
                 (child, Some(watched))
             }
         };
         let pid = Pid::from_child(&child);
+        let freezer = match plan.freezer {
+            Some(Freezer::ControlGroup) => {
+                Some(Group::freezer(number).map_err(LambdaError::Freezer)?)
+            }
+            Some(Freezer::Signals) | None => None,
+        };
         let mut threads = Vec::new();
         let theirs = room.clone();
         threads.push(std::thread::spawn(move || api::listen(&listener, &theirs)));
@@ -110,13 +124,32 @@ impl Environment {
             address,
             threads,
             watched,
+            freezer,
+            _cpu: cpu,
         })
     }
 
     /// Stops everything that runs in it; a watcher is none of it.
     pub(crate) fn freeze(&self) -> io::Result<Frozen> {
         let ours = usize::from(self.watched.is_some());
-        freezer::freeze(|| Ok(freezer::tree(self.pid)?.split_off(ours)))
+        let tree = || Ok(freezer::tree(self.pid)?.split_off(ours));
+        let Some(group) = &self.freezer else {
+            return freezer::freeze(tree);
+        };
+        for pid in tree()? {
+            group.take(pid)?;
+        }
+        group.freeze()?;
+        Ok(Frozen::Grouped)
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&self, frozen: Frozen) -> io::Result<()> {
+        match (frozen, &self.freezer) {
+            (Frozen::Stopped(pids), _) => freezer::go_on(pids),
+            (Frozen::Grouped, Some(group)) => group.thaw(),
+            (Frozen::Grouped, None) => Ok(()),
+        }
     }
 
     /// How the process ended, in words; for one that has.
@@ -151,6 +184,10 @@ impl Environment {
 
 impl Drop for Environment {
     fn drop(&mut self) {
+        // one that is frozen by a control group of version 1 does not even die
+        if let Some(group) = &self.freezer {
+            let _ = group.thaw();
+        }
         if self.watched.is_some() {
             self.end_watched();
         }
@@ -179,6 +216,7 @@ fn spawn_watched(
     start: &Start<'_>,
     address: SocketAddr,
     port: Option<u16>,
+    cpu: Option<&Group>,
 ) -> Result<(Child, JoinHandle<Last>), LambdaError> {
     let failed = |error: io::Error| LambdaError::Watcher(error.to_string());
     let (mut ours, theirs) = UnixStream::pair().map_err(failed)?;
@@ -187,6 +225,8 @@ fn spawn_watched(
     let mut command = prepare(&words, start, address, port);
     command.stdin(Stdio::from(OwnedFd::from(theirs)));
     let child = spawn(&mut command, &words)?;
+    // it starts the function only when it is told what follows
+    limit(cpu, &child)?;
     // it holds the other end, whose closing tells that the watcher has ended
     drop(command);
     let given = Given {
@@ -250,6 +290,11 @@ fn end_with_us(command: &mut Command) {
             ))?)
         });
     }
+}
+
+fn limit(cpu: Option<&Group>, child: &Child) -> Result<(), LambdaError> {
+    cpu.map_or(Ok(()), |group| group.take(Pid::from_child(child)))
+        .map_err(LambdaError::Cpu)
 }
 
 fn spawn(command: &mut Command, words: &[OsString]) -> Result<Child, LambdaError> {

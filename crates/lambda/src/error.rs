@@ -23,6 +23,9 @@ pub enum LambdaError {
     /// The environment cannot be frozen or thawed.
     #[error("the function cannot be frozen (--freeze off does without): {0}")]
     Freezer(io::Error),
+    /// It cannot be given a share of the processor.
+    #[error("--memory-cpu: the function cannot be put into a control group: {0}")]
+    Cpu(io::Error),
     /// Its connections cannot be followed here: exit code 4.
     #[error("{0}; --watch off runs the function without its connections being seen")]
     Refused(String),

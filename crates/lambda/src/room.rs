@@ -23,6 +23,8 @@ pub(crate) enum Answer {
 pub(crate) struct State {
     /// The function waits for an event.
     pub(crate) asking: bool,
+    /// When it first did.
+    pub(crate) asked: Option<Instant>,
     offered: Option<Delivery>,
     current: Option<String>,
     /// The event has been written to the function's connection.
@@ -85,7 +87,10 @@ impl Room {
 
     /// A connection asks for an event, and waits for one. `None`: there will be none.
     pub(crate) fn next(&self) -> Option<Delivery> {
-        self.update(|state| state.asking = true);
+        self.update(|state| {
+            state.asking = true;
+            state.asked.get_or_insert_with(Instant::now);
+        });
         let mut state = self.lock();
         loop {
             if state.closed {

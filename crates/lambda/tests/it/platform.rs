@@ -1,9 +1,9 @@
 //! What the platform tells of each invocation.
 
 use crate::runtime::{function, server};
-use lambda::{Event, Function, Gate, LambdaError, NoGate, Place, Plan, Platform};
+use lambda::{Event, Freezer, Function, Gate, LambdaError, NoGate, Place, Plan, Platform};
 use ledger::{Fate, Invocation, Row};
-use std::io;
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 fn run(behaviour: &str, change: impl FnOnce(&mut Plan)) -> Vec<Invocation> {
@@ -231,4 +231,54 @@ fn a_server_that_never_listens_is_told_what_to_listen_on() {
     plan.init_timeout = Duration::from_millis(200);
     let told = invoked(&server("deaf"), &plan, &mut NoGate);
     assert!(told[0].fate.words().unwrap().contains("PORT"), "{told:?}");
+}
+
+#[test]
+fn environments_at_once_take_an_invocation_each() {
+    let mut plan = Plan::new(7);
+    plan.concurrency = 3;
+    plan.idle = vec![Duration::from_millis(20)];
+    let mut gate = Doorman::default();
+    let told = invoked(&function("answer"), &plan, &mut gate);
+    assert_eq!(ids(&told), ["answered"; 7]);
+    assert_eq!(environments(&told), [1, 2, 3, 1, 2, 3, 1]);
+    let frozen: Vec<bool> = told.iter().map(|one| one.frozen.is_some()).collect();
+    assert_eq!(frozen, [false, false, false, true, true, true, true]);
+    assert_eq!((gate.closed, gate.opened), (2, 2), "once for all");
+    assert!(told[..3].iter().all(|one| one.at == told[0].at));
+}
+
+#[test]
+fn one_of_several_that_crashes_is_replaced_and_the_others_stay() {
+    let mut plan = Plan::new(4);
+    plan.concurrency = 2;
+    let told = invoked(&function("answer crash"), &plan, &mut NoGate);
+    assert_eq!(ids(&told), ["answered", "answered", "crash", "crash"]);
+    let told = invoked(&function("crash"), &plan, &mut NoGate);
+    assert_eq!(environments(&told), [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_control_group_freezes_as_signals_do() {
+    if Freezer::best() != Freezer::ControlGroup {
+        let words = "\nSKIPPED: a_control_group_freezes_as_signals_do: none may be made here\n";
+        let _ = io::stderr().write_all(words.as_bytes());
+        return;
+    }
+    let mut plan = Plan::new(3);
+    plan.freezer = Some(Freezer::ControlGroup);
+    plan.idle = vec![Duration::from_millis(30)];
+    plan.cpu_share = Some(0.5).filter(|_| Plan::can_share_cpu());
+    let told = invoked(&function("answer"), &plan, &mut NoGate);
+    assert_eq!(ids(&told), ["answered"; 3]);
+    assert_eq!(environments(&told), [1, 1, 1]);
+}
+
+#[test]
+fn idle_times_pass_faster_where_they_are_scaled() {
+    let mut plan = Plan::new(2);
+    plan.idle = vec![Duration::from_secs(3600)];
+    plan.time_scale = 100_000.0;
+    let told = invoked(&function("answer"), &plan, &mut NoGate);
+    assert!(told[1].frozen.is_some());
 }
