@@ -5,6 +5,7 @@
 //! The format and the fields that each rule needs are in `docs/ledger.md`.
 
 pub mod card;
+pub mod duration;
 pub mod export;
 pub mod order;
 pub mod store;

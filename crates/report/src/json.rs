@@ -9,6 +9,7 @@ use findings::lambda::LambdaFacts;
 use findings::observe::{ObservedFacts, Step};
 use fix::{Advice, Catalogue, Client, Measurement};
 use ledger::{Host, Run};
+use model::{Fit, Forecast};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -145,6 +146,32 @@ impl<'a> Lambda<'a> {
 /// The document of a function's invocations, pretty-printed, with a newline at its end.
 pub fn lambda(run: &Run, facts: &LambdaFacts) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(&Lambda::new(run, facts))?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The schema of a model's document. It has no `run`: nothing is run.
+pub const MODEL_SCHEMA: &str = "intact.model/1";
+
+#[derive(Serialize)]
+struct Model<'a> {
+    schema: &'a str,
+    subject: &'a str,
+    #[serde(flatten)]
+    forecast: &'a Forecast,
+    /// How it was worked out from a ledger.
+    fit: Option<&'a Fit>,
+}
+
+/// The document of a model, pretty-printed, with a newline at its end.
+pub fn model(subject: &str, forecast: &Forecast, fit: Option<&Fit>) -> serde_json::Result<String> {
+    let document = Model {
+        schema: MODEL_SCHEMA,
+        subject,
+        forecast,
+        fit,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     Ok(text)
 }
