@@ -20,6 +20,7 @@ use ledger::{Caveat, Event, Rows, Run, Sink, Vantage, Variant, order};
 use link::Spec;
 use recording::Recording;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -484,6 +485,9 @@ fn not_run(error: LambdaError) -> Failed {
     let code = match error {
         LambdaError::NotFound(_) => exit::NOT_FOUND,
         LambdaError::NotRunnable { .. } => exit::NOT_RUNNABLE,
+        LambdaError::Freezer(ref error) if error.kind() == ErrorKind::PermissionDenied => {
+            exit::NOT_PERMITTED
+        }
         LambdaError::Cpu(_) | LambdaError::Refused(_) => exit::NOT_PERMITTED,
         LambdaError::Listen(_)
         | LambdaError::Freezer(_)
