@@ -32,6 +32,7 @@ use watch::{Clock, Config, Ended, KeyLogging, Mode, Outcome, Subjects, WatchErro
   intact watch -- pytest
   intact watch --ledger before -- ./my-go-binary --flag
   intact watch --require 'avoidable == 0' --json=watch.json -- npm test
+  intact watch --cpu --flamegraph time.svg -- node server.js
   intact watch --pid $(pgrep -d, gunicorn) --for 30s
   intact watch -- sh -c 'for i in 1 2 3; do curl -s http://localhost:8080/; done'
 
