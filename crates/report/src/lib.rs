@@ -16,5 +16,9 @@ pub mod svg;
 pub mod terminal;
 
 mod cpu;
+mod diagram;
 mod escape;
+mod forecast;
 pub mod number;
+
+pub use diagram::mermaid;

@@ -536,18 +536,5 @@ fn expect(word: &str) -> Result<Expect, String> {
     }
 }
 
-/// `10s`, `500ms`, `2m`, `1h`; a bare number is seconds, as in hey.
-pub(crate) fn time(word: &str) -> Result<Duration, String> {
-    let digits = word.trim_end_matches(char::is_alphabetic);
-    let unit = match &word[digits.len()..] {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        other => return Err(format!("{other:?} is no unit: ms, s, m, h")),
-    };
-    let number: f64 = digits
-        .parse()
-        .map_err(|_| "a time such as 10s or 500ms".to_owned())?;
-    Duration::try_from_secs_f64(number * unit).map_err(|error| error.to_string())
-}
+/// `10s`, `500ms`, `2m`, `1h`; a number alone is seconds, as in hey.
+pub(crate) use ledger::duration::or_seconds as time;

@@ -3,7 +3,7 @@
 use super::bench::{http_version, run_id, time};
 use super::gates::Gates;
 use super::reach::Reach;
-use super::watching::Watching;
+use super::watching::{Early, Watched, Watching};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
@@ -113,14 +113,24 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     );
     head.host = bench::machine::host();
     head.subject = Some(check.config().url());
-    let mut watching = Watching::start(&head, ledger.as_deref(), interrupt.clone())?;
+    let prints = json.as_deref() != Some("-");
+    let early = prints.then(|| Early {
+        run: head.clone(),
+        next: next(check.budget(), check.config()),
+        known: None,
+    });
+    let mut watching = Watching::start(&head, ledger.as_deref(), interrupt.clone(), early)?;
     let card = check
         .run(Clock::start(), &mut watching)
         .map_err(|error| match error {
             CheckError::Config(error) => Failed::usage(error),
             CheckError::Loop(_) => Failed::from(anyhow::Error::from(error)),
         })?;
-    let (rows, caveat) = watching.finish(&card);
+    let Watched {
+        rows,
+        caveat,
+        known,
+    } = watching.finish(&card);
     let mut facts = CheckFacts::new(&card, &rows);
     facts.caveats.extend(caveat);
     if let Some(to) = json.as_deref() {
@@ -131,8 +141,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
             std::fs::write(to, document).with_context(|| format!("--json={to}"))?;
         }
     }
-    if json.as_deref() != Some("-") {
-        console::print(&report::terminal::check(&head, &facts, console::paper()));
+    if prints {
+        let paper = console::paper();
+        console::print(&match &known {
+            Some(known) => report::terminal::check_limits(known, &facts, paper),
+            None => report::terminal::check(&head, &facts, paper),
+        });
     }
     let kept = gates.hold(&requirements, &head, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
@@ -146,24 +160,32 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
 /// What will be sent, before it is.
 fn announce(budget: &Budget, config: &Config) {
     let mut told = format!(
-        "sending at most {} requests: {} for the card, {} on one connection",
+        "at most {} requests: {} for the card, {} on one connection",
         budget.requests(),
         budget.card,
         budget.cap
     );
     if config.idle {
-        told.push_str(&format!(
-            ", {} around idle connections that are watched for {} s at most (--no-idle leaves that out)",
-            budget.idle,
-            config.idle_limit.as_secs_f64()
-        ));
+        told.push_str(&format!("; {} around idling", budget.idle));
     }
     if !config.is_local() {
         told.push_str(&format!(
-            "; {CONNECTIONS_PER_S} new connections a second at most"
+            "\nat most {CONNECTIONS_PER_S} new connections a second"
         ));
     }
     console::note(&told);
+}
+
+/// What follows the card.
+fn next(budget: &Budget, config: &Config) -> String {
+    let mut told = format!("next: {} requests on one connection", budget.cap);
+    if config.idle {
+        told.push_str(&format!(
+            ", idle ones watched for {} s at most\nCtrl-C keeps what is there; --no-idle leaves out the watching",
+            config.idle_limit.as_secs_f64()
+        ));
+    }
+    told
 }
 
 fn config(args: Args) -> Result<Config, Failed> {

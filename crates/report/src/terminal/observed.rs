@@ -24,7 +24,7 @@ pub fn observed(run: &Run, facts: &ObservedFacts, paper: Paper) -> String {
     let mut page = Page::on(paper);
     page.observed_head(run, facts);
     page.destinations(facts);
-    page.stands_out(facts);
+    page.stands_out(&facts.findings);
     page.gaps(&facts.totals);
     page.cold_and_warm(&facts.totals);
     page.processor_time(facts);
@@ -130,12 +130,11 @@ impl Page {
         }
     }
 
-    fn stands_out(&mut self, facts: &ObservedFacts) {
-        if facts.findings.is_empty() {
+    pub(super) fn stands_out(&mut self, findings: &[Finding]) {
+        if findings.is_empty() {
             return;
         }
-        let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = facts
-            .findings
+        let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = findings
             .iter()
             .partition(|finding| finding.severity == Severity::Info);
         let mut hidden = 0;
