@@ -205,14 +205,14 @@ impl Queue for SqliteQueue {
         Ok(())
     }
 
-    fn abandon(&mut self, worker: &str) -> Result<u64, QueueError> {
+    fn abandon(&mut self, worker: &str) -> Result<Option<u64>, QueueError> {
         let changed = self.transaction(|file| {
             file.execute(
                 "UPDATE messages SET until_ms = 0, reason = 'its worker ended' WHERE worker = ?1 AND state = 'claimed'",
                 params![worker],
             )
         })?;
-        Ok(changed as u64)
+        Ok(Some(changed as u64))
     }
 
     fn counts(&mut self) -> Result<Counts, QueueError> {

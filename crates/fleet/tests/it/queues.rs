@@ -67,7 +67,7 @@ fn what_a_dead_worker_had_comes_back_until_it_was_too_often() {
         let claim = queue.claim("w", Duration::ZERO).unwrap().unwrap();
         assert_eq!(claim.attempt, attempt);
         assert_eq!(queue.claim("v", Duration::ZERO).unwrap(), None);
-        assert_eq!(queue.abandon("w").unwrap(), 1);
+        assert_eq!(queue.abandon("w").unwrap(), Some(1));
     }
     assert_eq!(queue.claim("w", Duration::ZERO).unwrap(), None);
     let dead = queue.dead().unwrap();

@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
             alive: Vec::new(),
             started: 0,
             fruitless: 0,
-            finished: None,
+            left: None,
         });
     }
     let share = workers.div_ceil(queues.len() as u32);
@@ -172,7 +172,8 @@ struct Crew {
     alive: Vec<(String, Child)>,
     started: u32,
     fruitless: u32,
-    finished: Option<u64>,
+    /// The fewest messages that were left so far.
+    left: Option<u64>,
 }
 
 impl Crew {
@@ -201,11 +202,12 @@ impl Crew {
             };
             let (name, _) = self.alive.swap_remove(index);
             if !status.success() {
-                let back = self.queue.abandon(&name)?;
+                let back = match self.queue.abandon(&name)? {
+                    Some(back) => format!("{back} messages come back"),
+                    None => "what it had comes back when its time is over".to_owned(),
+                };
                 self.fruitless += 1;
-                console::note(&format!(
-                    "worker {name} ended ({status}); {back} messages come back"
-                ));
+                console::note(&format!("worker {name} ended ({status}); {back}"));
             }
         }
         Ok(())
@@ -240,9 +242,10 @@ fn work_off(
         for crew in &mut *crews {
             crew.look()?;
             let counts = crew.queue.counts()?;
-            let finished = Some(counts.done.unwrap_or(0) + counts.dead.unwrap_or(0));
-            if finished != crew.finished {
-                crew.finished = finished;
+            let left = counts.waiting + counts.claimed;
+            // not every queue remembers what was done
+            if crew.left.is_none_or(|before| left < before) {
+                crew.left = Some(left);
                 crew.fruitless = 0;
             }
             all.waiting += counts.waiting;
