@@ -85,6 +85,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
             started: 0,
             fruitless: 0,
             left: None,
+            waiting: 0,
         });
     }
     let share = workers.div_ceil(queues.len() as u32);
@@ -174,6 +175,8 @@ struct Crew {
     fruitless: u32,
     /// The fewest messages that were left so far.
     left: Option<u64>,
+    /// Messages that waited when the queue was last asked.
+    waiting: u64,
 }
 
 impl Crew {
@@ -206,7 +209,9 @@ impl Crew {
                     Some(back) => format!("{back} messages come back"),
                     None => "what it had comes back when its time is over".to_owned(),
                 };
-                self.fruitless += 1;
+                // one that was killed with nothing waiting stood idle: what is left is hidden until its time is over
+                let stood_idle = status.code().is_none() && self.waiting == 0;
+                self.fruitless += u32::from(!stood_idle);
                 console::note(&format!("worker {name} ended ({status}); {back}"));
             }
         }
@@ -243,6 +248,7 @@ fn work_off(
             crew.look()?;
             let counts = crew.queue.counts()?;
             let left = counts.waiting + counts.claimed;
+            crew.waiting = counts.waiting;
             // not every queue remembers what was done
             if crew.left.is_none_or(|before| left < before) {
                 crew.left = Some(left);
