@@ -416,6 +416,57 @@ fn a_worker_older_than_the_format_gives_the_message_up_and_asks_for_an_update() 
     assert!(words(&out.stderr).contains("update intact"), "{out:?}");
 }
 
+/// Runs a campaign into a store without room, makes room, runs it once more: in a mount namespace that ends with the shell.
+#[cfg(target_os = "linux")]
+const FULL: &str = r#"
+mkdir -p "$1/dir/store"
+mount -t tmpfs -o size=200k none "$1/dir/store" || exit 99
+"$2" fleet run "$1/plan.toml" --dir "$1/dir" --json > "$1/first.json"
+echo "first $?" >&2
+mount -o remount,size=64m "$1/dir/store"
+exec "$2" fleet run "$1/plan.toml" --dir "$1/dir" --json
+"#;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_store_that_is_full_loses_nothing_and_the_same_command_goes_on_when_there_is_room() {
+    let server = Server::start(&[]);
+    let rig = Rig::new(&server.plain(), 20, "20ms");
+    let out = Command::new("unshare")
+        .args([
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            FULL,
+            "sh",
+        ])
+        .args([&rig.path(""), env!("CARGO_BIN_EXE_intact")])
+        .output()
+        .unwrap();
+    let told = words(&out.stderr);
+    if out.status.code() != Some(0) && !told.contains("first ") {
+        return crate::link::skip("store-full", &told);
+    }
+    assert!(
+        told.contains("full: ") && told.contains("make room"),
+        "{told}"
+    );
+    assert!(told.contains("first 70"), "{told}");
+    assert_eq!(out.status.code(), Some(0), "{told}");
+    let messages = &document(&out)["messages"];
+    assert_eq!(
+        (&messages["finished"], &messages["missing"]),
+        (&40.into(), &0.into())
+    );
+    assert_eq!(
+        messages["dead"],
+        Value::Array(Vec::new()),
+        "no delivery was spent on it"
+    );
+}
+
 #[cfg(feature = "aws")]
 #[test]
 fn a_function_that_sqs_feeds_measures_its_messages_under_our_own_lambda() {
