@@ -4,8 +4,8 @@ use crate::axes::{Axes, Choice, TlsChoice};
 use crate::recipe::{Expect, Recipe};
 use crate::recorder::Keep;
 use crate::request;
-use dial::tls::{self, ClientCertificate, Settings, Trust, Verify};
-use dial::{Address, AddressError, Endpoint, Family, Plan, Proxy, Route};
+use dial::tls::{self, Credentials, Settings, Trust};
+use dial::{Address, AddressError, Endpoint, Plan, Proxy, Route};
 use ledger::{Method, Protocol, Scheme};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -95,17 +95,6 @@ pub enum Coalesce {
     Never,
 }
 
-/// TLS material.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Credentials {
-    /// Check neither chain nor name.
-    pub insecure: bool,
-    /// Trust the roots in this PEM text only.
-    pub roots: Option<Arc<[u8]>>,
-    /// Our certificate and its key.
-    pub certificate: Option<(PathBuf, PathBuf)>,
-}
-
 /// Everything about a bench.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -141,12 +130,8 @@ pub struct Config {
     pub expect: Expect,
     /// TLS material.
     pub credentials: Credentials,
-    /// `host:port:address[,address]` (curl's `--resolve`).
-    pub resolve: Vec<String>,
-    /// `host1:port1:host2:port2` (curl's `--connect-to`).
-    pub connect_to: Vec<String>,
-    /// Address family.
-    pub family: Family,
+    /// Where the URL leads.
+    pub route: Route,
     /// When answers may be taken in batches.
     pub coalesce: Coalesce,
     /// Look the name up once, instead of once per connection.
@@ -221,12 +206,8 @@ impl Config {
                 },
                 protocol: choice.http,
                 resume: choice.resume,
-                verify: self.verify(),
-                certificate: self
-                    .credentials
-                    .certificate
-                    .clone()
-                    .map(|(chain, key)| ClientCertificate { chain, key }),
+                verify: self.credentials.verify.clone(),
+                certificate: self.credentials.certificate.clone(),
             };
             Some(tls::Client::new(&address.host, &settings, trust)?)
         } else {
@@ -262,17 +243,6 @@ impl Config {
         })
     }
 
-    /// How far servers are checked.
-    pub(crate) fn verify(&self) -> Verify {
-        match &self.credentials {
-            Credentials { insecure: true, .. } => Verify::Insecure,
-            Credentials {
-                roots: Some(roots), ..
-            } => Verify::Roots(roots.clone()),
-            _ => Verify::System,
-        }
-    }
-
     /// Whether the load stays on this machine.
     pub fn is_local(&self) -> Result<bool, ConfigError> {
         if self.unix_socket.is_some() {
@@ -304,7 +274,7 @@ impl Config {
                 });
             }
             let route = Route {
-                family: self.family,
+                family: self.route.family,
                 ..Route::default()
             };
             let endpoint = self.reach(&route, &at.host, at.port)?;
@@ -323,12 +293,7 @@ impl Config {
             };
             return Ok((endpoint, how));
         }
-        let route = Route {
-            resolve: self.resolve.clone(),
-            connect_to: self.connect_to.clone(),
-            family: self.family,
-        };
-        let endpoint = self.reach(&route, &address.host, address.port)?;
+        let endpoint = self.reach(&self.route, &address.host, address.port)?;
         Ok((endpoint, Proxy::Transparent))
     }
 

@@ -15,7 +15,7 @@ mod rounds;
 pub mod machine;
 
 pub use axes::{Axes, TlsChoice};
-pub use config::{Coalesce, Config, ConfigError, Credentials, Length, Target};
+pub use config::{Coalesce, Config, ConfigError, Length, Target};
 pub use engine::readiness::Gauge;
 pub use pace::{ClosedLoop, Pace, Turn, Wish};
 pub use recipe::Expect;

@@ -84,7 +84,7 @@ impl Bench {
         let choices = config.axes.choices();
         check(&config, &choices)?;
         let variants = axes::variants(&choices, &config.axes.varied());
-        let trust = Trust::load(&config.verify()).map_err(ConfigError::from)?;
+        let trust = Trust::load(&config.credentials.verify).map_err(ConfigError::from)?;
         let mut recipes = Vec::new();
         for (variant, choice) in choices.iter().enumerate() {
             let recipe = config.recipe(variant as u32, choice, &trust, true)?;

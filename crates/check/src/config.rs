@@ -1,11 +1,9 @@
 //! What a person asked for, checked before anything is sent.
 
 use crate::plans::is_local;
-use dial::tls::{ClientCertificate, SettingsError, Verify};
+use dial::tls::{Credentials, SettingsError};
 use dial::{Address, AddressError, Family, Route};
 use ledger::{Method, Protocol};
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Why a configuration cannot be run. Each message names the option that helps.
@@ -27,36 +25,6 @@ pub enum ConfigError {
     Tls(#[from] SettingsError),
 }
 
-/// TLS material.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Credentials {
-    /// Check neither chain nor name.
-    pub insecure: bool,
-    /// Trust the roots in this PEM text only.
-    pub roots: Option<Arc<[u8]>>,
-    /// Our certificate and its key.
-    pub certificate: Option<(PathBuf, PathBuf)>,
-}
-
-impl Credentials {
-    /// How far servers are checked.
-    pub(crate) fn verify(&self) -> Verify {
-        match self {
-            Credentials { insecure: true, .. } => Verify::Insecure,
-            Credentials {
-                roots: Some(roots), ..
-            } => Verify::Roots(roots.clone()),
-            _ => Verify::System,
-        }
-    }
-
-    /// Our certificate, for TLS.
-    pub(crate) fn certificate(&self) -> Option<ClientCertificate> {
-        let (chain, key) = self.certificate.clone()?;
-        Some(ClientCertificate { chain, key })
-    }
-}
-
 /// Everything about a check.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -74,6 +42,8 @@ pub struct Config {
     pub route: Route,
     /// The limit for one request and for one dial.
     pub timeout: Duration,
+    /// Requests a second that must not be exceeded; absent: as fast as the server answers.
+    pub requests_per_s: Option<f64>,
     /// The version that requests per connection and idle limits are measured with; absent: 1.1, or what there is.
     pub http: Option<Protocol>,
     /// Whether redirects are followed.
@@ -113,6 +83,7 @@ impl Config {
                 ..Route::default()
             },
             timeout: Duration::from_secs(10),
+            requests_per_s: None,
             http: None,
             follow: false,
             idle: true,

@@ -18,6 +18,6 @@ mod request;
 
 pub use budget::Budget;
 pub use caller::CONNECTIONS_PER_S;
-pub use config::{Config, ConfigError, Credentials};
+pub use config::{Config, ConfigError};
 pub use ledger::card::Card;
 pub use probe::{Check, CheckError, Observer, Stage};

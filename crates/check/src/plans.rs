@@ -18,7 +18,7 @@ impl<'a> Plans<'a> {
     pub(crate) fn new(config: &'a Config) -> Result<Plans<'a>, ConfigError> {
         Ok(Plans {
             config,
-            trust: Trust::load(&config.credentials.verify())?,
+            trust: Trust::load(&config.credentials.verify)?,
             address: config.address.clone(),
         })
     }
@@ -54,8 +54,8 @@ impl<'a> Plans<'a> {
             version,
             protocol,
             resume,
-            verify: self.config.credentials.verify(),
-            certificate: self.config.credentials.certificate(),
+            verify: self.config.credentials.verify.clone(),
+            certificate: self.config.credentials.certificate.clone(),
         };
         Ok(Client::new(&self.address.host, &settings, &self.trust)?)
     }

@@ -67,6 +67,15 @@ pub struct ClientCertificate {
     pub key: PathBuf,
 }
 
+/// Whom to trust and who we are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// How far the server is checked.
+    pub verify: Verify,
+    /// Our certificate.
+    pub certificate: Option<ClientCertificate>,
+}
+
 /// What is asked of TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {

@@ -44,8 +44,13 @@ enum Command {
     Lambda(Box<cmd::lambda::Args>),
     /// How is connection reuse turned on in my client library?
     Fix(cmd::fix::Args),
+    /// What would connection reuse change in a chain of services?
+    Model(cmd::model::Args),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
+    /// For our own use: follows the connections of a function
+    #[command(hide = true)]
+    LambdaWatcher(cmd::lambda::WatcherArgs),
     /// For our own use: keeps a link
     #[command(hide = true)]
     LinkKeeper,
@@ -70,7 +75,9 @@ pub fn main() -> ExitCode {
         Some(Command::Compare(args)) => cmd::compare::run(&args),
         Some(Command::Lambda(args)) => cmd::lambda::run(&args),
         Some(Command::Fix(args)) => cmd::fix::run(&args),
+        Some(Command::Model(args)) => cmd::model::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
+        Some(Command::LambdaWatcher(args)) => cmd::lambda::follow(args),
         Some(Command::LinkKeeper) => cmd::link::keep(),
     };
     done.unwrap_or_else(|failed| {

@@ -15,5 +15,10 @@ pub mod summary;
 pub mod svg;
 pub mod terminal;
 
+mod cpu;
+mod diagram;
 mod escape;
+mod forecast;
 pub mod number;
+
+pub use diagram::mermaid;

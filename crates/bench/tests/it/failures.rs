@@ -167,6 +167,6 @@ fn tls_spoken_to_a_plain_port_is_told() {
     }));
     let mut config = config(&format!("https://{address}/"));
     config.axes.tls = vec![bench::TlsChoice::Any];
-    config.credentials.insecure = true;
+    config.credentials.verify = dial::tls::Verify::Insecure;
     assert_eq!(kinds(&run(config)), ["not-tls"]);
 }

@@ -40,7 +40,8 @@ fn against(hostile: &Hostile, protocol: Protocol, secure: bool) -> (Record, Tota
     if secure {
         let (_, tls) = hostile.config.tls.as_ref().unwrap();
         config.axes.tls = vec![TlsChoice::Any];
-        config.credentials.roots = tls.authority.ca_pem().map(|pem| pem.as_bytes().into());
+        let roots = tls.authority.ca_pem().unwrap();
+        config.credentials.verify = dial::tls::Verify::Roots(roots.as_bytes().into());
     }
     let record = run(config);
     (record, server.end().unwrap())

@@ -1,10 +1,10 @@
 //! Scripted servers on loopback, and a bench in a few words.
 
 use bench::{
-    Axes, Bench, Coalesce, Config, Credentials, Expect, Keep, Length, Observer, Position, Target,
-    TlsChoice,
+    Axes, Bench, Coalesce, Config, Expect, Keep, Length, Observer, Position, Target, TlsChoice,
 };
-use dial::{Clock, Family};
+use dial::tls::Credentials;
+use dial::{Clock, Route};
 use ledger::{Group, Protocol, Row, Rows, Tally};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -58,9 +58,7 @@ pub(crate) fn config(url: &str) -> Config {
         user_agent: "intact/test".to_owned(),
         expect: Expect::Any,
         credentials: Credentials::default(),
-        resolve: Vec::new(),
-        connect_to: Vec::new(),
-        family: Family::Any,
+        route: Route::default(),
         coalesce: Coalesce::Always,
         look_up_once: false,
         proxy: None,

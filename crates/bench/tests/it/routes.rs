@@ -113,13 +113,13 @@ fn a_unix_socket_carries_the_same_exchanges() {
 fn a_name_is_resolved_and_a_host_replaced_as_asked() {
     let (address, counts) = keeps_alive();
     let mut resolved = config("http://intact.example:8080/");
-    resolved.resolve = vec![format!("intact.example:8080:{}", address.ip())];
-    resolved.connect_to = vec![format!(
+    resolved.route.resolve = vec![format!("intact.example:8080:{}", address.ip())];
+    resolved.route.connect_to = vec![format!(
         "intact.example:8080:intact.example:{}",
         address.port()
     )];
     // --connect-to gives the port, --resolve would give the address of the old one
-    resolved.resolve.push(format!(
+    resolved.route.resolve.push(format!(
         "intact.example:{}:{}",
         address.port(),
         address.ip()
@@ -146,11 +146,11 @@ fn a_family_is_kept_to() {
     });
     assert!(TcpStream::connect(("::1", port)).is_ok());
     let mut six = config(&format!("http://intact.example:{port}/"));
-    six.resolve = vec![format!("intact.example:{port}:127.0.0.1,[::1]")];
-    six.family = Family::V6;
+    six.route.resolve = vec![format!("intact.example:{port}:127.0.0.1,[::1]")];
+    six.route.family = Family::V6;
     let (ok, failed) = run(six.clone()).outcomes();
     assert!(ok > 0 && failed.is_empty(), "{failed:?}");
-    six.family = Family::V4;
+    six.route.family = Family::V4;
     let (ok, failed) = run(six).outcomes();
     assert_eq!(ok, 0);
     assert_eq!(failed[0].0, "refused");

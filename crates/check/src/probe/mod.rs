@@ -14,7 +14,7 @@ mod tls;
 mod versions;
 mod waterfall;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Part};
 use crate::caller::{Caller, Halt};
 use crate::config::{Config, ConfigError};
 use crate::line::Line;
@@ -89,6 +89,15 @@ impl Stage {
 }
 
 impl Stage {
+    /// The part of the budget that it spends.
+    fn part(self) -> Part {
+        match self {
+            Stage::Requests => Part::Cap,
+            Stage::Idle | Stage::Race | Stage::Held | Stage::Age => Part::Idle,
+            _ => Part::Card,
+        }
+    }
+
     /// Whether it belongs to a check of this kind; what does not is no gap in the card.
     fn is_asked_for(self, config: &Config) -> bool {
         match self {
@@ -156,7 +165,8 @@ impl Check {
             config: &self.config,
             plans,
             request,
-            caller: Caller::new(clock, self.config.timeout, self.budget, observer)?,
+            caller: Caller::new(clock, self.config.timeout, self.budget, observer)?
+                .at_most(self.config.requests_per_s),
             card: Card::default(),
             http: self.config.http.unwrap_or(Protocol::Http11),
             peer: None,
@@ -174,6 +184,7 @@ impl Check {
                 continue;
             }
             let Bench { caller, card, .. } = &mut bench;
+            caller.budget.turn_to(stage.part());
             caller.observer.stage(stage, card);
             match bench.probe(stage) {
                 Ok(()) => {}

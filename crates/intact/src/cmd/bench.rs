@@ -3,17 +3,17 @@
 use super::builtin::{Builtin, Ready};
 use super::linked::{self, Near};
 use super::page::{PageFile, page_file};
+use super::reach::Reach;
 use super::recording::Recording;
 use super::requirements;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use bench::{
-    Axes, Bench, BenchError, Config, Credentials, Expect, Keep, Length, Target, TlsChoice,
-};
+use bench::{Axes, Bench, BenchError, Config, Expect, Keep, Length, Target, TlsChoice};
 use clap::ValueEnum;
-use dial::{Clock, Family};
+use dial::Clock;
+use dial::tls::Verify;
 use findings::bench::{Baseline, BenchFacts, Pictures};
 use findings::requirement::Document;
 use ledger::{Protocol, Rows, Run, TlsVersion, Vantage};
@@ -138,38 +138,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "STATUS", value_parser = expect, default_value = "any", help_heading = "Request")]
     expect: Expect,
 
-    /// Check neither the certificate's chain nor its name (the handshake's signature always is)
-    #[arg(long, short = 'k', help_heading = "Connection")]
-    insecure: bool,
-    /// Trust the certificates in this PEM file only
-    #[arg(long, value_name = "FILE", help_heading = "Connection")]
-    cacert: Option<PathBuf>,
-    /// Client certificate (PEM)
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "key",
-        help_heading = "Connection"
-    )]
-    cert: Option<PathBuf>,
-    /// Its key (PEM)
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "cert",
-        help_heading = "Connection"
-    )]
-    key: Option<PathBuf>,
-    /// Use this address for a name, as curl does
-    #[arg(long, value_name = "HOST:PORT:ADDRESS,..", help_heading = "Connection")]
-    resolve: Vec<String>,
-    /// Connect elsewhere, as curl does
-    #[arg(
-        long,
-        value_name = "HOST1:PORT1:HOST2:PORT2",
-        help_heading = "Connection"
-    )]
-    connect_to: Vec<String>,
+    #[command(flatten)]
+    reach: Reach,
     /// Look the name up for every connection, or once
     #[arg(
         long,
@@ -178,12 +148,6 @@ pub(crate) struct Args {
         help_heading = "Connection"
     )]
     dns: Dns,
-    /// IPv4 only
-    #[arg(short = '4', conflicts_with = "v6", help_heading = "Connection")]
-    v4: bool,
-    /// IPv6 only
-    #[arg(short = '6', help_heading = "Connection")]
-    v6: bool,
     /// HTTP proxy
     #[arg(long, short = 'x', value_name = "URL", help_heading = "Connection")]
     proxy: Option<String>,
@@ -471,26 +435,10 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
         body,
         user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
         expect: args.expect,
-        credentials: Credentials {
-            insecure: args.insecure,
-            roots: match (&args.cacert, builtin) {
-                (Some(path), _) => Some(
-                    std::fs::read(path)
-                        .with_context(|| format!("--cacert {}", path.display()))
-                        .map_err(Failed::usage)?
-                        .into(),
-                ),
-                (None, builtin) => builtin.map(Ready::roots),
-            },
-            certificate: args.cert.zip(args.key),
-        },
-        resolve: args.resolve,
-        connect_to: args.connect_to,
-        family: match (args.v4, args.v6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        },
+        credentials: args
+            .reach
+            .credentials(builtin.map_or(Verify::System, |ready| Verify::Roots(ready.roots())))?,
+        route: args.reach.route(),
         coalesce: match args.coalesce {
             Coalesce::Auto => bench::Coalesce::Streams,
             Coalesce::On => bench::Coalesce::Always,
@@ -588,18 +536,5 @@ fn expect(word: &str) -> Result<Expect, String> {
     }
 }
 
-/// `10s`, `500ms`, `2m`, `1h`; a bare number is seconds, as in hey.
-pub(crate) fn time(word: &str) -> Result<Duration, String> {
-    let digits = word.trim_end_matches(char::is_alphabetic);
-    let unit = match &word[digits.len()..] {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        other => return Err(format!("{other:?} is no unit: ms, s, m, h")),
-    };
-    let number: f64 = digits
-        .parse()
-        .map_err(|_| "a time such as 10s or 500ms".to_owned())?;
-    Duration::try_from_secs_f64(number * unit).map_err(|error| error.to_string())
-}
+/// `10s`, `500ms`, `2m`, `1h`; a number alone is seconds, as in hey.
+pub(crate) use ledger::duration::or_seconds as time;

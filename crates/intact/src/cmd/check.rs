@@ -2,13 +2,15 @@
 
 use super::bench::{http_version, run_id, time};
 use super::gates::Gates;
-use super::watching::Watching;
+use super::reach::Reach;
+use super::watching::{Early, Watched, Watching};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
-use check::{Budget, CONNECTIONS_PER_S, Check, CheckError, Config, Credentials};
-use dial::{Clock, Family, Route};
+use check::{Budget, CONNECTIONS_PER_S, Check, CheckError, Config};
+use dial::Clock;
+use dial::tls::Verify;
 use findings::check::CheckFacts;
 use findings::requirement::Document;
 use ledger::{Method, Protocol, Run, Vantage};
@@ -64,44 +66,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Request")]
     timeout: Duration,
 
-    /// Check neither the certificate's chain nor its name (the handshake's signature always is)
-    #[arg(long, short = 'k', help_heading = "Connection")]
-    insecure: bool,
-    /// Trust the certificates in this PEM file only
-    #[arg(long, value_name = "FILE", help_heading = "Connection")]
-    cacert: Option<PathBuf>,
-    /// Client certificate (PEM)
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "key",
-        help_heading = "Connection"
-    )]
-    cert: Option<PathBuf>,
-    /// Its key (PEM)
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "cert",
-        help_heading = "Connection"
-    )]
-    key: Option<PathBuf>,
-    /// Use this address for a name, as curl does
-    #[arg(long, value_name = "HOST:PORT:ADDRESS,..", help_heading = "Connection")]
-    resolve: Vec<String>,
-    /// Connect elsewhere, as curl does
-    #[arg(
-        long,
-        value_name = "HOST1:PORT1:HOST2:PORT2",
-        help_heading = "Connection"
-    )]
-    connect_to: Vec<String>,
-    /// IPv4 only
-    #[arg(short = '4', conflicts_with = "v6", help_heading = "Connection")]
-    v4: bool,
-    /// IPv6 only
-    #[arg(short = '6', help_heading = "Connection")]
-    v6: bool,
+    #[command(flatten)]
+    reach: Reach,
 
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
@@ -147,14 +113,24 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     );
     head.host = bench::machine::host();
     head.subject = Some(check.config().url());
-    let mut watching = Watching::start(&head, ledger.as_deref(), interrupt.clone())?;
+    let prints = json.as_deref() != Some("-");
+    let early = prints.then(|| Early {
+        run: head.clone(),
+        next: next(check.budget(), check.config()),
+        known: None,
+    });
+    let mut watching = Watching::start(&head, ledger.as_deref(), interrupt.clone(), early)?;
     let card = check
         .run(Clock::start(), &mut watching)
         .map_err(|error| match error {
             CheckError::Config(error) => Failed::usage(error),
             CheckError::Loop(_) => Failed::from(anyhow::Error::from(error)),
         })?;
-    let (rows, caveat) = watching.finish(&card);
+    let Watched {
+        rows,
+        caveat,
+        known,
+    } = watching.finish(&card);
     let mut facts = CheckFacts::new(&card, &rows);
     facts.caveats.extend(caveat);
     if let Some(to) = json.as_deref() {
@@ -165,8 +141,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
             std::fs::write(to, document).with_context(|| format!("--json={to}"))?;
         }
     }
-    if json.as_deref() != Some("-") {
-        console::print(&report::terminal::check(&head, &facts, console::paper()));
+    if prints {
+        let paper = console::paper();
+        console::print(&match &known {
+            Some(known) => report::terminal::check_limits(known, &facts, paper),
+            None => report::terminal::check(&head, &facts, paper),
+        });
     }
     let kept = gates.hold(&requirements, &head, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
@@ -180,24 +160,32 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
 /// What will be sent, before it is.
 fn announce(budget: &Budget, config: &Config) {
     let mut told = format!(
-        "sending at most {} requests: {} for the card, {} on one connection",
+        "at most {} requests: {} for the card, {} on one connection",
         budget.requests(),
         budget.card,
         budget.cap
     );
     if config.idle {
-        told.push_str(&format!(
-            ", {} around idle connections that are watched for {} s at most (--no-idle leaves that out)",
-            budget.idle,
-            config.idle_limit.as_secs_f64()
-        ));
+        told.push_str(&format!("; {} around idling", budget.idle));
     }
     if !config.is_local() {
         told.push_str(&format!(
-            "; {CONNECTIONS_PER_S} new connections a second at most"
+            "\nat most {CONNECTIONS_PER_S} new connections a second"
         ));
     }
     console::note(&told);
+}
+
+/// What follows the card.
+fn next(budget: &Budget, config: &Config) -> String {
+    let mut told = format!("next: {} requests on one connection", budget.cap);
+    if config.idle {
+        told.push_str(&format!(
+            ", idle ones watched for {} s at most\nCtrl-C keeps what is there; --no-idle leaves out the watching",
+            config.idle_limit.as_secs_f64()
+        ));
+    }
+    told
 }
 
 fn config(args: Args) -> Result<Config, Failed> {
@@ -207,28 +195,8 @@ fn config(args: Args) -> Result<Config, Failed> {
     let mut config = Config::new(url).map_err(Failed::usage)?;
     config.method = Method::new(&args.method);
     config.headers = args.headers;
-    config.credentials = Credentials {
-        insecure: args.insecure,
-        roots: args
-            .cacert
-            .map(|path| {
-                std::fs::read(&path)
-                    .with_context(|| format!("--cacert {}", path.display()))
-                    .map(Into::into)
-                    .map_err(Failed::usage)
-            })
-            .transpose()?,
-        certificate: args.cert.zip(args.key),
-    };
-    config.route = Route {
-        resolve: args.resolve,
-        connect_to: args.connect_to,
-        family: match (args.v4, args.v6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        },
-    };
+    config.credentials = args.reach.credentials(Verify::System)?;
+    config.route = args.reach.route();
     config.timeout = args.timeout;
     config.http = args.http;
     config.follow = args.follow;

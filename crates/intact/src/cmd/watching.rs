@@ -1,10 +1,11 @@
-//! What happens to the events of a check: rows for the facts, ledger, progress with a countdown. Trouble with a file does not
-//! end the check: it is told.
+//! What happens to the events of a check: rows for the facts, ledger, the card as soon as there is one, progress with a countdown.
+//! Trouble with a file does not end the check: it is told.
 
 use crate::console;
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use check::{Card, Observer, Stage};
+use findings::check::CheckFacts;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::store::{StoreError, Writer};
 use ledger::{Caveat, Event, Row, Run, Sink, Tally};
@@ -25,14 +26,36 @@ pub(crate) struct Watching {
     bar: ProgressBar,
     interrupt: Interrupt,
     stage: Option<Stage>,
+    early: Option<Early>,
+}
+
+/// How the card is printed before anything is waited for.
+pub(crate) struct Early {
+    /// The head of the run.
+    pub(crate) run: Run,
+    /// What comes after the card.
+    pub(crate) next: String,
+    /// What the card was made of, once it is printed.
+    pub(crate) known: Option<CheckFacts>,
+}
+
+/// What was recorded.
+pub(crate) struct Watched {
+    /// Everything that happened.
+    pub(crate) rows: Vec<Row>,
+    /// What could not be written.
+    pub(crate) caveat: Option<Caveat>,
+    /// What the card was made of that is printed already.
+    pub(crate) known: Option<CheckFacts>,
 }
 
 impl Watching {
-    /// Opens the ledger that was asked for.
+    /// Opens the ledger that was asked for; `early` where a card is to be printed as soon as there is one.
     pub(crate) fn start(
         run: &Run,
         ledger: Option<&Path>,
         interrupt: Interrupt,
+        early: Option<Early>,
     ) -> anyhow::Result<Watching> {
         let ledger = ledger
             .map(|folder| Writer::create(folder, run).context("--ledger"))
@@ -54,11 +77,12 @@ impl Watching {
             bar,
             interrupt,
             stage: None,
+            early,
         })
     }
 
-    /// Ends the recording: the rows, and what could not be written.
-    pub(crate) fn finish(mut self, card: &Card) -> (Vec<Row>, Option<Caveat>) {
+    /// Ends the recording.
+    pub(crate) fn finish(mut self, card: &Card) -> Watched {
         self.bar.finish_and_clear();
         let tally = std::mem::take(&mut self.tally);
         self.write(|ledger| {
@@ -70,7 +94,26 @@ impl Watching {
             id: "not-written".to_owned(),
             words,
         });
-        (self.rows, caveat)
+        Watched {
+            rows: self.rows,
+            caveat,
+            known: self.early.and_then(|early| early.known),
+        }
+    }
+
+    /// Prints what is known before the limits are looked for.
+    fn print_card(&mut self, card: &Card) {
+        let Some(early) = &mut self.early else { return };
+        let facts = CheckFacts::new(card, &self.rows);
+        self.bar.suspend(|| {
+            console::print(&report::terminal::check_card(
+                &early.run,
+                &facts,
+                console::paper(),
+            ));
+            console::note(&format!("\n{}", early.next));
+        });
+        early.known = Some(facts);
     }
 
     fn write(&mut self, what: impl FnOnce(&mut Writer) -> Result<(), StoreError>) {
@@ -102,6 +145,9 @@ impl Observer for Watching {
     }
 
     fn stage(&mut self, stage: Stage, card: &Card) {
+        if stage == Stage::Requests {
+            self.print_card(card);
+        }
         self.stage = Some(stage);
         self.bar.set_message(stage.name());
         self.bar.tick();
@@ -114,7 +160,7 @@ impl Observer for Watching {
     fn waiting(&mut self, left: Duration) {
         let stage = self.stage.map_or("", Stage::name);
         self.bar.set_message(format!(
-            "{stage}: waiting, {} s at most; Ctrl-C keeps the card",
+            "{stage}: waiting, {} s at most; Ctrl-C keeps what is there",
             left.as_secs() + 1
         ));
         self.bar.tick();

@@ -7,6 +7,7 @@ mod bench;
 mod compare;
 mod download;
 mod environment;
+mod lambda;
 mod observed;
 mod parts;
 mod populations;
@@ -14,6 +15,7 @@ mod timeline;
 
 pub use bench::BenchRun;
 pub use compare::CompareRun;
+pub use lambda::LambdaRun;
 pub use observed::ObservedRun;
 pub(crate) use parts::{
     Case, Chapter, Fact, Figure, FindingGroup, Headline, Method, Standing, Table,
@@ -44,6 +46,14 @@ pub enum Source<'a> {
     Observed(ObservedRun<'a>),
     /// Programs side by side.
     Compared(CompareRun<'a>),
+    /// A function.
+    Lambda(LambdaRun<'a>),
+}
+
+impl<'a> From<LambdaRun<'a>> for Source<'a> {
+    fn from(run: LambdaRun<'a>) -> Source<'a> {
+        Source::Lambda(run)
+    }
 }
 
 impl<'a> From<BenchRun<'a>> for Source<'a> {
@@ -70,6 +80,7 @@ impl<'a> Source<'a> {
             Source::Bench(one) => one.run,
             Source::Observed(one) => one.run,
             Source::Compared(one) => one.run,
+            Source::Lambda(one) => one.run,
         }
     }
 
@@ -89,7 +100,7 @@ impl<'a> Source<'a> {
                 names.join(" against ")
             }
             // a wrapper's program stands behind the dashes
-            (None, Source::Observed(_)) => {
+            (None, Source::Observed(_) | Source::Lambda(_)) => {
                 let mut words = run.argv.iter().skip_while(|word| *word != "--").skip(1);
                 let first = words.next().cloned().unwrap_or_default();
                 words.fold(first, |all, word| all + " " + word)
@@ -106,6 +117,7 @@ impl<'a> Source<'a> {
             Source::Bench(one) => bench::chapter(one, prefix),
             Source::Observed(one) => observed::chapter(one, prefix),
             Source::Compared(one) => compare::chapter(one, prefix),
+            Source::Lambda(one) => lambda::chapter(one, prefix),
         }
     }
 }

@@ -214,6 +214,38 @@ fn the_card_of_a_server_on_80_columns() {
 }
 
 #[test]
+fn a_card_that_is_printed_early_and_what_follows_say_nothing_twice() {
+    let paper = Paper {
+        width: 80,
+        colour: false,
+    };
+    let whole = card();
+    let early = Card {
+        requests: None,
+        idle: None,
+        race: None,
+        skipped: Vec::new(),
+        ..whole.clone()
+    };
+    let known = CheckFacts::new(&early, &rows());
+    let facts = CheckFacts::new(&whole, &rows());
+    let first = report::terminal::check_card(&run(), &known, paper);
+    let rest = report::terminal::check_limits(&known, &facts, paper);
+    for (title, early) in [
+        ("Versions", true),
+        ("TLS\n", true),
+        ("Limits of a connection", false),
+        ("What stands out", false),
+        ("Client settings", false),
+        ("A first request takes", true),
+        ("an idle one for 6 s", false),
+    ] {
+        assert_eq!(first.contains(title), early, "{title:?}: {first}");
+        assert_eq!(rest.contains(title), !early, "{title:?}: {rest}");
+    }
+}
+
+#[test]
 fn a_server_that_refuses_has_a_short_card() {
     let card = Card {
         contact: Some(Contact {
