@@ -75,6 +75,8 @@ pub struct Config {
     pub route: Route,
     /// The limit for one request and for one dial.
     pub timeout: Duration,
+    /// Requests a second that must not be exceeded; absent: as fast as the server answers.
+    pub requests_per_s: Option<f64>,
     /// The version that requests per connection and idle limits are measured with; absent: 1.1, or what there is.
     pub http: Option<Protocol>,
     /// Whether redirects are followed.
@@ -116,6 +118,7 @@ impl Config {
                 ..Route::default()
             },
             timeout: Duration::from_secs(10),
+            requests_per_s: None,
             http: None,
             follow: false,
             idle: true,

@@ -1,8 +1,8 @@
 //! One open connection: moves its bytes, through TLS or plain, and notices how it ends.
 
-use crate::conversation::{Answered, Arrival, Conversation};
+use crate::conversation::{Answered, Conversation};
 use dial::clock::StampBridge;
-use dial::{Clock, Established, HandshakeSeen, Stream, stamp};
+use dial::{Arrival, Clock, Established, HandshakeSeen, Stream, stamp};
 use ledger::card::Ended;
 use ledger::{
     Close, Closed, Connection, ConnectionBytes, Ending, Failure, Moment, Nanos, Protocol, Side,
@@ -131,7 +131,7 @@ impl Line {
     /// Reads everything that is there; no longer than until then, because a server that never pauses keeps it coming.
     pub(crate) fn pump(&mut self, clock: &Clock, buffer: &mut [u8], until: Nanos) {
         // TLS may hold plaintext from the handshake already
-        self.take_plaintext(buffer, unstamped(clock.now()));
+        self.take_plaintext(buffer, Arrival::new(None, clock.now()));
         while self.ended.is_none() {
             let read = if self.stamped {
                 stamp::receive(&self.stream, buffer)
@@ -145,11 +145,7 @@ impl Line {
                     self.bytes.received += count as u64;
                     let at = kernel
                         .and_then(|kernel| StampBridge::read(clock).convert(kernel, clock.now()));
-                    let arrival = Arrival {
-                        at: at.unwrap_or(now),
-                        read: now,
-                        stamped: at.is_some(),
-                    };
+                    let arrival = Arrival::new(at, now);
                     self.take(count, buffer, arrival);
                     if now >= until {
                         break;
@@ -260,13 +256,5 @@ impl Line {
                 probes: ledger::Probes::default(),
             },
         }
-    }
-}
-
-fn unstamped(at: Nanos) -> Arrival {
-    Arrival {
-        at,
-        read: at,
-        stamped: false,
     }
 }

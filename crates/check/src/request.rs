@@ -3,7 +3,7 @@
 use crate::config::{Config, ConfigError};
 use dial::Address;
 use ledger::{Method, Protocol, Scheme, Target};
-use wire::http1::Kind;
+use wire::http1::{Kind, split_field};
 
 /// Fields that belong to a connection, which HTTP/2 forbids (RFC 9113 section 8.2.2).
 pub(crate) const CONNECTION_FIELDS: [&str; 5] = [
@@ -179,17 +179,7 @@ fn field(header: &str) -> Result<(String, String), ConfigError> {
         field: header.split(':').next().unwrap_or("").to_owned(),
         reason,
     };
-    let (name, value) = header
-        .split_once(':')
-        .ok_or_else(|| wrong("it has to be 'Name: value'"))?;
-    let (name, value) = (name.trim(), value.trim());
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.is_empty() || !name.bytes().all(token) {
-        return Err(wrong("that is no field name (RFC 9110 section 5.1)"));
-    }
-    if value.bytes().any(|byte| byte < b' ' && byte != b'\t') {
-        return Err(wrong("a field value cannot hold control characters"));
-    }
+    let (name, value) = split_field(header).map_err(wrong)?;
     let name = name.to_ascii_lowercase();
     if name == "content-length" {
         return Err(wrong("the body, where there is one, is ours"));

@@ -1,4 +1,4 @@
-//! Opens one connection with a stopwatch on every step: name, transport, proxy, TLS.
+//! Opens one connection with a stopwatch on every step: name, transport, proxy, TLS; and takes the times of the exchanges on it.
 //!
 //! A [`Dial`] is a non-blocking state machine that the caller's event loop drives; it owns no thread but those of the
 //! [`Resolver`], keeps no timers (the caller gives up for it) and decides nothing about pools or retries.
@@ -8,15 +8,19 @@ pub mod stamp;
 pub mod tls;
 
 mod address;
+mod broken;
 mod dial;
 mod failure;
 mod plan;
 mod resolver;
+mod stopwatch;
 mod stream;
 
 pub use address::{Address, AddressError, Route};
+pub use broken::Broken;
 pub use clock::Clock;
 pub use dial::{Dial, Established, HandshakeSeen, Progress};
 pub use plan::{Endpoint, Family, Plan, Proxy};
 pub use resolver::{Answer, Resolver};
+pub use stopwatch::{Arrival, Stopwatch};
 pub use stream::Stream;

@@ -23,6 +23,12 @@ pub enum LambdaError {
     /// The environment cannot be frozen or thawed.
     #[error("the function cannot be frozen (--freeze off does without): {0}")]
     Freezer(io::Error),
+    /// Its connections cannot be followed here: exit code 4.
+    #[error("{0}; --watch off runs the function without its connections being seen")]
+    Refused(String),
+    /// What follows its connections failed.
+    #[error("the function's connections cannot be followed (--watch off does without): {0}")]
+    Watcher(String),
     /// What is closed around a frozen function failed.
     #[error("the link around the frozen function: {0}")]
     Gate(io::Error),

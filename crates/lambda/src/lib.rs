@@ -8,13 +8,13 @@ mod environment;
 mod error;
 mod event;
 mod freezer;
-mod invocation;
 mod plan;
 mod platform;
 mod room;
+mod watcher;
 
 pub use error::LambdaError;
 pub use event::{Event, Shape};
-pub use invocation::{Invocation, Outcome};
-pub use plan::{Function, Plan};
+pub use plan::{Function, Place, Plan};
 pub use platform::{Gate, NoGate, Platform};
+pub use watcher::{Watcher, follow};

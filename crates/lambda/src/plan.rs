@@ -1,6 +1,6 @@
 //! What to run, and how often.
 
-use crate::Event;
+use crate::{Event, Watcher};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -13,6 +13,15 @@ pub struct Function {
     pub environment: Vec<(OsString, OsString)>,
     /// `_HANDLER`: `file.function` for most runtime clients.
     pub handler: Option<OsString>,
+}
+
+/// Where invocations belong in the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Index into the run's variants.
+    pub variant: u32,
+    /// The round, from 1.
+    pub round: u32,
 }
 
 /// How a function is invoked.
@@ -32,6 +41,8 @@ pub struct Plan {
     pub idle: Vec<Duration>,
     /// Whether an idle environment is frozen.
     pub freeze: bool,
+    /// How its connections are followed; `None`: they are not.
+    pub watcher: Option<Watcher>,
 }
 
 impl Plan {
@@ -45,6 +56,7 @@ impl Plan {
             cold_every: None,
             idle: vec![Duration::ZERO],
             freeze: true,
+            watcher: None,
         }
     }
 

@@ -333,6 +333,9 @@ pub struct Connection {
     /// The round that opened it; 0 is the preflight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
+    /// The execution environment of a function that opened it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<u64>,
     /// Where it leads, as far as it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
@@ -383,6 +386,7 @@ impl Connection {
             id,
             variant: None,
             round: None,
+            environment: None,
             origin: None,
             local: None,
             peer: None,

@@ -2,6 +2,7 @@
 
 use ledger::ConnectionId;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,6 +49,8 @@ pub struct Config {
     pub place: Option<Place>,
     /// The numbers of connections and exchanges; clone them into each run that shares a ledger.
     pub numbers: Numbers,
+    /// A destination that is left to the kernel and not recorded: our own end of a conversation with the program.
+    pub apart: Option<SocketAddr>,
     /// 32 random bytes: the key of this run's fingerprints. Kept in memory only.
     pub fingerprint_key: [u8; 32],
 }
@@ -64,6 +67,7 @@ impl Config {
             keys: Some(KeyLogging::default()),
             place: None,
             numbers: Numbers::default(),
+            apart: None,
             fingerprint_key,
         }
     }
@@ -85,6 +89,8 @@ pub struct Place {
     pub variant: u32,
     /// The round, from 1.
     pub round: u32,
+    /// The execution environment that the program is, for a function.
+    pub environment: Option<u64>,
 }
 
 /// Numbers for connections and exchanges, unique among all clones.
@@ -92,6 +98,11 @@ pub struct Place {
 pub struct Numbers(Arc<(AtomicU64, AtomicU64)>);
 
 impl Numbers {
+    /// Numbers after this one, for a ledger that several processes write.
+    pub fn after(last: u64) -> Numbers {
+        Numbers(Arc::new((AtomicU64::new(last), AtomicU64::new(last))))
+    }
+
     /// A number for a connection.
     pub(crate) fn connection(&self) -> ConnectionId {
         ConnectionId(self.0.0.fetch_add(1, Ordering::Relaxed) + 1)

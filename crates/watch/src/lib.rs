@@ -76,6 +76,9 @@ pub use run::run;
 )))]
 pub use run::{Subjects, follow};
 
+/// The name of the process that removes the key log when we end, however we end. It is no part of the program.
+pub const GUARD: &str = "(intact-guard)";
+
 /// Takes what is recorded; called from the relay's thread, so it must not block for long.
 pub trait Observer: ledger::Sink + Send {
     /// Called about once a second, for flushing files.

@@ -1,7 +1,6 @@
 //! One watched run: two threads, the supervisor for calls and the relay for data.
 
 use crate::observe::Keys;
-use crate::order::Orders;
 use crate::relay::Relay;
 use crate::supervisor::Supervisor;
 use crate::sys::filter::{self, Asked};
@@ -10,7 +9,6 @@ use crate::sys::signals::Signals;
 use crate::{Clock, Config, Mode, Observer, Outcome, Streams, WatchError};
 use std::io;
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
 
 /// Runs the program to its end, and that of everything that it started, and records its connections.
 ///
@@ -47,7 +45,6 @@ pub fn run(
     let code = filter::program(Asked {
         names: config.mode != Mode::Info,
         questions: config.mode != Mode::Info,
-        probes: config.mode != Mode::Info,
     });
     let began = clock.now();
     let (child, listener) =
@@ -65,9 +62,8 @@ pub fn run(
             },
             Trouble::Io(error) => WatchError::Setup("starting the program", error),
         })?;
-    let (sender, receiver) = mpsc::channel();
-    let relay = Relay::new(receiver, clock, observer, config, keys).map_err(setup("the relay"))?;
-    let orders = Orders::new(sender, relay.waker());
+    let relay = Relay::new(clock, observer, config, keys).map_err(setup("the relay"))?;
+    let orders = relay.orders();
     let supervisor = Supervisor::new(listener, signals, child.id(), orders, clock, config, began)
         .map_err(setup("the supervisor"))?;
     std::thread::scope(|scope| {

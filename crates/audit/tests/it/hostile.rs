@@ -45,7 +45,11 @@ fn holds_together(outcome: &Outcome) {
                     );
                 }
             }
-            Row::Lookup(_) | Row::Round(_) | Row::Sockets(_) | Row::Caveat(_) => {}
+            Row::Lookup(_)
+            | Row::Round(_)
+            | Row::Sockets(_)
+            | Row::Invocation(_)
+            | Row::Caveat(_) => {}
         }
     }
 }

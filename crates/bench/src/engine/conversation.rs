@@ -3,31 +3,10 @@
 use super::http1::Http1;
 use super::http2::Http2;
 use crate::recipe::Recipe;
+use dial::Arrival;
 use ledger::{
     Close, ConnectionBytes, Ending, Exchange, Failure, Moment, Nanos, Protocol, Setup, Side, Sink,
 };
-
-/// When bytes reached us.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    /// When the kernel received them, or when they were read where it does not say.
-    pub(crate) at: Nanos,
-    /// When they were read.
-    pub(crate) read: Nanos,
-    /// Whether `at` is the kernel's.
-    pub(crate) stamped: bool,
-}
-
-impl Arrival {
-    /// An arrival of which the kernel said nothing.
-    pub(crate) fn unstamped(at: Nanos) -> Arrival {
-        Arrival {
-            at,
-            read: at,
-            stamped: false,
-        }
-    }
-}
 
 /// What a conversation can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

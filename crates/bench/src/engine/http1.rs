@@ -1,16 +1,17 @@
 //! HTTP/1 on one connection, one exchange at a time.
 
-use super::answer::Answer;
-use super::conversation::{Arrival, Life, State};
+use super::answer;
+use super::conversation::{Life, State};
 use crate::recipe::{Expect, Recipe};
+use dial::{Arrival, Broken, Stopwatch};
 use ledger::{Event, Exchange, ExchangeBytes, Failure, Moment, Nanos, Setup, Side, Sink};
-use wire::http1::{After, Eof, Error, Framing, Kind, Limits, ResponseEvent, ResponseParser};
+use wire::http1::{After, Eof, Framing, Kind, Limits, ResponseEvent, ResponseParser};
 
 /// The conversation, and the exchange that is in flight.
 pub(crate) struct Http1 {
     parser: ResponseParser,
     exchange: Exchange,
-    answer: Answer,
+    watch: Stopwatch,
     in_flight: bool,
     served: u32,
     announced_by: Option<Side>,
@@ -30,7 +31,7 @@ impl Http1 {
         Http1 {
             parser: ResponseParser::new(Limits::default()),
             exchange: blank,
-            answer: Answer::default(),
+            watch: Stopwatch::default(),
             in_flight: false,
             served: 0,
             announced_by: None,
@@ -53,7 +54,7 @@ impl Http1 {
         self.served += 1;
         self.in_flight = true;
         let exchange = &mut self.exchange;
-        self.answer = Answer::start(exchange, at, setup);
+        self.watch = answer::begin(exchange, at, setup);
         exchange.id = id;
         exchange.warmup = warmup;
         exchange.ordinal = Some(self.served);
@@ -69,7 +70,7 @@ impl Http1 {
     /// See [`super::Conversation::sent`].
     #[inline]
     pub(crate) fn sent(&mut self, at: Nanos) {
-        Answer::sent(&mut self.exchange, at);
+        Stopwatch::sent(&mut self.exchange, at);
     }
 
     /// See [`super::Conversation::receive`].
@@ -80,13 +81,14 @@ impl Http1 {
             self.over = true;
             return;
         }
-        self.answer.hear(&mut self.exchange, arrival);
+        self.watch.hear(&mut self.exchange, arrival);
         loop {
             let step = match self.parser.parse(bytes) {
                 Ok(step) => step,
                 Err(error) => {
-                    self.exchange.detail = Some(error.to_string().into());
-                    self.fail(failure_of(&error), arrival.read, sink);
+                    let Broken { kind, words } = error.into();
+                    self.exchange.detail = Some(words);
+                    self.fail(kind, arrival.read, sink);
                     return;
                 }
             };
@@ -98,7 +100,7 @@ impl Http1 {
                     exchange.bytes.head += head.as_bytes().len() as u64;
                 }
                 Some(ResponseEvent::Head(head)) => {
-                    self.answer.head(arrival);
+                    self.watch.head(arrival);
                     exchange.status = Some(head.status);
                     exchange.bytes.head += head.as_bytes().len() as u64;
                     exchange.terms.timeout_s = head.keep_alive.timeout_s;
@@ -112,7 +114,7 @@ impl Http1 {
                     }
                 }
                 Some(ResponseEvent::Body(piece)) => {
-                    self.answer.body(arrival);
+                    self.watch.body(arrival);
                     *exchange.body.read.get_or_insert(0) += piece.len() as u64;
                 }
                 Some(ResponseEvent::Trailers(_)) => {}
@@ -131,7 +133,8 @@ impl Http1 {
         let read = *exchange.body.read.get_or_insert(0);
         exchange.bytes.body = read;
         exchange.bytes.decoded = Some(read);
-        self.answer.complete(exchange, arrival, self.expect);
+        self.watch.complete(exchange, arrival);
+        answer::judge(exchange, self.expect);
         self.in_flight = false;
         self.moment = Moment::AfterExchange;
         sink.record(Event::Exchange(exchange));
@@ -140,7 +143,7 @@ impl Http1 {
     fn fail(&mut self, kind: Failure, at: Nanos, sink: &mut impl Sink) {
         self.over = true;
         self.in_flight = false;
-        Answer::fail(&mut self.exchange, kind, at);
+        Stopwatch::fail(&mut self.exchange, kind, at);
         sink.record(Event::Exchange(&self.exchange));
     }
 
@@ -151,7 +154,7 @@ impl Http1 {
             return;
         }
         let kind = match failure {
-            Some(Failure::Reset) | None if !self.answer.begun => {
+            Some(Failure::Reset) | None if !self.watch.begun() => {
                 if self.served > 1 {
                     self.moment = Moment::Stale;
                     Failure::Stale
@@ -164,7 +167,7 @@ impl Http1 {
             Some(kind) => kind,
             None if self.parser.finish() == Eof::Complete => {
                 self.over = true;
-                self.complete(Arrival::unstamped(at), sink);
+                self.complete(Arrival::new(None, at), sink);
                 return;
             }
             None => Failure::Truncated,
@@ -198,13 +201,5 @@ impl Http1 {
             moment: self.moment,
             exchanges: u64::from(self.served),
         }
-    }
-}
-
-/// The kind of an answer that is not HTTP/1.
-fn failure_of(error: &Error) -> Failure {
-    match error {
-        Error::TooLong { .. } | Error::TooManyInterim { .. } => Failure::TooLarge,
-        Error::Syntax { .. } | Error::Version { .. } | Error::Framing { .. } => Failure::Malformed,
     }
 }

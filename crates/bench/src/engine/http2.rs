@@ -2,9 +2,10 @@
 //!
 //! The first exchange goes alone; the others follow once it is answered, so that only one waits for the set-up.
 
-use super::answer::Answer;
-use super::conversation::{Arrival, Life, State};
+use super::answer;
+use super::conversation::{Life, State};
 use crate::recipe::{Expect, Recipe};
+use dial::{Arrival, Broken, Stopwatch};
 use ledger::{Event, Exchange, ExchangeBytes, Failure, Moment, Nanos, Setup, Side, Sink, Terms};
 use std::sync::Arc;
 use wire::h2::hpack::{self, Decoder, Encoder, Indexing, Memo};
@@ -32,49 +33,10 @@ struct Head {
     length: Option<u64>,
 }
 
-/// Why a connection is of no more use.
-struct Broken {
-    kind: Failure,
-    words: Arc<str>,
-}
-
-impl Broken {
-    fn malformed(words: &str) -> Broken {
-        Broken {
-            kind: Failure::Malformed,
-            words: words.into(),
-        }
-    }
-}
-
-impl From<wire::h2::Error> for Broken {
-    fn from(error: wire::h2::Error) -> Broken {
-        Broken {
-            kind: match error {
-                wire::h2::Error::BlockTooLong { .. } => Failure::TooLarge,
-                _ => Failure::Malformed,
-            },
-            words: error.to_string().into(),
-        }
-    }
-}
-
-impl From<hpack::Error> for Broken {
-    fn from(error: hpack::Error) -> Broken {
-        Broken {
-            kind: match error {
-                hpack::Error::ListTooLong { .. } => Failure::TooLarge,
-                _ => Failure::Malformed,
-            },
-            words: error.to_string().into(),
-        }
-    }
-}
-
 /// One exchange in flight, or the place for one.
 struct Stream {
     exchange: Exchange,
-    answer: Answer,
+    watch: Stopwatch,
     /// The send is not noted yet.
     unsent: bool,
     /// Interim (1xx) answers so far.
@@ -169,7 +131,7 @@ impl Http2 {
                 self.ids.push(0);
                 self.streams.push(Stream {
                     exchange: self.blank.clone(),
-                    answer: Answer::default(),
+                    watch: Stopwatch::default(),
                     unsent: false,
                     interim: 0,
                     body_sent: 0,
@@ -191,7 +153,7 @@ impl Http2 {
         writer::write_headers(out, stream_id, &block, self.body.is_empty(), max_frame);
         let stream = &mut self.streams[place];
         let exchange = &mut stream.exchange;
-        stream.answer = Answer::start(exchange, at, setup);
+        stream.watch = answer::begin(exchange, at, setup);
         stream.unsent = true;
         stream.interim = 0;
         stream.body_sent = 0;
@@ -258,7 +220,7 @@ impl Http2 {
     pub(crate) fn sent(&mut self, at: Nanos) {
         for stream in self.streams.iter_mut().filter(|stream| stream.unsent) {
             stream.unsent = false;
-            Answer::sent(&mut stream.exchange, at);
+            Stopwatch::sent(&mut stream.exchange, at);
         }
     }
 
@@ -393,10 +355,10 @@ impl Http2 {
             return;
         };
         let stream = &mut self.streams[place];
-        stream.answer.hear(&mut stream.exchange, arrival);
+        stream.watch.hear(&mut stream.exchange, arrival);
         let exchange = &mut stream.exchange;
         if !data.bytes.is_empty() {
-            stream.answer.body(arrival);
+            stream.watch.body(arrival);
         }
         *exchange.body.read.get_or_insert(0) += data.bytes.len() as u64;
         exchange.bytes.body += u64::from(data.flow);
@@ -435,7 +397,7 @@ impl Http2 {
             return Ok(());
         };
         let stream = &mut self.streams[place];
-        stream.answer.hear(&mut stream.exchange, arrival);
+        stream.watch.hear(&mut stream.exchange, arrival);
         let exchange = &mut stream.exchange;
         exchange.bytes.head +=
             (headers.block.len() + FRAME_HEADER_LEN * headers.frames as usize) as u64;
@@ -456,7 +418,7 @@ impl Http2 {
                 status => exchange.status = Some(status),
             }
             exchange.body.announced = head.length;
-            stream.answer.head(arrival);
+            stream.watch.head(arrival);
         }
         if headers.end_stream {
             self.complete(place, arrival, sink);
@@ -472,7 +434,8 @@ impl Http2 {
             return self.fail(id, Failure::Malformed, arrival.read, sink);
         }
         exchange.bytes.decoded = Some(*exchange.body.read.get_or_insert(0));
-        stream.answer.complete(exchange, arrival, self.expect);
+        stream.watch.complete(exchange, arrival);
+        answer::judge(exchange, self.expect);
         self.answered = true;
         self.free(place);
         sink.record(Event::Exchange(&self.streams[place].exchange));
@@ -484,7 +447,7 @@ impl Http2 {
         };
         self.free(place);
         let exchange = &mut self.streams[place].exchange;
-        Answer::fail(exchange, kind, at);
+        Stopwatch::fail(exchange, kind, at);
         sink.record(Event::Exchange(exchange));
     }
 
@@ -520,7 +483,7 @@ impl Http2 {
             let Some(place) = self.place(id) else {
                 continue;
             };
-            let heard = self.streams[place].answer.begun;
+            let heard = self.streams[place].watch.begun();
             let kind = match failure {
                 Some(Failure::Reset) | None if !heard && self.answered => {
                     moment = Moment::Stale;

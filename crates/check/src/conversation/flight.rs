@@ -1,22 +1,12 @@
 //! The exchange in flight: its times, and what its answer told.
 
-use ledger::{Exchange, Failure, Nanos, Outcome, Protocol, Setup, Span};
+use dial::{Arrival, Stopwatch};
+use ledger::{Exchange, Failure, Nanos, Protocol, Setup};
 
 /// Fields of an answer that are remembered; the rest is not worth the memory.
 const MOST_FIELDS: usize = 128;
 /// Bytes of a field's value that are remembered.
 const LONGEST_VALUE: usize = 1024;
-
-/// When bytes reached us.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    /// When the kernel received them, or when they were read where it does not say.
-    pub(crate) at: Nanos,
-    /// When they were read.
-    pub(crate) read: Nanos,
-    /// Whether `at` is the kernel's.
-    pub(crate) stamped: bool,
-}
 
 /// What an answer told beside what the ledger records. Never written as it is: it may hold secrets.
 #[derive(Clone, Debug, Default)]
@@ -77,62 +67,40 @@ impl Answered {
 pub(crate) struct Flight {
     pub(crate) exchange: Exchange,
     pub(crate) reply: Reply,
-    /// The first byte of its answer has come.
-    pub(crate) begun: bool,
-    head_at: Option<Nanos>,
-    body_at: Option<Nanos>,
+    watch: Stopwatch,
 }
 
 impl Flight {
     /// An exchange that begins; `setup` is what its connection took, if it waited for that.
     pub(crate) fn new(mut exchange: Exchange, setup: Option<&Setup>) -> Flight {
-        let at = exchange.at;
-        exchange.fresh = Some(setup.is_some_and(|setup| exchange.spans.wait_for_setup(setup, at)));
-        // the request leaves in the moment that the set-up ends
-        let from = setup
-            .and_then(|setup| setup.ssl.or(setup.connect))
-            .map_or(at, |span| span.end.max(at));
-        exchange.spans.send = Some(Span::new(from, from));
+        let watch = Stopwatch::start(&mut exchange, setup);
         Flight {
             exchange,
             reply: Reply::default(),
-            begun: false,
-            head_at: None,
-            body_at: None,
+            watch,
         }
     }
 
     /// Notes that the request is with the kernel.
     pub(crate) fn sent(&mut self, at: Nanos) {
-        if let Some(send) = &mut self.exchange.spans.send {
-            send.end = send.end.max(at);
-        }
+        Stopwatch::sent(&mut self.exchange, at);
     }
 
     /// Notes bytes of the answer, the first ones or later.
     pub(crate) fn hear(&mut self, arrival: Arrival) {
-        if self.begun {
-            return;
-        }
-        self.begun = true;
-        let spans = &mut self.exchange.spans;
-        if let Some(send) = &mut spans.send {
-            // on loopback the answer may be there before our send returns
-            send.end = send.end.min(arrival.at).max(send.start);
-            spans.wait = Some(Span::new(send.end, arrival.at));
-        }
+        self.watch.hear(&mut self.exchange, arrival);
     }
 
     /// Notes that the final head is complete.
     pub(crate) fn head(&mut self, status: u16, arrival: Arrival) {
         self.exchange.status = Some(status);
-        self.head_at = Some(arrival.at);
+        self.watch.head(arrival);
     }
 
     /// Notes so many bytes of the body.
     pub(crate) fn body(&mut self, bytes: usize, arrival: Arrival) {
-        if bytes > 0 && self.body_at.is_none() {
-            self.body_at = Some(arrival.at);
+        if bytes > 0 {
+            self.watch.body(arrival);
         }
         *self.exchange.body.read.get_or_insert(0) += bytes as u64;
     }
@@ -142,24 +110,7 @@ impl Flight {
         let exchange = &mut self.exchange;
         let read = *exchange.body.read.get_or_insert(0);
         exchange.bytes.decoded = Some(read);
-        let spans = &mut exchange.spans;
-        let first = spans.wait.map_or(arrival.at, |wait| wait.end);
-        let end = arrival.at.max(first);
-        match (self.head_at, self.body_at) {
-            (Some(head), Some(body)) if body > head => {
-                // a head that came in pieces belongs to the wait for it
-                if let Some(wait) = &mut spans.wait {
-                    wait.end = head;
-                }
-                spans.headers_to_body = Some(Span::new(head, body));
-                spans.receive = Some(Span::new(body, end));
-            }
-            _ => spans.receive = Some(Span::new(first, end)),
-        }
-        exchange.end = end;
-        if arrival.stamped {
-            exchange.own_queue = Some(Span::new(end, arrival.read));
-        }
+        self.watch.complete(exchange, arrival);
         Answered {
             exchange: self.exchange,
             reply: self.reply,
@@ -168,8 +119,7 @@ impl Flight {
 
     /// The exchange failed.
     pub(crate) fn fail(mut self, kind: Failure, at: Nanos) -> Answered {
-        self.exchange.outcome = Outcome::Failed(kind);
-        self.exchange.end = at.max(self.exchange.at);
+        Stopwatch::fail(&mut self.exchange, kind, at);
         Answered {
             exchange: self.exchange,
             reply: self.reply,
@@ -180,8 +130,8 @@ impl Flight {
     pub(crate) fn cut_off(&self, failure: Option<Failure>) -> Failure {
         let reused = self.exchange.ordinal > Some(1);
         match failure {
-            Some(Failure::Reset) | None if !self.begun && reused => Failure::Stale,
-            None if !self.begun => Failure::Closed,
+            Some(Failure::Reset) | None if !self.watch.begun() && reused => Failure::Stale,
+            None if !self.watch.begun() => Failure::Closed,
             None => Failure::Truncated,
             Some(kind) => kind,
         }

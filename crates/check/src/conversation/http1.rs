@@ -1,9 +1,10 @@
 //! HTTP/1.0 and 1.1.
 
-use super::flight::{Answered, Arrival, Flight};
+use super::flight::{Answered, Flight};
 use crate::request::Request;
+use dial::{Arrival, Broken};
 use ledger::{Failure, Nanos, Protocol, Side};
-use wire::http1::{After, Eof, Error, Framing, Limits, ResponseEvent, ResponseParser, Version};
+use wire::http1::{After, Eof, Framing, Limits, ResponseEvent, ResponseParser, Version};
 
 /// The conversation.
 pub(crate) struct Http1 {
@@ -45,7 +46,7 @@ impl Http1 {
         loop {
             let step = match self.parser.parse(bytes) {
                 Ok(step) => step,
-                Err(error) => return self.fail(&error, arrival.read),
+                Err(error) => return self.fail(error.into(), arrival.read),
             };
             bytes = &bytes[step.consumed..];
             let event = step.event?;
@@ -97,28 +98,18 @@ impl Http1 {
         }
     }
 
-    fn fail(&mut self, error: &Error, at: Nanos) -> Option<Answered> {
+    fn fail(&mut self, broken: Broken, at: Nanos) -> Option<Answered> {
         self.over = true;
-        let kind = match error {
-            Error::TooLong { .. } | Error::TooManyInterim { .. } => Failure::TooLarge,
-            Error::Syntax { .. } | Error::Version { .. } | Error::Framing { .. } => {
-                Failure::Malformed
-            }
-        };
         let mut flight = self.flight.take()?;
-        flight.exchange.detail = Some(error.to_string().into());
-        Some(flight.fail(kind, at))
+        flight.exchange.detail = Some(broken.words);
+        Some(flight.fail(broken.kind, at))
     }
 
     pub(super) fn end(&mut self, failure: Option<Failure>, at: Nanos) -> Option<Answered> {
         self.over = true;
         let flight = self.flight.take()?;
         if failure.is_none() && self.parser.finish() == Eof::Complete {
-            return Some(flight.complete(Arrival {
-                at,
-                read: at,
-                stamped: false,
-            }));
+            return Some(flight.complete(Arrival::new(None, at)));
         }
         let kind = flight.cut_off(failure);
         Some(flight.fail(kind, at))

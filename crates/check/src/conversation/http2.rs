@@ -1,7 +1,8 @@
 //! HTTP/2, one stream at a time, with header compression as clients use it.
 
-use super::flight::{Answered, Arrival, Flight};
+use super::flight::{Answered, Flight};
 use crate::request::Request;
+use dial::{Arrival, Broken};
 use ledger::{Failure, Nanos};
 use std::collections::BTreeMap;
 use wire::h2::hpack::{Decoder, Encoder, Indexing};
@@ -122,7 +123,7 @@ impl Http2 {
         if let Some(Broken { kind, words }) = broken {
             self.over = true;
             if let Some(mut flight) = self.flight.take() {
-                flight.exchange.detail = Some(words.into());
+                flight.exchange.detail = Some(words);
                 answered = Some(flight.fail(kind, arrival.read));
             }
         }
@@ -254,7 +255,7 @@ impl Http2 {
                     if self.interim > INTERIM {
                         return Err(Broken {
                             kind: Failure::TooLarge,
-                            words: format!("more than {INTERIM} interim answers"),
+                            words: format!("more than {INTERIM} interim answers").into(),
                         });
                     }
                     return Ok(None);
@@ -276,45 +277,6 @@ impl Http2 {
         let flight = self.flight.take()?;
         let kind = flight.cut_off(failure);
         Some(flight.fail(kind, at))
-    }
-}
-
-/// What makes a connection useless.
-struct Broken {
-    kind: Failure,
-    words: String,
-}
-
-impl Broken {
-    fn malformed(words: &str) -> Broken {
-        Broken {
-            kind: Failure::Malformed,
-            words: words.to_owned(),
-        }
-    }
-}
-
-impl From<wire::h2::Error> for Broken {
-    fn from(error: wire::h2::Error) -> Broken {
-        Broken {
-            kind: match error {
-                wire::h2::Error::BlockTooLong { .. } => Failure::TooLarge,
-                _ => Failure::Malformed,
-            },
-            words: error.to_string(),
-        }
-    }
-}
-
-impl From<wire::h2::hpack::Error> for Broken {
-    fn from(error: wire::h2::hpack::Error) -> Broken {
-        Broken {
-            kind: match error {
-                wire::h2::hpack::Error::ListTooLong { .. } => Failure::TooLarge,
-                _ => Failure::Malformed,
-            },
-            words: error.to_string(),
-        }
     }
 }
 

@@ -6,10 +6,11 @@ mod http2;
 
 #[cfg(test)]
 pub(crate) use flight::Reply;
-pub(crate) use flight::{Answered, Arrival, Flight};
+pub(crate) use flight::{Answered, Flight};
 pub(crate) use http2::Settings;
 
 use crate::request::Request;
+use dial::Arrival;
 use http1::Http1;
 use http2::Http2;
 use ledger::{Failure, Nanos, Protocol, Side};

@@ -185,7 +185,8 @@ impl Check {
             config: &self.config,
             plans,
             request,
-            caller: Caller::new(clock, self.config.timeout, self.budget, observer)?,
+            caller: Caller::new(clock, self.config.timeout, self.budget, observer)?
+                .at_most(self.config.requests_per_s),
             card: Card::default(),
             http: self.config.http.unwrap_or(Protocol::Http11),
             peer: None,

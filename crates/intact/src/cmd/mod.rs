@@ -9,6 +9,8 @@ pub(crate) mod fix;
 pub(crate) mod fleet;
 pub(crate) mod lambda;
 pub(crate) mod link;
+pub(crate) mod look;
+pub(crate) mod model;
 pub(crate) mod report;
 pub(crate) mod serve;
 pub(crate) mod watch;

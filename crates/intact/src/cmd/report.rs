@@ -9,12 +9,13 @@ use anyhow::{Context, anyhow};
 use findings::bench::{BenchFacts, Pictures};
 use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
+use findings::lambda::LambdaFacts;
 use findings::observe::{self, ObservedFacts};
 use findings::requirement::Document;
 use findings::timeline::Timeline;
 use ledger::store::Reader;
 use ledger::{Exchange, Row, Run, Sink, Tally};
-use report::page::{BenchRun, CheckRun, CompareRun, ObservedRun, Source};
+use report::page::{BenchRun, CheckRun, CompareRun, LambdaRun, ObservedRun, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,10 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         });
     }
     if let Some(file) = &args.report {
-        let runs = stored
-            .iter()
-            .map(|(one, _)| one.source())
-            .collect::<Result<Vec<Source<'_>>, Failed>>()?;
+        let runs: Vec<Source<'_>> = stored.iter().map(|(one, _)| one.source()).collect();
         file.write(&runs)?;
     }
     let mut kept = true;
@@ -77,6 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             Stored::Check(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
             Stored::Observed(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
             Stored::Compared(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Lambda(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
         };
     }
     Ok(ExitCode::from(if kept {
@@ -92,6 +91,7 @@ enum Stored {
     Check(Box<StoredCheck>),
     Observed(Box<StoredObserved>),
     Compared(Box<StoredCompared>),
+    Lambda(Box<StoredLambda>),
 }
 
 impl Stored {
@@ -106,6 +106,12 @@ impl Stored {
             return Ok(Stored::Compared(Box::new(StoredCompared {
                 run: reader.run().clone(),
                 facts: stored::compared(reader)?,
+            })));
+        }
+        if stored::document(&reader.run().producer) == Document::Lambda {
+            return Ok(Stored::Lambda(Box::new(StoredLambda {
+                run: reader.run().clone(),
+                facts: stored::invoked(reader)?,
             })));
         }
         let observed = stored::observed(reader)?;
@@ -123,6 +129,7 @@ impl Stored {
             Stored::Check(one) => report::json::check(&one.run, &one.facts),
             Stored::Observed(one) => report::json::observed(&one.run, &one.facts),
             Stored::Compared(one) => report::json::compare(&one.run, &one.facts),
+            Stored::Lambda(one) => report::json::lambda(&one.run, &one.facts),
         }
     }
 
@@ -136,11 +143,12 @@ impl Stored {
             Stored::Compared(one) => {
                 report::terminal::compare(&one.run, &one.facts, console::paper())
             }
+            Stored::Lambda(one) => report::terminal::lambda(&one.run, &one.facts, console::paper()),
         }
     }
 
-    fn source(&self) -> Result<Source<'_>, Failed> {
-        Ok(match self {
+    fn source(&self) -> Source<'_> {
+        match self {
             Stored::Bench(one) => Source::Bench(BenchRun {
                 run: &one.run,
                 facts: &one.facts,
@@ -160,7 +168,11 @@ impl Stored {
                 run: &one.run,
                 facts: &one.facts,
             }),
-        })
+            Stored::Lambda(one) => Source::Lambda(LambdaRun {
+                run: &one.run,
+                facts: &one.facts,
+            }),
+        }
     }
 }
 
@@ -175,6 +187,12 @@ struct StoredObserved {
 struct StoredCheck {
     run: Run,
     facts: CheckFacts,
+}
+
+/// A stored run of a function.
+struct StoredLambda {
+    run: Run,
+    facts: LambdaFacts,
 }
 
 /// A stored comparison.

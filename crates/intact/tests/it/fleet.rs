@@ -1,6 +1,6 @@
 //! `intact fleet` as a person meets it: whole campaigns against our own server, whatever happens to workers, folders and messages.
 
-use crate::program::{Server, intact};
+use crate::program::{Server, exchanges, intact};
 use fleet::{FORMAT, Queue, SqliteQueue};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -214,6 +214,79 @@ fn a_report_has_a_page_and_is_held_against_requirements() {
     assert_eq!(held("keepalive=off: reuse > 50%").status.code(), Some(1));
     assert_eq!(held("no-such-thing > 1").status.code(), Some(2));
     assert_eq!(held("help").status.code(), Some(0));
+}
+
+#[test]
+fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
+    let server = Server::start(&["--idle-timeout", "300ms", "--max-requests", "40"]);
+    let rig = Rig::new(&server.plain(), 2, "40s");
+    let path = rig.path("plan.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = text
+        .split_once("[axes]")
+        .unwrap()
+        .0
+        .replace("rate = 400", "rate = 300");
+    let text = format!("{text}measure = \"check\"\nidle-limit = \"2s\"\n");
+    std::fs::write(&path, text).unwrap();
+    let from = std::time::Instant::now();
+    let (report, out) = end(rig.start());
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    check_schema("fleet", &report);
+    assert_eq!(report["messages"]["finished"], 2);
+    assert_eq!(report["groups"], Value::Array(Vec::new()));
+    let cards = &report["checks"][0]["cards"];
+    assert_eq!(
+        (&cards["cards"], &cards["answered"], &cards["kept"]),
+        (&2.into(), &2.into(), &2.into())
+    );
+    assert_eq!(cards["max_requests"]["max"], 40.0);
+    assert!(
+        cards["idle_timeout_s"]["min"].as_f64().unwrap() >= 0.29,
+        "{cards}"
+    );
+    assert!(cards["cold_ms"]["cards"] == 2 && cards["warm_ms"]["cards"] == 2);
+
+    // what was sent is what the results say, and neither more nor sooner than was allowed
+    let sent: u64 = rig
+        .results()
+        .values()
+        .map(|bytes| {
+            let result: Value = serde_json::from_slice(bytes).unwrap();
+            assert_eq!(result["variant"], Value::Null);
+            result["checked"]["card"]["requests_sent"].as_u64().unwrap()
+        })
+        .sum();
+    let tally = server.end();
+    let served: u64 = tally["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(exchanges)
+        .sum();
+    assert_eq!(served, sent);
+    assert_eq!(cards["requests"], sent);
+    let plan = document(&intact(&["fleet", "plan", &path, "--json"]));
+    assert!(sent <= plan["estimate"]["requests_per_target"].as_u64().unwrap());
+    assert!(from.elapsed() >= Duration::from_secs_f64((sent - 2) as f64 / 300.0));
+
+    let store = rig.path("dir/store");
+    let held = |expression| intact(&["fleet", "report", &store, "--require", expression]);
+    assert_eq!(held("max-requests >= 40").status.code(), Some(0));
+    let missed = held("idle-timeout >= 60s");
+    assert_eq!(missed.status.code(), Some(1));
+    assert!(
+        words(&missed.stderr).contains("met by 0 of 2 checks"),
+        "{missed:?}"
+    );
+    let unanswered = held("p99 < 1s");
+    assert_eq!(unanswered.status.code(), Some(1));
+    assert!(
+        words(&unanswered.stderr).contains("the plan has no bench"),
+        "{unanswered:?}"
+    );
+    let page = words(&intact(&["fleet", "report", &store]).stdout);
+    assert!(page.contains("Connections are kept alive."), "{page}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod lambda;
 mod ledgers;
 #[cfg(target_os = "linux")]
 mod link;
+mod model;
 mod observed;
 mod pages;
 mod peers;

@@ -8,6 +8,7 @@ mod check;
 mod compare;
 mod download;
 mod environment;
+mod lambda;
 mod observed;
 mod parts;
 mod populations;
@@ -16,6 +17,7 @@ mod timeline;
 pub use bench::BenchRun;
 pub use check::CheckRun;
 pub use compare::CompareRun;
+pub use lambda::LambdaRun;
 pub use observed::ObservedRun;
 pub(crate) use parts::{
     Case, Chapter, Fact, Figure, FindingGroup, Headline, Method, Standing, Table,
@@ -48,6 +50,14 @@ pub enum Source<'a> {
     Compared(CompareRun<'a>),
     /// The card of a server.
     Checked(CheckRun<'a>),
+    /// A function.
+    Lambda(LambdaRun<'a>),
+}
+
+impl<'a> From<LambdaRun<'a>> for Source<'a> {
+    fn from(run: LambdaRun<'a>) -> Source<'a> {
+        Source::Lambda(run)
+    }
 }
 
 impl<'a> From<BenchRun<'a>> for Source<'a> {
@@ -81,6 +91,7 @@ impl<'a> Source<'a> {
             Source::Observed(one) => one.run,
             Source::Compared(one) => one.run,
             Source::Checked(one) => one.run,
+            Source::Lambda(one) => one.run,
         }
     }
 
@@ -104,7 +115,7 @@ impl<'a> Source<'a> {
                 target.map_or_else(String::new, |target| target.url.clone())
             }
             // a wrapper's program stands behind the dashes
-            (None, Source::Observed(_)) => {
+            (None, Source::Observed(_) | Source::Lambda(_)) => {
                 let mut words = run.argv.iter().skip_while(|word| *word != "--").skip(1);
                 let first = words.next().cloned().unwrap_or_default();
                 words.fold(first, |all, word| all + " " + word)
@@ -122,6 +133,7 @@ impl<'a> Source<'a> {
             Source::Observed(one) => observed::chapter(one, prefix),
             Source::Compared(one) => compare::chapter(one, prefix),
             Source::Checked(one) => check::chapter(one, prefix),
+            Source::Lambda(one) => lambda::chapter(one, prefix),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the header block of a request says, and whether HTTP/2 allows it (RFC 9113 section 8).
 
 use wire::h2::hpack::Field;
+use wire::http1::is_token;
 
 /// A request head, or trailers, while their fields come in.
 #[derive(Debug, Default)]
@@ -96,25 +97,7 @@ impl RequestHead {
 
 /// A token of RFC 9110 section 5.6.2 without upper-case letters.
 fn is_name(byte: u8) -> bool {
-    byte.is_ascii_lowercase()
-        || byte.is_ascii_digit()
-        || matches!(
-            byte,
-            b'!' | b'#'
-                | b'$'
-                | b'%'
-                | b'&'
-                | b'\''
-                | b'*'
-                | b'+'
-                | b'-'
-                | b'.'
-                | b'^'
-                | b'_'
-                | b'`'
-                | b'|'
-                | b'~'
-        )
+    is_token(byte) && !byte.is_ascii_uppercase()
 }
 
 #[cfg(test)]

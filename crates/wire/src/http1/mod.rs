@@ -39,7 +39,7 @@ mod response;
 
 pub use crate::Step;
 pub use error::{Error, Part, Snippet};
-pub use fields::Headers;
+pub use fields::{Headers, is_token, split_field};
 pub use message::{After, Eof, Framing, KeepAlive, Options, Version};
 pub use observer::Observer;
 pub use request::{RequestEvent, RequestHead, RequestParser};

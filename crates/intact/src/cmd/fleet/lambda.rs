@@ -1,7 +1,7 @@
 //! `intact fleet lambda`: the worker as an AWS Lambda function that SQS feeds. The queue's redrive policy counts deliveries;
 //! what is to come back is answered as `batchItemFailures`.
 
-use super::measure::Benches;
+use super::measure::Measurer;
 use super::{open_store, own};
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
         .unwrap_or_else(|_| format!("lambda-{}", std::process::id()));
     let work = Arc::new(Mutex::new(Work {
         store: open_store(&args.store)?,
-        measure: Benches {
+        measure: Measurer {
             interrupt: Interrupt::default(),
         },
         name,
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
 
 struct Work {
     store: Store,
-    measure: Benches,
+    measure: Measurer,
     name: String,
 }
 

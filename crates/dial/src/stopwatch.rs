@@ -1,0 +1,122 @@
+//! The stopwatch of one exchange: when its parts were sent and heard, and the spans that follow; the same for every HTTP version
+//! and for every client of ours, so that a phase means the same in all of them.
+
+use ledger::{Exchange, Failure, Nanos, Outcome, Setup, Span};
+
+/// When bytes reached us.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When the kernel received them, or when they were read where it does not say.
+    pub at: Nanos,
+    /// When they were read.
+    pub read: Nanos,
+    /// Whether `at` is the kernel's.
+    pub stamped: bool,
+}
+
+impl Arrival {
+    /// Bytes that were `read` and that the kernel stamped `at`, if it did.
+    #[inline]
+    pub fn new(at: Option<Nanos>, read: Nanos) -> Arrival {
+        Arrival {
+            at: at.unwrap_or(read),
+            read,
+            stamped: at.is_some(),
+        }
+    }
+}
+
+/// Takes the times of one exchange.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stopwatch {
+    begun: bool,
+    head_at: Option<Nanos>,
+    body_at: Option<Nanos>,
+}
+
+impl Stopwatch {
+    /// Starts with an exchange that was wanted at `exchange.at`; `setup` is what the new connection took that it waits for.
+    #[inline]
+    pub fn start(exchange: &mut Exchange, setup: Option<&Setup>) -> Stopwatch {
+        let at = exchange.at;
+        exchange.fresh = Some(setup.is_some_and(|setup| exchange.spans.wait_for_setup(setup, at)));
+        // the request leaves in the moment that the set-up ends
+        let from = setup
+            .and_then(|setup| setup.ssl.or(setup.connect))
+            .map_or(at, |span| span.end.max(at));
+        exchange.spans.send = Some(Span::new(from, from));
+        Stopwatch::default()
+    }
+
+    /// Whether the first byte of the answer has come.
+    #[inline]
+    pub fn begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Notes that the request is with the kernel.
+    #[inline]
+    pub fn sent(exchange: &mut Exchange, at: Nanos) {
+        if let Some(send) = &mut exchange.spans.send {
+            send.end = send.end.max(at);
+        }
+    }
+
+    /// Notes bytes of the answer, the first ones or later.
+    #[inline]
+    pub fn hear(&mut self, exchange: &mut Exchange, arrival: Arrival) {
+        if self.begun {
+            return;
+        }
+        self.begun = true;
+        let spans = &mut exchange.spans;
+        if let Some(send) = &mut spans.send {
+            // on loopback the answer may be there before our send returns
+            send.end = send.end.min(arrival.at).max(send.start);
+            spans.wait = Some(Span::new(send.end, arrival.at));
+        }
+    }
+
+    /// Notes that the final head is complete.
+    #[inline]
+    pub fn head(&mut self, arrival: Arrival) {
+        self.head_at = Some(arrival.at);
+    }
+
+    /// Notes bytes of the body.
+    #[inline]
+    pub fn body(&mut self, arrival: Arrival) {
+        if self.body_at.is_none() {
+            self.body_at = Some(arrival.at);
+        }
+    }
+
+    /// The answer is complete: works out the spans.
+    #[inline]
+    pub fn complete(&self, exchange: &mut Exchange, arrival: Arrival) {
+        let spans = &mut exchange.spans;
+        let first = spans.wait.map_or(arrival.at, |wait| wait.end);
+        let end = arrival.at.max(first);
+        match (self.head_at, self.body_at) {
+            (Some(head), Some(body)) if body > head => {
+                // a head that came in pieces belongs to the wait for it
+                if let Some(wait) = &mut spans.wait {
+                    wait.end = head;
+                }
+                spans.headers_to_body = Some(Span::new(head, body));
+                spans.receive = Some(Span::new(body, end));
+            }
+            _ => spans.receive = Some(Span::new(first, end)),
+        }
+        exchange.end = end;
+        if arrival.stamped {
+            exchange.own_queue = Some(Span::new(end, arrival.read));
+        }
+    }
+
+    /// The exchange failed.
+    pub fn fail(exchange: &mut Exchange, kind: Failure, at: Nanos) {
+        exchange.outcome = Outcome::Failed(kind);
+        exchange.end = at.max(exchange.at);
+    }
+}
