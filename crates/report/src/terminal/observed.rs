@@ -286,7 +286,7 @@ fn requests(figures: &Figures) -> String {
     }
 }
 
-fn plural(count: u64, noun: &str) -> String {
+pub(super) fn plural(count: u64, noun: &str) -> String {
     if count == 1 {
         noun.to_owned()
     } else {
