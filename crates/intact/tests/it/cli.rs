@@ -236,7 +236,7 @@ fn a_misspelt_command_is_no_url() {
 fn a_bench_has_the_gates_of_the_other_commands() {
     let dir = tempfile::tempdir().unwrap();
     let (junit, markdown) = (dir.path().join("j.xml"), dir.path().join("s.md"));
-    let server = crate::program::Server::start(&["--max-requests", "5"]);
+    let server = Server::start(&["--max-requests", "5"]);
     let words = |fail_on: &'static str| {
         let out = intact(&[
             "bench",
