@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod clients;
+mod live;
 mod names;
 mod processor;
 mod semantics;
