@@ -221,8 +221,8 @@ fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow
 
 /// Tells of each variant what `intact watch` and the server counted, as rows of a table.
 fn hold_watched(jobs: &[Job<'_>], intact: &Path, threads: usize) -> anyhow::Result<Done> {
-    println!("| client | scheme | connections | requests | server | output |");
-    println!("| --- | --- | --: | --: | --- | --- |");
+    println!("| client | scheme | in turn: connections, requests | at once |");
+    println!("| --- | --- | --- | --- |");
     let queue = Mutex::new(jobs.iter().collect::<VecDeque<_>>());
     let (installing, done) = (Mutex::new(()), Mutex::new(Done::default()));
     let next = || {
