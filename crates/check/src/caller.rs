@@ -58,6 +58,10 @@ pub(crate) struct Caller<'a> {
     last_id: u64,
     /// When the next connection to a server elsewhere may be opened.
     next_opening: Nanos,
+    /// When the next request may be sent.
+    next_request: Nanos,
+    /// Nanoseconds from one request to the next, at least.
+    request_spacing: u64,
 }
 
 impl<'a> Caller<'a> {
@@ -81,22 +85,42 @@ impl<'a> Caller<'a> {
             timeout: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
             last_id: 0,
             next_opening: Nanos(0),
+            next_request: Nanos(0),
+            request_spacing: 0,
         })
+    }
+
+    /// The same, with so many requests a second at most.
+    pub(crate) fn at_most(mut self, requests_per_s: Option<f64>) -> Caller<'a> {
+        // a float that is too large for the type becomes its largest value
+        self.request_spacing = requests_per_s.map_or(0, |rate| (1e9 / rate).ceil() as u64);
+        self
     }
 
     /// Waits until another connection may be opened; on this machine that is at once.
     pub(crate) fn wait_for_turn(&mut self, local: bool) -> Result<(), Halt> {
+        // the first request's turn too: waiting for it on the open connection would count as that request's time
+        self.wait_until(self.next_request)?;
         if local {
             return Ok(());
         }
-        let turn = self.next_opening;
+        self.wait_until(self.next_opening)?;
+        self.next_opening = self.clock.now().after(SPACING);
+        Ok(())
+    }
+
+    /// When the next request may be sent; [`Caller::ask`] waits for it.
+    pub(crate) fn next_request(&self) -> Nanos {
+        self.next_request
+    }
+
+    fn wait_until(&mut self, turn: Nanos) -> Result<(), Halt> {
         while self.clock.now() < turn {
             if self.observer.stopped() {
                 return Err(Halt::Stopped);
             }
             self.wait(turn)?;
         }
-        self.next_opening = self.clock.now().after(SPACING);
         Ok(())
     }
 
@@ -205,7 +229,11 @@ impl<'a> Caller<'a> {
         if !self.budget.take() {
             return Err(Halt::Spent);
         }
+        if send {
+            self.wait_until(self.next_request)?;
+        }
         let now = self.clock.now();
+        self.next_request = now.after(self.request_spacing);
         let first = line.exchanges == 0;
         line.exchanges += 1;
         let mut exchange = Exchange::new(self.id(), if first { line.connection.at } else { now });
@@ -328,5 +356,18 @@ mod tests {
             caller.wait_for_turn(false).unwrap();
         }
         assert!(clock.now().since(from) >= 2 * SPACING);
+    }
+
+    #[test]
+    fn a_rate_becomes_the_time_between_requests() {
+        let budget = Budget::of(&Config::new("http://h/").unwrap());
+        let spacing = |rate| {
+            let mut nobody = Nobody;
+            let caller = Caller::new(Clock::start(), Duration::ZERO, budget, &mut nobody).unwrap();
+            caller.at_most(rate).request_spacing
+        };
+        assert_eq!(spacing(None), 0);
+        assert_eq!(spacing(Some(50.0)), 20_000_000);
+        assert_eq!(spacing(Some(f64::MIN_POSITIVE)), u64::MAX);
     }
 }

@@ -81,12 +81,17 @@ pub struct CheckFacts {
 }
 
 impl CheckFacts {
-    /// Works the facts out.
+    /// Works the facts out, from all that the probes caused.
     pub fn new(card: &Card, rows: &[Row]) -> CheckFacts {
         let mut tally = Tally::new();
         for row in rows {
             tally.record(row.as_event());
         }
+        CheckFacts::of(card, &tally, rows)
+    }
+
+    /// Works the facts out where counts were kept apart: of the rows only those of the waterfall are needed then.
+    pub fn of(card: &Card, tally: &Tally, waterfall: &[Row]) -> CheckFacts {
         let mut facts = CheckFacts {
             verdict: Vec::new(),
             target: card.contact.as_ref().map(Target::of),
@@ -95,7 +100,7 @@ impl CheckFacts {
             tls: card.tls.iter().map(TlsFacts::of).collect(),
             tls_older: card.old_tls.iter().map(OldTls::of).collect(),
             resumption: card.tls.iter().filter_map(Resumption::of).collect(),
-            phases_ms: Waterfall::of(rows),
+            phases_ms: Waterfall::of(waterfall),
             idle_timeout: card.idle.as_ref().map(IdleTimeout::of),
             max_requests: card.requests.as_ref().map(MaxRequests::of),
             race: card.race.as_ref().map(RaceFacts::of),
@@ -113,7 +118,7 @@ impl CheckFacts {
             findings: Vec::new(),
             caveats: tally.caveats.clone(),
         };
-        facts.count(&tally);
+        facts.count(tally);
         facts.settings = facts
             .safe_idle_s()
             .map(clients::settings)
@@ -217,7 +222,7 @@ fn finding(facts: &CheckFacts, rule: &'static str, severity: Severity, claim: St
 }
 
 /// Seconds as people write them: `6 s`, `6.3 s`, `75 s`.
-pub(crate) fn seconds(seconds: f64) -> String {
+pub fn seconds(seconds: f64) -> String {
     let tenths = (seconds * 10.0).round() / 10.0;
     if tenths == 0.0 {
         format!("{:.0} ms", seconds * 1e3)

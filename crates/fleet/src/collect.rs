@@ -1,7 +1,7 @@
 //! Reads a campaign back from the store: streams over the results, counts each message once, merges per target and label.
 
-use crate::plan::Plan;
-use crate::store::{DeadLetter, Outcome, Store, StoreError};
+use crate::plan::{Kind, Plan};
+use crate::store::{Checked, DeadLetter, Outcome, Store, StoreError};
 use ledger::{Caveat, Cell, Nanos, Round, Run, Span, Tally, Vantage, Variant};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,21 +61,24 @@ pub struct Campaign {
     pub plan: Plan,
     /// How many messages are where.
     pub progress: Progress,
-    /// By target and label, in the plan's order.
+    /// The benches, by target and label, in the plan's order.
     pub groups: Vec<Group>,
-    /// Each message's figures.
+    /// The figures of each message of a bench.
     pub messages: Vec<MessageFigures>,
 }
 
 impl Campaign {
-    /// Reads a campaign. `started` is the wall time to note where no result names one.
+    /// Reads a campaign. `started` is the wall time to note where no result names one. Results of checks are handed on to `checks`
+    /// as they come, so that only what is made of them is kept.
     pub fn read(
         store: &Store,
         plan: Plan,
         started: jiff::Timestamp,
+        checks: &mut dyn FnMut(&Outcome, &Checked),
     ) -> Result<Campaign, StoreError> {
         let mut groups: Vec<Group> = Vec::new();
-        for target in &plan.targets {
+        let targets = plan.targets.iter();
+        for target in targets.filter(|target| target.measure == Kind::Bench) {
             for label in &plan.labels {
                 groups.push(Group {
                     target: target.name.clone(),
@@ -113,12 +116,16 @@ impl Campaign {
             };
             seen.insert(message);
             progress.finished += 1;
+            if let Some(checked) = &outcome.checked {
+                checks(&outcome, checked);
+                return;
+            }
             let at = groups
                 .iter()
                 .position(|group| group.target == outcome.target && group.label == outcome.label);
-            if let Some(group) = at.map(|at| &mut groups[at]) {
-                messages.extend(figures(&outcome));
-                group.add(&plan, outcome);
+            if let (Some(at), Some(variant)) = (at, outcome.variant) {
+                messages.extend(figures(&outcome, variant));
+                groups[at].add(&plan, outcome, variant);
             }
         });
         let letters = store.keys(&format!("dead/plan={}", plan.id))?;
@@ -148,7 +155,7 @@ impl Campaign {
 
 impl Group {
     /// Adds a result as a round, or to the round that it shares.
-    fn add(&mut self, plan: &Plan, outcome: Outcome) {
+    fn add(&mut self, plan: &Plan, outcome: Outcome, variant: u32) {
         if self.run.host.os.is_empty() {
             self.run.host = outcome.run.host.clone();
             self.run.started.clone_from(&outcome.run.started);
@@ -157,11 +164,11 @@ impl Group {
         let round = number % MOST_ROUNDS + 1;
         for mut cell in outcome.tally.cells {
             let round = if cell.round == Some(0) { 0 } else { round };
-            let ours = self.tally.cell(Some(outcome.variant), Some(round));
+            let ours = self.tally.cell(Some(variant), Some(round));
             let bounds = ours.bounds.take();
             let theirs = cell.bounds.take();
             ours.merge(&cell);
-            ours.bounds = joined(bounds, theirs, outcome.variant, round);
+            ours.bounds = joined(bounds, theirs, variant, round);
         }
     }
 
@@ -245,7 +252,7 @@ fn head(plan: &Plan, url: &str, target: &str, label: &str, started: jiff::Timest
 }
 
 /// The mean over the measured requests of a result.
-fn figures(outcome: &Outcome) -> Option<MessageFigures> {
+fn figures(outcome: &Outcome, variant: u32) -> Option<MessageFigures> {
     let measured = |cell: &Cell| {
         (cell.round != Some(0))
             .then(|| cell.merged(|key| !key.warmup && key.outcome.is_ok()))
@@ -259,11 +266,7 @@ fn figures(outcome: &Outcome) -> Option<MessageFigures> {
     }
     (requests > 0).then(|| MessageFigures {
         worker: outcome.worker.clone(),
-        of: (
-            outcome.target.clone(),
-            outcome.label.clone(),
-            outcome.variant,
-        ),
+        of: (outcome.target.clone(), outcome.label.clone(), variant),
         mean_ms: nanos as f64 / requests as f64 / 1e6,
         requests,
     })

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The format of plans, messages and results that this version writes and reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// One piece of work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,9 +20,9 @@ pub struct Message {
     pub target: String,
     /// The label.
     pub label: String,
-    /// Index into the plan's variants.
-    pub variant: u32,
-    /// The variant's name.
+    /// Index into the plan's variants; a check has none.
+    pub variant: Option<u32>,
+    /// The variant's name, or `check`.
     pub variant_name: String,
     /// The repetition, from 0.
     pub repetition: u32,
@@ -37,9 +37,9 @@ pub struct Message {
 pub struct Recipe {
     /// Where to.
     pub target: Target,
-    /// The variant's settings by axis.
+    /// The variant's settings by axis; a check has none.
     pub axes: BTreeMap<String, String>,
-    /// How long to measure, in milliseconds.
+    /// How long to bench, or the longest that a check may take, in milliseconds.
     pub ms: u64,
     /// Requests that must not be exceeded, preflight and warm-up included.
     pub most_requests: u64,

@@ -1,13 +1,20 @@
 //! The plan of a campaign: a TOML file, checked as a whole before anything is sent.
 
+mod checks;
 mod source;
 
 use crate::message::{FORMAT, Message, Recipe};
+use dial::Route;
+use dial::tls::{Credentials, Verify};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// What stands in keys where a bench has its variant.
+const CHECK: &str = "check";
+
+pub use checks::CheckTargetError;
 pub(crate) use source::acknowledged;
 pub use source::{PlanError, parse};
 
@@ -30,9 +37,9 @@ pub struct Plan {
     pub varied: Vec<String>,
     /// Each variant is measured so many times per target and label.
     pub repetitions: u32,
-    /// Messages that one repetition is split into, so that a function's time limit holds.
+    /// Messages that one repetition of a bench is split into, so that a function's time limit holds.
     pub slices: u32,
-    /// How long one message measures, in milliseconds.
+    /// How long one message benches, and may check, in milliseconds.
     pub slice_ms: u64,
     /// What may be sent.
     pub limits: Limits,
@@ -57,6 +64,12 @@ pub struct Target {
     pub url: String,
     /// The host, once more, as the acknowledgement that load on it is allowed.
     pub i_own_this: String,
+    /// How it is measured.
+    #[serde(default)]
+    pub measure: Kind,
+    /// For a check: the longest that an idle connection is watched, as `90s`; `0` leaves that out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_limit: Option<String>,
     /// Port for variants without TLS where the URL is https with a port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain_port: Option<u16>,
@@ -75,6 +88,39 @@ pub struct Target {
     /// Header fields as `Name: value`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<String>,
+}
+
+impl Target {
+    /// Whom to trust.
+    pub fn credentials(&self) -> Credentials {
+        Credentials {
+            verify: match &self.roots {
+                _ if self.insecure => Verify::Insecure,
+                Some(pem) => Verify::Roots(pem.as_bytes().into()),
+                None => Verify::System,
+            },
+            certificate: None,
+        }
+    }
+
+    /// Where its URL leads.
+    pub fn route(&self) -> Route {
+        Route {
+            resolve: self.resolve.clone(),
+            ..Route::default()
+        }
+    }
+}
+
+/// How a target is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Requests for some time, in every variant.
+    #[default]
+    Bench,
+    /// The card of the server, once a repetition; it tries the variants itself.
+    Check,
 }
 
 /// What may be sent to each target.
@@ -101,9 +147,9 @@ fn three() -> u32 {
 pub struct Estimate {
     /// Messages.
     pub messages: u64,
-    /// Requests to each target, if no message is delivered twice.
+    /// Requests to the target that gets most, if no message is delivered twice.
     pub requests_per_target: u64,
-    /// Requests to each target at the very most: every message delivered as often as may be.
+    /// The same at the very most: every message delivered as often as may be.
     pub most_per_target: u64,
     /// Requests a second to one target, at most.
     pub rate_per_target: f64,
@@ -117,15 +163,7 @@ pub struct Estimate {
 impl Plan {
     /// How many messages the plan has.
     pub fn len(&self) -> u64 {
-        [
-            self.targets.len() as u64,
-            self.labels.len() as u64,
-            self.variants.len() as u64,
-            u64::from(self.repetitions),
-            u64::from(self.slices),
-        ]
-        .iter()
-        .product()
+        self.targets.iter().map(|target| self.len_of(target)).sum()
     }
 
     /// A plan always has messages; this is for the lint that wants it beside `len`.
@@ -133,10 +171,18 @@ impl Plan {
         self.len() == 0
     }
 
-    /// Requests that one delivery of one message may send, preflight and warm-up included.
-    fn requests_per_delivery(&self) -> u64 {
-        let messages_of_target = self.len() / self.targets.len() as u64;
-        self.limits.requests / messages_of_target / u64::from(self.limits.deliveries)
+    /// How many messages a target has.
+    fn len_of(&self, target: &Target) -> u64 {
+        let once = self.labels.len() as u64 * u64::from(self.repetitions);
+        match target.measure {
+            Kind::Bench => once * self.variants.len() as u64 * u64::from(self.slices),
+            Kind::Check => once,
+        }
+    }
+
+    /// Requests that one delivery of one of a target's messages may send, preflight and warm-up included.
+    fn requests_per_delivery(&self, target: &Target) -> u64 {
+        self.limits.requests / self.len_of(target) / u64::from(self.limits.deliveries)
     }
 
     /// The share of one worker in the rate.
@@ -144,19 +190,36 @@ impl Plan {
         self.limits.rate / f64::from(self.limits.workers)
     }
 
+    /// Requests that one delivery sends in its time; a check's whole budget.
+    fn requests_in_time(&self, target: &Target) -> u64 {
+        match target.measure {
+            Kind::Bench => {
+                let in_time = self.rate_of_worker() * self.slice_ms as f64 / 1e3;
+                (in_time.ceil() as u64).max(1)
+            }
+            // the plan was checked: its target can be
+            Kind::Check => target.budget().map_or(0, u64::from),
+        }
+    }
+
     /// What the plan will send.
     pub fn estimate(&self) -> Estimate {
-        let messages_of_target = self.len() / self.targets.len() as u64;
-        let in_time = (self.rate_of_worker() * self.slice_ms as f64 / 1e3).ceil() as u64;
-        let per_delivery = self.requests_per_delivery().min(in_time.max(1));
+        let most = self.targets.iter().map(|target| {
+            let in_time = self.requests_in_time(target);
+            self.len_of(target) * in_time.min(self.requests_per_delivery(target))
+        });
+        let requests_per_target = most.max().unwrap_or(0);
         let rounds = self.len().div_ceil(u64::from(self.limits.workers));
         Estimate {
             messages: self.len(),
-            requests_per_target: per_delivery * messages_of_target,
-            most_per_target: per_delivery * messages_of_target * u64::from(self.limits.deliveries),
+            requests_per_target,
+            most_per_target: requests_per_target * u64::from(self.limits.deliveries),
             rate_per_target: self.limits.rate,
             duration: Duration::from_millis(self.slice_ms.saturating_mul(rounds)),
-            capped: self.requests_per_delivery() < in_time,
+            capped: self
+                .targets
+                .iter()
+                .any(|target| self.requests_per_delivery(target) < self.requests_in_time(target)),
         }
     }
 
@@ -166,45 +229,60 @@ impl Plan {
             (0..self.slices).flat_map(move |slice| {
                 self.targets.iter().flat_map(move |target| {
                     self.labels.iter().flat_map(move |label| {
-                        // another order in each repetition, so that no variant always comes first
-                        let count = self.variants.len();
-                        (0..count).map(move |at| {
-                            let variant =
-                                (at + (repetition * self.slices + slice) as usize) % count;
-                            self.message(target, label, variant, repetition, slice)
-                        })
+                        self.variants_of(target, repetition, slice).into_iter().map(
+                            move |variant| self.message(target, label, variant, repetition, slice),
+                        )
                     })
                 })
             })
         })
     }
 
+    /// The variants of one repetition and slice in their order, which is another one in each, so that none always comes first.
+    /// A check comes once a repetition, with none.
+    fn variants_of(&self, target: &Target, repetition: u32, slice: u32) -> Vec<Option<u32>> {
+        match target.measure {
+            Kind::Bench => {
+                let count = self.variants.len() as u32;
+                let first = (repetition * self.slices + slice) % count;
+                (first..count).chain(0..first).map(Some).collect()
+            }
+            Kind::Check if slice == 0 => vec![None],
+            Kind::Check => Vec::new(),
+        }
+    }
+
     fn message(
         &self,
         target: &Target,
         label: &str,
-        variant: usize,
+        variant: Option<u32>,
         repetition: u32,
         slice: u32,
     ) -> Message {
+        let settings = variant.map(|variant| &self.variants[variant as usize]);
+        let id = match variant {
+            Some(variant) => format!(
+                "{}.{label}.{variant:03}.{repetition:04}.{slice:03}",
+                target.name
+            ),
+            None => format!("{}.{label}.{CHECK}.{repetition:04}", target.name),
+        };
         let recipe = Recipe {
             target: target.clone(),
-            axes: self.variants[variant].axes.clone(),
+            axes: settings.map_or_else(BTreeMap::new, |settings| settings.axes.clone()),
             ms: self.slice_ms,
-            most_requests: self.requests_per_delivery(),
+            most_requests: self.requests_per_delivery(target),
             rate_per_s: self.rate_of_worker(),
         };
         Message {
             format: FORMAT,
-            id: format!(
-                "{}.{}.{variant:03}.{repetition:04}.{slice:03}",
-                target.name, label
-            ),
+            id,
             plan: self.id.clone(),
             target: target.name.clone(),
             label: label.to_owned(),
-            variant: variant as u32,
-            variant_name: self.variants[variant].name.clone(),
+            variant,
+            variant_name: settings.map_or(CHECK, |settings| &settings.name).to_owned(),
             repetition,
             slice,
             recipe,

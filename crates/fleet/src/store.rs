@@ -13,7 +13,8 @@ use crate::message::{FORMAT, Message};
 use crate::plan::Plan;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
-use ledger::{Run, Tally};
+use ledger::card::Card;
+use ledger::{Exchange, Run, Tally};
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde::{Deserialize, Serialize};
@@ -109,8 +110,8 @@ pub struct Outcome {
     pub target: String,
     /// The label.
     pub label: String,
-    /// Index into the plan's variants.
-    pub variant: u32,
+    /// Index into the plan's variants; a check has none.
+    pub variant: Option<u32>,
     /// The repetition, from 0.
     pub repetition: u32,
     /// The slice, from 0.
@@ -121,8 +122,20 @@ pub struct Outcome {
     pub worker: String,
     /// The head of its ledger.
     pub run: Run,
-    /// What was counted: one variant, round 0 the preflight, round 1 the measurement.
+    /// What was counted. Of a bench: one variant, round 0 the preflight, round 1 the measurement.
     pub tally: Tally,
+    /// What a check found out; absent for a bench.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
+}
+
+/// What a check found out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Checked {
+    /// The card of the server.
+    pub card: Card,
+    /// The exchanges that tell what a new connection costs (tagged [`ledger::card::WATERFALL`]): a handful.
+    pub waterfall: Vec<Exchange>,
 }
 
 /// A message that was given up.

@@ -4,14 +4,25 @@
 use crate::message::Message;
 use crate::queue::{Claim, Queue, QueueError};
 use crate::rows::{RowError, RowFiles};
-use crate::store::{DeadLetter, Outcome, Store, StoreError};
+use crate::store::{Checked, DeadLetter, Outcome, Store, StoreError};
 use ledger::{Run, Tally};
 use std::time::Duration;
 
 /// Measures what a message asks for.
 pub trait Measure {
     /// Runs the recipe; every exchange goes to `rows`.
-    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<(Run, Tally), Trouble>;
+    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<Measured, Trouble>;
+}
+
+/// What was measured for a message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The head of its ledger.
+    pub run: Run,
+    /// Everything counted.
+    pub tally: Tally,
+    /// What a check found out; absent for a bench.
+    pub checked: Option<Checked>,
 }
 
 /// Why a message could not be measured.
@@ -148,7 +159,11 @@ impl Desk<'_> {
             return Ok(Done::AlreadyThere(message.id));
         }
         let mut rows = RowFiles::new(&message)?;
-        let (run, tally) = match self.measure.measure(&message, &mut rows) {
+        let Measured {
+            run,
+            tally,
+            checked,
+        } = match self.measure.measure(&message, &mut rows) {
             Ok(measured) => measured,
             Err(trouble) => {
                 if trouble.then == Then::GivenUp {
@@ -178,6 +193,7 @@ impl Desk<'_> {
             worker: self.worker.clone(),
             run,
             tally,
+            checked,
         };
         rows.store(self.store, &message)?;
         self.store.put_outcome(&message, &outcome)?;

@@ -5,6 +5,7 @@
 //! The format and the fields that each rule needs are in `docs/ledger.md`.
 
 pub mod card;
+pub mod duration;
 pub mod export;
 pub mod order;
 pub mod store;
@@ -16,6 +17,7 @@ mod exchange;
 mod failure;
 mod fingerprint;
 mod histogram;
+mod invocation;
 mod lookup;
 mod origin;
 pub mod redact;
@@ -34,6 +36,7 @@ pub use exchange::{Body, Exchange, ExchangeBytes, Identity, Phase, Spans};
 pub use failure::{Failure, Outcome, SetupPhase};
 pub use fingerprint::{Fingerprint, FingerprintKey};
 pub use histogram::Histogram;
+pub use invocation::{Fate, Invocation};
 pub use lookup::Lookup;
 pub use origin::{KeepQuery, Method, Origin, Scheme, Target};
 pub use run::{Host, Rows, Run, SCHEMA, Vantage, Variant};

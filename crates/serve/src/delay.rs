@@ -1,5 +1,6 @@
 //! Pauses before answers: always the same, or drawn.
 
+use ledger::duration::{DurationError, or_seconds};
 use ledger::order::Rng;
 use std::str::FromStr;
 use std::time::Duration;
@@ -14,14 +15,6 @@ pub enum Delay {
     Fixed(Duration),
     /// Exponentially distributed with this mean: many short pauses, a few long ones.
     Exponential(Duration),
-}
-
-/// Why a delay could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DelayError {
-    /// No time.
-    #[error("{0:?} is no time: write 20ms or 1.5s (and exp: before a delay that is to be drawn)")]
-    Time(String),
 }
 
 impl Default for Delay {
@@ -44,34 +37,15 @@ impl Delay {
 }
 
 impl FromStr for Delay {
-    type Err = DelayError;
+    type Err = DurationError;
 
     /// Reads `20ms`, `1.5s`, or `exp:` before either.
-    fn from_str(text: &str) -> Result<Delay, DelayError> {
+    fn from_str(text: &str) -> Result<Delay, DurationError> {
         match text.strip_prefix("exp:") {
-            Some(mean) => time(mean).map(Delay::Exponential),
-            None => time(text).map(Delay::Fixed),
+            Some(mean) => or_seconds(mean).map(Delay::Exponential),
+            None => or_seconds(text).map(Delay::Fixed),
         }
     }
-}
-
-/// Reads `20ms`, `1.5s`, `2min`; a number alone is seconds.
-pub fn time(text: &str) -> Result<Duration, DelayError> {
-    read(text).ok_or_else(|| DelayError::Time(text.to_owned()))
-}
-
-fn read(text: &str) -> Option<Duration> {
-    let digits = text.trim_end_matches(char::is_alphabetic);
-    let seconds = match &text[digits.len()..] {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    };
-    let number: f64 = digits.parse().ok()?;
-    Duration::try_from_secs_f64(number * seconds).ok()
 }
 
 #[cfg(test)]

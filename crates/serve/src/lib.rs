@@ -27,7 +27,7 @@ mod totals;
 pub use authority::{Authority, AuthorityError, Certificate};
 pub use choice::{Choice, UnknownChoice};
 pub use config::{Accept, Announce, AnnounceError, Close, Config, TlsConfig};
-pub use delay::{Delay, DelayError, time};
+pub use delay::Delay;
 pub use fault::{Fault, FaultError, Faults};
 pub use running::Running;
 pub use server::{Addresses, ServeError, Server};

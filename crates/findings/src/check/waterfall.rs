@@ -89,11 +89,11 @@ impl Waterfall {
         }
     }
 
-    pub(super) fn cold(&self, phase: &str) -> Option<&Few> {
+    pub(crate) fn cold(&self, phase: &str) -> Option<&Few> {
         self.cold.get(phase)?.as_ref()
     }
 
-    pub(super) fn warm(&self, phase: &str) -> Option<&Few> {
+    pub(crate) fn warm(&self, phase: &str) -> Option<&Few> {
         self.warm.get(phase)?.as_ref()
     }
 }

@@ -99,6 +99,7 @@ use Document::{Audit, Bench, Check, Compare, Fleet, Lambda, Watch};
 const ALL: &[Document] = &[Check, Bench, Watch, Compare, Audit, Lambda, Fleet];
 const TRAFFIC: &[Document] = &[Bench, Watch, Compare, Audit, Lambda, Fleet];
 const LOAD: &[Document] = &[Bench, Lambda, Fleet];
+const CARDS: &[Document] = &[Check, Fleet];
 const EXPERIMENTS: &[Document] = &[Bench, Compare, Lambda, Fleet];
 const NO_REUSE: &[(&str, &str)] = &[("keepalive", "off")];
 const NO_RESUMPTION: &[(&str, &str)] = &[("resume", "off"), ("tls", "none")];
@@ -172,8 +173,12 @@ pub static METRICS: &[MetricEntry] = &[
     row("resumed-share", Share, TRAFFIC, "TLS connections that resumed a session, as a share of all").fixed_by(NO_RESUMPTION),
     row("saved", Time, EXPERIMENTS, "latency saved against the baseline; the end of the interval that saves least"),
     row("saved-share", Share, EXPERIMENTS, "the same as a share of the baseline"),
-    row("idle-timeout", Time, &[Check], "how long the server keeps an idle connection"),
-    row("max-requests", Count, &[Check], "how many requests the server takes on one connection"),
+    row("idle-timeout", Time, CARDS, "how long the server keeps an idle connection"),
+    row("max-requests", Count, CARDS, "how many requests the server takes on one connection"),
+    row("invocations", Count, &[Lambda], "invocations of the function, whatever became of them"),
+    row("invocations-failed", Count, &[Lambda], "invocations that were not answered"),
+    row("connections-per-invocation", Ratio, &[Lambda], "connections opened for each invocation that found its environment there"),
+    row("first", Time, &[Lambda], "mean of the first calls, the start of the environment included"),
     row("findings", Count, ALL, "findings of any severity"),
     row("findings.<rule>", Count, ALL, "findings of this rule").of(Parameter::Rule),
     row("warnings", Count, ALL, "findings that are warnings"),

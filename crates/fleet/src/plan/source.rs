@@ -1,11 +1,11 @@
 //! The plan's file: what may stand in it, and errors that name file, line and the nearest key.
 
-use super::{Limits, Plan, Target, Variant, id_of};
+use super::{Kind, Limits, Plan, Target, Variant, id_of};
 use crate::message::FORMAT;
+use ledger::duration::with_unit;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
 
 /// The axes that a plan may vary, with their defaults, in the order of the variants' product. That of `tls` is as the URLs say.
 const AXES: [(&str, &str); 6] = [
@@ -60,7 +60,7 @@ struct Source {
     #[serde(rename = "target")]
     targets: Vec<Target>,
     #[serde(default)]
-    axes: SourceAxes,
+    axes: Option<SourceAxes>,
 }
 
 /// Values by axis: texts, numbers and switches.
@@ -135,10 +135,11 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
     if !plain(&source.name) {
         return Err(wrong("name", names));
     }
-    let duration = time(&source.duration)
-        .ok_or_else(|| wrong("duration", "a time such as 10m, 30s or 500ms"))?;
+    let time =
+        |key: &str, text: &str| with_unit(text).map_err(|error| wrong(key, &error.to_string()));
+    let duration = time("duration", &source.duration)?;
     let slice = match &source.slice {
-        Some(text) => time(text).ok_or_else(|| wrong("slice", "a time such as 5m or 30s"))?,
+        Some(text) => time("slice", text)?,
         None => duration,
     };
     if duration.is_zero() || slice.is_zero() || slice > duration {
@@ -179,16 +180,27 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
             return Err(wrong(key, "above zero, and not absurdly large"));
         }
     }
-    let tls = default_tls(&source.targets)
-        .filter(|_| source.axes.tls.is_empty())
+    let benched = || {
+        let targets = source.targets.iter();
+        targets.filter(|target| target.measure == Kind::Bench)
+    };
+    if benched().next().is_none() && source.axes.is_some() {
+        return Err(wrong(
+            "axes",
+            "no target is benched: a check tries the variants itself",
+        ));
+    }
+    let axes = source.axes.unwrap_or_default();
+    let tls = default_tls(benched())
+        .filter(|_| axes.tls.is_empty())
         .unwrap_or("any");
-    if source.axes.tls.is_empty() && default_tls(&source.targets).is_none() {
+    if axes.tls.is_empty() && default_tls(benched()).is_none() {
         return Err(wrong(
             "axes.tls",
             "some targets are http and some https: say which TLS to use",
         ));
     }
-    let (variants, varied) = variants(&source.axes, tls).map_err(|words| wrong("axes", &words))?;
+    let (variants, varied) = variants(&axes, tls).map_err(|words| wrong("axes", &words))?;
     let slices = duration.as_nanos().div_ceil(slice.as_nanos());
     let plan = Plan {
         format: FORMAT,
@@ -213,15 +225,20 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
             ),
         ));
     }
-    if plan.requests_per_delivery() < 3 {
-        return Err(wrong(
-            "limits.requests",
-            &format!(
-                "{} requests do not give 3 to each of {} deliveries per target: raise it, or plan fewer repetitions",
-                plan.limits.requests,
-                plan.len() / plan.targets.len() as u64 * u64::from(plan.limits.deliveries)
-            ),
-        ));
+    for target in &plan.targets {
+        if plan.requests_per_delivery(target) < 3 {
+            return Err(wrong(
+                "limits.requests",
+                &format!(
+                    "{} requests do not give 3 to each of {} deliveries to {}: raise it, or plan fewer repetitions",
+                    plan.limits.requests,
+                    plan.len_of(target) * u64::from(plan.limits.deliveries),
+                    target.name
+                ),
+            ));
+        }
+        plan.has_room_for(target)
+            .map_err(|(key, words)| wrong(key, &words))?;
     }
     Ok(plan)
 }
@@ -257,15 +274,13 @@ fn unique<'a>(
 }
 
 /// The TLS that all URLs ask for.
-fn default_tls(targets: &[Target]) -> Option<&'static str> {
-    let secure = targets
-        .iter()
-        .filter(|target| target.url.to_ascii_lowercase().starts_with("https:"))
-        .count();
-    match secure {
-        0 => Some("none"),
-        all if all == targets.len() => Some("any"),
-        _ => None,
+fn default_tls<'a>(targets: impl Iterator<Item = &'a Target>) -> Option<&'static str> {
+    let (secure, plain): (Vec<_>, Vec<_>) =
+        targets.partition(|target| target.url.to_ascii_lowercase().starts_with("https:"));
+    match (secure.is_empty(), plain.is_empty()) {
+        (true, _) => Some("none"),
+        (false, true) => Some("any"),
+        (false, false) => None,
     }
 }
 
@@ -346,19 +361,6 @@ fn fits(axis: &str, value: &str) -> Result<(), String> {
     } else {
         Err(format!("{axis} = {value:?}: one of {}", allowed.join(", ")))
     }
-}
-
-/// `10m`, `30s`, `500ms`, `1h`.
-fn time(text: &str) -> Option<Duration> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(digits.parse::<f64>().ok()? * unit).ok()
 }
 
 /// Adds the key that was probably meant to `unknown field`.

@@ -49,7 +49,8 @@ impl Rig {
     }
 
     fn read(&self) -> Campaign {
-        Campaign::read(&self.store, self.plan.clone(), jiff::Timestamp::UNIX_EPOCH).unwrap()
+        let started = jiff::Timestamp::UNIX_EPOCH;
+        Campaign::read(&self.store, self.plan.clone(), started, &mut |_, _| {}).unwrap()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Plans: what they expand to, and how wrong ones are refused.
 
 use crate::rig::plan;
-use fleet::{BadMessage, Message, parse};
+use fleet::{BadMessage, FORMAT, Kind, Message, Plan, parse};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn a_plan_becomes_messages_with_unique_ids_in_interleaved_order() {
     assert_eq!(ids.len(), 96);
     let first: BTreeSet<u32> = messages[..8]
         .iter()
-        .map(|message| message.variant)
+        .filter_map(|message| message.variant)
         .collect();
     assert_eq!(first.len(), 8, "the variants lie next to each other");
     assert_eq!(messages[0].recipe.ms, 240_000);
@@ -119,11 +119,11 @@ fn values_that_make_no_sense_are_refused_by_name() {
 fn a_message_of_a_newer_format_asks_for_an_update() {
     let message = plan(1).messages().next().unwrap();
     let mut value = serde_json::to_value(&message).unwrap();
-    value["format"] = 2.into();
+    value["format"] = (FORMAT + 1).into();
     value["something-new"] = true.into();
     assert_eq!(
         Message::parse(&value.to_string()),
-        Err(BadMessage::Newer(2))
+        Err(BadMessage::Newer(FORMAT + 1))
     );
 }
 
@@ -134,6 +134,115 @@ fn a_message_whose_target_was_exchanged_is_refused() {
         .unwrap()
         .replace("http://host.test/", "http://victim.test/");
     assert!(matches!(Message::parse(&text), Err(BadMessage::Refused(_))));
+}
+
+const CHECKED: &str = r#"name = "cards"
+repetitions = 2
+duration = "10m"
+slice = "5m"
+labels = ["eu", "us"]
+[limits]
+requests = 4000
+rate = 50
+workers = 5
+[[target]]
+name = "c"
+url = "https://c.test/"
+i-own-this = "c.test"
+measure = "check"
+"#;
+
+fn cards() -> Plan {
+    parse(Path::new("p.toml"), CHECKED).unwrap()
+}
+
+#[test]
+fn a_check_comes_once_a_repetition_whatever_the_slices_and_axes_are() {
+    let messages: Vec<Message> = cards().messages().collect();
+    let ids: Vec<&str> = messages.iter().map(|message| &*message.id).collect();
+    assert_eq!(
+        ids,
+        [
+            "c.eu.check.0000",
+            "c.us.check.0000",
+            "c.eu.check.0001",
+            "c.us.check.0001"
+        ]
+    );
+    assert_eq!(cards().len(), 4);
+    let both = CHECKED.replace(
+        "measure = \"check\"\n",
+        "measure = \"check\"\n[[target]]\nname = \"b\"\nurl = \"http://b.test\"\ni-own-this = \"b.test\"\n\
+         [axes]\nkeepalive = [\"on\", \"off\"]\n",
+    );
+    let plan = parse(Path::new("p.toml"), &both).unwrap();
+    let messages: Vec<Message> = plan.messages().collect();
+    assert_eq!((plan.len(), messages.len()), (20, 20));
+    let checks = messages
+        .iter()
+        .filter(|message| message.recipe.target.measure == Kind::Check);
+    assert_eq!(checks.count(), 4);
+    // the check's https says nothing about the TLS of benches
+    assert_eq!(plan.variants[0].axes["tls"], "none");
+}
+
+#[test]
+fn the_whole_budget_of_each_check_counts_against_the_cap() {
+    let plan = cards();
+    let budget = u64::from(plan.targets[0].check(10.0).unwrap().budget().requests());
+    let estimate = plan.estimate();
+    assert_eq!(estimate.requests_per_target, 4 * budget);
+    assert_eq!(estimate.most_per_target, 4 * 3 * budget);
+    assert!(estimate.most_per_target <= 4000);
+    let all = 4 * 3 * budget;
+    let exact = CHECKED.replace("requests = 4000", &format!("requests = {all}"));
+    assert_eq!(
+        parse(Path::new("p.toml"), &exact).unwrap().limits.requests,
+        all
+    );
+    let few = CHECKED.replace("requests = 4000", &format!("requests = {}", all - 1));
+    let said = refused(&few);
+    assert!(said.contains("limits.requests"), "{said}");
+    assert!(said.contains(&format!("takes {all}")), "{said}");
+}
+
+#[test]
+fn a_check_that_the_plan_has_no_room_for_is_refused_by_what_is_in_its_way() {
+    let check = "measure = \"check\"";
+    for (from, to, named) in [
+        (
+            "slice = \"5m\"",
+            "slice = \"2m\"",
+            "slice: a check of c may take",
+        ),
+        ("rate = 50", "rate = 1", "slice: a check of c may take"),
+        (check, "measure = \"chek\"", "unknown variant `chek`"),
+        (
+            check,
+            "measure = \"check\"\nidle-limit = \"10\"",
+            "idle-limit: 10 of what?",
+        ),
+        (check, "idle-limit = \"10s\"", "measure = \"check\""),
+        (
+            check,
+            "measure = \"check\"\ntls-port = 443",
+            "tls-port is for benches",
+        ),
+        (check, "measure = \"check\"\nheaders = [\"a b\"]", "a b"),
+        (
+            check,
+            "measure = \"check\"\n[axes]\nhttp = [2]",
+            "axes: no target is benched",
+        ),
+    ] {
+        let text = CHECKED.replace(from, to);
+        assert_ne!(text, CHECKED);
+        assert!(refused(&text).contains(named), "{to}: {}", refused(&text));
+    }
+    let quick = CHECKED.replace(check, "measure = \"check\"\nidle-limit = \"0\"");
+    let quick = quick.replace("slice = \"5m\"", "slice = \"50s\"");
+    let plan = parse(Path::new("p.toml"), &quick).unwrap();
+    assert!(!plan.targets[0].check(10.0).unwrap().config().idle);
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! A plan, and a measurer that measures nothing.
 
-use fleet::{Measure, Message, Plan, RowFiles, Then, Trouble};
+use fleet::{Measure, Measured, Message, Plan, RowFiles, Then, Trouble};
 use ledger::{Exchange, Nanos, Round, Run, Sink, Span, Tally, Vantage};
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub(crate) struct Fake {
 }
 
 impl Measure for Fake {
-    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<(Run, Tally), Trouble> {
+    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<Measured, Trouble> {
         if let Some((id, then)) = &self.trouble
             && *id == message.id
         {
@@ -52,7 +52,7 @@ impl Measure for Fake {
         for id in 0..10 {
             let mut exchange = Exchange::new(id, Nanos(id * 10_000_000));
             exchange.end = Nanos(exchange.at.0 + latency + u64::from(message.repetition) * 1_000);
-            exchange.variant = Some(message.variant);
+            exchange.variant = message.variant;
             exchange.round = Some(1);
             exchange.status = Some(200);
             exchange.fresh = Some(latency > 1_000_000);
@@ -60,12 +60,16 @@ impl Measure for Fake {
             tally.record(ledger::Event::Exchange(&exchange));
         }
         tally.record(ledger::Event::Round(&Round {
-            variant: message.variant,
+            variant: message.variant.unwrap(),
             round: 1,
             span: Span::new(Nanos(0), Nanos(100_000_000)),
             client_cpu: None,
             server_cpu: None,
         }));
-        Ok((run, tally))
+        Ok(Measured {
+            run,
+            tally,
+            checked: None,
+        })
     }
 }

@@ -346,6 +346,12 @@ fn usage_or_own(error: BenchError) -> Failed {
     }
 }
 
+/// Whether the load of a bench with these arguments stays on this machine.
+pub(crate) fn is_local(args: Args) -> Result<bool, Failed> {
+    let url = args.url.clone().unwrap_or_default();
+    config(args, url, None)?.is_local().map_err(Failed::usage)
+}
+
 /// What will be sent, before it is.
 fn announce(bench: &Bench, polite: bool) {
     if let Some((requests, connections)) = bench.budget() {
@@ -536,18 +542,5 @@ fn expect(word: &str) -> Result<Expect, String> {
     }
 }
 
-/// `10s`, `500ms`, `2m`, `1h`; a bare number is seconds, as in hey.
-pub(crate) fn time(word: &str) -> Result<Duration, String> {
-    let digits = word.trim_end_matches(char::is_alphabetic);
-    let unit = match &word[digits.len()..] {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        other => return Err(format!("{other:?} is no unit: ms, s, m, h")),
-    };
-    let number: f64 = digits
-        .parse()
-        .map_err(|_| "a time such as 10s or 500ms".to_owned())?;
-    Duration::try_from_secs_f64(number * unit).map_err(|error| error.to_string())
-}
+/// `10s`, `500ms`, `2m`, `1h`; a number alone is seconds, as in hey.
+pub(crate) use ledger::duration::or_seconds as time;

@@ -1,5 +1,6 @@
 //! `intact fleet`: campaigns over a queue, workers and an object store.
 
+mod cards;
 #[cfg(feature = "aws")]
 mod lambda;
 mod measure;
@@ -7,6 +8,7 @@ mod page;
 mod run;
 mod work;
 
+use self::cards::CardsRead;
 use super::page::{PageFile, page_file};
 use super::requirements;
 use crate::console;
@@ -47,7 +49,8 @@ A plan:
   name = \"origin\"
   url = \"https://origin.example/health\"
   i-own-this = \"origin.example\" # the host once more: load on it is allowed
-  [axes]                        # as in bench; their product are the variants
+  measure = \"bench\"             # which is the default, or \"check\": the card of the server, from each label
+  [axes]                        # as in bench; their product are the variants of a bench
   http = [\"1.1\", \"2\"]
   tls = [\"1.2\", \"1.3\"]
   keepalive = [\"on\", \"off\"]
@@ -161,23 +164,42 @@ fn report(
     requirements: &[Requirement],
 ) -> Result<ExitCode, Failed> {
     let plan = one_plan(store, wanted)?;
-    let campaign = Campaign::read(store, plan, jiff::Timestamp::now()).map_err(unread)?;
+    let mut cards = CardsRead::new(&plan, requirements);
+    let campaign = Campaign::read(
+        store,
+        plan,
+        jiff::Timestamp::now(),
+        &mut |outcome, checked| {
+            cards.add(outcome, checked);
+        },
+    )
+    .map_err(unread)?;
+    let checks = cards.facts();
     let chapters = page::chapters(&campaign);
     console::print(&if shown.json {
-        page::report_json(&campaign, &chapters)?
+        page::report_json(&campaign, &chapters, &checks)?
     } else {
-        page::report(&campaign, &chapters, console::paper())
+        page::report(&campaign, &chapters, &checks, console::paper())
     });
-    if let Some(file) = &shown.file {
-        page::write(file, &chapters)?;
+    match &shown.file {
+        Some(_) if chapters.is_empty() => {
+            console::note("--report: nothing was written, checks have no page yet: see --json");
+        }
+        Some(file) => page::write(file, &chapters)?,
+        None => {}
     }
-    let mut kept = true;
-    for chapter in chapters.iter().filter(|_| !requirements.is_empty()) {
+    let of_benches: Vec<Requirement> = requirements
+        .iter()
+        .filter(|one| one.check_for(Document::Bench).is_ok())
+        .cloned()
+        .collect();
+    let mut kept = cards.hold(requirements);
+    for chapter in chapters.iter().filter(|_| !of_benches.is_empty()) {
         console::note(&format!(
             "{} from {}:",
             chapter.group.target, chapter.group.label
         ));
-        kept &= requirements::hold(requirements, &chapter.facts);
+        kept &= requirements::hold(&of_benches, &chapter.facts);
     }
     Ok(ExitCode::from(if campaign.progress.finished == 0 {
         exit::UNREADABLE

@@ -2,17 +2,21 @@
 
 mod audit;
 mod check;
+mod check_live;
 mod check_peers;
 mod check_real;
 mod cli;
 mod compare;
 mod fix;
 mod fleet;
+#[cfg(feature = "aws")]
+mod fleet_aws;
 #[cfg(target_os = "linux")]
 mod lambda;
 mod ledgers;
 #[cfg(target_os = "linux")]
 mod link;
+mod model;
 mod observed;
 mod pages;
 mod peers;

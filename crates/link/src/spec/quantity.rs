@@ -4,20 +4,11 @@ use std::time::Duration;
 
 /// The longest time that any key takes: a delay beyond this is a typing error, and an hour of idling is not.
 const LONGEST: Duration = Duration::from_secs(86_400);
-const TIMES: [(&str, f64); 6] = [
-    ("us", 1e-6),
-    ("ms", 1e-3),
-    ("s", 1.0),
-    ("min", 60.0),
-    ("m", 60.0),
-    ("h", 3600.0),
-];
 const RATES: [(&str, f64); 4] = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
 
 /// `30ms`, `350s`, `1.5ms`; a zero needs no unit.
 pub(super) fn read_time(word: &str) -> Option<Duration> {
-    let seconds = with_unit(word, &TIMES)?;
-    let time = Duration::try_from_secs_f64(seconds).ok()?;
+    let time = ledger::duration::with_unit(word).ok()?;
     (time <= LONGEST).then_some(time)
 }
 
@@ -33,18 +24,11 @@ pub(super) fn read_share(word: &str) -> Option<u32> {
 
 /// `100mbit`, at least 1 kbit and at most 1,000 gbit a second.
 pub(super) fn read_rate(word: &str) -> Option<u64> {
-    let bits = with_unit(word, &RATES)?;
-    (1e3..=1e12).contains(&bits).then_some(bits as u64)
-}
-
-fn with_unit(word: &str, units: &[(&str, f64)]) -> Option<f64> {
-    if word == "0" {
-        return Some(0.0);
-    }
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = &word[digits.len()..];
-    let (_, size) = units.iter().find(|(name, _)| *name == unit)?;
-    Some(number(digits)? * size)
+    let (_, size) = RATES.iter().find(|(name, _)| *name == unit)?;
+    let bits = number(digits)? * size;
+    (1e3..=1e12).contains(&bits).then_some(bits as u64)
 }
 
 /// Digits with at most one point: no sign, no exponent, no infinity.

@@ -1,169 +1,61 @@
-//! A message's recipe as a bench of one variant in one round.
+//! What a worker does for a message: a bench of one variant in one round, or a check.
+
+mod bench;
+mod check;
 
 use crate::interrupt::Interrupt;
-use bench::{Axes, Bench, Coalesce, Config, Expect, Keep, Length, Observer, Position, Target};
-use clap::ValueEnum;
-use dial::tls::{Credentials, Verify};
-use dial::{Clock, Route};
-use fleet::{Measure, Message, RowFiles, Then, Trouble};
-use ledger::{Row, Rows, Run, Tally, Vantage};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use fleet::{Kind, Measure, Measured, Message, RowFiles, Then, Trouble};
+use ledger::{Run, Vantage};
 
-/// The limit for one exchange and for one dial.
-const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Measures by `bench`.
-pub(super) struct Benches {
+/// Measures as a message's target says.
+pub(super) struct Measurer {
     pub(super) interrupt: Interrupt,
 }
 
-impl Measure for Benches {
-    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<(Run, Tally), Trouble> {
-        let pointless = |error: &dyn std::fmt::Display| Trouble {
-            words: error.to_string(),
-            then: Then::GivenUp,
-        };
-        let config = config(message).map_err(|words| pointless(&words))?;
-        let bench = Bench::new(config).map_err(|error| pointless(&error))?;
-        let mut head = Run::new(
-            "fleet",
-            env!("CARGO_PKG_VERSION"),
-            Vantage::Client,
-            jiff::Timestamp::now(),
-            crate::cmd::bench::run_id(),
-            std::slice::from_ref(&message.id),
-        );
-        bench.describe(&mut head);
-        let mut watch = Watch {
-            rows,
-            interrupt: self.interrupt.clone(),
-            gauge: bench.gauge(),
-        };
-        let mut tally = bench
-            .run(Clock::start(), &mut watch)
-            .map_err(|error| Trouble {
-                words: error.to_string(),
-                then: Then::Again,
-            })?;
-        if self.interrupt.signal().is_some() {
-            return Err(Trouble {
-                words: "interrupted".to_owned(),
-                then: Then::Untouched,
-            });
-        }
-        for cell in &mut tally.cells {
-            cell.variant = Some(message.variant);
-        }
-        Ok((head, tally))
-    }
-}
-
-struct Watch<'a> {
-    rows: &'a mut RowFiles,
-    interrupt: Interrupt,
-    gauge: Arc<bench::Gauge>,
-}
-
-impl Observer for Watch<'_> {
-    fn rows(&mut self, rows: &[Row]) {
-        for row in rows {
-            if let Row::Exchange(exchange) = row {
-                self.rows.add(exchange);
-            }
-        }
-    }
-
-    fn round_over(&mut self, _: &Tally) {}
-
-    fn warn(&mut self, _: &str) {}
-
-    fn tick(&mut self, _: Position) {
-        if self.interrupt.signal().is_some() {
-            self.gauge.stop.store(true, Ordering::Relaxed);
+impl Measure for Measurer {
+    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<Measured, Trouble> {
+        match message.recipe.target.measure {
+            Kind::Bench => bench::measure(message, rows, &self.interrupt),
+            Kind::Check => check::measure(message, rows, &self.interrupt),
         }
     }
 }
 
-/// The bench that a message asks for.
-fn config(message: &Message) -> Result<Config, String> {
-    let recipe = &message.recipe;
-    let of = |axis: &str| recipe.axes.get(axis).map_or("", String::as_str);
-    let is_on = |axis: &str| of(axis) == "on";
-    let number = |axis: &str| {
-        of(axis)
-            .parse::<u32>()
-            .map_err(|_| format!("axis {axis}: {:?} is no number", of(axis)))
-    };
-    let concurrency = number("c")?;
-    let streams = number("streams")?;
-    // the preflight, and a first request on each connection that is left out
-    let beside = 1 + u64::from(concurrency) * u64::from(streams);
-    let most = recipe
-        .most_requests
-        .checked_sub(beside)
-        .filter(|&most| most > 0)
-        .ok_or_else(|| {
-            format!(
-                "{} requests do not suffice for c={concurrency}: raise limits.requests",
-                recipe.most_requests
-            )
-        })?;
-    let target = &recipe.target;
-    Ok(Config {
-        target: Target {
-            url: target.url.clone(),
-            plain_port: target.plain_port,
-            tls_port: target.tls_port,
-        },
-        axes: Axes {
-            keepalive: vec![is_on("keepalive")],
-            http: vec![crate::cmd::bench::http_version(of("http"))?],
-            tls: vec![crate::cmd::bench::tls_choice(of("tls"))?],
-            resume: vec![is_on("resume")],
-            concurrency: vec![concurrency],
-            streams: vec![streams],
-        },
-        length: Length::Time(Duration::from_millis(recipe.ms)),
-        rounds: Some(1),
-        threads: 1,
-        seed: u64::from(message.repetition) << 32 | u64::from(message.slice),
-        opening_per_s: None,
-        requests_per_s: Some(recipe.rate_per_s),
-        most: Some(most),
-        timeout: TIMEOUT,
-        method: "GET".to_owned(),
-        headers: target.headers.clone(),
-        body: Vec::new(),
-        user_agent: concat!("intact-fleet/", env!("CARGO_PKG_VERSION")).to_owned(),
-        expect: Expect::Any,
-        credentials: Credentials {
-            verify: match (&target.roots, target.insecure) {
-                (_, true) => Verify::Insecure,
-                (Some(pem), false) => Verify::Roots(pem.as_bytes().into()),
-                (None, false) => Verify::System,
-            },
-            certificate: None,
-        },
-        route: Route {
-            resolve: target.resolve.clone(),
-            ..Route::default()
-        },
-        coalesce: Coalesce::Streams,
-        look_up_once: false,
-        proxy: None,
-        unix_socket: None,
-        keep: Keep::Ledger(Rows::All),
-        server_pid: None,
-    })
+/// The head of a message's ledger.
+fn head(message: &Message) -> Run {
+    Run::new(
+        "fleet",
+        env!("CARGO_PKG_VERSION"),
+        Vantage::Client,
+        jiff::Timestamp::now(),
+        crate::cmd::bench::run_id(),
+        std::slice::from_ref(&message.id),
+    )
 }
 
-/// How a worker's queue is worked off.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Until {
-    /// Until it is empty.
-    Empty,
-    /// Until the worker is told to end.
-    Stopped,
+/// Another delivery would fail in the same way.
+fn pointless(error: &dyn std::fmt::Display) -> Trouble {
+    Trouble {
+        words: error.to_string(),
+        then: Then::GivenUp,
+    }
+}
+
+/// What went wrong is the worker's and may not be the next one's.
+fn again(error: &dyn std::fmt::Display) -> Trouble {
+    Trouble {
+        words: error.to_string(),
+        then: Then::Again,
+    }
+}
+
+/// The worker was told to end: the message is as if it had not been taken.
+fn unless_interrupted(interrupt: &Interrupt) -> Result<(), Trouble> {
+    match interrupt.signal() {
+        None => Ok(()),
+        Some(_) => Err(Trouble {
+            words: "interrupted".to_owned(),
+            then: Then::Untouched,
+        }),
+    }
 }

@@ -1,11 +1,12 @@
 //! What `fleet` prints.
 
+use super::cards::Checks;
 use crate::cmd::page::PageFile;
 use anyhow::Context;
 use findings::bench::{BenchFacts, Pictures};
 use findings::fleet::{Measured, Outlier, outliers};
 use findings::timeline::Timeline;
-use fleet::{Campaign, Counts, Group, Plan};
+use fleet::{Campaign, Counts, Group, Kind, Plan};
 use report::number;
 use report::page::{BenchRun, Source};
 use report::terminal::Paper;
@@ -23,18 +24,32 @@ pub(super) fn plan(plan: &Plan) -> String {
     let mut line = |words: String| {
         let _ = writeln!(page, "  {words}");
     };
+    let of = |kind| {
+        let targets = plan.targets.iter();
+        targets.filter(|target| target.measure == kind).count()
+    };
+    let time = span(Duration::from_millis(plan.slice_ms));
+    line(format!("{} messages", number::count(estimate.messages)));
+    if of(Kind::Bench) > 0 {
+        line(format!(
+            "benches: {} targets x {} labels x {} variants x {} repetitions x {} slices of {time}",
+            of(Kind::Bench),
+            plan.labels.len(),
+            plan.variants.len(),
+            plan.repetitions,
+            plan.slices,
+        ));
+    }
+    if of(Kind::Check) > 0 {
+        line(format!(
+            "checks: {} targets x {} labels x {} repetitions, each within {time}",
+            of(Kind::Check),
+            plan.labels.len(),
+            plan.repetitions,
+        ));
+    }
     line(format!(
-        "{} messages: {} targets x {} labels x {} variants x {} repetitions x {} slices of {}",
-        number::count(estimate.messages),
-        plan.targets.len(),
-        plan.labels.len(),
-        plan.variants.len(),
-        plan.repetitions,
-        plan.slices,
-        span(Duration::from_millis(plan.slice_ms)),
-    ));
-    line(format!(
-        "to each target: at most {} requests/s; about {} requests, {} at the very most if every message is delivered {} times",
+        "to each target: at most {} requests/s; up to {} requests, {} at the very most if every message is delivered {} times",
         estimate.rate_per_target,
         number::count(estimate.requests_per_target),
         number::count(estimate.most_per_target),
@@ -50,9 +65,14 @@ pub(super) fn plan(plan: &Plan) -> String {
     ));
     for target in &plan.targets {
         line(format!(
-            "target {}: {}, acknowledged",
+            "target {}: {}, acknowledged{}",
             target.name,
-            ledger::redact::url(&target.url)
+            ledger::redact::url(&target.url),
+            if target.measure == Kind::Check {
+                ", checked"
+            } else {
+                ""
+            }
         ));
     }
     page
@@ -132,7 +152,12 @@ pub(super) fn write(file: &PageFile, chapters: &[Chapter<'_>]) -> anyhow::Result
 }
 
 /// The report of a campaign.
-pub(super) fn report(campaign: &Campaign, chapters: &[Chapter<'_>], paper: Paper) -> String {
+pub(super) fn report(
+    campaign: &Campaign,
+    chapters: &[Chapter<'_>],
+    checks: &[Checks],
+    paper: Paper,
+) -> String {
     let progress = &campaign.progress;
     let mut page = format!(
         "intact fleet {}\n  {} of {} messages have a result",
@@ -168,23 +193,36 @@ pub(super) fn report(campaign: &Campaign, chapters: &[Chapter<'_>], paper: Paper
         let _ = writeln!(page, "\n{} from {}", group.target, group.label);
         page.push_str(&report::terminal::bench(&group.run, facts, paper));
     }
+    for one in checks {
+        let _ = writeln!(page, "\n{} from {}", one.target, one.label);
+        page.push_str(&report::terminal::cards(&one.facts, paper));
+    }
     page
 }
 
 /// The same as JSON.
-pub(super) fn report_json(campaign: &Campaign, chapters: &[Chapter<'_>]) -> anyhow::Result<String> {
+pub(super) fn report_json(
+    campaign: &Campaign,
+    chapters: &[Chapter<'_>],
+    checks: &[Checks],
+) -> anyhow::Result<String> {
     let found: Vec<Outlier> = outliers(&measured(campaign));
     let mut groups = Vec::new();
     for Chapter { group, facts } in chapters {
         let bench: Value = serde_json::from_str(&report::json::bench(&group.run, facts)?)?;
         groups.push(json!({"target": group.target, "label": group.label, "bench": bench}));
     }
+    let checks: Vec<Value> = checks
+        .iter()
+        .map(|one| json!({"target": one.target, "label": one.label, "cards": one.facts}))
+        .collect();
     pretty(&json!({
         "schema": "intact.fleet/1",
         "plan": campaign.plan.id,
         "messages": campaign.progress,
         "outliers": found,
         "groups": groups,
+        "checks": checks,
     }))
 }
 

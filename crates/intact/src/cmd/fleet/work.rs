@@ -1,10 +1,11 @@
 //! `intact fleet work`: one worker.
 
-use super::measure::{Benches, Until};
+use super::measure::Measurer;
 use super::{open_queue, open_store, own};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
+use clap::ValueEnum;
 use fleet::{Desk, Done, Then, Worker};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -49,7 +50,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
     });
     let mut queue = open_queue(&args.queue)?;
     let store = open_store(&args.store)?;
-    let mut measure = Benches {
+    let mut measure = Measurer {
         interrupt: interrupt.clone(),
     };
     let mut worker = Worker {
@@ -99,4 +100,13 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
 fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname")
         .map_or_else(|_| "worker".to_owned(), |name| name.trim().to_owned())
+}
+
+/// How a worker's queue is worked off.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Until {
+    /// Until it is empty.
+    Empty,
+    /// Until the worker is told to end.
+    Stopped,
 }

@@ -4,9 +4,10 @@ use crate::exit::Failed;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ledger::TlsVersion;
+use ledger::duration::or_seconds;
 use serve::{
     Accept, Announce, Authority, Certificate, Choice, Close, Config, Delay, Fault, Faults,
-    TlsConfig, time,
+    TlsConfig,
 };
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -116,7 +117,7 @@ struct Answers {
     #[arg(long, value_name = "[exp:]TIME", default_value = "0ms")]
     delay: Delay,
     /// Further pause before the first answer on each connection, as if a cache had to warm up
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0ms")]
+    #[arg(long, value_name = "TIME", value_parser = or_seconds, default_value = "0ms")]
     first_request_cost: Duration,
     /// Send HTTP/2's HEADERS and DATA in two writes, this far apart
     #[arg(
@@ -125,7 +126,7 @@ struct Answers {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "0ms",
-        value_parser = time
+        value_parser = or_seconds
     )]
     split_h2: Option<Duration>,
 }
@@ -134,13 +135,13 @@ struct Answers {
 #[command(next_help_heading = "The end of connections")]
 struct Limits {
     /// Close connections that idle for this long
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = or_seconds)]
     idle_timeout: Option<Duration>,
     /// Close connections after this many requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_requests: Option<u64>,
     /// Close connections of this age, when idle or after the answer
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = or_seconds)]
     max_age: Option<Duration>,
     /// Announce the limits in `Keep-Alive`: honest, off, or other words that are sent as given
     #[arg(

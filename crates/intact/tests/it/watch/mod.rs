@@ -4,6 +4,7 @@
 
 mod clients;
 mod large;
+mod processor;
 mod semantics;
 mod wrapper;
 

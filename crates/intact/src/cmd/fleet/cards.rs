@@ -1,0 +1,123 @@
+//! The checks of a campaign, as its results are read: put together by target and label, each held against the requirements.
+
+use crate::console;
+use findings::check::CheckFacts;
+use findings::fleet::{Cards, CardsFacts};
+use findings::requirement::{Document, Requirement};
+use fleet::{Checked, Kind, Outcome, Plan};
+use ledger::Row;
+
+/// Missed requirements that are told one by one.
+const TOLD: u64 = 5;
+
+/// The checks of one target from one label.
+pub(super) struct Checks {
+    pub(super) target: String,
+    pub(super) label: String,
+    pub(super) facts: CardsFacts,
+}
+
+/// Takes cards as they are read.
+pub(super) struct CardsRead<'a> {
+    groups: Vec<(String, String, Cards)>,
+    requirements: Vec<(&'a Requirement, Held)>,
+    has_benches: bool,
+}
+
+/// How a requirement fared.
+#[derive(Default)]
+struct Held {
+    met: u64,
+    missed: u64,
+    told: Vec<String>,
+}
+
+impl<'a> CardsRead<'a> {
+    /// With a place for each target that is checked, from each label.
+    pub(super) fn new(plan: &Plan, requirements: &'a [Requirement]) -> CardsRead<'a> {
+        let of = |kind| plan.targets.iter().filter(move |one| one.measure == kind);
+        let groups = of(Kind::Check)
+            .flat_map(|target| plan.labels.iter().map(move |label| (target, label)))
+            .map(|(target, label)| (target.name.clone(), label.clone(), Cards::default()))
+            .collect();
+        CardsRead {
+            groups,
+            requirements: requirements
+                .iter()
+                .filter(|one| one.check_for(Document::Check).is_ok())
+                .map(|one| (one, Held::default()))
+                .collect(),
+            has_benches: of(Kind::Bench).next().is_some(),
+        }
+    }
+
+    /// Takes a card.
+    pub(super) fn add(&mut self, outcome: &Outcome, checked: &Checked) {
+        let rows: Vec<Row> = checked
+            .waterfall
+            .iter()
+            .map(|exchange| Row::Exchange(Box::new(exchange.clone())))
+            .collect();
+        let facts = CheckFacts::of(&checked.card, &outcome.tally, &rows);
+        let group = self
+            .groups
+            .iter_mut()
+            .find(|(target, label, _)| *target == outcome.target && *label == outcome.label);
+        if let Some((_, _, cards)) = group {
+            cards.add(&facts);
+        }
+        for (requirement, held) in &mut self.requirements {
+            let verdict = requirement.evaluate(&facts);
+            if verdict.passed() {
+                held.met += 1;
+                continue;
+            }
+            held.missed += 1;
+            if held.missed <= TOLD {
+                held.told.push(format!("{}: {verdict}", outcome.message));
+            }
+        }
+    }
+
+    /// What the cards say together.
+    pub(super) fn facts(&self) -> Vec<Checks> {
+        self.groups
+            .iter()
+            .map(|(target, label, cards)| Checks {
+                target: target.clone(),
+                label: label.clone(),
+                facts: cards.facts(),
+            })
+            .collect()
+    }
+
+    /// Tells how the requirements fared, and whether all were met. What no card could answer, and no bench either, never is.
+    pub(super) fn hold(&self, all: &[Requirement]) -> bool {
+        let mut kept = true;
+        for (requirement, held) in &self.requirements {
+            let of_benches_too = requirement.check_for(Document::Bench).is_ok();
+            if held.met + held.missed == 0 && of_benches_too && self.has_benches {
+                continue;
+            }
+            for words in &held.told {
+                console::note(words);
+            }
+            let all = held.met + held.missed;
+            kept &= held.missed == 0 && all > 0;
+            console::note(&format!(
+                "{requirement}: met by {} of {all} checks",
+                held.met
+            ));
+        }
+        let of_benches_only = all
+            .iter()
+            .filter(|one| one.check_for(Document::Check).is_err());
+        if !self.has_benches {
+            for requirement in of_benches_only {
+                kept = false;
+                console::note(&format!("{requirement}: not met, the plan has no bench"));
+            }
+        }
+        kept
+    }
+}

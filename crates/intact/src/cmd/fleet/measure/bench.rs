@@ -1,0 +1,132 @@
+//! A message's recipe as a bench of one variant in one round.
+
+use super::{again, head, pointless, unless_interrupted};
+use crate::interrupt::Interrupt;
+use bench::{Axes, Bench, Coalesce, Config, Expect, Keep, Length, Observer, Position, Target};
+use dial::Clock;
+use fleet::{Measured, Message, RowFiles, Trouble};
+use ledger::{Row, Rows, Tally};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The limit for one exchange and for one dial.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Benches.
+pub(super) fn measure(
+    message: &Message,
+    rows: &mut RowFiles,
+    interrupt: &Interrupt,
+) -> Result<Measured, Trouble> {
+    let config = config(message).map_err(|words| pointless(&words))?;
+    let bench = Bench::new(config).map_err(|error| pointless(&error))?;
+    let mut run = head(message);
+    bench.describe(&mut run);
+    let mut watch = Watch {
+        rows,
+        interrupt,
+        gauge: bench.gauge(),
+    };
+    let mut tally = bench
+        .run(Clock::start(), &mut watch)
+        .map_err(|error| again(&error))?;
+    unless_interrupted(interrupt)?;
+    for cell in &mut tally.cells {
+        cell.variant = message.variant;
+    }
+    Ok(Measured {
+        run,
+        tally,
+        checked: None,
+    })
+}
+
+struct Watch<'a> {
+    rows: &'a mut RowFiles,
+    interrupt: &'a Interrupt,
+    gauge: Arc<bench::Gauge>,
+}
+
+impl Observer for Watch<'_> {
+    fn rows(&mut self, rows: &[Row]) {
+        for row in rows {
+            if let Row::Exchange(exchange) = row {
+                self.rows.add(exchange);
+            }
+        }
+    }
+
+    fn round_over(&mut self, _: &Tally) {}
+
+    fn warn(&mut self, _: &str) {}
+
+    fn tick(&mut self, _: Position) {
+        if self.interrupt.signal().is_some() {
+            self.gauge.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The bench that a message asks for.
+fn config(message: &Message) -> Result<Config, String> {
+    let recipe = &message.recipe;
+    let of = |axis: &str| recipe.axes.get(axis).map_or("", String::as_str);
+    let is_on = |axis: &str| of(axis) == "on";
+    let number = |axis: &str| {
+        of(axis)
+            .parse::<u32>()
+            .map_err(|_| format!("axis {axis}: {:?} is no number", of(axis)))
+    };
+    let concurrency = number("c")?;
+    let streams = number("streams")?;
+    // the preflight, and a first request on each connection that is left out
+    let beside = 1 + u64::from(concurrency) * u64::from(streams);
+    let most = recipe
+        .most_requests
+        .checked_sub(beside)
+        .filter(|&most| most > 0)
+        .ok_or_else(|| {
+            format!(
+                "{} requests do not suffice for c={concurrency}: raise limits.requests",
+                recipe.most_requests
+            )
+        })?;
+    let target = &recipe.target;
+    Ok(Config {
+        target: Target {
+            url: target.url.clone(),
+            plain_port: target.plain_port,
+            tls_port: target.tls_port,
+        },
+        axes: Axes {
+            keepalive: vec![is_on("keepalive")],
+            http: vec![crate::cmd::bench::http_version(of("http"))?],
+            tls: vec![crate::cmd::bench::tls_choice(of("tls"))?],
+            resume: vec![is_on("resume")],
+            concurrency: vec![concurrency],
+            streams: vec![streams],
+        },
+        length: Length::Time(Duration::from_millis(recipe.ms)),
+        rounds: Some(1),
+        threads: 1,
+        seed: u64::from(message.repetition) << 32 | u64::from(message.slice),
+        opening_per_s: None,
+        requests_per_s: Some(recipe.rate_per_s),
+        most: Some(most),
+        timeout: TIMEOUT,
+        method: "GET".to_owned(),
+        headers: target.headers.clone(),
+        body: Vec::new(),
+        user_agent: concat!("intact-fleet/", env!("CARGO_PKG_VERSION")).to_owned(),
+        expect: Expect::Any,
+        credentials: target.credentials(),
+        route: target.route(),
+        coalesce: Coalesce::Streams,
+        look_up_once: false,
+        proxy: None,
+        unix_socket: None,
+        keep: Keep::Ledger(Rows::All),
+        server_pid: None,
+    })
+}

@@ -1,0 +1,100 @@
+//! A message's recipe as a check.
+
+use super::{again, head, pointless, unless_interrupted};
+use crate::interrupt::Interrupt;
+use check::{CheckError, Observer, Stage};
+use dial::Clock;
+use fleet::{Checked, Measured, Message, RowFiles, Trouble};
+use ledger::card::{Card, WATERFALL};
+use ledger::{Caveat, Event, Exchange, Sink, Tally};
+use std::time::{Duration, Instant};
+
+/// Checks. What has not been probed when the message's time is over is left out, and the result says so.
+pub(super) fn measure(
+    message: &Message,
+    rows: &mut RowFiles,
+    interrupt: &Interrupt,
+) -> Result<Measured, Trouble> {
+    let recipe = &message.recipe;
+    let check = recipe
+        .target
+        .check(recipe.rate_per_s)
+        .map_err(|error| pointless(&error))?;
+    let budget = u64::from(check.budget().requests());
+    if budget > recipe.most_requests {
+        return Err(pointless(&format!(
+            "a check sends up to {budget} requests, the message allows {}: raise limits.requests",
+            recipe.most_requests
+        )));
+    }
+    let mut run = head(message);
+    run.host = bench::machine::host();
+    run.subject = Some(check.config().url());
+    let mut watch = Watch {
+        rows,
+        tally: Tally::new(),
+        waterfall: Vec::new(),
+        interrupt,
+        deadline: Instant::now().checked_add(Duration::from_millis(recipe.ms)),
+    };
+    let card = check
+        .run(Clock::start(), None, &mut watch)
+        .map_err(|error| match error {
+            CheckError::Config(error) => pointless(&error),
+            CheckError::Loop(error) => again(&error),
+        })?;
+    unless_interrupted(interrupt)?;
+    let is_late = watch.is_late();
+    let Watch {
+        mut tally,
+        waterfall,
+        ..
+    } = watch;
+    if is_late {
+        tally.caveats.push(Caveat {
+            id: "time-over".to_owned(),
+            words: "the message's time was over before all probes had run: give the plan a longer `slice`"
+                .to_owned(),
+        });
+    }
+    Ok(Measured {
+        run,
+        tally,
+        checked: Some(Checked { card, waterfall }),
+    })
+}
+
+struct Watch<'a> {
+    rows: &'a mut RowFiles,
+    tally: Tally,
+    waterfall: Vec<Exchange>,
+    interrupt: &'a Interrupt,
+    /// Absent where the time has no end.
+    deadline: Option<Instant>,
+}
+
+impl Watch<'_> {
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|end| Instant::now() >= end)
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        self.tally.record(event);
+        if let Event::Exchange(exchange) = event {
+            self.rows.add(exchange);
+            if exchange.tag.as_deref() == Some(WATERFALL) {
+                self.waterfall.push(exchange.clone());
+            }
+        }
+    }
+
+    fn stage(&mut self, _: Stage, _: &Card) {}
+
+    fn waiting(&mut self, _: Duration) {}
+
+    fn stopped(&self) -> bool {
+        self.interrupt.signal().is_some() || self.is_late()
+    }
+}
