@@ -3,6 +3,7 @@
 use super::application::ledger_side;
 use super::books::Books;
 use super::guess::Turn;
+use ledger::agent::product;
 use ledger::{
     Body, Certainty, Connection, Ending, Event, Exchange, ExchangeBytes, Failure, Method, Nanos,
     Outcome, Protocol, Scheme, Side, Span, Target, Terms,
@@ -79,6 +80,8 @@ impl Exchanges {
                 });
                 if self.count == 1 {
                     learn(about, exchange.stream.is_some(), request);
+                    let agent = request.agent.as_deref().unwrap_or_default();
+                    about.agent = std::str::from_utf8(agent).ok().and_then(product);
                     tell(about, told, books);
                 }
             }
