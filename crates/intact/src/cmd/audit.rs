@@ -2,20 +2,21 @@
 
 use super::files::Files;
 use super::gates::Gates;
+use super::ladder::{self, secret};
 use super::observing::{Audited, Observing};
 use super::page::{PageFile, page_file};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options, Pattern};
+use audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Options, Pattern};
 use findings::answers::{AnswerFacts, Answers};
 use findings::observe::{Observed, ObservedFacts, Step};
 use findings::requirement::Document;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
 use report::inputs::InputFacts;
-use report::ladder::{LadderFacts, StepFacts};
+use report::ladder::LadderFacts;
 use report::page::ObservedRun;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -127,7 +128,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         inputs: accounts.iter().map(input_facts).collect(),
         answers,
         change: observed.step(),
-        ladder: args.ladder.map(|_| ladder.as_ref().map(ladder_facts)),
+        ladder: args.ladder.map(|_| ladder.as_ref().map(ladder::facts)),
     };
     told.tell(args.json.as_deref())?;
     if let Some(file) = &args.report {
@@ -257,14 +258,6 @@ fn name(path: &Path) -> String {
     }
 }
 
-fn secret() -> [u8; 32] {
-    let mut key = [0; 32];
-    for half in key.chunks_mut(16) {
-        half.copy_from_slice(&super::bench::run_id().to_le_bytes());
-    }
-    key
-}
-
 fn input_facts(account: &Account) -> InputFacts {
     InputFacts {
         name: name(&account.path),
@@ -276,32 +269,6 @@ fn input_facts(account: &Account) -> InputFacts {
         evidence: account.evidence.clone(),
         advice: account.advice.clone(),
     }
-}
-
-fn ladder_facts(ladder: &Ladder) -> LadderFacts {
-    let steps = ladder.steps.iter().map(|step| StepFacts {
-        at: step.at,
-        by_client: step.by_client,
-        words: words(step),
-        again: step.again,
-    });
-    LadderFacts {
-        connection: ladder.connection.0,
-        client: ladder.client.to_string(),
-        server: ladder.server.to_string(),
-        steps: steps.collect(),
-        left_out: ladder.left_out,
-    }
-}
-
-/// Flags, then what is in a packet; where that has no name, its length.
-fn words(step: &audit::Step) -> String {
-    let mut words: Vec<String> = step.flags.iter().map(|flag| (*flag).to_owned()).collect();
-    words.extend(step.names.iter().cloned());
-    if step.len > 0 && step.names.is_empty() {
-        words.push(format!("{} bytes", step.len));
-    }
-    words.join(", ")
 }
 
 /// All that an audit has to say.

@@ -125,6 +125,87 @@ fn a_requirement_that_fails_is_told_by_the_exit_code() {
 }
 
 #[test]
+fn a_runtime_client_that_is_missing_is_named() {
+    // without site-packages it is not there, installed or not
+    let told = lambda(&[
+        "-n",
+        "1",
+        "--",
+        "python3",
+        "-I",
+        "-S",
+        "-m",
+        "awslambdaric",
+        "app.handler",
+    ]);
+    assert_eq!(told.status.code(), Some(3), "{told:?}");
+    let page = String::from_utf8(told.stdout).unwrap();
+    assert!(page.contains("pip install awslambdaric"), "{page}");
+}
+
+#[test]
+fn a_link_that_is_forbidden_is_told_with_what_is_then_not_emulated() {
+    let line = format!(
+        "echo 0 > /proc/sys/user/max_net_namespaces && exec {} lambda --link rtt=30ms -- true",
+        env!("CARGO_BIN_EXE_intact")
+    );
+    let told = Command::new("unshare")
+        .args(["-Ur", "sh", "-c", &line])
+        .output();
+    let told = told.expect("util-linux has unshare");
+    let said = String::from_utf8(told.stderr).unwrap();
+    if said.contains("unshare") {
+        // without user namespaces there is no link either, whoever forbids them
+        assert!(
+            on_link(
+                &["lambda", "-n", "1", "--link", "rtt=1ms", "--", "true"],
+                &said
+            )
+            .is_none()
+        );
+        return;
+    }
+    assert_eq!(told.status.code(), Some(4), "{said}");
+    assert!(
+        said.contains("not emulated are then the round trip"),
+        "{said}"
+    );
+    assert!(said.contains("user.max_net_namespaces"), "{said}");
+}
+
+#[test]
+fn a_control_group_that_is_forbidden_is_told_with_what_does_without() {
+    let told = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(env!("CARGO_BIN_EXE_intact"))
+        .args(["lambda", "--freezer", "cgroup", "--idle", "10ms", "-n", "2"])
+        .args(["--watch", "off", "--", "sleep", "1"])
+        .output()
+        .expect("util-linux has setpriv");
+    let said = String::from_utf8(told.stderr).unwrap();
+    if said.contains("setpriv:") {
+        // not root: nobody else can be become, and our own rights are the test's
+        return;
+    }
+    assert_eq!(told.status.code(), Some(4), "{said}");
+    assert!(said.contains("--freezer signals"), "{said}");
+}
+
+#[test]
+fn connections_that_cannot_be_followed_are_told_with_what_does_without() {
+    let intact = env!("CARGO_BIN_EXE_intact");
+    let told = Command::new(intact)
+        .args([
+            "watch", "-q", "--", intact, "lambda", "-n", "1", "--", "true",
+        ])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(told.stderr).unwrap();
+    assert_eq!(told.status.code(), Some(125), "{said}");
+    assert!(said.contains("--watch off"), "{said}");
+}
+
+#[test]
 fn nothing_outlives_a_platform_that_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let note = folder.path().join("pid");
