@@ -59,7 +59,13 @@ pub(super) fn plan(plan: &Plan) -> String {
         line("the cap on requests ends messages before their time is over".to_owned());
     }
     line(format!(
-        "about {} with {} workers",
+        "{} {} with {} workers",
+        // a check ends when it knows enough
+        if of(Kind::Check) > 0 {
+            "at most"
+        } else {
+            "about"
+        },
         span(estimate.duration),
         plan.limits.workers
     ));
