@@ -32,6 +32,9 @@ enum Chore {
     },
     /// Measures the HTTP clients of the catalogue and writes clients/measured.json
     Clients(clients::Args),
+    /// Is the room that a client is measured in
+    #[command(hide = true)]
+    Room(clients::Room),
     /// Writes man page and shell completions
     Docs {
         /// Folder to write to
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Test { install } => test::run(install),
         Chore::Clients(args) => clients::run(&args).map(|done| done.failed == 0),
+        Chore::Room(args) => clients::room(&args).map(|()| true),
         Chore::Docs { folder } => docs::write(&folder).map(|()| true),
     };
     match done {

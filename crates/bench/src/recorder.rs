@@ -122,7 +122,7 @@ impl Sink for Recorder {
                 Keep::Ledger(Rows::Sample) => self.followed.remove(&closed.connection),
             },
             Event::Revised(_) | Event::Lookup(_) => matches!(self.keep, Keep::Ledger(Rows::All)),
-            Event::Round(_) | Event::Sockets(_) | Event::Caveat(_) => true,
+            Event::Round(_) | Event::Sockets(_) | Event::Invocation(_) | Event::Caveat(_) => true,
         };
         if wanted {
             self.hand_over(event.to_row());

@@ -1,7 +1,6 @@
-//! What a check will send, said before it does, and held to.
+//! What a check will send, said before it does, and held to, part by part.
 
 use crate::config::Config;
-use ledger::Scheme;
 
 /// Requests that the card may take.
 const CARD: u32 = 60;
@@ -14,7 +13,18 @@ const IDLE: u32 = 12;
 /// Requests that keep a connection in use while its age is watched, under `--thorough`.
 pub(crate) const AGE: u32 = 31;
 
-/// The most that a check sends, by part. [`Budget::take`] refuses what goes beyond.
+/// A part of a check with a budget of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// What is known at once.
+    Card,
+    /// Requests on one connection.
+    Cap,
+    /// Idle limits, and what is tried around them.
+    Idle,
+}
+
+/// The most that a check sends, by part. Nothing beyond is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Requests of the card.
@@ -23,7 +33,11 @@ pub struct Budget {
     pub cap: u32,
     /// Requests around the idle waits.
     pub idle: u32,
+    part: Part,
+    /// Requests sent in this part.
     spent: u32,
+    /// Requests sent in earlier parts.
+    before: u32,
 }
 
 impl Budget {
@@ -31,17 +45,17 @@ impl Budget {
     pub(crate) fn of(config: &Config) -> Budget {
         let held = if config.hold > 0 { config.hold + 1 } else { 0 };
         Budget {
-            card: match config.address.scheme {
-                Scheme::Https => CARD,
-                _ => CARD / 2,
-            },
+            // the request, and another on the same connection
+            card: CARD + 2 * config.tries.len() as u32,
             cap: if config.thorough { CAP_THOROUGH } else { CAP },
             idle: match config.idle {
                 true if config.thorough => IDLE + AGE + held,
                 true => IDLE + held,
                 false => 0,
             },
+            part: Part::Card,
             spent: 0,
+            before: 0,
         }
     }
 
@@ -52,12 +66,26 @@ impl Budget {
 
     /// Requests sent so far.
     pub fn spent(&self) -> u32 {
-        self.spent
+        self.before + self.spent
     }
 
-    /// Takes one request out of it; `false`: none is left.
+    /// What follows belongs to this part; what an earlier one left over is not for it.
+    pub(crate) fn turn_to(&mut self, part: Part) {
+        if self.part != part {
+            self.part = part;
+            self.before += self.spent;
+            self.spent = 0;
+        }
+    }
+
+    /// Takes one request out of the part's budget; `false`: none is left.
     pub(crate) fn take(&mut self) -> bool {
-        let left = self.spent < self.requests();
+        let most = match self.part {
+            Part::Card => self.card,
+            Part::Cap => self.cap,
+            Part::Idle => self.idle,
+        };
+        let left = self.spent < most;
         self.spent += u32::from(left);
         left
     }
@@ -68,16 +96,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_beyond_the_budget_is_granted() {
+    fn nothing_beyond_the_budget_of_a_part_is_granted() {
         let mut budget = Budget {
             card: 2,
-            cap: 1,
+            cap: 5,
             idle: 0,
-            spent: 0,
+            ..Budget::of(&Config::new("http://h/").unwrap())
         };
-        let granted: Vec<bool> = (0..5).map(|_| budget.take()).collect();
-        assert_eq!(granted, [true, true, true, false, false]);
-        assert_eq!(budget.spent(), 3);
+        let mut granted = |part| {
+            budget.turn_to(part);
+            (0..5).filter(|_| budget.take()).count()
+        };
+        assert_eq!(granted(Part::Card), 2);
+        assert_eq!(granted(Part::Cap), 5);
+        assert_eq!(granted(Part::Idle), 0);
+        assert_eq!(budget.spent(), 7);
     }
 
     #[test]

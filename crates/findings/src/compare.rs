@@ -173,7 +173,7 @@ impl Sink for Contest {
             Event::Closed(closed) => closed.variant,
             Event::Lookup(lookup) => lookup.variant,
             Event::Round(round) => Some(round.variant),
-            Event::Sockets(_) => None,
+            Event::Sockets(_) | Event::Invocation(_) => None,
             Event::Caveat(caveat) => {
                 self.caveat(caveat);
                 None

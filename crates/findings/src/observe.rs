@@ -113,7 +113,7 @@ impl Sink for Observed {
                 books.caveat(caveat);
                 Context::default()
             }
-            Event::Round(_) => Context::default(),
+            Event::Round(_) | Event::Invocation(_) => Context::default(),
         };
         for rule in &mut self.rules {
             rule.observe(event, &context);

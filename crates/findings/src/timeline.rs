@@ -306,7 +306,11 @@ impl Sink for Timeline {
                 self.last = self.last.max(closed.close.at);
                 self.closed(closed);
             }
-            Event::Lookup(_) | Event::Round(_) | Event::Sockets(_) | Event::Caveat(_) => {}
+            Event::Lookup(_)
+            | Event::Round(_)
+            | Event::Sockets(_)
+            | Event::Invocation(_)
+            | Event::Caveat(_) => {}
         }
     }
 }

@@ -60,6 +60,57 @@ pub struct Facts {
     /// Whether a cookie that the server set came back with the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cookies: Option<Cookies>,
+    /// How often it looks its server's name up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookups: Option<Lookups>,
+    /// How long a connection is used that is never idle for long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub life: Option<Life>,
+}
+
+/// Look-ups of the server's name, counted by the name server. Questions for IPv4 and for IPv6 addresses are one look-up.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lookups {
+    /// For ten requests in turn at a server that keeps connections.
+    pub kept: u64,
+    /// For ten whose answers each say `Connection: close`.
+    pub closed: u64,
+    /// What becomes of an answer whose TTL is one second; absent where each connection asks anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remembered: Option<Remembered>,
+}
+
+/// How long a client that opens connections all the time goes on with a name's address.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Remembered {
+    /// It asked again after so long.
+    Until {
+        /// Seconds after the first question.
+        after_s: f64,
+    },
+    /// It had not asked again when we stopped watching.
+    Throughout {
+        /// Seconds for which it was watched.
+        for_s: f64,
+    },
+}
+
+/// How long a connection is used that carries a request every half second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Life {
+    /// The client took a new one after so long.
+    Ended {
+        /// Seconds after its first request.
+        after_s: f64,
+    },
+    /// It was still in use when we stopped watching.
+    Unlimited {
+        /// Seconds for which it was watched.
+        for_s: f64,
+    },
 }
 
 /// Whether a client has the system send TCP keep-alive probes. They find dead peers; they do not keep a server from closing.

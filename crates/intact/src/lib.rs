@@ -7,6 +7,7 @@ mod exit;
 mod interrupt;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Finds, measures and fixes HTTP connections that are not reused.
@@ -18,6 +19,7 @@ struct Cli {
 }
 
 const AFTER: &str = "Without a command: the demonstration, a bench of the built-in server, about 15 s.
+With a URL in its place (intact https://my.server/): a short check, then a short bench.
 
 Exit codes: 0 fine; 1 a requirement failed; 2 usage; 3 nothing succeeded; 4 not permitted here; 5 input unreadable;
 70 own error; 130, 143, 129 after Ctrl-C, SIGTERM, SIGHUP (what was measured is printed and written first)";
@@ -44,8 +46,16 @@ enum Command {
     Lambda(Box<cmd::lambda::Args>),
     /// How is connection reuse turned on in my client library?
     Fix(cmd::fix::Args),
+    /// What would connection reuse change in a chain of services?
+    Model(cmd::model::Args),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
+    /// For our own use: follows the connections of a function
+    #[command(hide = true)]
+    LambdaWatcher(cmd::lambda::WatcherArgs),
+    /// A short check of a server, then a short bench
+    #[command(name = cmd::look::NAME, hide = true)]
+    Look(Box<cmd::look::Args>),
     /// For our own use: keeps a link
     #[command(hide = true)]
     LinkKeeper,
@@ -58,7 +68,11 @@ pub fn command() -> clap::Command {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| cmd::look::is_url(word)) {
+        words.insert(1, cmd::look::NAME.into());
+    }
+    let done = match Cli::parse_from(words).command {
         None => cmd::demo::run(),
         Some(Command::Bench(args)) => cmd::bench::run(*args),
         Some(Command::Check(args)) => cmd::check::run(*args),
@@ -70,7 +84,10 @@ pub fn main() -> ExitCode {
         Some(Command::Compare(args)) => cmd::compare::run(&args),
         Some(Command::Lambda(args)) => cmd::lambda::run(&args),
         Some(Command::Fix(args)) => cmd::fix::run(&args),
+        Some(Command::Model(args)) => cmd::model::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
+        Some(Command::LambdaWatcher(args)) => cmd::lambda::follow(args),
+        Some(Command::Look(args)) => cmd::look::run(&args),
         Some(Command::LinkKeeper) => cmd::link::keep(),
     };
     done.unwrap_or_else(|failed| {

@@ -4,21 +4,32 @@
     reason = "the process must end with us, which only pre_exec can ask for"
 )]
 
+use crate::adapter;
 use crate::api;
+use crate::cgroup::Group;
 use crate::freezer::{self, Frozen};
-use crate::plan::Function;
+use crate::plan::{Freezer, Function, Place};
 use crate::room::Room;
+use crate::watcher::{self, Given, How, Last, NotRun, Watcher};
 use crate::{LambdaError, Plan};
+use ledger::Row;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
-use std::io;
+use std::ffi::OsString;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a watcher may take to tell the rest once its program has ended.
+const REST: Duration = Duration::from_secs(6);
 
 /// A running environment. It ends with this value, and with all that it started.
 pub(crate) struct Environment {
@@ -28,23 +39,76 @@ pub(crate) struct Environment {
     pid: Pid,
     address: SocketAddr,
     threads: Vec<JoinHandle<()>>,
+    /// Takes what the watcher tells; ends with it.
+    watched: Option<JoinHandle<Last>>,
+    freezer: Option<Group>,
+    _cpu: Option<Group>,
+}
+
+/// What an environment is started as.
+pub(crate) struct Start<'a> {
+    pub(crate) number: u64,
+    pub(crate) place: Place,
+    pub(crate) function: &'a Function,
+    pub(crate) plan: &'a Plan,
+    /// When the run began.
+    pub(crate) run: Instant,
+    /// Where the rows of its connections go.
+    pub(crate) rows: Sender<Row>,
 }
 
 impl Environment {
     /// Starts the process. Its standard output leads to our standard error: ours is for the page.
-    pub(crate) fn start(
-        number: u64,
-        function: &Function,
-        plan: &Plan,
-    ) -> Result<Environment, LambdaError> {
+    pub(crate) fn start(start: &Start<'_>) -> Result<Environment, LambdaError> {
+        let Start {
+            function,
+            plan,
+            number,
+            ..
+        } = *start;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(LambdaError::Listen)?;
         let address = listener.local_addr().map_err(LambdaError::Listen)?;
         let room = Arc::new(Room::default());
-        let child = spawn(function, plan, address)?;
+        let serves = match &function.serves {
+            Some(path) => {
+                let at = adapter::free_port().map_err(LambdaError::Listen)?;
+                Some((path.clone(), at))
+            }
+            None => None,
+        };
+        let cpu = plan
+            .cpu_share
+            .and_then(|share| Group::cpu(number, share).ok());
+        let port = serves.as_ref().map(|(_, at)| at.port());
+        let (child, watched) = match &plan.watcher {
+            None => {
+                let mut command = prepare(&function.command, start, address, port);
+                command.stdin(Stdio::null());
+                end_with_us(&mut command);
+                let child = spawn(&mut command, &function.command)?;
+                limit(cpu.as_ref(), &child)?;
+                (child, None)
+            }
+            Some(watcher) => {
+                let (child, watched) = spawn_watched(watcher, start, address, port, cpu.as_ref())?;
+                (child, Some(watched))
+            }
+        };
         let pid = Pid::from_child(&child);
+        let freezer = match plan.freezer {
+            Some(Freezer::ControlGroup) => {
+                Some(Group::freezer(number).map_err(LambdaError::Freezer)?)
+            }
+            Some(Freezer::Signals) | None => None,
+        };
         let mut threads = Vec::new();
         let theirs = room.clone();
         threads.push(std::thread::spawn(move || api::listen(&listener, &theirs)));
+        if let Some((path, at)) = serves {
+            let theirs = room.clone();
+            // not joined: a request that is never answered ends with the process, and nobody waits for that
+            std::thread::spawn(move || adapter::serve(at, &path, &theirs));
+        }
         let theirs = room.clone();
         threads.push(std::thread::spawn(move || {
             // left to be reaped by the owner, so that its number cannot be another's meanwhile
@@ -59,30 +123,74 @@ impl Environment {
             pid,
             address,
             threads,
+            watched,
+            freezer,
+            _cpu: cpu,
         })
     }
 
-    /// Stops everything that runs in it.
+    /// Stops everything that runs in it; a watcher is none of it.
     pub(crate) fn freeze(&self) -> io::Result<Frozen> {
-        freezer::freeze(self.pid)
+        let ours = usize::from(self.watched.is_some());
+        let tree = || Ok(freezer::tree(self.pid)?.split_off(ours));
+        let Some(group) = &self.freezer else {
+            return freezer::freeze(tree);
+        };
+        for pid in tree()? {
+            group.take(pid)?;
+        }
+        group.freeze()?;
+        Ok(Frozen::Grouped)
     }
 
-    /// How the process ended; for one that has.
-    pub(crate) fn how_it_ended(&mut self) -> String {
-        match self.child.wait() {
-            Ok(status) => match (status.code(), status.signal()) {
-                (Some(code), _) => format!("the process ended with exit code {code}"),
-                (None, signal) => {
-                    format!("the process was ended by signal {}", signal.unwrap_or(0))
-                }
-            },
-            Err(error) => format!("the process has ended ({error})"),
+    /// Lets it go on.
+    pub(crate) fn thaw(&self, frozen: Frozen) -> io::Result<()> {
+        match (frozen, &self.freezer) {
+            (Frozen::Stopped(pids), _) => freezer::go_on(pids),
+            (Frozen::Grouped, Some(group)) => group.thaw(),
+            (Frozen::Grouped, None) => Ok(()),
         }
+    }
+
+    /// How the process ended, in words; for one that has.
+    ///
+    /// # Errors
+    /// It was never run.
+    pub(crate) fn how_it_ended(&mut self, function: &Function) -> Result<String, LambdaError> {
+        let how = match self.watched.take().map(|told| told.join()) {
+            None => self.child.wait().ok().and_then(how),
+            Some(told) => {
+                let last = told.unwrap_or_default();
+                if let Some((why, words)) = last.not_run {
+                    return Err(not_run(why, words, function));
+                }
+                last.how
+            }
+        };
+        Ok(match how {
+            Some(How::Code(code)) => format!("the process ended with exit code {code}"),
+            Some(How::Signal(number)) => format!("the process was ended by signal {number}"),
+            None => "the process has ended".to_owned(),
+        })
+    }
+
+    /// Waits until what the watcher had to tell is told.
+    fn end_watched(&mut self) {
+        freezer::end_below(self.pid);
+        self.room
+            .wait(Instant::now() + REST, |state| state.exited.then_some(()));
     }
 }
 
 impl Drop for Environment {
     fn drop(&mut self) {
+        // one that is frozen by a control group of version 1 does not even die
+        if let Some(group) = &self.freezer {
+            let _ = group.thaw();
+        }
+        if self.watched.is_some() {
+            self.end_watched();
+        }
         // what it started may have left the group: the tree is asked for while it can still be found
         let tree = freezer::tree(self.pid).unwrap_or_default();
         let _ = kill_process_group(self.pid, Signal::KILL);
@@ -96,13 +204,56 @@ impl Drop for Environment {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        if let Some(told) = self.watched.take() {
+            let _ = told.join();
+        }
     }
 }
 
-fn spawn(function: &Function, plan: &Plan, address: SocketAddr) -> Result<Child, LambdaError> {
-    let program = function.command.first().cloned().unwrap_or_default();
-    let mut command = Command::new(&program);
-    command.args(function.command.iter().skip(1));
+/// The function below a watcher, and the thread that takes what is told of it.
+fn spawn_watched(
+    watcher: &Watcher,
+    start: &Start<'_>,
+    address: SocketAddr,
+    port: Option<u16>,
+    cpu: Option<&Group>,
+) -> Result<(Child, JoinHandle<Last>), LambdaError> {
+    let failed = |error: io::Error| LambdaError::Watcher(error.to_string());
+    let (mut ours, theirs) = UnixStream::pair().map_err(failed)?;
+    let mut words = watcher.command.clone();
+    words.extend_from_slice(&start.function.command);
+    let mut command = prepare(&words, start, address, port);
+    command.stdin(Stdio::from(OwnedFd::from(theirs)));
+    let child = spawn(&mut command, &words)?;
+    // it starts the function only when it is told what follows
+    limit(cpu, &child)?;
+    // it holds the other end, whose closing tells that the watcher has ended
+    drop(command);
+    let given = Given {
+        start: watcher::on_monotonic(start.run),
+        environment: start.number,
+        variant: start.place.variant,
+        round: start.place.round,
+        apart: address,
+        fingerprint_key: watcher.fingerprint_key,
+    };
+    let line = serde_json::to_string(&given).map_err(|error| failed(error.into()))?;
+    // one that has ended reads nothing: how it ended tells all
+    let _ = writeln!(ours, "{line}");
+    let rows = start.rows.clone();
+    let listening = std::thread::spawn(move || watcher::listen(ours, &rows));
+    Ok((child, listening))
+}
+
+fn prepare(
+    words: &[OsString],
+    start: &Start<'_>,
+    address: SocketAddr,
+    port: Option<u16>,
+) -> Command {
+    let Start { function, plan, .. } = *start;
+    let mut command = Command::new(words.first().cloned().unwrap_or_default());
+    command.args(words.iter().skip(1));
     let folder = std::env::current_dir().unwrap_or_else(|_| "/".into());
     command
         .env("AWS_LAMBDA_RUNTIME_API", address.to_string())
@@ -115,14 +266,21 @@ fn spawn(function: &Function, plan: &Plan, address: SocketAddr) -> Result<Child,
         .env("AWS_LAMBDA_LOG_STREAM_NAME", "local")
         .env("AWS_REGION", "local")
         .env("AWS_LAMBDA_FUNCTION_TIMEOUT", seconds(plan.timeout));
+    if let Some(port) = port {
+        command.env("PORT", port.to_string());
+    }
     if let Some(handler) = &function.handler {
         command.env("_HANDLER", handler);
     }
     command
         .envs(function.environment.iter().map(|(key, value)| (key, value)))
-        .stdin(Stdio::null())
         .stdout(io::stderr())
         .process_group(0);
+    command
+}
+
+/// Has the kernel end the process when the thread that starts it ends. A watcher sees to that itself, for all that it has started.
+fn end_with_us(command: &mut Command) {
     #[cfg(target_os = "linux")]
     // SAFETY: one system call, which is async-signal-safe.
     unsafe {
@@ -132,10 +290,37 @@ fn spawn(function: &Function, plan: &Plan, address: SocketAddr) -> Result<Child,
             ))?)
         });
     }
+}
+
+fn limit(cpu: Option<&Group>, child: &Child) -> Result<(), LambdaError> {
+    cpu.map_or(Ok(()), |group| group.take(Pid::from_child(child)))
+        .map_err(LambdaError::Cpu)
+}
+
+fn spawn(command: &mut Command, words: &[OsString]) -> Result<Child, LambdaError> {
+    let program = words.first().cloned().unwrap_or_default();
     command.spawn().map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => LambdaError::NotFound(program),
         _ => LambdaError::NotRunnable { program, source },
     })
+}
+
+fn not_run(why: NotRun, words: String, function: &Function) -> LambdaError {
+    let program = function.command.first().cloned().unwrap_or_default();
+    match why {
+        NotRun::NotFound => LambdaError::NotFound(program),
+        NotRun::NotRunnable => LambdaError::NotRunnable {
+            program,
+            source: io::Error::other(words),
+        },
+        NotRun::Refused => LambdaError::Refused(words),
+        NotRun::Failed => LambdaError::Watcher(words),
+    }
+}
+
+fn how(status: std::process::ExitStatus) -> Option<How> {
+    let signal = || status.signal().map(How::Signal);
+    status.code().map(How::Code).or_else(signal)
 }
 
 /// Whole seconds, at least one.

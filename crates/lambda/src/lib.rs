@@ -3,18 +3,20 @@
 //!
 //! It measures and tells what became of each invocation. It draws no conclusions and prints nothing.
 
+mod adapter;
 mod api;
+mod cgroup;
 mod environment;
 mod error;
 mod event;
 mod freezer;
-mod invocation;
 mod plan;
 mod platform;
 mod room;
+mod watcher;
 
 pub use error::LambdaError;
 pub use event::{Event, Shape};
-pub use invocation::{Invocation, Outcome};
-pub use plan::{Function, Plan};
+pub use plan::{Freezer, Function, Place, Plan};
 pub use platform::{Gate, NoGate, Platform};
+pub use watcher::{Watcher, follow};

@@ -1,12 +1,13 @@
 //! Drives a function: starts environments, invokes, freezes in between.
 
-use crate::environment::Environment;
+use crate::LambdaError;
+use crate::environment::{Environment, Start};
 use crate::freezer::Frozen;
-use crate::plan::{Function, Plan};
-use crate::room::{Answer, Delivery};
-use crate::{Invocation, LambdaError, Outcome};
-use ledger::{Nanos, Span};
+use crate::plan::{Freezer, Function, Place, Plan};
+use crate::room::{Answer, Delivery, State};
+use ledger::{Event, Fate, Invocation, Nanos, Row, Sink, Span};
 use std::io;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What may be missing where a process never asks.
@@ -39,7 +40,25 @@ pub struct Platform<'a> {
     start: Instant,
     gate: &'a mut dyn Gate,
     environments: u64,
-    requests: u64,
+    invocations: u64,
+    rows: (Sender<Row>, Receiver<Row>),
+}
+
+/// An environment that is there, and how many invocations it has had.
+struct Kept {
+    environment: Environment,
+    served: u64,
+    /// Its start, until its first invocation.
+    init: Option<Span>,
+    /// While it rests, and since when.
+    frozen: Option<(Frozen, Instant)>,
+}
+
+/// One that asks for its first event, or why it does not; and what that took.
+struct Begun {
+    number: u64,
+    init: Span,
+    environment: Result<Environment, String>,
 }
 
 impl<'a> Platform<'a> {
@@ -49,195 +68,257 @@ impl<'a> Platform<'a> {
             start,
             gate,
             environments: 0,
-            requests: 0,
+            invocations: 0,
+            rows: mpsc::channel(),
         }
     }
 
-    /// Invokes the function as planned, in a new environment, and hands over each invocation as it ends; until all are done or
-    /// `over` is asked and says so. Returns how many were made.
+    /// Invokes the function as planned, in a new environment, and records each invocation as it ends, and what is seen of its
+    /// connections; until all are done or `over` is asked and says so. Returns how many were made.
     ///
     /// Call it from a thread that lives on: the function ends with it.
     pub fn run(
         &mut self,
         function: &Function,
         plan: &Plan,
+        place: Place,
         over: &dyn Fn() -> bool,
-        done: &mut dyn FnMut(Invocation),
+        sink: &mut dyn Sink,
     ) -> Result<u64, LambdaError> {
-        let mut environment: Option<(Environment, u64)> = None;
-        for number in 1..=plan.invocations {
-            if over() {
-                return Ok(number - 1);
-            }
-            let idle = plan.idle_before(number);
-            let kept = environment
-                .take()
-                // one that ended after its answer is replaced
-                .filter(|(here, _)| !here.room.has_exited())
-                .filter(|(_, served)| plan.cold_every.is_none_or(|every| *served < every));
-            let (mut here, served, init, frozen) = match kept {
-                Some((here, served)) => {
-                    let frozen = self.rest(&here, idle, plan.freeze, over)?;
-                    (here, served, None, frozen)
-                }
-                None => match self.begin(function, plan)? {
-                    Ok((here, init)) => (here, 0, Some(init), None),
-                    Err((environment, span, words)) => {
-                        done(Invocation {
-                            number,
-                            environment,
-                            frozen: None,
-                            init: Some(span),
-                            at: span.end,
-                            end: span.end,
-                            outcome: Outcome::NoStart(words),
-                            answered_again: 0,
-                        });
-                        continue;
+        let mut kept: Vec<Kept> = Vec::new();
+        let (mut made, mut turn) = (0, 0);
+        while made < plan.invocations && !over() {
+            turn += 1;
+            let together = plan.concurrency.clamp(1, plan.invocations - made);
+            made += together;
+            // one that ended after its answer is replaced, as is one that has served its time
+            kept.retain(|here| {
+                !here.environment.room.has_exited()
+                    && plan.cold_every.is_none_or(|every| here.served < every)
+            });
+            kept.truncate(together as usize);
+            let rested = self.rest(&mut kept, plan.idle_before(turn), plan.freezer, over)?;
+            let missing = together - kept.len() as u64;
+            for begun in self.begin(missing, function, plan, place)? {
+                match begun.environment {
+                    Ok(environment) => kept.push(Kept {
+                        environment,
+                        served: 0,
+                        init: Some(begun.init),
+                        frozen: None,
+                    }),
+                    Err(words) => {
+                        let fate = Fate::NoStart(words);
+                        let one = self.told(begun.number, place, begun.init, fate);
+                        self.record(&one, sink);
                     }
-                },
-            };
-            let invocation = self.invoke(&mut here, number, init, frozen, plan)?;
-            if invocation.outcome.leaves_environment() {
-                environment = Some((here, served + 1));
+                }
             }
-            done(invocation);
+            let told = self.invoke(&mut kept, rested, function, plan, place)?;
+            let mut stay = told.iter().map(|one| {
+                matches!(
+                    one.fate,
+                    Fate::Answered(_) | Fate::Error(_) | Fate::Unanswered
+                )
+            });
+            kept.retain(|_| stay.next().unwrap_or(false));
+            for one in &told {
+                self.record(one, sink);
+            }
         }
-        Ok(plan.invocations)
+        // with its end the rest of what was seen is told
+        drop(kept);
+        self.pass_on(sink);
+        Ok(made)
     }
 
-    /// A new environment that asks for its first event; or the number, the time and the reason of one that does not.
-    #[allow(clippy::type_complexity, reason = "named once, taken apart once")]
+    /// An invocation that found no environment.
+    fn told(&mut self, environment: u64, place: Place, init: Span, fate: Fate) -> Invocation {
+        self.invocations += 1;
+        Invocation {
+            id: self.invocations,
+            variant: Some(place.variant),
+            round: Some(place.round),
+            environment,
+            init: Some(init),
+            frozen: None,
+            at: init.end,
+            end: init.end,
+            fate,
+            answered_again: 0,
+        }
+    }
+
+    fn record(&mut self, one: &Invocation, sink: &mut dyn Sink) {
+        self.pass_on(sink);
+        sink.record(Event::Invocation(one));
+    }
+
+    fn pass_on(&mut self, sink: &mut dyn Sink) {
+        while let Ok(row) = self.rows.1.try_recv() {
+            sink.record(row.as_event());
+        }
+    }
+
+    /// New environments, started together: each asks for its first event, or why it does not.
     fn begin(
         &mut self,
+        count: u64,
         function: &Function,
         plan: &Plan,
-    ) -> Result<Result<(Environment, Span), (u64, Span, String)>, LambdaError> {
-        self.environments += 1;
-        let from = self.now();
-        let mut environment = Environment::start(self.environments, function, plan)?;
-        let until = Instant::now() + plan.init_timeout;
-        let asked = environment.room.wait(until, |state| {
-            if let Some(words) = state.init_error.take() {
-                return Some(Err(Some(words)));
-            }
-            if state.asking {
-                return Some(Ok(()));
-            }
-            state.exited.then_some(Err(None))
+        place: Place,
+    ) -> Result<Vec<Begun>, LambdaError> {
+        let mut started = Vec::new();
+        for _ in 0..count {
+            self.environments += 1;
+            let from = Instant::now();
+            let environment = Environment::start(&Start {
+                number: self.environments,
+                place,
+                function,
+                plan,
+                run: self.start,
+                rows: self.rows.0.clone(),
+            })?;
+            started.push((from, environment));
+        }
+        let each = started.into_iter().map(|(from, mut environment)| {
+            let number = environment.number;
+            let asked = environment.room.wait(from + plan.init_timeout, |state| {
+                if let Some(words) = state.init_error.take() {
+                    return Some(Err(Some(words)));
+                }
+                let exited = state.exited.then_some(Err(None));
+                state.asked.map(Ok).or(exited)
+            });
+            let end = asked.as_ref().and_then(|asked| asked.as_ref().ok());
+            let init = Span::new(
+                self.at(from),
+                end.map_or_else(|| self.now(), |at| self.at(*at)),
+            );
+            let environment = match asked {
+                Some(Ok(_)) => Ok(environment),
+                Some(Err(Some(words))) => Err(words),
+                Some(Err(None)) => Err(format!(
+                    "{} before it {}",
+                    environment.how_it_ended(function)?,
+                    awaited(function)
+                )),
+                None => Err(format!(
+                    "within {:?} it never {}",
+                    plan.init_timeout,
+                    awaited(function)
+                )),
+            };
+            Ok(Begun {
+                number,
+                init,
+                environment,
+            })
         });
-        let span = Span::new(from, self.now());
-        let words = match asked {
-            Some(Ok(())) => return Ok(Ok((environment, span))),
-            Some(Err(Some(words))) => words,
-            Some(Err(None)) => format!(
-                "{} before it asked for an event: {RUNTIME_CLIENTS}",
-                environment.how_it_ended()
-            ),
-            None => format!(
-                "it did not ask for an event within {:?}: {RUNTIME_CLIENTS}",
-                plan.init_timeout
-            ),
-        };
-        Ok(Err((self.environments, span, words)))
+        each.collect()
     }
 
-    /// Lets the environment idle, frozen if that was asked for; it is thawed by the invocation.
+    /// Lets the environments idle, frozen if that was asked for; they are thawed by the invocation. Whether a gate was closed.
     fn rest(
         &mut self,
-        environment: &Environment,
+        kept: &mut [Kept],
         idle: Duration,
-        freeze: bool,
+        freezer: Option<Freezer>,
         over: &dyn Fn() -> bool,
-    ) -> Result<Option<(Frozen, Duration)>, LambdaError> {
-        if idle.is_zero() {
-            return Ok(None);
+    ) -> Result<bool, LambdaError> {
+        if idle.is_zero() || kept.is_empty() {
+            return Ok(false);
         }
-        let frozen = if freeze {
-            let frozen = environment.freeze().map_err(LambdaError::Freezer)?;
+        if freezer.is_some() {
+            for here in &mut *kept {
+                let frozen = here.environment.freeze().map_err(LambdaError::Freezer)?;
+                here.frozen = Some((frozen, Instant::now()));
+            }
             self.gate.close().map_err(LambdaError::Gate)?;
-            Some(frozen)
-        } else {
-            None
-        };
+        }
         let began = Instant::now();
         while began.elapsed() < idle && !over() {
             let left = idle.saturating_sub(began.elapsed());
             std::thread::sleep(left.min(Duration::from_millis(100)));
         }
-        Ok(frozen.map(|frozen| (frozen, began.elapsed())))
+        Ok(freezer.is_some())
     }
 
+    /// Invokes all environments at once, and waits for all.
     fn invoke(
         &mut self,
-        environment: &mut Environment,
-        number: u64,
-        init: Option<Span>,
-        frozen: Option<(Frozen, Duration)>,
+        kept: &mut [Kept],
+        rested: bool,
+        function: &Function,
         plan: &Plan,
-    ) -> Result<Invocation, LambdaError> {
-        self.requests += 1;
-        let room = environment.room.clone();
-        let id = format!("00000000-0000-4000-8000-{:012x}", self.requests);
+        place: Place,
+    ) -> Result<Vec<Invocation>, LambdaError> {
+        let first = self.invocations + 1;
         let unix = SystemTime::now().duration_since(UNIX_EPOCH);
+        let deadline_ms = (unix.unwrap_or_default() + plan.timeout).as_millis();
         let mut at = Instant::now();
-        room.offer(Delivery {
-            id,
-            body: plan.event.0.clone(),
-            deadline_ms: (unix.unwrap_or_default() + plan.timeout).as_millis(),
-        });
-        let idle = frozen.as_ref().map(|(_, idle)| *idle);
-        if let Some((frozen, _)) = frozen {
-            // a thawed function finds its event waiting, as on Lambda: the order in which it sees that and a FIN matters
-            room.wait(Instant::now() + plan.timeout, |state| {
-                (state.delivered || state.exited).then_some(())
+        for here in &*kept {
+            self.invocations += 1;
+            here.environment.room.offer(Delivery {
+                id: format!("00000000-0000-4000-8000-{:012x}", self.invocations),
+                body: plan.event.0.clone(),
+                deadline_ms,
             });
+        }
+        if rested {
+            for here in kept.iter().filter(|here| here.frozen.is_some()) {
+                // a thawed function finds its event waiting, as on Lambda: the order in which it sees that and a FIN matters
+                here.environment.room.wait(at + plan.timeout, |state| {
+                    (state.delivered || state.exited).then_some(())
+                });
+            }
             self.gate.open().map_err(LambdaError::Gate)?;
             at = Instant::now();
-            frozen.thaw().map_err(LambdaError::Freezer)?;
+        }
+        let mut spans = Vec::new();
+        for here in &mut *kept {
+            here.served += 1;
+            let frozen = here.frozen.take();
+            spans.push((here.init.take(), frozen.as_ref().map(|(_, since)| *since)));
+            if let Some((frozen, _)) = frozen {
+                let thawed = here.environment.thaw(frozen);
+                thawed.map_err(LambdaError::Freezer)?;
+            }
         }
         let until = at + plan.timeout;
-        // what ended it first: the answer, the process, or a function that goes on to the next event without one
-        let said = room.wait(until, |state| {
-            if let Some((answer, at)) = &state.answer {
-                return Some((Some(answer.clone()), *at));
-            }
-            let gone = state.exited || (state.delivered && state.asking);
-            gone.then(|| (None, Instant::now()))
+        let outcomes: Vec<Result<(Fate, Instant), LambdaError>> = std::thread::scope(|scope| {
+            let waiting: Vec<_> = kept
+                .iter_mut()
+                .map(|here| scope.spawn(move || outcome(&mut here.environment, until, function)))
+                .collect();
+            waiting
+                .into_iter()
+                .map(|one| match one.join() {
+                    Ok(told) => told,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                })
+                .collect()
         });
-        let over = |state: &mut crate::room::State| {
-            (state.asking || state.exited).then_some(state.exited && !state.asking)
-        };
-        let (outcome, end) = match said {
-            None => (Outcome::Timeout, Instant::now()),
-            Some((None, end)) => match room.wait(end, |state| Some(state.exited)) {
-                Some(true) => (Outcome::Crashed(environment.how_it_ended()), end),
-                _ => (Outcome::Unanswered, end),
-            },
-            Some((Some(answer), end)) => {
-                let outcome = match answer {
-                    Answer::Response { bytes } => Outcome::Answered(bytes),
-                    Answer::Error(words) => Outcome::Error(words),
-                };
-                match room.wait(until, over) {
-                    // Lambda too takes a function for busy until it asks again
-                    None => (Outcome::NeverAskedAgain, end),
-                    // the answer stands; the next invocation finds a new environment
-                    Some(_) => (outcome, end),
-                }
-            }
-        };
-        let answered_again = room.wait(Instant::now(), |state| Some(state.again));
-        Ok(Invocation {
-            number,
-            environment: environment.number,
-            frozen: idle,
-            init,
-            at: self.at(at),
-            end: self.at(end),
-            outcome,
-            answered_again: answered_again.unwrap_or(0),
+        let each = (first..).zip(kept).zip(spans).zip(outcomes);
+        each.map(|(((id, here), (init, since)), outcome)| {
+            let (fate, end) = outcome?;
+            let room = &here.environment.room;
+            let again = room.wait(Instant::now(), |state| Some(state.again));
+            Ok(Invocation {
+                id,
+                variant: Some(place.variant),
+                round: Some(place.round),
+                environment: here.environment.number,
+                init,
+                frozen: since.map(|since| Span::new(self.at(since), self.at(at))),
+                at: self.at(at),
+                end: self.at(end),
+                fate,
+                answered_again: again.unwrap_or(0),
+            })
         })
+        .collect()
     }
 
     fn now(&self) -> Nanos {
@@ -248,4 +329,48 @@ impl<'a> Platform<'a> {
         let since = moment.saturating_duration_since(self.start);
         Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
     }
+}
+
+/// What a function does that is ready, and what may be missing where it does not.
+fn awaited(function: &Function) -> String {
+    match function.serves {
+        Some(_) => "listened: does it take its port from PORT, on 127.0.0.1?".to_owned(),
+        None => format!("asked for an event: {RUNTIME_CLIENTS}"),
+    }
+}
+
+/// What ends an invocation first: the answer, the process, or a function that goes on to the next event without one.
+fn outcome(
+    environment: &mut Environment,
+    until: Instant,
+    function: &Function,
+) -> Result<(Fate, Instant), LambdaError> {
+    let room = environment.room.clone();
+    let said = room.wait(until, |state| {
+        if let Some((answer, at)) = &state.answer {
+            return Some((Some(answer.clone()), *at));
+        }
+        let gone = state.exited || (state.delivered && state.asking);
+        gone.then(|| (None, Instant::now()))
+    });
+    let over = |state: &mut State| (state.asking || state.exited).then_some(());
+    Ok(match said {
+        None => (Fate::Timeout, Instant::now()),
+        Some((None, end)) => match room.wait(end, |state| Some(state.exited)) {
+            Some(true) => (Fate::Crash(environment.how_it_ended(function)?), end),
+            _ => (Fate::Unanswered, end),
+        },
+        Some((Some(answer), end)) => {
+            let fate = match answer {
+                Answer::Response { bytes } => Fate::Answered(bytes),
+                Answer::Error(words) => Fate::Error(words),
+            };
+            match room.wait(until, over) {
+                // Lambda too takes a function for busy until it asks again
+                None => (Fate::NeverAskedAgain, end),
+                // the answer stands; the next invocation finds a new environment
+                Some(()) => (fate, end),
+            }
+        }
+    })
 }

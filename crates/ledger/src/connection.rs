@@ -103,6 +103,18 @@ pub enum TlsVersion {
 }
 
 impl TlsVersion {
+    /// The version of this number on the wire (0x0304 is 1.3); `None` for none that is known.
+    pub fn numbered(number: u16) -> Option<TlsVersion> {
+        Some(match number {
+            0x0300 => TlsVersion::Ssl3,
+            0x0301 => TlsVersion::Tls10,
+            0x0302 => TlsVersion::Tls11,
+            0x0303 => TlsVersion::Tls12,
+            0x0304 => TlsVersion::Tls13,
+            _ => return None,
+        })
+    }
+
     /// `1.3` and the like.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -333,6 +345,9 @@ pub struct Connection {
     /// The round that opened it; 0 is the preflight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
+    /// The execution environment of a function that opened it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<u64>,
     /// Where it leads, as far as it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
@@ -383,6 +398,7 @@ impl Connection {
             id,
             variant: None,
             round: None,
+            environment: None,
             origin: None,
             local: None,
             peer: None,

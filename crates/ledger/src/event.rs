@@ -5,6 +5,7 @@
 
 use crate::connection::{Close, Connection, ConnectionId};
 use crate::exchange::Exchange;
+use crate::invocation::Invocation;
 use crate::lookup::Lookup;
 use crate::time::{Nanos, Span};
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,8 @@ pub enum Event<'a> {
     Round(&'a Round),
     /// The machine's sockets were counted.
     Sockets(&'a Sockets),
+    /// An invocation of a function is over.
+    Invocation(&'a Invocation),
     /// Something limits what the ledger can tell.
     Caveat(&'a Caveat),
 }
@@ -103,6 +106,8 @@ pub enum Row {
     Round(Round),
     /// See [`Event::Sockets`].
     Sockets(Sockets),
+    /// See [`Event::Invocation`].
+    Invocation(Invocation),
     /// See [`Event::Caveat`].
     Caveat(Caveat),
 }
@@ -118,6 +123,7 @@ impl Row {
             Row::Lookup(lookup) => Event::Lookup(lookup),
             Row::Round(round) => Event::Round(round),
             Row::Sockets(sockets) => Event::Sockets(sockets),
+            Row::Invocation(invocation) => Event::Invocation(invocation),
             Row::Caveat(caveat) => Event::Caveat(caveat),
         }
     }
@@ -134,6 +140,7 @@ impl Event<'_> {
             Event::Lookup(lookup) => Row::Lookup(lookup.clone()),
             Event::Round(round) => Row::Round(round.clone()),
             Event::Sockets(sockets) => Row::Sockets(*sockets),
+            Event::Invocation(invocation) => Row::Invocation(invocation.clone()),
             Event::Caveat(caveat) => Row::Caveat(caveat.clone()),
         }
     }

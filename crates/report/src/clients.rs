@@ -1,8 +1,8 @@
 //! The catalogue of clients in words: cells that the terminal page and docs/fix.md share, and that page.
 
 use fix::{
-    Catalogue, Client, Cookies, Count, Facts, Fate, Fates, Hint, Idle, Language, Measurement,
-    Probing, Variant,
+    Catalogue, Client, Cookies, Count, Facts, Fate, Fates, Hint, Idle, Language, Life, Measurement,
+    Probing, Remembered, Variant,
 };
 use std::fmt::Write;
 
@@ -32,6 +32,12 @@ pub(crate) struct Cells {
     pub(crate) probes: String,
     /// What becomes of cookies.
     pub(crate) cookies: &'static str,
+    /// Look-ups for ten requests, connections kept / closed.
+    pub(crate) lookups: String,
+    /// For how long an address is used whose name holds for a second.
+    pub(crate) remembered: String,
+    /// For how long a busy connection is used.
+    pub(crate) life: String,
 }
 
 const NOTHING: &str = "-";
@@ -73,6 +79,20 @@ impl Cells {
                 Some(Cookies::Dropped) => "dropped",
                 None => NOTHING,
             },
+            lookups: facts.lookups.map_or(NOTHING.to_owned(), |lookups| {
+                format!("{} / {}", lookups.kept, lookups.closed)
+            }),
+            remembered: facts.lookups.and_then(|lookups| lookups.remembered).map_or(
+                NOTHING.to_owned(),
+                |remembered| match remembered {
+                    Remembered::Until { after_s } => format!("{after_s} s"),
+                    Remembered::Throughout { for_s } => format!("> {for_s} s"),
+                },
+            ),
+            life: facts.life.map_or(NOTHING.to_owned(), |life| match life {
+                Life::Ended { after_s } => format!("{after_s} s"),
+                Life::Unlimited { for_s } => format!("none in {for_s} s"),
+            }),
         }
     }
 }
@@ -189,7 +209,9 @@ Made from `clients/catalogue.toml` and `clients/measured.json`; a test holds thi
 columns mean: [fix.md](fix.md). `10` and `3x10` are the connections that ten requests in turn and three rounds of ten at once took,
 counted by the server; *dead* is a request on a connection that the server closed a second ago, *race* one that arrives as the
 server closes, each for GET / POST; *unread* is ten bodies of 100 bytes / 1 MB that nobody read; *probes* are TCP's keep-alive
-probes, with the idle time before the first; *cookies*: whether the next request carries what the server set.
+probes, with the idle time before the first; *cookies*: whether the next request carries what the server set; *look-ups* are those
+of the server's name for ten requests in turn, at a server that keeps connections / that closes each; *TTL 1 s*: for how long an
+address is used whose name holds for a second; *longest life*: for how long a connection is used that is never idle.
 ",
     );
     for group in Language::ALL {
@@ -219,8 +241,8 @@ fn section(out: &mut String, catalogue: &Catalogue, client: &Client) {
         let _ = writeln!(out, "Reuses by default: {since}.\n");
     }
     out.push_str(
-        "| variant | versions | 10 | 3x10 | TLS 10 / 3x10 | resumed | idle limit | hint | dead | race | unread | 404 | probes | cookies | `Connection` | measured |
-| --- | --- | --: | --: | --: | --: | --- | --- | --- | --- | --- | --: | --- | --- | --- | --- |
+        "| variant | versions | 10 | 3x10 | TLS 10 / 3x10 | resumed | idle limit | hint | dead | race | unread | 404 | probes | cookies | look-ups | TTL 1 s | longest life | `Connection` | measured |
+| --- | --- | --: | --: | --: | --: | --- | --- | --- | --- | --- | --: | --- | --- | --: | --- | --- | --- | --- |
 ",
     );
     for variant in &client.variants {
@@ -230,7 +252,7 @@ fn section(out: &mut String, catalogue: &Catalogue, client: &Client) {
             let cells = Cells::of(&one.facts);
             let _ = writeln!(
                 out,
-                "| {}: {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                "| {}: {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 variant.id,
                 variant.title.replace('|', "\\|"),
                 one.versions_told(),
@@ -246,6 +268,9 @@ fn section(out: &mut String, catalogue: &Catalogue, client: &Client) {
                 cells.not_found,
                 cells.probes,
                 cells.cookies,
+                cells.lookups,
+                cells.remembered,
+                cells.life,
                 one.facts.connection_field.as_deref().map_or(
                     NOTHING,
                     |field| if field.is_empty() { "none" } else { field }

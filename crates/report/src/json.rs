@@ -9,6 +9,7 @@ use findings::lambda::LambdaFacts;
 use findings::observe::{ObservedFacts, Step};
 use fix::{Advice, Catalogue, Client, Measurement};
 use ledger::{Host, Run};
+use model::{Fit, Forecast};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -132,16 +133,52 @@ struct Lambda<'a> {
     facts: &'a LambdaFacts,
 }
 
+impl<'a> Lambda<'a> {
+    fn new(run: &'a Run, facts: &'a LambdaFacts) -> Lambda<'a> {
+        Lambda {
+            schema: LAMBDA_SCHEMA,
+            run,
+            facts,
+        }
+    }
+}
+
 /// The document of a function's invocations, pretty-printed, with a newline at its end.
 pub fn lambda(run: &Run, facts: &LambdaFacts) -> serde_json::Result<String> {
-    let document = Lambda {
-        schema: LAMBDA_SCHEMA,
-        run,
-        facts,
+    let mut text = serde_json::to_string_pretty(&Lambda::new(run, facts))?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The schema of a model's document. It has no `run`: nothing is run.
+pub const MODEL_SCHEMA: &str = "intact.model/1";
+
+#[derive(Serialize)]
+struct Model<'a> {
+    schema: &'a str,
+    subject: &'a str,
+    #[serde(flatten)]
+    forecast: &'a Forecast,
+    /// How it was worked out from a ledger.
+    fit: Option<&'a Fit>,
+}
+
+/// The document of a model, pretty-printed, with a newline at its end.
+pub fn model(subject: &str, forecast: &Forecast, fit: Option<&Fit>) -> serde_json::Result<String> {
+    let document = Model {
+        schema: MODEL_SCHEMA,
+        subject,
+        forecast,
+        fit,
     };
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     Ok(text)
+}
+
+/// The same without a blank too many, to be put into a page.
+pub(crate) fn lambda_compact(run: &Run, facts: &LambdaFacts) -> serde_json::Result<String> {
+    serde_json::to_string(&Lambda::new(run, facts))
 }
 
 /// The schema of a check's document.
@@ -155,14 +192,24 @@ struct Checked<'a> {
     facts: &'a CheckFacts,
 }
 
+impl<'a> Checked<'a> {
+    fn new(run: &'a Run, facts: &'a CheckFacts) -> Checked<'a> {
+        Checked {
+            schema: CHECK_SCHEMA,
+            run,
+            facts,
+        }
+    }
+}
+
+/// The same on one line, to be carried inside a page.
+pub(crate) fn check_compact(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
+    serde_json::to_string(&Checked::new(run, facts))
+}
+
 /// The document of a check, pretty-printed, with a newline at its end.
 pub fn check(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
-    let document = Checked {
-        schema: CHECK_SCHEMA,
-        run,
-        facts,
-    };
-    let mut text = serde_json::to_string_pretty(&document)?;
+    let mut text = serde_json::to_string_pretty(&Checked::new(run, facts))?;
     text.push('\n');
     Ok(text)
 }

@@ -15,5 +15,11 @@ pub mod summary;
 pub mod svg;
 pub mod terminal;
 
+mod cpu;
+mod diagram;
 mod escape;
+mod forecast;
+mod limits;
 pub mod number;
+
+pub use diagram::mermaid;

@@ -1,6 +1,7 @@
 //! A summary as Markdown, for a pull request or a CI's own page: verdict, main table, what stands out. Short: the page
 //! (`markdown`, `html`) and the JSON have the rest.
 
+use crate::cpu;
 use crate::markdown::{plain, prose};
 use crate::number::{count, maybe_time, percent, time};
 use findings::bench::BenchFacts;
@@ -30,6 +31,9 @@ pub fn observed(run: &Run, facts: &ObservedFacts) -> String {
     let notes = facts.findings.iter().filter(|one| !grave(one)).count();
     if notes > 0 {
         let _ = writeln!(out, "\n{notes} more worth a note.");
+    }
+    for line in facts.cpu.iter().flat_map(cpu::lines) {
+        let _ = writeln!(out, "\nProcessor time, {}.", prose(&line));
     }
     for caveat in &facts.caveats {
         let _ = writeln!(out, "\n> {}", prose(&caveat.words));

@@ -2,6 +2,8 @@
 
 use ledger::ConnectionId;
 use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,6 +40,9 @@ pub struct Config {
     pub environment: Vec<(OsString, OsString)>,
     /// Where its standard streams lead.
     pub streams: Streams,
+    /// A terminal of its own, such as the far end of a pseudo-terminal: its standard streams lead there instead, and it leads
+    /// a session there, so that Ctrl-C typed there reaches it.
+    pub terminal: Option<Arc<OwnedFd>>,
     /// How connections are followed.
     pub mode: Mode,
     /// A round trip that is added to each connection, from its SYN on. Zero for none.
@@ -48,6 +53,8 @@ pub struct Config {
     pub place: Option<Place>,
     /// The numbers of connections and exchanges; clone them into each run that shares a ledger.
     pub numbers: Numbers,
+    /// A destination that is left to the kernel and not recorded: our own end of a conversation with the program.
+    pub apart: Option<SocketAddr>,
     /// 32 random bytes: the key of this run's fingerprints. Kept in memory only.
     pub fingerprint_key: [u8; 32],
 }
@@ -59,11 +66,13 @@ impl Config {
             command,
             environment: Vec::new(),
             streams: Streams::default(),
+            terminal: None,
             mode: Mode::default(),
             round_trip: Duration::ZERO,
             keys: Some(KeyLogging::default()),
             place: None,
             numbers: Numbers::default(),
+            apart: None,
             fingerprint_key,
         }
     }
@@ -85,6 +94,8 @@ pub struct Place {
     pub variant: u32,
     /// The round, from 1.
     pub round: u32,
+    /// The execution environment that the program is, for a function.
+    pub environment: Option<u64>,
 }
 
 /// Numbers for connections and exchanges, unique among all clones.
@@ -92,6 +103,11 @@ pub struct Place {
 pub struct Numbers(Arc<(AtomicU64, AtomicU64)>);
 
 impl Numbers {
+    /// Numbers after this one, for a ledger that several processes write.
+    pub fn after(last: u64) -> Numbers {
+        Numbers(Arc::new((AtomicU64::new(last), AtomicU64::new(last))))
+    }
+
     /// A number for a connection.
     pub(crate) fn connection(&self) -> ConnectionId {
         ConnectionId(self.0.0.fetch_add(1, Ordering::Relaxed) + 1)

@@ -74,7 +74,15 @@ pub use run::run;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
-pub use run::{Subjects, follow};
+pub use run::{Subjects, follow, without_signals};
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub use sys::signals::without_signals;
+
+/// The name of the process that removes the key log when we end, however we end. It is no part of the program.
+pub const GUARD: &str = "(intact-guard)";
 
 /// Takes what is recorded; called from the relay's thread, so it must not block for long.
 pub trait Observer: ledger::Sink + Send {

@@ -1,10 +1,12 @@
 //! What the supervisor tells the relay.
 
+use crate::sys::process::Place;
+use crate::sys::socket;
 use ledger::{Connection, ConnectionId, Row};
-use mio::Waker;
 use mio::net::TcpStream;
-use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use mio::{Interest, Registry, Token, Waker};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A connection whose two ends are established.
 pub(crate) struct Carriage {
@@ -14,38 +16,83 @@ pub(crate) struct Carriage {
     pub(crate) far: TcpStream,
     /// What is known of it.
     pub(crate) about: Connection,
-    /// The interval of TCP keep-alive probes that the program has asked for already, in seconds.
-    pub(crate) probes: Option<u32>,
+    /// Where the program's socket is found.
+    pub(crate) place: Option<Place>,
 }
 
 /// What the supervisor tells the relay.
 pub(crate) enum Order {
-    /// Carry this from now on.
+    /// Carry this from now on: both ends are registered.
     Carry(Box<Carriage>),
-    /// The program asks for TCP keep-alive probes on a connection, at this interval in seconds.
-    Probe(ConnectionId, u32),
     /// Record this.
     Record(Box<Row>),
     /// The program has ended: pass on what is left and end.
     Finish,
 }
 
+/// The relay's token of a connection's end towards the program.
+pub(crate) fn near_token(connection: ConnectionId) -> Token {
+    Token(connection.0 as usize * 2)
+}
+
+/// The relay's token of a connection's end towards the destination.
+pub(crate) fn far_token(connection: ConnectionId) -> Token {
+    Token(connection.0 as usize * 2 + 1)
+}
+
 /// The way from the supervisor to the relay.
 #[derive(Clone)]
 pub(crate) struct Orders {
-    sender: Sender<Order>,
+    waiting: Arc<Mutex<Vec<Order>>>,
+    registry: Arc<Registry>,
     waker: Arc<Waker>,
 }
 
 impl Orders {
-    pub(crate) fn new(sender: Sender<Order>, waker: Arc<Waker>) -> Orders {
-        Orders { sender, waker }
+    pub(crate) fn new(registry: Registry, waker: Waker) -> Orders {
+        Orders {
+            waiting: Arc::default(),
+            registry: Arc::new(registry),
+            waker: Arc::new(waker),
+        }
     }
 
-    /// Sends an order; a relay that has ended takes none.
+    /// Sends an order and wakes the relay.
     pub(crate) fn send(&self, order: Order) {
-        if self.sender.send(order).is_ok() {
-            let _ = self.waker.wake();
+        self.lock().push(order);
+        let _ = self.waker.wake();
+    }
+
+    /// Hands a connection over. The relay sleeps on until one of its ends has something to say: a wake-up a connection
+    /// would cost more than all else here. Where the ends cannot be waited for, the program sees a reset, which is what it
+    /// would see of a machine without memory or descriptors.
+    pub(crate) fn carry(&self, mut carriage: Box<Carriage>) -> io::Result<()> {
+        let id = carriage.about.id;
+        let Carriage { near, far, .. } = &mut *carriage;
+        // whoever sees an event of it takes this lock first, and so finds the order
+        let mut waiting = self.lock();
+        let registered = self
+            .registry
+            .register(far, far_token(id), Interest::READABLE)
+            // last: the program may have spoken already, and then this wakes the relay
+            .and_then(|()| {
+                self.registry
+                    .register(near, near_token(id), Interest::READABLE)
+            });
+        match registered {
+            Ok(()) => waiting.push(Order::Carry(carriage)),
+            Err(_) => socket::reset_on_close(near),
         }
+        registered
+    }
+
+    /// Takes all orders that wait; `into` is empty.
+    pub(crate) fn take(&self, into: &mut Vec<Order>) {
+        std::mem::swap(&mut *self.lock(), into);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Order>> {
+        // a list is whole at any time
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,16 +1,15 @@
 //! One watched run: two threads, the supervisor for calls and the relay for data.
 
 use crate::observe::Keys;
-use crate::order::Orders;
 use crate::relay::Relay;
 use crate::supervisor::Supervisor;
 use crate::sys::filter::{self, Asked};
 use crate::sys::launch::{self, Trouble};
 use crate::sys::signals::Signals;
+use crate::sys::terminal;
 use crate::{Clock, Config, Mode, Observer, Outcome, Streams, WatchError};
 use std::io;
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
 
 /// Runs the program to its end, and that of everything that it started, and records its connections.
 ///
@@ -35,6 +34,9 @@ pub fn run(
             .stdout(Stdio::null())
             .stderr(Stdio::null());
     }
+    if let Some(end) = &config.terminal {
+        terminal::lead_session_on(&mut command, end).map_err(setup("the program's terminal"))?;
+    }
     let keys = match &config.keys {
         Some(logging) if config.mode != Mode::Info => {
             let (keys, environment) =
@@ -47,7 +49,6 @@ pub fn run(
     let code = filter::program(Asked {
         names: config.mode != Mode::Info,
         questions: config.mode != Mode::Info,
-        probes: config.mode != Mode::Info,
     });
     let began = clock.now();
     let (child, listener) =
@@ -65,9 +66,8 @@ pub fn run(
             },
             Trouble::Io(error) => WatchError::Setup("starting the program", error),
         })?;
-    let (sender, receiver) = mpsc::channel();
-    let relay = Relay::new(receiver, clock, observer, config, keys).map_err(setup("the relay"))?;
-    let orders = Orders::new(sender, relay.waker());
+    let relay = Relay::new(clock, observer, config, keys).map_err(setup("the relay"))?;
+    let orders = relay.orders();
     let supervisor = Supervisor::new(listener, signals, child.id(), orders, clock, config, began)
         .map_err(setup("the supervisor"))?;
     std::thread::scope(|scope| {

@@ -1,6 +1,7 @@
 //! The catalogue while it is measured: read from the tree, compared or written anew.
 
 use super::lock::{Lock, Of};
+use super::watched::Watched;
 use super::{Args, Job, check, environment};
 use anyhow::{Context, bail};
 use fix::{Catalogue, Client, Measurement, Variant};
@@ -15,6 +16,47 @@ pub(crate) struct Done {
     pub(crate) failed: u64,
     /// The names of the latter.
     pub(crate) names: Vec<String>,
+}
+
+impl Done {
+    /// Takes in what came of a variant under `intact watch`, and prints its rows.
+    pub(super) fn note_watched(&mut self, job: &Job<'_>, held: anyhow::Result<Vec<Watched>>) {
+        let name = job.name();
+        let rows = match held {
+            Ok(rows) => rows,
+            Err(error) => {
+                self.failed += 1;
+                self.names.push(job.plain_name());
+                return println!("{name}: FAILED: {error:#}");
+            }
+        };
+        for row in &rows {
+            // what is inferred is marked
+            let mark = if row.inferred.is_empty() { "" } else { "~" };
+            println!(
+                "| {name} | {} | {} | {mark}{} | {} | {} |",
+                row.scheme,
+                row.watch.connections,
+                row.watch.requests,
+                if row.server == row.watch {
+                    "the same".to_owned()
+                } else {
+                    format!("{}, {}", row.server.connections, row.server.requests)
+                },
+                if row.differences.is_empty() {
+                    "the same".to_owned()
+                } else {
+                    row.differences.join("; ")
+                },
+            );
+        }
+        if rows.iter().all(Watched::holds) {
+            self.fine += 1;
+        } else {
+            self.failed += 1;
+            self.names.push(job.plain_name());
+        }
+    }
 }
 
 /// What has been found so far.
@@ -90,6 +132,8 @@ impl Book {
             known.facts.connection_field = measured.facts.connection_field;
             known.facts.probes = measured.facts.probes;
             known.facts.cookies = measured.facts.cookies;
+            known.facts.lookups = measured.facts.lookups;
+            known.facts.life = measured.facts.life;
             write(&mut self.catalogue)?;
             return Ok(Vec::new());
         }

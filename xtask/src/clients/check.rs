@@ -1,6 +1,6 @@
 //! Whether a claim of the catalogue still holds.
 
-use fix::{Count, Facts, Hint, Idle, Load, Measurement};
+use fix::{Count, Facts, Hint, Idle, Life, Load, Lookups, Measurement, Remembered};
 
 /// The seconds by which an idle limit may differ from run to run: clients that sweep do so once a second.
 const SLACK_S: f64 = 1.1;
@@ -44,6 +44,8 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
         not_found,
         probes,
         cookies,
+        lookups,
+        life,
     } = &claimed.facts;
     let now = &found.facts;
     hold(
@@ -87,6 +89,13 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
     );
     hold("probes", *probes == now.probes, probes, &now.probes);
     hold("cookies", *cookies == now.cookies, cookies, &now.cookies);
+    hold(
+        "look-ups",
+        is_lookups(*lookups, now.lookups),
+        lookups,
+        &now.lookups,
+    );
+    hold("life", is_life(*life, now.life), life, &now.life);
     lines
 }
 
@@ -106,6 +115,52 @@ fn is_burst(claimed: Option<&Count>, found: Option<&Count>) -> bool {
     // so is which of them come late enough to resume a session
     claimed.connections.abs_diff(found.connections) <= SLACK_BURST
         && (claimed.failed, &claimed.http) == (found.failed, &found.http)
+}
+
+/// As with idle limits, a short watch can only confirm that nothing happened as long as it looked.
+fn is_lookups(claimed: Option<Lookups>, found: Option<Lookups>) -> bool {
+    let (Some(claimed), Some(found)) = (claimed, found) else {
+        return claimed == found;
+    };
+    let seconds = |remembered| match remembered {
+        Remembered::Until { after_s } => Watched::Ended(after_s),
+        Remembered::Throughout { for_s } => Watched::Lasted(for_s),
+    };
+    let is_remembered = match (claimed.remembered, found.remembered) {
+        (Some(claimed), Some(found)) => seconds(claimed).is_confirmed_by(seconds(found)),
+        (claimed, found) => claimed == found,
+    };
+    (claimed.kept, claimed.closed) == (found.kept, found.closed) && is_remembered
+}
+
+fn is_life(claimed: Option<Life>, found: Option<Life>) -> bool {
+    let seconds = |life| match life {
+        Life::Ended { after_s } => Watched::Ended(after_s),
+        Life::Unlimited { for_s } => Watched::Lasted(for_s),
+    };
+    match (claimed, found) {
+        (Some(claimed), Some(found)) => seconds(claimed).is_confirmed_by(seconds(found)),
+        (claimed, found) => claimed == found,
+    }
+}
+
+/// What came of watching something, in seconds.
+#[derive(Clone, Copy)]
+enum Watched {
+    Ended(f64),
+    Lasted(f64),
+}
+
+impl Watched {
+    fn is_confirmed_by(self, found: Watched) -> bool {
+        match (self, found) {
+            (Watched::Ended(claimed), Watched::Ended(found)) => (claimed - found).abs() <= SLACK_S,
+            (Watched::Ended(claimed) | Watched::Lasted(claimed), Watched::Lasted(found)) => {
+                claimed >= found - SLACK_S
+            }
+            (Watched::Lasted(_), Watched::Ended(_)) => false,
+        }
+    }
 }
 
 /// Where the client's own limit is just above the pause, a busy machine may not be able to tell.

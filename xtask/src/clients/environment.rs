@@ -5,7 +5,7 @@
 use crate::peers::apt;
 use anyhow::{Context, bail};
 use fix::{Client, Language, Variant};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -38,12 +38,21 @@ pub(crate) struct Launch {
 impl Launch {
     /// The same program under `intact watch`.
     pub(crate) fn watched(&self, intact: &Path, ledger: &Path) -> Launch {
-        let mut words = vec![intact.to_owned()];
-        words.extend(["watch", "--quiet", "--keys", "off", "--ledger"].map(PathBuf::from));
-        words.extend([ledger.to_owned(), "--".into()]);
-        words.extend(self.words.iter().cloned());
+        let mut words: Vec<OsString> = ["watch", "--quiet", "--keys", "off", "--ledger"]
+            .map(OsString::from)
+            .to_vec();
+        words.extend([ledger.into(), "--".into()]);
+        self.inside(intact, words)
+    }
+
+    /// The same program as the last words of another.
+    pub(crate) fn inside(&self, outer: &Path, words: Vec<OsString>) -> Launch {
+        let words = words.into_iter().map(PathBuf::from);
         Launch {
-            words,
+            words: std::iter::once(outer.to_owned())
+                .chain(words)
+                .chain(self.words.iter().cloned())
+                .collect(),
             folder: self.folder.clone(),
             variables: self.variables.clone(),
         }
@@ -176,7 +185,9 @@ impl Environment {
             Language::Java => {
                 let classes = self.build_java(variant)?;
                 let path = format!("{}:lib/*", classes.display());
-                vec!["java".into(), "-cp".into(), path.into(), "Driver".into()]
+                // in a process namespace two machines have one number, and would have one file for their figures
+                let words = ["java", "-XX:-UsePerfData", "-cp", &path, "Driver"];
+                words.map(PathBuf::from).to_vec()
             }
             Language::Rust => vec![self.build_rust(client, variant)?],
         };

@@ -10,6 +10,8 @@ use super::signs;
 use anyhow::Context;
 use fix::{Count, Facts, Fate, Fates, Hint, Idle, Load};
 use std::path::Path;
+use std::process::Command;
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 const SMALL: &str = "/bytes/100";
@@ -59,17 +61,51 @@ pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, Facts)> {
     Ok((about, facts))
 }
 
-/// What becomes of idle connections, watched for so long.
+/// What is looked at for long.
+#[derive(Clone, Copy)]
+pub(crate) struct Watching {
+    pub(crate) how_long: Duration,
+    /// Whether idle connections are left out.
+    pub(crate) only_signs: bool,
+}
+
+/// What becomes of connections and names in a while: all at once, each with a program of its own.
 pub(crate) fn watch(
     bench: &Bench<'_>,
-    facts: &Facts,
-    how_long: Duration,
-) -> anyhow::Result<Option<Idle>> {
-    Ok(match bench.idle(how_long).context("idle")? {
-        Some(Idle::LeftAtNextUse { .. }) if !is_reused(facts) => Some(Idle::Abandoned),
-        Some(Idle::LeftAtNextUse { within_s }) => Some(bench.shortest(within_s).context("idle")?),
-        other => other,
-    })
+    facts: &mut Facts,
+    watching: Watching,
+) -> anyhow::Result<()> {
+    let how_long = watching.how_long;
+    let is_reused = is_reused(facts);
+    let lookups = facts.lookups;
+    let (idle, life, remembered) = std::thread::scope(|scope| {
+        let idle = scope.spawn(|| match watching.only_signs {
+            true => Ok(None),
+            false => bench.idle_for(how_long, is_reused).context("idle"),
+        });
+        let life = scope.spawn(|| bench.life(how_long).context("life"));
+        let remembered = scope.spawn(|| {
+            // who asks for each connection remembers nothing
+            match lookups.is_some_and(|lookups| lookups.closed < 10) {
+                true => bench.remembered(how_long).context("look-ups"),
+                false => Ok(None),
+            }
+        });
+        (join(idle), join(life), join(remembered))
+    });
+    facts.idle = idle?;
+    facts.life = life?;
+    let remembered = remembered?;
+    if let Some(lookups) = &mut facts.lookups {
+        lookups.remembered = remembered;
+    }
+    Ok(())
+}
+
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn is_reused(facts: &Facts) -> bool {
@@ -83,18 +119,7 @@ impl Bench<'_> {
     pub(super) fn start(&self, server: Option<&Server>) -> anyhow::Result<Program> {
         let mut command = self.launch.command()?;
         if let Some(server) = server {
-            let ca = server.ca();
-            // each runtime has a name of its own for it
-            for name in [
-                "INTACT_CA",
-                "NODE_EXTRA_CA_CERTS",
-                "SSL_CERT_FILE",
-                "REQUESTS_CA_BUNDLE",
-                "CURL_CA_BUNDLE",
-                "AWS_CA_BUNDLE",
-            ] {
-                command.env(name, &ca);
-            }
+            trust(&mut command, server);
         }
         Program::start(command)
     }
@@ -171,6 +196,14 @@ impl Bench<'_> {
         Ok(())
     }
 
+    fn idle_for(&self, how_long: Duration, is_reused: bool) -> anyhow::Result<Option<Idle>> {
+        Ok(match self.idle(how_long)? {
+            Some(Idle::LeftAtNextUse { .. }) if !is_reused => Some(Idle::Abandoned),
+            Some(Idle::LeftAtNextUse { within_s }) => Some(self.shortest(within_s)?),
+            other => other,
+        })
+    }
+
     /// The shortest pause after which a client that looks at the age of its connections only when it needs one takes a new one.
     fn shortest(&self, longest: f64) -> anyhow::Result<Idle> {
         std::thread::scope(|scope| {
@@ -185,10 +218,7 @@ impl Bench<'_> {
                 .collect();
             let mut shortest = longest;
             for (pause, tried) in tries.into_iter().rev() {
-                let idle = tried
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-                if matches!(idle, Some(Idle::LeftAtNextUse { .. })) {
+                if matches!(join(tried)?, Some(Idle::LeftAtNextUse { .. })) {
                     shortest = pause;
                 }
             }
@@ -229,9 +259,8 @@ impl Bench<'_> {
     fn hint(&self) -> anyhow::Result<Option<Hint>> {
         let connections = |keep_alive| -> anyhow::Result<u64> {
             let peer = Peer::start(Script {
-                race: End::Fin,
                 keep_alive,
-                sets_cookie: false,
+                ..Script::PLAIN
             })?;
             let mut program = self.start(None)?;
             let url = peer.plain() + WARM;
@@ -266,8 +295,7 @@ impl Bench<'_> {
     fn race(&self, race: End) -> anyhow::Result<Fates> {
         let peer = Peer::start(Script {
             race,
-            keep_alive: None,
-            sets_cookie: false,
+            ..Script::PLAIN
         })?;
         let mut program = self.start(None)?;
         let outcomes = ask_each(&mut program, &peer.plain(), RACE, Duration::ZERO)?;
@@ -278,6 +306,21 @@ impl Bench<'_> {
             // a client that happened to take a new connection met no race
             with().any(|one| one.struck).then(|| with().count())
         }))
+    }
+}
+
+/// Tells a program where the server's certificate is.
+pub(super) fn trust(command: &mut Command, server: &Server) {
+    // each runtime has a name of its own for it
+    for name in [
+        "INTACT_CA",
+        "NODE_EXTRA_CA_CERTS",
+        "SSL_CERT_FILE",
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
+        "AWS_CA_BUNDLE",
+    ] {
+        command.env(name, server.ca());
     }
 }
 

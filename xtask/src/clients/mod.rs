@@ -4,23 +4,28 @@
 mod book;
 mod check;
 mod environment;
+mod lasting;
 mod lock;
 mod measure;
+mod names;
 mod peer;
 mod program;
+mod room;
 mod server;
 mod signs;
 mod survive;
+mod watched;
 
 pub(crate) use book::Done;
 pub(crate) use environment::install_runtimes;
+pub(crate) use room::{Args as Room, run as room};
 
 use anyhow::{Context, bail};
 use book::{Book, read, snippet};
 use environment::{Environment, Launch};
 use fix::{Catalogue, Client, Facts, Measurement, Variant};
 use lock::{Lock, Of};
-use measure::Bench;
+use measure::{Bench, Watching};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,8 +46,8 @@ pub(crate) struct Args {
     /// Only the clients that need little to be installed
     #[arg(long)]
     quick: bool,
-    /// Measure only fields, cookies and probes anew, and keep the rest of what was measured
-    #[arg(long, conflicts_with_all = ["check", "show", "full"])]
+    /// Measure only fields, cookies, probes, look-ups and lives anew, and keep the rest of what was measured
+    #[arg(long, conflicts_with_all = ["check", "show"])]
     signs: bool,
     /// Watch idle connections for 130 s instead of 7
     #[arg(long)]
@@ -50,6 +55,9 @@ pub(crate) struct Args {
     /// Instead: a hundred requests with pauses around SECONDS against a server that closes idle connections then
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["check", "show", "full"])]
     survive: Option<f64>,
+    /// Instead: run the clients under `intact watch` and hold its counts against the server's, and what they say against what they say unwatched
+    #[arg(long, conflicts_with_all = ["check", "show", "full", "signs", "survive"])]
+    watched: bool,
     /// Variants measured at a time
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -66,6 +74,7 @@ impl Args {
             signs: false,
             full: false,
             survive: None,
+            watched: false,
             jobs: 4,
         }
     }
@@ -124,6 +133,9 @@ fn run_once(args: &Args) -> anyhow::Result<Done> {
         let server_idle = Duration::try_from_secs_f64(seconds).context("--survive")?;
         return survive_all(&jobs, &intact, server_idle);
     }
+    if args.watched {
+        return hold_watched(&jobs, &intact, args.jobs);
+    }
     let idle_for = Duration::from_secs(if args.full { 130 } else { 7 });
     let queue = Mutex::new(VecDeque::from(jobs));
     // variants of one client share its folder
@@ -151,10 +163,13 @@ fn run_once(args: &Args) -> anyhow::Result<Done> {
                     };
                     match done {
                         // waiting takes no CPU: the next is measured meanwhile
-                        Ok((measured, _)) if args.signs => note(Ok(measured)),
                         Ok((measured, launch)) => {
                             scope.spawn(move || {
-                                note(watch_one(measured, &launch, intact, idle_for));
+                                let watching = Watching {
+                                    how_long: idle_for,
+                                    only_signs: args.signs,
+                                };
+                                note(watch_one(measured, &launch, intact, watching));
                             });
                         }
                         Err(error) => note(Err(error)),
@@ -204,6 +219,31 @@ fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow
     Ok(done)
 }
 
+/// Tells of each variant what `intact watch` and the server counted, as rows of a table.
+fn hold_watched(jobs: &[Job<'_>], intact: &Path, threads: usize) -> anyhow::Result<Done> {
+    println!("| client | scheme | connections | requests | server | output |");
+    println!("| --- | --- | --: | --: | --- | --- |");
+    let queue = Mutex::new(jobs.iter().collect::<VecDeque<_>>());
+    let (installing, done) = (Mutex::new(()), Mutex::new(Done::default()));
+    let next = || {
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.pop_front()
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                while let Some(job) = next() {
+                    let held = launch_of(job, &installing)
+                        .and_then(|launch| watched::hold(intact, &launch));
+                    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                    done.note_watched(job, held);
+                }
+            });
+        }
+    });
+    Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// Installs and builds what a variant needs, one at a time.
 fn launch_of(job: &Job<'_>, installing: &Mutex<()>) -> anyhow::Result<Launch> {
     let _alone = installing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -238,10 +278,10 @@ fn watch_one(
     mut measured: Measurement,
     launch: &Launch,
     intact: &Path,
-    idle_for: Duration,
+    watching: Watching,
 ) -> anyhow::Result<Measurement> {
     let bench = Bench { intact, launch };
-    measured.facts.idle = measure::watch(&bench, &measured.facts, idle_for)?;
+    measure::watch(&bench, &mut measured.facts, watching)?;
     Ok(measured)
 }
 
@@ -284,15 +324,22 @@ fn choose<'a>(catalogue: &'a Catalogue, args: &Args) -> anyhow::Result<Vec<Job<'
     Ok(jobs)
 }
 
-/// Builds `intact` and says where it is.
+/// Builds `intact`, and `xtask` beside it, and says where it is.
 fn build() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let built = Command::new(cargo)
-        .args(["build", "--quiet", "--package", "intact"])
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            "intact",
+            "--package",
+            "xtask",
+        ])
         .status()
         .context("cargo build")?;
     if !built.success() {
-        bail!("cargo build --package intact failed");
+        bail!("cargo build --package intact --package xtask failed");
     }
     let own = std::env::current_exe()?;
     own.ancestors()

@@ -4,10 +4,10 @@
 use anyhow::Context;
 use socket2::SockRef;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wire::http1::{RequestEvent, RequestParser};
 
 /// What the paths of requests that are struck begin with.
@@ -29,11 +29,24 @@ pub(crate) struct Script {
     pub(crate) keep_alive: Option<&'static str>,
     /// Whether all answers set a cookie.
     pub(crate) sets_cookie: bool,
+    /// Whether each answer is the last on its connection, and says so.
+    pub(crate) closes: bool,
+}
+
+impl Script {
+    /// Answers everything and keeps connections.
+    pub(crate) const PLAIN: Script = Script {
+        race: End::Fin,
+        keep_alive: None,
+        sets_cookie: false,
+        closes: false,
+    };
 }
 
 /// One request as it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
+    pub(crate) at: Instant,
     pub(crate) connection: u64,
     /// Without its query string.
     pub(crate) target: String,
@@ -55,7 +68,13 @@ pub(crate) struct Peer {
 impl Peer {
     /// Starts it on a free port.
     pub(crate) fn start(script: Script) -> anyhow::Result<Peer> {
-        let listener = TcpListener::bind("127.0.0.1:0").context("no free port")?;
+        Peer::start_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), script)
+    }
+
+    /// Starts it at an address.
+    pub(crate) fn start_at(address: SocketAddr, script: Script) -> anyhow::Result<Peer> {
+        let listener =
+            TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
         let address = listener.local_addr()?;
         let asked = Arc::new(Mutex::new(Vec::new()));
         let over = Arc::new(AtomicBool::new(false));
@@ -140,6 +159,7 @@ fn serve(
                         String::from_utf8_lossy(bytes.unwrap_or(b"")).into_owned()
                     };
                     let mut asked = Asked {
+                        at: Instant::now(),
                         connection,
                         target: text(head.target.split(|&byte| byte == b'?').next()),
                         connection_field: text(head.header("connection")),
@@ -148,7 +168,7 @@ fn serve(
                     };
                     strike = answered > 0 && asked.target.starts_with(RACE);
                     asked.struck = strike;
-                    is_last = asked.connection_field.eq_ignore_ascii_case("close");
+                    is_last = script.closes || asked.connection_field.eq_ignore_ascii_case("close");
                     if head.expects_continue {
                         stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
                     }
@@ -186,7 +206,8 @@ fn answer(script: Script) -> String {
     } else {
         ""
     };
+    let connection = if script.closes { "close" } else { "keep-alive" };
     format!(
-        "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n{field}{cookie}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
+        "HTTP/1.1 200 OK\r\nConnection: {connection}\r\n{field}{cookie}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
     )
 }

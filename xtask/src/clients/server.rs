@@ -65,6 +65,14 @@ impl Server {
         format!("https://localhost:{}", self.ready.tls.port())
     }
 
+    /// Where it speaks a scheme.
+    pub(crate) fn base(&self, scheme: &str) -> String {
+        match scheme {
+            "https" => self.secure(),
+            _ => self.plain(),
+        }
+    }
+
     /// The certificate to trust.
     pub(crate) fn ca(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
@@ -114,6 +122,16 @@ impl Books {
         }
         books.exchanges.sort_by_key(|exchange| exchange.at);
         Ok(books)
+    }
+
+    /// All connections.
+    pub(crate) fn connections(&self) -> u64 {
+        self.connections.len() as u64
+    }
+
+    /// All exchanges.
+    pub(crate) fn requests(&self) -> u64 {
+        self.exchanges.len() as u64
     }
 
     /// The exchanges with a path.

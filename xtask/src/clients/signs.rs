@@ -1,7 +1,7 @@
-//! What a request and its connection show of their client beyond reuse: fields, cookies, TCP keep-alive probes.
+//! What a request and its connection show of their client beyond reuse: fields, cookies, TCP keep-alive probes, look-ups.
 
 use super::measure::Bench;
-use super::peer::{End, Peer, Script};
+use super::peer::{Peer, Script};
 use super::program::{About, Program, Step};
 use anyhow::{Context, bail};
 use fix::{Cookies, Facts, Probing};
@@ -14,15 +14,15 @@ const PATH: &str = "/signs/x";
 pub(super) fn measure(bench: &Bench<'_>, facts: &mut Facts) -> anyhow::Result<About> {
     let about = bench.requests(facts).context("requests")?;
     facts.probes = Some(bench.probes().context("probes")?);
+    facts.lookups = Some(bench.lookups().context("look-ups")?);
     Ok(about)
 }
 
 impl Bench<'_> {
     fn requests(&self, facts: &mut Facts) -> anyhow::Result<About> {
         let peer = Peer::start(Script {
-            race: End::Fin,
-            keep_alive: None,
             sets_cookie: true,
+            ..Script::PLAIN
         })?;
         let mut program = self.start(None)?;
         let url = peer.by_name() + PATH;
@@ -44,11 +44,7 @@ impl Bench<'_> {
 
     /// Under `intact watch`, which sees the socket options that a program sets.
     fn probes(&self) -> anyhow::Result<Probing> {
-        let peer = Peer::start(Script {
-            race: End::Fin,
-            keep_alive: None,
-            sets_cookie: false,
-        })?;
+        let peer = Peer::start(Script::PLAIN)?;
         let folder = tempfile::tempdir()?;
         let ledger = folder.path().join("ledger");
         let mut program = Program::start(self.launch.watched(self.intact, &ledger).command()?)?;

@@ -67,7 +67,7 @@ impl Facts for ObservedFacts {
 }
 
 impl Figures {
-    fn value(&self, name: &str, parameter: Option<&str>) -> Result<f64, NoData> {
+    pub(crate) fn value(&self, name: &str, parameter: Option<&str>) -> Result<f64, NoData> {
         // a count of what could not be seen is no zero
         let seen = self.requests.total > 0 || self.unseen == 0;
         let count = |count: u64| {

@@ -141,6 +141,8 @@ pub struct Counts {
     pub opened: u64,
     /// Of these, those whose TLS handshake failed.
     pub opened_in_vain: u64,
+    /// Connections of each execution environment of a function: one cannot use another's.
+    pub environments: BTreeMap<u64, u64>,
     /// Dials that failed.
     pub dials_failed: BTreeMap<Failure, u64>,
     /// Ends.
@@ -204,6 +206,9 @@ impl Counts {
         self.seen(connection.at, connection.at);
         if connection.is_opened() {
             sign.on(&mut self.opened);
+            if let Some(environment) = connection.environment {
+                sign.on(self.environments.entry(environment).or_default());
+            }
         }
         if let Some(failed) = &connection.failed {
             sign.on(self.dials_failed.entry(failed.kind).or_default());
@@ -343,10 +348,9 @@ impl Counts {
                 .add(Span::new(live.connection.at, end));
         }
         let unseen = lifetimes.as_ref().unwrap_or(&self.lifetimes).peak();
-        let needed = self.single.peak()
-            + self.streams.peak().div_ceil(streams_each)
-            + unseen
-            + self.opened_in_vain;
+        let at_once = self.single.peak() + self.streams.peak().div_ceil(streams_each) + unseen;
+        let environments = self.environments.values().filter(|opened| **opened > 0);
+        let needed = at_once * environments.count().max(1) as u64 + self.opened_in_vain;
         needed.min(self.opened)
     }
 

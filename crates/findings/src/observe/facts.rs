@@ -3,6 +3,7 @@
 use super::books::{Books, Lookups};
 use super::destination::{Counts, Detail};
 use super::verdict;
+use crate::cpu::CpuFacts;
 use crate::figures::{Connections, Latency, NANOS_PER_MS, PhaseTime, Requests};
 use crate::finding::Finding;
 use crate::rules::{Bill, Rule, cost_ms};
@@ -39,6 +40,9 @@ pub struct ObservedFacts {
     pub destinations: Vec<Destination>,
     /// What stands out, the worst and dearest first.
     pub findings: Vec<Finding>,
+    /// What the programs took of the processors, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuFacts>,
     /// What limits the figures.
     pub caveats: Vec<Caveat>,
 }
@@ -282,6 +286,7 @@ impl ObservedFacts {
             totals,
             destinations,
             findings,
+            cpu: None,
             caveats,
         }
     }

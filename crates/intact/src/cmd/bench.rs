@@ -346,6 +346,12 @@ fn usage_or_own(error: BenchError) -> Failed {
     }
 }
 
+/// Whether the load of a bench with these arguments stays on this machine.
+pub(crate) fn is_local(args: Args) -> Result<bool, Failed> {
+    let url = args.url.clone().unwrap_or_default();
+    config(args, url, None)?.is_local().map_err(Failed::usage)
+}
+
 /// What will be sent, before it is.
 fn announce(bench: &Bench, polite: bool) {
     if let Some((requests, connections)) = bench.budget() {

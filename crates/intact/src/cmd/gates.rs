@@ -8,6 +8,7 @@ use anyhow::{Context, anyhow};
 use findings::bench::BenchFacts;
 use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
+use findings::lambda::LambdaFacts;
 use findings::observe::ObservedFacts;
 use findings::requirement::{Document, Facts, Requirement, Verdict};
 use findings::{Finding, Severity};
@@ -85,15 +86,29 @@ impl Judged for CheckFacts {
 
     /// The card as it is: it is short enough.
     fn summary(&self, run: &Run) -> String {
-        let paper = Paper {
-            width: 100,
-            colour: false,
-        };
-        format!(
-            "```text\n{}```\n",
-            report::terminal::check(run, self, paper)
-        )
+        as_it_is(&report::terminal::check(run, self, PLAIN))
     }
+}
+
+impl Judged for LambdaFacts {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// As `check` does it.
+    fn summary(&self, run: &Run) -> String {
+        as_it_is(&report::terminal::lambda(run, self, PLAIN))
+    }
+}
+
+/// For a terminal page in a Markdown file.
+const PLAIN: Paper = Paper {
+    width: 100,
+    colour: false,
+};
+
+fn as_it_is(page: &str) -> String {
+    format!("```text\n{page}```\n")
 }
 
 impl Judged for BenchFacts {

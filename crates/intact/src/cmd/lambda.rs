@@ -2,20 +2,26 @@
 
 mod behind;
 mod functions;
+mod output;
+mod recording;
 
+use super::gates::Gates;
 use super::link::Server;
-use crate::console;
+use super::page::{PageFile, page_file};
+use super::watch::{Keys, fingerprint_key, key_logging};
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use behind::Near;
-use findings::lambda::{Call, LambdaFacts};
-use lambda::{Event, Function, Gate, Invocation, LambdaError, NoGate, Plan, Platform, Shape};
-use ledger::{Caveat, Run, Vantage, Variant, order};
+use findings::lambda::UNWATCHED;
+use findings::requirement::Document;
+use lambda::{Freezer, Function, Gate, LambdaError, NoGate, Place, Plan, Platform, Shape, Watcher};
+use ledger::{Caveat, Event, Rows, Run, Sink, Vantage, Variant, order};
 use link::Spec;
+use recording::Recording;
 use std::ffi::OsString;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -43,6 +49,19 @@ pub(crate) struct Args {
     /// What stands still while it rests [default: machine on a link, else processes]
     #[arg(long, value_enum, help_heading = "Invoking")]
     freeze: Option<Freeze>,
+    /// How processes are made to stand still [default: cgroup where a control group may be made, else signals]
+    #[arg(long, value_enum, help_heading = "Invoking")]
+    freezer: Option<FreezerKind>,
+    /// Idle times pass this many times faster than they say. Only where neither side gives up connections by a timer of its own: the run is
+    /// marked
+    #[arg(long, value_name = "FACTOR", value_parser = factor, help_heading = "Invoking")]
+    time_scale: Option<f64>,
+    /// Environments at once: so many invocations begin together
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256), help_heading = "Invoking")]
+    concurrency: u64,
+    /// The share of one processor that each environment gets, or the memory (512MB) that buys it on Lambda: 1769 MB are one processor
+    #[arg(long, value_name = "SHARE|MEMORY", value_parser = share, help_heading = "Invoking")]
+    memory_cpu: Option<f64>,
     /// A new environment (a cold start) after so many invocations; each round begins with one in any case
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Invoking")]
     cold_every: Option<u64>,
@@ -55,6 +74,18 @@ pub(crate) struct Args {
     /// `_HANDLER`, for runtime clients that read it: app.handler
     #[arg(long, value_name = "NAME", help_heading = "Invoking")]
     handler: Option<OsString>,
+    /// CMD is no runtime client but serves HTTP at the port that PORT tells: each invocation is a request to it (GET, with an event POST)
+    #[arg(long, conflicts_with = "handler", help_heading = "Invoking")]
+    http: bool,
+    /// What --http asks for
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/",
+        requires = "http",
+        help_heading = "Invoking"
+    )]
+    path: String,
     /// Put the function behind an emulated link, with our own server on the other side (INTACT_URL, INTACT_TLS_URL, INTACT_CA);
     /// `intact link --help` has the words: rtt=30ms
     #[arg(long, value_name = "SPEC", help_heading = "Link")]
@@ -79,15 +110,32 @@ pub(crate) struct Args {
     /// Seed of the order of the variants
     #[arg(long, help_heading = "Comparing")]
     seed: Option<u64>,
+    /// Whether the function's connections are followed, by a relay as `intact watch` does it
+    #[arg(long, value_enum, default_value_t = OnOff::On, help_heading = "Invoking")]
+    watch: OnOff,
+    /// Keep the ledger in a new folder: invocations, connections, requests
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    ledger: Option<PathBuf>,
     /// Print JSON instead of the page, or write it to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
     json: Option<PathBuf>,
     /// Write a row for each invocation
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     csv: Option<PathBuf>,
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
+    report: Option<PageFile>,
+    #[command(flatten)]
+    gates: Gates,
     /// The runtime client, or a program that speaks the Runtime API; several after a -- each are variants
-    #[arg(required = true, last = true, value_name = "CMD")]
+    #[arg(required_unless_present = "require", last = true, value_name = "CMD")]
     command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OnOff {
+    On,
+    Off,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -98,6 +146,14 @@ enum Freeze {
     Processes,
     /// Nothing
     Off,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum FreezerKind {
+    /// SIGSTOP to one process after the other
+    Signals,
+    /// A control group, all at once
+    Cgroup,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -111,6 +167,7 @@ enum EventShape {
 const EXAMPLES: &str = "Examples:
   intact lambda --handler app.handler -- python3 -m awslambdaric app.handler
   intact lambda -n 100 --idle 0s,30s --handler index.handler -- npx aws-lambda-ric index.handler
+  intact lambda --http --idle 0s,30s -- npm start
   intact lambda -n 1000 --variants 'KEEPALIVE=0' 'KEEPALIVE=1' -- ./bootstrap
   intact lambda --link rtt=30ms --idle 5s -- ./bootstrap
   intact lambda --link rtt=30ms,nat-idle=3s:silent --server 'nginx -c $PWD/n.conf' --idle 5s --timeout 10s -- ./bootstrap
@@ -125,8 +182,15 @@ what was measured until then being told";
 
 /// Invokes, then prints the page.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    if args.gates.list_if_asked(Document::Lambda) {
+        return Ok(ExitCode::from(exit::FINE));
+    }
     let own = |error: anyhow::Error| Failed::wrapper(exit::OWN_FAILURE, error);
-    let functions = functions::parse(&args.command, &args.variants, args.handler.as_ref())?;
+    let requirements = args.gates.parse(Document::Lambda)?;
+    let mut functions = functions::parse(&args.command, &args.variants, args.handler.as_ref())?;
+    for (_, function) in &mut functions {
+        function.serves = args.http.then(|| args.path.clone());
+    }
     let plan = plan(args)?;
     let freeze = freeze(args)?;
     if let (Some(spec), false) = (&args.link, args.linked) {
@@ -134,39 +198,63 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     }
     let interrupt = Interrupt::listen().map_err(own)?;
     let mut run = head(args, functions.iter().map(|(variant, _)| variant.clone()));
-    let mut caveats = caveats(args, freeze);
-    let calls = if args.linked {
-        let mut near = Near::open(freeze == Freeze::Machine).map_err(own)?;
-        near.describe(&mut run);
-        let calls = invoke(args, &run, &functions, &plan, &mut near, &interrupt)?;
-        caveats.extend(near.caveats().map_err(own)?);
-        calls
-    } else {
-        invoke(args, &run, &functions, &plan, &mut NoGate, &interrupt)?
-    };
-    let facts = LambdaFacts::new(&run, calls, caveats);
-    if let Some(path) = &args.csv {
-        write_csv(path, &run, &facts.invocations).map_err(own)?;
-    }
-    let document = report::json::lambda(&run, &facts)
-        .context("--json")
+    let mut near = args
+        .linked
+        .then(|| Near::open(freeze == Freeze::Machine))
+        .transpose()
         .map_err(own)?;
-    match &args.json {
-        Some(path) if path.as_os_str() == "-" => console::print(&document),
-        told => {
-            if let Some(path) = told {
-                std::fs::write(path, document)
-                    .with_context(|| format!("--json={}: cannot be written", path.display()))
-                    .map_err(own)?;
-            }
-            console::print(&report::terminal::lambda(&run, &facts, console::paper()));
+    if let Some(near) = &near {
+        near.describe(&mut run);
+    }
+    let mut recording = Recording::start(&run, args).map_err(own)?;
+    for caveat in caveats(args, freeze, &plan) {
+        recording.record(Event::Caveat(&caveat));
+    }
+    let mut no_gate = NoGate;
+    let gate: &mut dyn Gate = match &mut near {
+        Some(near) => near,
+        None => &mut no_gate,
+    };
+    invoke(
+        args,
+        &run,
+        &functions,
+        &plan,
+        gate,
+        &interrupt,
+        &mut recording,
+    )?;
+    if let Some(near) = &mut near {
+        for caveat in near.caveats().map_err(own)? {
+            recording.record(Event::Caveat(&caveat));
         }
     }
+    let facts = recording.finish();
+    output::write(args, &run, &facts).map_err(own)?;
+    let kept = args.gates.hold(&requirements, &run, &facts).map_err(own)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
-        None if facts.requests.ok == 0 => exit::UNREACHABLE,
+        None if facts.counts.ok == 0 => exit::UNREACHABLE,
+        None if !kept => exit::REQUIREMENT,
         None => exit::FINE,
     }))
+}
+
+/// What follows the connections of an environment is told.
+#[derive(clap::Args)]
+pub(crate) struct WatcherArgs {
+    /// The function
+    #[arg(required = true, last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// Runs a function for the platform that started us.
+pub(crate) fn follow(args: WatcherArgs) -> Result<ExitCode, Failed> {
+    let keys = key_logging(Keys::Auto);
+    let code = lambda::follow(args.command, keys)
+        .context("no platform has started this")
+        .map_err(Failed::usage)?;
+    Ok(ExitCode::from(code))
 }
 
 /// All rounds of all variants, in an order of their own each, until a signal comes.
@@ -177,25 +265,32 @@ fn invoke(
     plan: &Plan,
     gate: &mut dyn Gate,
     interrupt: &Interrupt,
-) -> Result<Vec<Call>, Failed> {
+    recording: &mut Recording,
+) -> Result<(), Failed> {
     let rounds = rounds(args, functions.len());
     let orders = order::balanced(functions.len(), rounds as usize, run.seed.unwrap_or(0));
     let mut platform = Platform::new(Instant::now(), gate);
-    let mut calls = Vec::new();
     for (round, order) in (1u32..).zip(orders) {
         // what does not divide evenly is spread over the first rounds
         let extra = u64::from(u64::from(round) <= args.invocations % u64::from(rounds));
         let mut plan = plan.clone();
         plan.invocations = args.invocations / u64::from(rounds) + extra;
-        for variant in order {
-            let mut done = |one: Invocation| calls.push(call(variant, round, &one));
+        for index in order {
             let over = || interrupt.signal().is_some();
+            let variant = index as u32;
+            recording.turn(variant, round, rounds);
             platform
-                .run(&functions[variant].1, &plan, &over, &mut done)
+                .run(
+                    &functions[index].1,
+                    &plan,
+                    Place { variant, round },
+                    &over,
+                    recording,
+                )
                 .map_err(not_run)?;
         }
     }
-    Ok(calls)
+    Ok(())
 }
 
 /// What stands still while the function rests.
@@ -227,29 +322,20 @@ fn rounds(args: &Args, variants: usize) -> u32 {
     args.rounds.unwrap_or(default).min(most)
 }
 
-fn call(variant: usize, round: u32, one: &Invocation) -> Call {
-    let ms = |nanos: u64| nanos as f64 / 1e6;
-    Call {
-        variant,
-        round,
-        environment: one.environment,
-        at_ms: one.at.as_ms(),
-        ms: ms(one.end.since(one.at)),
-        init_ms: one.init.map(|init| ms(init.nanos())),
-        frozen_ms: one.frozen.map(|frozen| frozen.as_secs_f64() * 1e3),
-        outcome: one.outcome.id(),
-        detail: one.outcome.detail().map(str::to_owned),
-        answered_again: one.answered_again,
-    }
-}
-
 fn plan(args: &Args) -> Result<Plan, Failed> {
     let event = match (&args.event, args.event_shape) {
-        (Some(told), _) => Event(event(told)?),
+        (Some(told), _) => lambda::Event(event(told)?),
         (None, Some(EventShape::Apigw)) => Shape::ApiGateway.into(),
         (None, Some(EventShape::Sqs)) => Shape::Sqs.into(),
         (None, None) => Shape::Empty.into(),
     };
+    if let (Some(_), Some(spec)) = (args.time_scale, &args.link)
+        && spec.nat.is_some()
+    {
+        return Err(Failed::usage(anyhow!(
+            "--time-scale beside nat-idle: the path has an idle limit of its own, which does not pass faster"
+        )));
+    }
     Ok(Plan {
         invocations: args.invocations,
         event,
@@ -257,7 +343,52 @@ fn plan(args: &Args) -> Result<Plan, Failed> {
         init_timeout: args.init_timeout,
         cold_every: args.cold_every,
         idle: args.idle.clone(),
-        freeze: args.freeze != Some(Freeze::Off),
+        time_scale: args.time_scale.unwrap_or(1.0),
+        freezer: (args.freeze != Some(Freeze::Off)).then(|| match args.freezer {
+            Some(FreezerKind::Signals) => Freezer::Signals,
+            Some(FreezerKind::Cgroup) => Freezer::ControlGroup,
+            None => Freezer::best(),
+        }),
+        cpu_share: args.memory_cpu,
+        concurrency: args.concurrency,
+        watcher: match args.watch {
+            OnOff::Off => None,
+            OnOff::On => {
+                Some(watcher().map_err(|error| Failed::wrapper(exit::OWN_FAILURE, error))?)
+            }
+        },
+    })
+}
+
+/// For clap: how many times faster.
+fn factor(word: &str) -> Result<f64, String> {
+    let factor = word
+        .parse()
+        .ok()
+        .filter(|factor| (1.0..=1e6).contains(factor));
+    factor.ok_or_else(|| "a number from 1 on: --time-scale 10".to_owned())
+}
+
+/// For clap: a share of one processor, or the memory that buys it on Lambda.
+fn share(word: &str) -> Result<f64, String> {
+    const WHOLE: f64 = 1769.0;
+    let number = |word: &str| word.trim().parse::<f64>().ok();
+    let share = match word.strip_suffix("MB") {
+        Some(memory) => number(memory).map(|memory| memory / WHOLE),
+        None => number(word),
+    };
+    share
+        .filter(|share| *share > 0.0 && *share <= 64.0)
+        .ok_or_else(|| "a share of a processor (0.25) or an amount of memory (512MB)".to_owned())
+}
+
+/// Ourselves, to be started again above each environment.
+fn watcher() -> anyhow::Result<Watcher> {
+    let program = super::builtin::ourselves()?.get_program().to_owned();
+    let words = ["lambda-watcher", "--"].map(OsString::from);
+    Ok(Watcher {
+        command: std::iter::once(program).chain(words).collect(),
+        fingerprint_key: fingerprint_key()?,
     })
 }
 
@@ -285,69 +416,83 @@ fn head(args: &Args, variants: impl Iterator<Item = Variant>) -> Run {
     let mut head = Run::new(
         "lambda",
         env!("CARGO_PKG_VERSION"),
-        Vantage::Client,
+        Vantage::Middle,
         jiff::Timestamp::now(),
         super::bench::run_id(),
         &argv,
     );
     head.host = bench::machine::host();
     let seed = args.seed;
+    head.rows = Rows::All;
     head.seed = Some(seed.unwrap_or_else(|| super::bench::run_id() as u64 >> 32));
     head.variants = variants.collect();
     head
 }
 
 /// What a person would otherwise believe.
-fn caveats(args: &Args, freeze: Freeze) -> Vec<Caveat> {
-    let words = match freeze {
-        _ if args.idle.iter().all(Duration::is_zero) => return Vec::new(),
-        Freeze::Off => return Vec::new(),
-        Freeze::Processes => {
-            "the function was stopped and the kernel below it went on: it took a FIN meanwhile, and the monotonic clock ran; a paused virtual machine may miss both"
-        }
-        Freeze::Machine => {
-            "the function was stopped and cut off from the network; the kernel's clock ran on meanwhile, which may differ on Lambda: timers of the client were due at the thaw"
-        }
+fn caveats(args: &Args, freeze: Freeze, plan: &Plan) -> Vec<Caveat> {
+    let mut caveats = Vec::new();
+    let mut tell = |id: &str, words: &str| {
+        caveats.push(Caveat {
+            id: id.to_owned(),
+            words: words.to_owned(),
+        });
     };
-    vec![Caveat {
-        id: "emulated-freeze".to_owned(),
-        words: words.to_owned(),
-    }]
-}
-
-fn write_csv(path: &Path, run: &Run, calls: &[Call]) -> anyhow::Result<()> {
-    let mut text =
-        "variant,round,environment,at_ms,ms,init_ms,frozen_ms,outcome,answered_again,detail\n"
-            .to_owned();
-    let maybe = |ms: Option<f64>| ms.map_or(String::new(), |ms| format!("{ms:.3}"));
-    let quoted = |words: &str| format!("\"{}\"", words.replace('"', "\"\""));
-    for call in calls {
-        let fields = [
-            quoted(&run.variants[call.variant].name),
-            call.round.to_string(),
-            call.environment.to_string(),
-            format!("{:.3}", call.at_ms),
-            format!("{:.3}", call.ms),
-            maybe(call.init_ms),
-            maybe(call.frozen_ms),
-            call.outcome.to_owned(),
-            call.answered_again.to_string(),
-            quoted(call.detail.as_deref().unwrap_or_default()),
-        ];
-        text.push_str(&fields.join(","));
-        text.push('\n');
+    if args.watch == OnOff::Off {
+        tell(
+            UNWATCHED,
+            "nobody followed the function's connections (--watch off): what died in a freeze is not told",
+        );
     }
-    let written = std::fs::File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.with_context(|| format!("--csv {}: cannot be written", path.display()))
+    if let Some(factor) = args.time_scale {
+        tell(
+            "time-scaled",
+            &format!(
+                "idle times passed {factor} times faster than they say: what gives up connections by a timer did not, so these figures are no measure of idle limits and are not for the catalogue of clients"
+            ),
+        );
+    }
+    if args.memory_cpu.is_some() && !Plan::can_share_cpu() {
+        tell(
+            "cpu-not-limited",
+            "--memory-cpu: no control group may be made here, so the function had the whole processor",
+        );
+    }
+    let rests = args.idle.iter().any(|idle| !idle.is_zero());
+    let by = match plan.freezer {
+        Some(Freezer::ControlGroup) => "by a control group",
+        Some(Freezer::Signals) | None => "by SIGSTOP",
+    };
+    match freeze {
+        Freeze::Processes if rests => tell(
+            "emulated-freeze",
+            &format!(
+                "the function was stopped {by} and the kernel below it went on: it took a FIN meanwhile, and the monotonic clock ran; a paused virtual machine may miss both"
+            ),
+        ),
+        Freeze::Machine if rests => tell(
+            "emulated-freeze",
+            &format!(
+                "the function was stopped {by} and cut off from the network; the kernel's clock ran on meanwhile, which may differ on Lambda: timers of the client were due at the thaw"
+            ),
+        ),
+        Freeze::Off | Freeze::Processes | Freeze::Machine => {}
+    }
+    caveats
 }
 
 fn not_run(error: LambdaError) -> Failed {
     let code = match error {
         LambdaError::NotFound(_) => exit::NOT_FOUND,
         LambdaError::NotRunnable { .. } => exit::NOT_RUNNABLE,
-        LambdaError::Listen(_) | LambdaError::Freezer(_) | LambdaError::Gate(_) => {
-            exit::OWN_FAILURE
+        LambdaError::Freezer(ref error) if error.kind() == ErrorKind::PermissionDenied => {
+            exit::NOT_PERMITTED
         }
+        LambdaError::Cpu(_) | LambdaError::Refused(_) => exit::NOT_PERMITTED,
+        LambdaError::Listen(_)
+        | LambdaError::Freezer(_)
+        | LambdaError::Watcher(_)
+        | LambdaError::Gate(_) => exit::OWN_FAILURE,
     };
     Failed::wrapper(code, error)
 }

@@ -9,12 +9,13 @@ use anyhow::{Context, anyhow};
 use findings::bench::{BenchFacts, Pictures};
 use findings::check::CheckFacts;
 use findings::compare::CompareFacts;
+use findings::lambda::LambdaFacts;
 use findings::observe::{self, ObservedFacts};
 use findings::requirement::Document;
 use findings::timeline::Timeline;
 use ledger::store::Reader;
 use ledger::{Exchange, Row, Run, Sink, Tally};
-use report::page::{BenchRun, CompareRun, ObservedRun, Source};
+use report::page::{BenchRun, CheckRun, CompareRun, LambdaRun, ObservedRun, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -77,6 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             Stored::Check(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
             Stored::Observed(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
             Stored::Compared(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
+            Stored::Lambda(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
         };
     }
     Ok(ExitCode::from(if kept {
@@ -92,6 +94,7 @@ enum Stored {
     Check(Box<StoredCheck>),
     Observed(Box<StoredObserved>),
     Compared(Box<StoredCompared>),
+    Lambda(Box<StoredLambda>),
 }
 
 impl Stored {
@@ -106,6 +109,12 @@ impl Stored {
             return Ok(Stored::Compared(Box::new(StoredCompared {
                 run: reader.run().clone(),
                 facts: stored::compared(reader)?,
+            })));
+        }
+        if stored::document(&reader.run().producer) == Document::Lambda {
+            return Ok(Stored::Lambda(Box::new(StoredLambda {
+                run: reader.run().clone(),
+                facts: stored::invoked(reader)?,
             })));
         }
         let observed = stored::observed(reader)?;
@@ -123,6 +132,7 @@ impl Stored {
             Stored::Check(one) => report::json::check(&one.run, &one.facts),
             Stored::Observed(one) => report::json::observed(&one.run, &one.facts),
             Stored::Compared(one) => report::json::compare(&one.run, &one.facts),
+            Stored::Lambda(one) => report::json::lambda(&one.run, &one.facts),
         }
     }
 
@@ -136,6 +146,7 @@ impl Stored {
             Stored::Compared(one) => {
                 report::terminal::compare(&one.run, &one.facts, console::paper())
             }
+            Stored::Lambda(one) => report::terminal::lambda(&one.run, &one.facts, console::paper()),
         }
     }
 
@@ -156,11 +167,14 @@ impl Stored {
                 run: &one.run,
                 facts: &one.facts,
             }),
-            Stored::Check(_) => {
-                return Err(Failed::usage(anyhow!(
-                    "--report: a check has no page yet; --json and --markdown have all of it"
-                )));
-            }
+            Stored::Lambda(one) => Source::Lambda(LambdaRun {
+                run: &one.run,
+                facts: &one.facts,
+            }),
+            Stored::Check(one) => Source::Checked(CheckRun {
+                run: &one.run,
+                facts: &one.facts,
+            }),
         })
     }
 }
@@ -176,6 +190,12 @@ struct StoredObserved {
 struct StoredCheck {
     run: Run,
     facts: CheckFacts,
+}
+
+/// A stored run of a function.
+struct StoredLambda {
+    run: Run,
+    facts: LambdaFacts,
 }
 
 /// A stored comparison.

@@ -2,6 +2,7 @@
 
 use crate::exit::Failed;
 use findings::compare::{CompareFacts, Contest};
+use findings::lambda::{Invoked, LambdaFacts};
 use findings::observe::Observed;
 use findings::requirement::Document;
 use ledger::store::Reader;
@@ -41,6 +42,13 @@ pub(crate) fn compared(reader: &Reader) -> Result<CompareFacts, Failed> {
     Ok(contest.facts())
 }
 
+/// The facts of a function's run that was stored.
+pub(crate) fn invoked(reader: &Reader) -> Result<LambdaFacts, Failed> {
+    let mut invoked = Invoked::new(reader.run());
+    replay(reader, &mut invoked)?;
+    Ok(invoked.facts())
+}
+
 /// What can be asked of a ledger, by who recorded it.
 pub(crate) fn document(producer: &str) -> Document {
     match producer {
@@ -48,6 +56,7 @@ pub(crate) fn document(producer: &str) -> Document {
         "check" => Document::Check,
         "audit" => Document::Audit,
         "compare" => Document::Compare,
+        "lambda" => Document::Lambda,
         _ => Document::Watch,
     }
 }

@@ -1,5 +1,19 @@
 //! `intact watch -- CMD`: does my program reuse its connections?
 
+#[cfg(feature = "live")]
+mod live;
+#[cfg(not(feature = "live"))]
+#[path = "watch/no_live.rs"]
+mod live;
+mod processor;
+#[cfg(feature = "profile")]
+mod sampler;
+#[cfg(not(feature = "profile"))]
+#[path = "watch/no_sampler.rs"]
+mod sampler;
+
+use live::{Live, Reporting};
+
 use super::files::Files;
 use super::gates::Gates;
 use super::observing::Observing;
@@ -16,7 +30,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use watch::{Clock, Config, Ended, KeyLogging, Mode, Subjects, WatchError};
+use watch::{Clock, Config, Ended, KeyLogging, Mode, Outcome, Subjects, WatchError};
 
 /// Does my program reuse its connections?
 #[derive(clap::Args)]
@@ -25,6 +39,8 @@ use watch::{Clock, Config, Ended, KeyLogging, Mode, Subjects, WatchError};
   intact watch -- pytest
   intact watch --ledger before -- ./my-go-binary --flag
   intact watch --require 'avoidable == 0' --json=watch.json -- npm test
+  intact watch --live -- npm run dev
+  intact watch --cpu --flamegraph time.svg -- node server.js
   intact watch --pid $(pgrep -d, gunicorn) --for 30s
   intact watch -- sh -c 'for i in 1 2 3; do curl -s http://localhost:8080/; done'
 
@@ -46,11 +62,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PID,..", value_delimiter = ',', conflicts_with_all = ["command", "all", "rtt"], help_heading = "Watching")]
     pid: Vec<u32>,
     /// The same for every process that we may look at
-    #[arg(long, conflicts_with_all = ["command", "rtt"], help_heading = "Watching")]
+    #[arg(long, conflicts_with_all = ["command", "rtt", "cpu", "flamegraph"], help_heading = "Watching")]
     all: bool,
     /// Follow for this long; without it until the programs end, or Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = super::bench::time, conflicts_with = "command", help_heading = "Watching")]
     at_most: Option<Duration>,
+    /// Show the program in a pane of its own, and beside it what its connections do; all keys are the program's
+    #[arg(long, conflicts_with_all = ["pid", "all"], help_heading = "Watching")]
+    live: bool,
+    #[command(flatten)]
+    processor: processor::Options,
     #[command(flatten)]
     files: Files,
     /// Write JSON to a file; standard output is the program's
@@ -115,16 +136,31 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         .rtt
         .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
     let mut recording = Observing::start(Observed::new(&head), &head, &args.files).map_err(own)?;
-    let code = match &subjects {
-        None => run_command(args, clock, &mut recording)?,
+    let measuring = args.processor.start(&args.pid)?;
+    let (code, cpu) = match &subjects {
+        None => {
+            let outcome = run_command(args, clock, &mut recording)?;
+            let code = match outcome.ended {
+                Ended::Code(code) => code as u8,
+                Ended::Signal(number) => exit::by_signal(number as usize),
+            };
+            (code, Some(outcome.cpu))
+        }
         Some(subjects) => {
             let signal = watch::follow(subjects, args.at_most, clock, &mut recording);
             let signal = signal.map_err(not_run)?;
-            signal.map_or(exit::FINE, |number| exit::by_signal(number as usize))
+            let code = signal.map_or(exit::FINE, |number| exit::by_signal(number as usize));
+            (code, None)
         }
     };
     let observed = recording.finish();
-    let facts = observed.facts();
+    let mut facts = observed.facts();
+    if let Some(measuring) = measuring {
+        let title = head.subject.as_deref().unwrap_or_default();
+        let cpu = measuring.finish(cpu, title).map_err(own)?;
+        facts.caveats.extend(cpu.caveats());
+        facts.cpu = Some(cpu);
+    }
     if let Some(path) = &args.json {
         write_json(path, &head, &facts).map_err(own)?;
     }
@@ -149,12 +185,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     }))
 }
 
-/// Runs the program to its end; its exit code as a shell shows it.
+/// Runs the program to its end.
 fn run_command(
     args: &Args,
     clock: Clock,
     recording: &mut Observing<Observed>,
-) -> Result<u8, Failed> {
+) -> Result<Outcome, Failed> {
     let key = fingerprint_key().map_err(|error| Failed::wrapper(exit::OWN_FAILURE, error))?;
     let mut config = Config::new(args.command.clone(), key);
     config.mode = match args.mode {
@@ -164,11 +200,29 @@ fn run_command(
     };
     config.keys = key_logging(args.keys);
     config.round_trip = args.rtt.unwrap_or_default();
-    let outcome = watch::run(&config, clock, recording).map_err(not_run)?;
-    Ok(match outcome.ended {
-        Ended::Code(code) => code as u8,
-        Ended::Signal(number) => exit::by_signal(number as usize),
-    })
+    config.environment = args.processor.environment();
+    if let (Some(logging), Some((_, options))) = (
+        &mut config.keys,
+        config
+            .environment
+            .iter()
+            .find(|(key, _)| key == "NODE_OPTIONS"),
+    ) {
+        logging.node_options = Some(options.clone());
+    }
+    if !args.live {
+        return watch::run(&config, clock, recording).map_err(not_run);
+    }
+    let live = Live::start(&subject(args)).map_err(Failed::usage)?;
+    config.terminal = Some(live.terminal());
+    // the pane understands what an xterm does, whatever the terminal around it is
+    config
+        .environment
+        .push(("TERM".into(), "xterm-256color".into()));
+    let mut reporting = Reporting::new(recording, live.board());
+    let outcome = watch::run(&config, clock, &mut reporting);
+    live.finish();
+    outcome.map_err(not_run)
 }
 
 /// How programs are told to log keys. A key log that the person has set up is read along with them; with `on` it is

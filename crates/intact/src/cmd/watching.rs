@@ -1,14 +1,18 @@
-//! What happens to the events of a check: rows for the facts, ledger, progress with a countdown. Trouble with a file does not
-//! end the check: it is told.
+//! What happens to the events of a check: rows for the facts, ledger, packets, the card as soon as there is one, progress with a
+//! countdown.
+//! Trouble with a file does not end the check: it is told.
 
+use super::ladder;
 use crate::console;
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use check::{Card, Observer, Stage};
+use check::{Card, Observer, Packets, Stage};
+use findings::check::CheckFacts;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::store::{StoreError, Writer};
 use ledger::{Caveat, Event, Row, Run, Sink, Tally};
-use std::io::IsTerminal;
+use std::fs::File;
+use std::io::{IsTerminal, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -20,19 +24,56 @@ pub(crate) struct Watching {
     rows: Vec<Row>,
     tally: Tally,
     ledger: Option<Writer>,
-    trouble: Option<String>,
+    troubles: Vec<String>,
     flushed: Instant,
     bar: ProgressBar,
     interrupt: Interrupt,
     stage: Option<Stage>,
+    early: Option<Early>,
+    wanted: Wanted,
+    /// The packets as a page, until they are printed.
+    ladders: String,
+}
+
+/// What is to become of packets.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    /// Whether they are shown.
+    pub(crate) ladder: bool,
+    /// Where they are kept.
+    pub(crate) pcapng: Option<File>,
+}
+
+/// How the card is printed before anything is waited for.
+pub(crate) struct Early {
+    /// The head of the run.
+    pub(crate) run: Run,
+    /// What comes after the card.
+    pub(crate) next: String,
+    /// What the card was made of, once it is printed.
+    pub(crate) known: Option<CheckFacts>,
+}
+
+/// What was recorded.
+pub(crate) struct Watched {
+    /// Everything that happened.
+    pub(crate) rows: Vec<Row>,
+    /// What could not be written.
+    pub(crate) caveats: Vec<Caveat>,
+    /// What the card was made of that is printed already.
+    pub(crate) known: Option<CheckFacts>,
+    /// The packets as a page, unless they are printed already.
+    pub(crate) ladders: String,
 }
 
 impl Watching {
-    /// Opens the ledger that was asked for.
+    /// Opens the ledger that was asked for; `early` where a card is to be printed as soon as there is one.
     pub(crate) fn start(
         run: &Run,
         ledger: Option<&Path>,
         interrupt: Interrupt,
+        early: Option<Early>,
+        wanted: Wanted,
     ) -> anyhow::Result<Watching> {
         let ledger = ledger
             .map(|folder| Writer::create(folder, run).context("--ledger"))
@@ -49,16 +90,19 @@ impl Watching {
             rows: Vec::new(),
             tally: Tally::new(),
             ledger,
-            trouble: None,
+            troubles: Vec::new(),
             flushed: Instant::now(),
             bar,
             interrupt,
             stage: None,
+            early,
+            wanted,
+            ladders: String::new(),
         })
     }
 
-    /// Ends the recording: the rows, and what could not be written.
-    pub(crate) fn finish(mut self, card: &Card) -> (Vec<Row>, Option<Caveat>) {
+    /// Ends the recording.
+    pub(crate) fn finish(mut self, card: &Card) -> Watched {
         self.bar.finish_and_clear();
         let tally = std::mem::take(&mut self.tally);
         self.write(|ledger| {
@@ -66,11 +110,29 @@ impl Watching {
             ledger.replace_tally(&tally)?;
             ledger.flush()
         });
-        let caveat = self.trouble.map(|words| Caveat {
+        let caveats = self.troubles.into_iter().map(|words| Caveat {
             id: "not-written".to_owned(),
             words,
         });
-        (self.rows, caveat)
+        Watched {
+            rows: self.rows,
+            caveats: caveats.collect(),
+            known: self.early.and_then(|early| early.known),
+            ladders: self.ladders,
+        }
+    }
+
+    /// Prints what is known before the limits are looked for.
+    fn print_card(&mut self, card: &Card) {
+        let Some(early) = &mut self.early else { return };
+        let facts = CheckFacts::new(card, &self.rows);
+        let mut page = report::terminal::check_card(&early.run, &facts, console::paper());
+        page.push_str(&std::mem::take(&mut self.ladders));
+        self.bar.suspend(|| {
+            console::print(&page);
+            console::note(&format!("\n{}", early.next));
+        });
+        early.known = Some(facts);
     }
 
     fn write(&mut self, what: impl FnOnce(&mut Writer) -> Result<(), StoreError>) {
@@ -78,11 +140,15 @@ impl Watching {
             && let Err(error) = what(ledger)
         {
             self.ledger = None;
-            let trouble = format!("--ledger: {error}; the ledger ends there");
-            self.bar
-                .suspend(|| console::note(&format!("intact: {trouble}; the check goes on")));
-            self.trouble = Some(trouble);
+            self.tell(format!("--ledger: {error}; the ledger ends there"));
         }
+    }
+
+    /// Tells of trouble with a file, now and in the page.
+    fn tell(&mut self, trouble: String) {
+        self.bar
+            .suspend(|| console::note(&format!("intact: {trouble}; the check goes on")));
+        self.troubles.push(trouble);
     }
 
     fn flush_now_and_then(&mut self) {
@@ -102,6 +168,9 @@ impl Observer for Watching {
     }
 
     fn stage(&mut self, stage: Stage, card: &Card) {
+        if stage == Stage::Requests {
+            self.print_card(card);
+        }
         self.stage = Some(stage);
         self.bar.set_message(stage.name());
         self.bar.tick();
@@ -111,10 +180,38 @@ impl Observer for Watching {
         });
     }
 
+    fn packets(&mut self, packets: &Packets) {
+        if let Some(mut file) = self.wanted.pcapng.take()
+            && let Err(error) = file.write_all(&packets.file)
+        {
+            self.tell(format!("--pcapng: {error}; the file is not whole"));
+        }
+        if packets.lost > 0 {
+            self.tell(format!(
+                "{} packets are missing: there was no room for them",
+                packets.lost
+            ));
+        }
+        if self.wanted.ladder {
+            match ladder::of_packets(packets) {
+                Ok((ladders, answers)) => {
+                    let paper = console::paper();
+                    for ladder in &ladders {
+                        self.ladders
+                            .push_str(&report::terminal::ladder(Some(ladder), &[], paper));
+                    }
+                    self.ladders
+                        .push_str(&report::terminal::answers(&answers, paper));
+                }
+                Err(error) => self.tell(format!("--ladder: {error:#}")),
+            }
+        }
+    }
+
     fn waiting(&mut self, left: Duration) {
         let stage = self.stage.map_or("", Stage::name);
         self.bar.set_message(format!(
-            "{stage}: waiting, {} s at most; Ctrl-C keeps the card",
+            "{stage}: waiting, {} s at most; Ctrl-C keeps what is there",
             left.as_secs() + 1
         ));
         self.bar.tick();

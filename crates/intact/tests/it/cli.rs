@@ -207,3 +207,27 @@ fn the_document_is_what_its_schema_says() {
         assert_eq!(faults, Vec::<String>::new(), "{words:?}");
     }
 }
+
+#[test]
+fn a_url_in_the_place_of_a_command_is_a_short_check_and_a_short_bench() {
+    let server = Server::start(&[]);
+    let out = intact(&[&server.plain(), "-H", "X-A: b"]);
+    assert_eq!(code(&out), 0, "{}", said(&out));
+    let page = String::from_utf8(out.stdout).unwrap();
+    assert!(page.contains("Keeps connections"), "{page}");
+    assert!(page.contains("keep-alive saves"), "{page}");
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let out = intact(&[&free.to_string()]);
+    assert_eq!(code(&out), 3, "{}", said(&out));
+    assert!(!String::from_utf8(out.stdout).unwrap().contains("Variants"));
+}
+
+#[test]
+fn a_misspelt_command_is_no_url() {
+    let out = intact(&["bnech"]);
+    assert_eq!(code(&out), 2);
+    assert!(said(&out).contains("'bench'"), "{}", said(&out));
+}

@@ -1,8 +1,10 @@
 //! `intact lambda` as a person runs it, with a runtime client in Python's standard library.
 
 use crate::link::on_link;
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 /// Answers four times, then ends in the middle of an invocation.
 const CLIENT: &str = r#"
@@ -33,7 +35,20 @@ fn the_document_of_a_function_is_what_its_schema_says() {
     );
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (ledger, csv) = (
+        folder.path().join("ledger"),
+        folder.path().join("calls.csv"),
+    );
+    let page = folder.path().join("page.html");
+    let [ledger, csv, page] = [ledger, csv, page].map(|path| path.display().to_string());
     let told = lambda(&[
+        "--ledger",
+        &ledger,
+        "--csv",
+        &csv,
+        "--report",
+        &page,
         "-n",
         "12",
         "--rounds",
@@ -56,7 +71,20 @@ fn the_document_of_a_function_is_what_its_schema_says() {
         .map(|error| format!("{error} at {}", error.instance_path()))
         .collect();
     assert!(faults.is_empty(), "{faults:?}");
-    assert_eq!(document["requests"]["total"], 24);
+    assert_eq!(document["counts"]["total"], 24);
+    assert_eq!(
+        document["requests"]["total"], 0,
+        "the Runtime API's are ours"
+    );
+    let stored = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["report", &ledger, "--json"])
+        .output()
+        .unwrap();
+    let stored: Value = serde_json::from_slice(&stored.stdout).unwrap();
+    assert_eq!(stored, document, "the ledger tells the same");
+    let rows = std::fs::read_to_string(csv).unwrap();
+    assert_eq!(rows.lines().count(), 25, "{rows}");
+    assert!(std::fs::read_to_string(page).unwrap().contains("<svg"));
     for variant in document["variants"].as_array().unwrap() {
         assert_eq!(variant["outcomes"]["answered"], 10, "{variant}");
         assert_eq!(variant["outcomes"]["crash"], 2, "{variant}");
@@ -75,6 +103,142 @@ fn a_function_that_never_answers_is_told_by_the_exit_code() {
     );
     let told = lambda(&["--", "/no/such/program"]);
     assert_eq!(told.status.code(), Some(127));
+}
+
+#[test]
+fn a_requirement_that_fails_is_told_by_the_exit_code() {
+    let told = lambda(&[
+        "-n",
+        "2",
+        "--require",
+        "connections-per-invocation == 0",
+        "--require",
+        "invocations < 2",
+        "--",
+        "python3",
+        "-c",
+        CLIENT,
+    ]);
+    assert_eq!(told.status.code(), Some(1), "{told:?}");
+    let said = String::from_utf8(told.stderr).unwrap();
+    assert!(said.contains("invocations < 2"), "{said}");
+}
+
+#[test]
+fn a_runtime_client_that_is_missing_is_named() {
+    // without site-packages it is not there, installed or not
+    let told = lambda(&[
+        "-n",
+        "1",
+        "--",
+        "python3",
+        "-I",
+        "-S",
+        "-m",
+        "awslambdaric",
+        "app.handler",
+    ]);
+    assert_eq!(told.status.code(), Some(3), "{told:?}");
+    let page = String::from_utf8(told.stdout).unwrap();
+    assert!(page.contains("pip install awslambdaric"), "{page}");
+}
+
+#[test]
+fn a_link_that_is_forbidden_is_told_with_what_is_then_not_emulated() {
+    let line = format!(
+        "echo 0 > /proc/sys/user/max_net_namespaces && exec {} lambda --link rtt=30ms -- true",
+        env!("CARGO_BIN_EXE_intact")
+    );
+    let told = Command::new("unshare")
+        .args(["-Ur", "sh", "-c", &line])
+        .output();
+    let told = told.expect("util-linux has unshare");
+    let said = String::from_utf8(told.stderr).unwrap();
+    if said.contains("unshare") {
+        // without user namespaces there is no link either, whoever forbids them
+        assert!(
+            on_link(
+                &["lambda", "-n", "1", "--link", "rtt=1ms", "--", "true"],
+                &said
+            )
+            .is_none()
+        );
+        return;
+    }
+    assert_eq!(told.status.code(), Some(4), "{said}");
+    assert!(
+        said.contains("not emulated are then the round trip"),
+        "{said}"
+    );
+    assert!(said.contains("user.max_net_namespaces"), "{said}");
+}
+
+#[test]
+fn a_control_group_that_is_forbidden_is_told_with_what_does_without() {
+    let told = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(env!("CARGO_BIN_EXE_intact"))
+        .args(["lambda", "--freezer", "cgroup", "--idle", "10ms", "-n", "2"])
+        .args(["--watch", "off", "--", "sleep", "1"])
+        .output()
+        .expect("util-linux has setpriv");
+    let said = String::from_utf8(told.stderr).unwrap();
+    if said.contains("setpriv:") {
+        // not root: nobody else can be become, and our own rights are the test's
+        return;
+    }
+    assert_eq!(told.status.code(), Some(4), "{said}");
+    assert!(said.contains("--freezer signals"), "{said}");
+}
+
+#[test]
+fn connections_that_cannot_be_followed_are_told_with_what_does_without() {
+    let intact = env!("CARGO_BIN_EXE_intact");
+    let told = Command::new(intact)
+        .args([
+            "watch", "-q", "--", intact, "lambda", "-n", "1", "--", "true",
+        ])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(told.stderr).unwrap();
+    assert_eq!(told.status.code(), Some(125), "{said}");
+    assert!(said.contains("--watch off"), "{said}");
+}
+
+#[test]
+fn nothing_outlives_a_platform_that_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = folder.path().join("pid");
+    let script = format!(
+        "echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600",
+        note.display()
+    );
+    let mut platform = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args([
+            "lambda",
+            "--init-timeout",
+            "600s",
+            "--",
+            "sh",
+            "-c",
+            &script,
+        ])
+        .spawn()
+        .unwrap();
+    let pid = loop {
+        match std::fs::read_to_string(&note) {
+            Ok(pid) => break pid.trim().to_owned(),
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    platform.kill().unwrap();
+    platform.wait().unwrap();
+    // the watcher asks once a second whether we are still there
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Path::new("/proc").join(&pid).exists() {
+        assert!(Instant::now() < deadline, "process {pid} is still there");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Ends each connection 0.2 s after its first answer.
@@ -110,8 +274,9 @@ while True:
     api.getresponse().read()
 "#;
 
-/// What the function saw before the freeze, and after one that the server's limit does not outlive.
-fn seen(freeze: &str) -> Option<Vec<String>> {
+/// What the function saw before the freeze, and after one that the server's limit does not outlive; and what we say became of its
+/// connection.
+fn seen(freeze: &str) -> Option<(Vec<String>, Value)> {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("server.py");
     std::fs::write(&script, SERVER).unwrap();
@@ -126,24 +291,26 @@ fn seen(freeze: &str) -> Option<Vec<String>> {
     let document: Value =
         serde_json::from_slice(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told:?}"));
     assert_eq!(document["run"]["link"], "rtt=20ms");
-    let calls = document["invocations"].as_array().unwrap().iter();
-    Some(
-        calls
-            .map(|call| call["detail"].as_str().unwrap().to_owned())
-            .collect(),
-    )
+    let calls = document["invocations"].as_array().unwrap();
+    let seen = calls
+        .iter()
+        .map(|call| call["detail"].as_str().unwrap().to_owned())
+        .collect();
+    Some((seen, calls[1]["pause"].clone()))
 }
 
 #[test]
 fn stopped_processes_find_the_fin_that_their_kernel_took() {
-    if let Some(seen) = seen("processes") {
+    if let Some((seen, pause)) = seen("processes") {
         assert_eq!(seen, ["Seen: answer", "Seen: FIN"]);
+        assert_eq!(pause, json!({"cases": ["fin-seen"], "saw": "failed"}));
     }
 }
 
 #[test]
 fn a_frozen_machine_misses_the_fin_and_is_reset() {
-    if let Some(seen) = seen("machine") {
+    if let Some((seen, pause)) = seen("machine") {
         assert_eq!(seen, ["Seen: answer", "Seen: RST"]);
+        assert_eq!(pause, json!({"cases": ["reset"], "saw": "failed"}));
     }
 }

@@ -2,6 +2,7 @@
 
 mod audit;
 mod check;
+mod check_live;
 mod check_peers;
 mod check_real;
 mod cli;
@@ -15,6 +16,7 @@ mod lambda;
 mod ledgers;
 #[cfg(target_os = "linux")]
 mod link;
+mod model;
 mod observed;
 mod pages;
 mod peers;

@@ -2,10 +2,11 @@
 
 use super::number::{count, maybe_time, percent, rate, time};
 use super::page::Page;
+use super::phases;
 use super::table::Column;
 use super::{Ink, Paper, escape};
 use findings::bench::{BenchFacts, Severity, VariantFacts};
-use ledger::{Phase, Run};
+use ledger::Run;
 
 /// Verdicts that the page shows.
 const VERDICTS: usize = 8;
@@ -247,40 +248,11 @@ impl Page {
 
     fn phases(&mut self, facts: &BenchFacts) {
         self.title("Phases (mean over the requests that had them)");
-        let mut columns = vec![Column {
-            head: "variant",
-            rank: 0,
-            cells: facts
-                .variants
-                .iter()
-                .map(|variant| variant.name.clone())
-                .collect(),
-        }];
-        for phase in Phase::ALL {
-            let cells: Vec<Option<f64>> = facts
-                .variants
-                .iter()
-                .map(|variant| {
-                    variant
-                        .phases_ms
-                        .get(phase.id())?
-                        .as_ref()
-                        .map(|time| time.mean)
-                })
-                .collect();
-            if cells.iter().all(Option::is_none) {
-                continue;
-            }
-            columns.push(Column {
-                head: if phase == Phase::HeadersToBody {
-                    "head-body"
-                } else {
-                    phase.id()
-                },
-                rank: 0,
-                cells: cells.into_iter().map(maybe_time).collect(),
-            });
-        }
+        let names = facts.variants.iter().map(|variant| variant.name.clone());
+        let columns = phases::columns("variant", names.collect(), |row, phase| {
+            let phases = &facts.variants[row].phases_ms;
+            Some(phases.get(phase.id())?.as_ref()?.mean)
+        });
         self.table(columns);
     }
 

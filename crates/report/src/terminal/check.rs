@@ -15,27 +15,42 @@ use ledger::card::{EarlyData, State};
 /// Addresses of a name that the page shows.
 const ADDRESSES: usize = 4;
 
-/// The page of a check.
+/// The page of a check that is over.
 pub fn check(run: &Run, facts: &CheckFacts, paper: Paper) -> String {
-    let mut card = Card {
-        page: Page::on(paper),
-    };
-    card.head(run, facts);
-    card.names(facts);
-    card.versions(facts);
-    card.limits(facts);
-    card.waterfall(facts);
-    card.tls(facts);
-    if let Some(http2) = &facts.http2 {
-        card.http2(http2);
-    }
-    if let Some(state) = &facts.state {
-        card.state(state);
-    }
-    card.findings(facts);
-    card.settings(facts);
-    card.foot(facts);
+    let mut card = Card::on(paper);
+    card.at_once(run, facts);
+    card.in_time(facts);
     card.page.text
+}
+
+/// The first part of a page whose second takes a while: what is known before limits are waited for.
+pub fn check_card(run: &Run, facts: &CheckFacts, paper: Paper) -> String {
+    let mut card = Card::on(paper);
+    card.at_once(run, facts);
+    card.page.text
+}
+
+/// The second part, below a first one that was made of `known`.
+pub fn check_limits(known: &CheckFacts, facts: &CheckFacts, paper: Paper) -> String {
+    let mut card = Card::on(paper);
+    card.in_time(facts);
+    card.page.line("");
+    let said = |sentence: &&String| !known.verdict.contains(sentence);
+    for sentence in facts.verdict.iter().filter(said) {
+        card.page
+            .wrapped(Some(Ink::Strong), &escape(sentence), "  ");
+    }
+    card.page.wrapped(Some(Ink::Faint), &sent(facts), "");
+    card.page.text
+}
+
+/// What was sent for it.
+fn sent(facts: &CheckFacts) -> String {
+    format!(
+        "{} requests on {} connections",
+        count(facts.requests.total),
+        count(facts.connections.opened)
+    )
 }
 
 /// A page that becomes a card.
@@ -44,6 +59,35 @@ struct Card {
 }
 
 impl Card {
+    fn on(paper: Paper) -> Card {
+        Card {
+            page: Page::on(paper),
+        }
+    }
+
+    /// What a few requests tell.
+    fn at_once(&mut self, run: &Run, facts: &CheckFacts) {
+        self.head(run, facts);
+        self.names(facts);
+        self.versions(facts);
+        self.waterfall(facts);
+        self.tls(facts);
+        if let Some(http2) = &facts.http2 {
+            self.http2(http2);
+        }
+        if let Some(state) = &facts.state {
+            self.state(state);
+        }
+    }
+
+    /// What takes many requests or long waits, and what follows from all of it.
+    fn in_time(&mut self, facts: &CheckFacts) {
+        self.limits(facts);
+        self.findings(facts);
+        self.settings(facts);
+        self.foot(facts);
+    }
+
     fn head(&mut self, run: &Run, facts: &CheckFacts) {
         let target = facts.target.as_ref();
         let url = target
@@ -55,13 +99,16 @@ impl Card {
             self.page.paper.ink(Ink::Strong, "intact check"),
             escape(url)
         ));
-        let mut told = format!(
-            "{} requests on {} connections",
-            count(facts.requests.total),
-            count(facts.connections.opened)
-        );
-        if let Some(status) = target.and_then(|target| target.status) {
-            told.push_str(&format!(", answered with {status}"));
+        let mut told = sent(facts);
+        if let Some(target) = target
+            && let Some(status) = target.status
+        {
+            let verb = if target.failed.is_none() {
+                "answered"
+            } else {
+                "an answer begun"
+            };
+            told.push_str(&format!(", {verb} with {status}"));
         }
         if let Some(server) = target.and_then(|target| target.server.as_deref()) {
             told.push_str(&format!(", Server: {}", escape(server)));
@@ -206,7 +253,14 @@ impl Card {
             None => "not answered",
         };
         for method in &facts.methods {
-            let told = format!("after {}: {}", escape(&method.what), kept(method.kept));
+            let status = method
+                .status
+                .map_or_else(String::new, |status| format!(" ({status})"));
+            let told = format!(
+                "after {}{status}: {}",
+                escape(&method.what),
+                kept(method.kept)
+            );
             self.page.wrapped(Some(Ink::Faint), &told, "  ");
         }
     }
@@ -265,10 +319,11 @@ impl Card {
         ]);
         for tls in &facts.tls {
             let told = format!(
-                "TLS {}: {}, {} certificates of {} bytes",
+                "TLS {}: {}, {} certificate{} of {} bytes",
                 tls.version,
                 escape(tls.cipher.as_deref().unwrap_or("cipher unknown")),
                 tls.certificates,
+                if tls.certificates == 1 { "" } else { "s" },
                 count(tls.chain_bytes)
             );
             self.page.wrapped(Some(Ink::Faint), &told, "  ");

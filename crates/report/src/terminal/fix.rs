@@ -252,6 +252,17 @@ impl Page {
                 &cells.unread,
             ),
             ("TLS sessions resumed, in turn / at once", &cells.resumed),
+            (
+                "look-ups of the server's name for ten requests, connections kept / closed",
+                &cells.lookups,
+            ),
+            (
+                "an address whose name holds for 1 s is used for",
+                &cells.remembered,
+            ),
+            ("limit on the life of a connection in use", &cells.life),
+            ("TCP keep-alive probes", &cells.probes),
+            ("cookies that the server sets", cells.cookies),
         ] {
             if how != "-" {
                 self.point(&format!("{what}: {how}"));

@@ -4,7 +4,7 @@ use super::number::{count, maybe_time};
 use super::page::Page;
 use super::table::Column;
 use super::{Ink, Paper, escape};
-use findings::lambda::{Kind, LambdaFacts, VariantFacts};
+use findings::lambda::{Case, Kind, LambdaFacts, Pauses, Saw, VariantFacts};
 use ledger::Run;
 
 /// The page of a function's invocations.
@@ -41,6 +41,7 @@ pub fn lambda(run: &Run, facts: &LambdaFacts, paper: Paper) -> String {
         column("mean", 0, &|_, kind| maybe_time(kind.latency_ms.mean)),
         column("p50", 1, &|_, kind| maybe_time(kind.latency_ms.p50)),
         column("p99", 2, &|_, kind| maybe_time(kind.latency_ms.p99)),
+        column("conns", 2, &|_, kind| each(kind.connections_each)),
         column("max", 3, &|_, kind| maybe_time(kind.latency_ms.max)),
         column("start", 4, &|_, kind| {
             maybe_time(kind.init_ms.as_ref().and_then(|init| init.mean))
@@ -50,6 +51,12 @@ pub fn lambda(run: &Run, facts: &LambdaFacts, paper: Paper) -> String {
         columns.insert(0, column("variant", 0, &|variant, _| escape(&variant.name)));
     }
     page.table(columns);
+    if facts.connections.is_some() {
+        let note = "conns: connections opened for each invocation, by the function's own doing";
+        page.wrapped(Some(Ink::Faint), note, "  ");
+    }
+    pauses(&mut page, &rows);
+    page.stands_out(&facts.findings);
     let failed = rows.iter().any(|(_, kind)| kind.failed > 0);
     if failed {
         page.title("What failed");
@@ -77,4 +84,53 @@ pub fn lambda(run: &Run, facts: &LambdaFacts, paper: Paper) -> String {
         page.wrapped(Some(Ink::Alarm), &told, "  ");
     }
     page.text
+}
+
+fn each(count: Option<f64>) -> String {
+    match count {
+        None => "-".to_owned(),
+        Some(count) if count.fract() == 0.0 => format!("{count:.0}"),
+        Some(count) => format!("{count:.2}"),
+    }
+}
+
+/// What became of the connections that freezes found open.
+fn pauses(page: &mut Page, rows: &[(&VariantFacts, &Kind)]) {
+    let rows: Vec<(&str, &str, &Pauses)> = rows
+        .iter()
+        .filter_map(|(variant, kind)| Some((&*variant.name, &*kind.name, kind.pauses.as_ref()?)))
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    page.title("Connections that were open when the function was frozen");
+    let column = |head, rank, cell: &dyn Fn(&Pauses) -> u64| Column {
+        head,
+        rank,
+        cells: rows.iter().map(|(.., one)| count(cell(one))).collect(),
+    };
+    let name = |head, of: &dyn Fn(&(&str, &str, &Pauses)) -> String| Column {
+        head,
+        rank: 0,
+        cells: rows.iter().map(of).collect(),
+    };
+    let several = rows.iter().any(|(variant, ..)| *variant != rows[0].0);
+    let mut columns = vec![name("pause", &|(_, kind, _)| escape(kind))];
+    if several {
+        columns.insert(0, name("variant", &|(variant, ..)| escape(variant)));
+    }
+    columns.push(column("open", 0, &|one| one.open));
+    for case in Case::ALL {
+        let of = |one: &Pauses| one.cases.get(&case).copied().unwrap_or(0);
+        if rows.iter().any(|(.., one)| of(one) > 0) {
+            columns.push(column(case.words(), 0, &of));
+        }
+    }
+    for (head, saw) in [("recovered", Saw::Recovered), ("failed", Saw::Failed)] {
+        let of = move |one: &Pauses| one.saw.get(&saw).copied().unwrap_or(0);
+        columns.push(column(head, 1, &of));
+    }
+    page.table(columns);
+    let note = "recovered, failed: invocations after a pause in which a connection had died";
+    page.wrapped(Some(Ink::Faint), note, "  ");
 }

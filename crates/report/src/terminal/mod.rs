@@ -10,20 +10,23 @@ mod fix;
 mod inputs;
 mod ladder;
 mod lambda;
+mod model;
 mod observed;
 mod page;
+mod phases;
 mod table;
 
 pub use bench::bench;
 pub use cards::cards;
 pub use change::change;
-pub use check::check;
+pub use check::{check, check_card, check_limits};
 pub use compare::compare;
 pub use demonstration::demonstration;
 pub use fix::{Question, fix_client, fix_list};
 pub use inputs::inputs;
-pub use ladder::ladder;
+pub use ladder::{answers, ladder};
 pub use lambda::lambda;
+pub use model::model;
 pub use observed::observed;
 
 use crate::number;

@@ -2,11 +2,13 @@
 
 use super::number::{count, maybe_time, percent, time};
 use super::page::Page;
+use super::phases;
 use super::table::Column;
 use super::{Ink, Paper, escape};
+use crate::cpu;
 use findings::observe::{Destination, Figures, Gaps, ObservedFacts, Phases};
 use findings::{Finding, Severity};
-use ledger::{Phase, Run, Vantage};
+use ledger::{Run, Vantage};
 
 /// Destinations that the page shows.
 const DESTINATIONS: usize = 20;
@@ -22,9 +24,10 @@ pub fn observed(run: &Run, facts: &ObservedFacts, paper: Paper) -> String {
     let mut page = Page::on(paper);
     page.observed_head(run, facts);
     page.destinations(facts);
-    page.stands_out(facts);
+    page.stands_out(&facts.findings);
     page.gaps(&facts.totals);
     page.cold_and_warm(&facts.totals);
+    page.processor_time(facts);
     page.limits(facts);
     page.text
 }
@@ -127,12 +130,11 @@ impl Page {
         }
     }
 
-    fn stands_out(&mut self, facts: &ObservedFacts) {
-        if facts.findings.is_empty() {
+    pub(super) fn stands_out(&mut self, findings: &[Finding]) {
+        if findings.is_empty() {
             return;
         }
-        let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = facts
-            .findings
+        let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = findings
             .iter()
             .partition(|finding| finding.severity == Severity::Info);
         let mut hidden = 0;
@@ -206,41 +208,28 @@ impl Page {
         let Some(Phases { cold, warm }) = &totals.phases_ms else {
             return;
         };
-        let mean = |phases: &std::collections::BTreeMap<&'static str, Option<_>>, phase: Phase| {
-            let time: Option<&findings::figures::PhaseTime> =
-                phases.get(phase.id()).and_then(Option::as_ref);
-            time.map(|time| time.mean)
-        };
         let rows = [("fresh", cold), ("reused", warm)];
         let rows = rows
             .into_iter()
             .filter(|(_, phases)| phases.values().any(Option::is_some));
         let rows: Vec<_> = rows.collect();
-        let mut columns = vec![Column {
-            head: "connection",
-            rank: 0,
-            cells: rows.iter().map(|(name, _)| (*name).to_owned()).collect(),
-        }];
-        for phase in Phase::ALL {
-            let cells: Vec<Option<f64>> =
-                rows.iter().map(|(_, phases)| mean(phases, phase)).collect();
-            if cells.iter().all(Option::is_none) {
-                continue;
-            }
-            columns.push(Column {
-                head: if phase == Phase::HeadersToBody {
-                    "head-body"
-                } else {
-                    phase.id()
-                },
-                rank: 0,
-                cells: cells.into_iter().map(maybe_time).collect(),
-            });
-        }
+        let names = rows.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let columns = phases::columns("connection", names, |row, phase| {
+            Some(rows[row].1.get(phase.id())?.as_ref()?.mean)
+        });
         if columns.len() > 1 {
             self.trim();
             self.title("Phases, mean over the requests that had them");
             self.table(columns);
+        }
+    }
+
+    fn processor_time(&mut self, facts: &ObservedFacts) {
+        let Some(cpu) = &facts.cpu else { return };
+        self.trim();
+        self.title("Processor time");
+        for line in cpu::lines(cpu) {
+            self.wrapped(None, &escape(&line), "  ");
         }
     }
 

@@ -51,7 +51,7 @@ struct FirstSign {
 }
 
 impl Observation {
-    pub(crate) fn new(about: Connection, probes: Option<u32>) -> Observation {
+    pub(crate) fn new(about: Connection) -> Observation {
         Observation {
             about,
             told: false,
@@ -60,7 +60,7 @@ impl Observation {
             guess: Guess::default(),
             exchanges: Exchanges::default(),
             bytes: ConnectionBytes::default(),
-            probes,
+            probes: None,
             end: None,
         }
     }

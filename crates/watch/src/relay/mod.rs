@@ -4,10 +4,12 @@
 //! ends the observation of that one connection, not the connection.
 
 mod delay;
+mod probes;
 mod way;
 
 use crate::observe::{Books, Keys, Observation};
-use crate::order::{Carriage, Order};
+use crate::order::{Carriage, Order, Orders, far_token, near_token};
+use crate::sys::process::Place;
 use crate::sys::socket;
 use crate::sys::timer::Timer;
 use crate::{Clock, Config, Observer};
@@ -15,13 +17,12 @@ use ledger::{ConnectionId, Ending, Side};
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token, Waker};
+use mio::{Events, Interest, Poll, Registry, Token, Waker};
+use probes::Looks;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 use way::{Came, Stop, Way};
 
@@ -36,11 +37,14 @@ const SCRATCH: usize = 128 * 1024;
 
 /// One connection.
 struct Link {
-    id: ConnectionId,
     near: TcpStream,
     far: TcpStream,
     out: Way,
     back: Way,
+    /// Where the program's socket is found, until its options were looked at for the last time.
+    place: Option<Place>,
+    /// The program has, and its options were looked at once.
+    has_spoken: bool,
     /// `None` once observing it has failed.
     observation: Option<Observation>,
 }
@@ -48,35 +52,32 @@ struct Link {
 /// Carries the data of all connections.
 pub(crate) struct Relay<'a> {
     poll: Poll,
-    waker: Arc<Waker>,
-    orders: Receiver<Order>,
+    orders: Orders,
+    /// Orders that were taken in one go.
+    taken: Vec<Order>,
     clock: Clock,
     books: Books<'a>,
-    links: Vec<Option<Box<Link>>>,
-    /// Places in `links` by connection.
-    numbers: HashMap<ConnectionId, usize>,
-    free: Vec<usize>,
-    /// Freed in this turn: late events of it may still name them.
-    freed: Vec<usize>,
-    again: Vec<usize>,
+    links: HashMap<ConnectionId, Box<Link>>,
+    again: Vec<ConnectionId>,
     /// One way of the emulated distance.
     distance: Duration,
-    arrivals: BTreeSet<(Instant, usize)>,
+    arrivals: BTreeSet<(Instant, ConnectionId)>,
     timer: Timer,
     scratch: Vec<u8>,
     finishing: Option<Instant>,
+    looks: Looks,
 }
 
 impl<'a> Relay<'a> {
     pub(crate) fn new(
-        orders: Receiver<Order>,
         clock: Clock,
         observer: &'a mut dyn Observer,
         config: &Config,
         keys: Option<Keys>,
     ) -> io::Result<Relay<'a>> {
         let poll = Poll::new()?;
-        let waker = Arc::new(Waker::new(poll.registry(), ORDERS)?);
+        let waker = Waker::new(poll.registry(), ORDERS)?;
+        let orders = Orders::new(poll.registry().try_clone()?, waker);
         let timer = Timer::new()?;
         poll.registry().register(
             &mut SourceFd(&timer.as_raw_fd()),
@@ -85,26 +86,24 @@ impl<'a> Relay<'a> {
         )?;
         Ok(Relay {
             poll,
-            waker,
             orders,
+            taken: Vec::new(),
             clock,
             books: Books::new(observer, config, keys),
-            links: Vec::new(),
-            numbers: HashMap::new(),
-            free: Vec::new(),
-            freed: Vec::new(),
+            links: HashMap::new(),
             again: Vec::new(),
             distance: config.round_trip / 2,
             arrivals: BTreeSet::new(),
             timer,
             scratch: vec![0; SCRATCH],
             finishing: None,
+            looks: Looks::default(),
         })
     }
 
-    /// Wakes the relay when there are orders.
-    pub(crate) fn waker(&self) -> Arc<Waker> {
-        self.waker.clone()
+    /// The way to tell the relay something.
+    pub(crate) fn orders(&self) -> Orders {
+        self.orders.clone()
     }
 
     /// Carries until the program has ended and what it left behind is passed on.
@@ -130,46 +129,54 @@ impl<'a> Relay<'a> {
             {
                 break;
             }
-            for number in std::mem::take(&mut self.again) {
-                self.pump(number);
+            // before the events: they may be of connections that are handed over in there
+            self.take_orders();
+            for id in std::mem::take(&mut self.again) {
+                self.pump(id);
             }
             for event in &events {
                 match event.token() {
                     ARRIVALS => self.timer.rung(),
-                    ORDERS => self.take_orders(),
+                    ORDERS => {}
                     _ => self.take_event(event),
                 }
             }
             self.take_arrivals();
-            self.free.append(&mut self.freed);
         }
-        for number in 0..self.links.len() {
-            self.close(number);
+        self.take_orders();
+        let mut left: Vec<ConnectionId> = self.links.keys().copied().collect();
+        left.sort();
+        for id in left {
+            self.close(id);
         }
         self.books.finish();
     }
 
     fn is_over(&self) -> bool {
         self.finishing.is_some_and(|deadline| {
-            let carried = self.links.iter().flatten().all(|link| link.out.has_ended());
+            let carried = self.links.values().all(|link| link.out.has_ended());
             carried || Instant::now() >= deadline
         })
     }
 
     /// Passes on what has come over the emulated distance.
     fn take_arrivals(&mut self) {
-        while let Some(&(due, number)) = self.arrivals.first()
+        while let Some(&(due, id)) = self.arrivals.first()
             && due <= Instant::now()
         {
             self.arrivals.pop_first();
-            self.pump(number);
+            self.pump(id);
         }
         self.timer.set(self.arrivals.first().map(|(due, _)| *due));
     }
 
     fn tick(&mut self) {
         let now = self.clock.now();
-        for link in self.links.iter_mut().flatten() {
+        for link in self.links.values_mut() {
+            if link.has_spoken {
+                self.looks
+                    .look(link.place.take().as_ref(), &mut link.observation);
+            }
             observe(&mut link.observation, &mut self.books, |seen, books| {
                 seen.tick(now, books);
             });
@@ -178,77 +185,58 @@ impl<'a> Relay<'a> {
     }
 
     fn take_orders(&mut self) {
-        while let Ok(order) = self.orders.try_recv() {
+        let mut taken = std::mem::take(&mut self.taken);
+        self.orders.take(&mut taken);
+        for order in taken.drain(..) {
             match order {
                 Order::Carry(carriage) => self.carry(*carriage),
-                Order::Probe(connection, interval) => {
-                    if let Some(number) = self.numbers.get(&connection)
-                        && let Some(Some(link)) = self.links.get_mut(*number)
-                        && let Some(seen) = &mut link.observation
-                    {
-                        seen.probe(interval);
-                    }
-                }
                 Order::Record(row) => self.books.record(row.as_event()),
                 Order::Finish => self.finishing = Some(Instant::now() + DRAIN),
             }
         }
+        self.taken = taken;
     }
 
     fn carry(&mut self, carriage: Carriage) {
         let Carriage {
-            mut near,
-            mut far,
+            near,
+            far,
             about,
-            probes,
+            place,
         } = carriage;
-        let number = self.free.pop().unwrap_or(self.links.len());
-        let registry = self.poll.registry();
-        let both = Interest::READABLE | Interest::WRITABLE;
-        let registered = registry
-            .register(&mut near, Token(number * 2), both)
-            .and_then(|()| registry.register(&mut far, Token(number * 2 + 1), both));
-        if registered.is_err() {
-            // no descriptors or memory: the program sees a reset, which is what it would see of such a machine
-            socket::reset_on_close(&near);
-            self.freed.push(number);
-            return;
-        }
-        self.numbers.insert(about.id, number);
-        let link = Box::new(Link {
-            id: about.id,
+        let id = about.id;
+        let link = Link {
             near,
             far,
             out: Way::over(self.distance, false),
             back: Way::over(self.distance, true),
-            observation: Some(Observation::new(about, probes)),
-        });
-        if number == self.links.len() {
-            self.links.push(Some(link));
-        } else {
-            self.links[number] = Some(link);
-        }
+            place,
+            has_spoken: false,
+            observation: Some(Observation::new(about)),
+        };
+        self.links.insert(id, Box::new(link));
     }
 
     fn take_event(&mut self, event: &Event) {
         let Token(token) = event.token();
-        let number = token / 2;
-        let Some(Some(link)) = self.links.get_mut(number) else {
+        let id = ConnectionId(token as u64 / 2);
+        // late events may be of connections that have just been closed
+        let Some(link) = self.links.get_mut(&id) else {
             return;
         };
-        let source = if token % 2 == 0 {
+        let source = if event.token() == near_token(id) {
             &mut link.out
         } else {
             &mut link.back
         };
         source.readable |= event.is_readable() || event.is_error();
         source.closing |= event.is_read_closed() || event.is_error();
-        self.pump(number);
+        self.pump(id);
     }
 
     /// Passes on what there is, in both directions.
-    fn pump(&mut self, number: usize) {
-        let Some(Some(link)) = self.links.get_mut(number) else {
+    fn pump(&mut self, id: ConnectionId) {
+        let Some(link) = self.links.get_mut(&id) else {
             return;
         };
         let Link {
@@ -257,7 +245,8 @@ impl<'a> Relay<'a> {
             out,
             back,
             observation,
-            id: _,
+            place,
+            has_spoken,
         } = &mut **link;
         let clock = self.clock;
         let books = &mut self.books;
@@ -269,8 +258,11 @@ impl<'a> Relay<'a> {
             });
         };
         // the answer first: what the program sends now may be its reply to that
-        let back_stop = back.pass(far, near, &mut self.scratch, |came| see(Side::Server, came));
-        let out_stop = out.pass(near, far, &mut self.scratch, |came| see(Side::Client, came));
+        let scratch = &mut self.scratch;
+        let is_last = out.has_ended();
+        let back_stop = back.pass(far, near, scratch, is_last, |came| see(Side::Server, came));
+        let is_last = back.has_ended();
+        let out_stop = out.pass(near, far, scratch, is_last, |came| see(Side::Client, came));
         let reset_by = match (back_stop, out_stop) {
             (Stop::SourceReset, _) | (_, Stop::SinkReset) => Some(Side::Server),
             (Stop::SinkReset, _) | (_, Stop::SourceReset) => Some(Side::Client),
@@ -285,27 +277,44 @@ impl<'a> Relay<'a> {
                 Side::Server => near,
                 Side::Client => far,
             });
-            self.close(number);
+            self.close(id);
         } else if out.has_ended() && back.has_ended() {
-            self.close(number);
+            self.close(id);
         } else if back_stop == Stop::Turn || out_stop == Stop::Turn {
-            self.again.push(number);
-        } else if let Some(due) = out.next().into_iter().chain(back.next()).min() {
-            self.arrivals.insert((due, number));
+            self.again.push(id);
+        } else {
+            let registry = self.poll.registry();
+            await_room(registry, near, near_token(id), back);
+            await_room(registry, far, far_token(id), out);
+            if let Some(due) = out.next().into_iter().chain(back.next()).min() {
+                self.arrivals.insert((due, id));
+            }
+            // the program awaits its answer by now, and not us
+            if !*has_spoken && out.has_spoken() {
+                *has_spoken = true;
+                self.looks.look_now_and_then(place.as_ref(), observation);
+            }
         }
     }
 
     /// Ends a connection and its observation.
-    fn close(&mut self, number: usize) {
-        let Some(mut link) = self.links.get_mut(number).and_then(Option::take) else {
+    fn close(&mut self, id: ConnectionId) {
+        let Some(mut link) = self.links.remove(&id) else {
             return;
         };
-        self.numbers.remove(&link.id);
         let at = self.clock.now();
         observe(&mut link.observation, &mut self.books, |seen, books| {
             seen.finish(at, books);
         });
-        self.freed.push(number);
+    }
+}
+
+/// Has a sink tell when it takes more, once it was full: most never are, and need not say that they have room.
+fn await_room(registry: &Registry, sink: &mut TcpStream, token: Token, way: &mut Way) {
+    if way.begins_to_wait_for_room() {
+        let both = Interest::READABLE | Interest::WRITABLE;
+        // a sink that cannot be waited for is tried again whenever its source speaks
+        let _ = registry.reregister(sink, token, both);
     }
 }
 

@@ -49,6 +49,10 @@ pub(super) struct Way {
     reset: bool,
     /// It was passed on.
     ended: bool,
+    /// Some bytes have left the source.
+    has_spoken: bool,
+    /// Whether the sink tells when it has room.
+    room_told: bool,
     /// Where a distance is emulated.
     delay: Option<Box<Delay>>,
     /// Bytes are shown when they arrive and not when they depart: so the program sees answers.
@@ -70,17 +74,30 @@ impl Way {
         self.delay.as_ref().filter(|_| !self.ended)?.next()
     }
 
+    /// Whether any bytes have left the source.
+    pub(super) fn has_spoken(&self) -> bool {
+        self.has_spoken
+    }
+
     /// Whether the end of the stream was passed on.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Passes on what there is.
+    /// Whether the sink is full, and was not asked to tell when it has room.
+    pub(super) fn begins_to_wait_for_room(&mut self) -> bool {
+        let waits = self.written < self.held.len();
+        waits && !std::mem::replace(&mut self.room_told, true)
+    }
+
+    /// Passes on what there is. Where the other direction has ended, `is_last`, the end of the stream is passed on by the
+    /// close that follows.
     pub(super) fn pass(
         &mut self,
         from: &mut TcpStream,
         to: &mut TcpStream,
         scratch: &mut [u8],
+        is_last: bool,
         mut see: impl FnMut(Came<'_>),
     ) -> Stop {
         for _ in 0..TURN {
@@ -99,7 +116,9 @@ impl Way {
                     if self.shown_late {
                         see(Came::Fin);
                     }
-                    let _ = to.shutdown(Shutdown::Write);
+                    if !is_last {
+                        let _ = to.shutdown(Shutdown::Write);
+                    }
                 }
                 return Stop::Ended;
             }
@@ -117,6 +136,7 @@ impl Way {
                     }
                 }
                 Ok(count) => {
+                    self.has_spoken = true;
                     let bytes = &scratch[..count];
                     // a short read has emptied the socket; only an end may follow without another event
                     self.readable = count == scratch.len() || self.closing;

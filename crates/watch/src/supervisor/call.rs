@@ -2,6 +2,7 @@
 
 use super::trap::Trap;
 use crate::sys::notify::Notice;
+use crate::sys::process::Place;
 use ledger::Connection;
 use mio::net::TcpStream;
 use socket2::Socket;
@@ -28,8 +29,8 @@ pub(super) enum Stage {
         /// When the caller must have an answer, decided or not.
         until: Option<Instant>,
     },
-    /// The program's socket is connected to our pad, which has not shown our end yet; the socket is kept until then.
-    Landing { _socket: Socket },
+    /// The program's socket is connected to our pad, which has not shown our end yet; the caller has gone on.
+    Landing,
     /// The caller has gone on with a connect that is under way, from this port of the program.
     Trapped { trap: Trap, child: SocketAddr },
     /// The trapped socket is being connected to this end of ours.
@@ -46,8 +47,8 @@ pub(super) struct Dial {
     pub(super) v6: bool,
     /// Whether the caller blocks.
     pub(super) blocking: bool,
-    /// The interval of its TCP keep-alive probes in seconds, where they were on before the connect.
-    pub(super) probes: Option<u32>,
+    /// Where it is found later.
+    pub(super) place: Option<Place>,
     /// Under way or established.
     pub(super) far: TcpStream,
     /// Whether our loop waits for it.
@@ -66,11 +67,12 @@ impl Dial {
     /// Looks whether the destination has answered, and tells what may show by now.
     pub(super) fn look(&mut self, now: Instant) -> Option<Result<(), i32>> {
         if self.decided.is_none() {
-            self.decided = match self.far.take_error() {
-                Ok(Some(error)) | Err(error) => {
-                    Some(Err(error.raw_os_error().unwrap_or(libc::ECONNREFUSED)))
-                }
-                Ok(None) => self.far.peer_addr().is_ok().then_some(Ok(())),
+            self.decided = if let Ok(peer) = self.far.peer_addr() {
+                self.about.peer = Some(peer);
+                Some(Ok(()))
+            } else {
+                let failed = self.far.take_error().unwrap_or_else(Some);
+                failed.map(|error| Err(error.raw_os_error().unwrap_or(libc::ECONNREFUSED)))
             };
         }
         self.decided.filter(|_| now >= self.not_before)

@@ -4,11 +4,11 @@ use super::call::{Call, Dial, HOLD, LOOK, Stage};
 use super::names::Ends;
 use super::trap::{Trap, begin};
 use super::{FIRST_CALL, Supervisor, listen_outside};
-use crate::order::{Carriage, Order};
+use crate::order::Carriage;
 use crate::sys::address::{self, Named, unmapped};
 use crate::sys::notify::{Answer, Notice};
 use crate::sys::process::{has_signal, read_memory};
-use crate::sys::socket::{self, Kind};
+use crate::sys::socket;
 use crate::{Mode, Unwatched};
 use ledger::{Connection, DialFailure, Failure, Origin, Owner, Row, Scheme, SetupPhase, Span};
 use mio::net::TcpStream;
@@ -30,19 +30,17 @@ impl Supervisor {
         let Ok(cookie) = socket::cookie(&socket) else {
             return UNTOUCHED;
         };
-        let wanted = match named {
-            Named::Inet(wanted) if socket::kind(&socket) == Kind::Tcp => wanted,
-            Named::Inet(to) => {
-                if socket::kind(&socket) == Kind::Udp {
-                    self.connect_datagrams(notice, cookie, to);
-                }
-                return UNTOUCHED;
-            }
-            Named::Other => {
-                self.names.forget(cookie);
-                return UNTOUCHED;
-            }
+        let protocol = socket::protocol(&socket).unwrap_or(0);
+        let (Named::Inet(wanted), Some(local)) = (named, socket::local_address(&socket)) else {
+            self.names.forget(cookie);
+            return UNTOUCHED;
         };
+        if protocol != libc::IPPROTO_TCP {
+            if protocol == libc::IPPROTO_UDP {
+                self.connect_datagrams(notice, cookie, wanted);
+            }
+            return UNTOUCHED;
+        }
         if let Some(number) = self.by_cookie.get(&cookie)
             && let Some(call) = self.calls.get_mut(number)
             && let Stage::Held { .. } = call.stage
@@ -53,6 +51,9 @@ impl Supervisor {
             // a signal interrupted the call, and the program makes it again
             call.dial.notice = *notice;
             return None;
+        }
+        if self.apart == Some(unmapped(wanted)) {
+            return UNTOUCHED;
         }
         // connected, connecting or listening: the kernel has the right answer
         if !socket::is_idle(&socket) {
@@ -70,6 +71,7 @@ impl Supervisor {
         let mut about = Connection::new(self.numbers.connection(), began);
         about.variant = self.place.map(|place| place.variant);
         about.round = self.place.map(|place| place.round);
+        about.environment = self.place.and_then(|place| place.environment);
         about.peer = Some(unmapped(wanted));
         about.origin = Some(origin(unmapped(wanted)));
         about.owner = self.owner(notice.thread);
@@ -82,7 +84,7 @@ impl Supervisor {
             return UNTOUCHED;
         }
         socket::connect_at_once(&socket);
-        let stands_in = stand_in(&socket, unmapped(wanted));
+        let stands_in = stand_in(&socket, local, unmapped(wanted));
         let Some(far) = stands_in
             .ok()
             .filter(|far| far.as_raw_fd() < self.last_descriptor)
@@ -98,12 +100,14 @@ impl Supervisor {
         let far = TcpStream::from_std(far.into());
         let blocking = !socket.nonblocking().unwrap_or(false);
         let now = Instant::now();
-        let dial = Dial {
+        let mut dial = Dial {
             notice: *notice,
             cookie,
-            v6: socket::is_v6(&socket),
+            v6: local.is_ipv6(),
             blocking,
-            probes: socket::probe_interval(&socket),
+            place: self
+                .processes
+                .place(notice.thread, notice.arguments[0] as i32, cookie),
             far,
             registered: false,
             decided: None,
@@ -111,7 +115,9 @@ impl Supervisor {
             deadline: None,
             about,
         };
-        let until = if blocking {
+        // on this machine it is decided already
+        let is_decided = dial.look(now).is_some();
+        let until = if blocking && !is_decided {
             socket::patience(&socket).map(|patience| now + patience)
         } else {
             Some(now + HOLD)
@@ -207,7 +213,7 @@ impl Supervisor {
                 Ok(None) => self.wait(number, dial, Stage::Meeting { trap, near }, None),
                 _ => self.give_up(dial, trap),
             },
-            (stage @ (Stage::Landing { .. } | Stage::Trapped { .. }), _) => {
+            (stage @ (Stage::Landing | Stage::Trapped { .. }), _) => {
                 self.wait(number, dial, stage, None);
             }
         }
@@ -243,16 +249,26 @@ impl Supervisor {
         self.set_deadline(number, &mut dial, None);
         let place = usize::from(dial.about.peer.is_some_and(|peer| peer.is_ipv6()));
         // a call that was interrupted goes on in the background and is completed by the next connect
-        let alone = dial.blocking && !self.listener.is_valid(dial.notice.id);
+        let alone = dial.blocking && dial.registered && !self.listener.is_valid(dial.notice.id);
         let landed = self.pads[place].as_mut().and_then(|pad| {
             connect(&socket, on_socket(pad.address(), dial.v6), alone).ok()?;
-            pad.expect(local_address(&socket)?, number);
+            pad.expect(socket::local_address(&socket)?, number);
             Some(())
         });
         if landed.is_none() {
             return self.let_go(dial);
         }
-        let stage = Stage::Landing { _socket: socket };
+        // a copy of it would put off the end of the connection, should the program close it now
+        drop(socket);
+        let answer = if dial.blocking {
+            Answer::Value(0)
+        } else {
+            Answer::Error(libc::EINPROGRESS)
+        };
+        self.note_connected(&mut dial);
+        // the program goes on while we do the rest; what it asks meanwhile waits for that
+        self.listener.answer(dial.notice.id, answer);
+        let stage = Stage::Landing;
         self.calls.insert(number, Call { dial, stage });
         self.take_arrivals(place);
     }
@@ -263,12 +279,6 @@ impl Supervisor {
             return;
         };
         self.remember(&mut dial);
-        let answer = if dial.blocking {
-            Answer::Value(0)
-        } else {
-            Answer::Error(libc::EINPROGRESS)
-        };
-        self.listener.answer(dial.notice.id, answer);
         self.carry(dial, near);
     }
 
@@ -277,7 +287,7 @@ impl Supervisor {
         let v6 = dial.about.peer.is_some_and(|peer| peer.is_ipv6());
         let trapped = self.traps.lend(v6).and_then(|trap| {
             connect(&socket, on_socket(trap.address(), dial.v6), dial.blocking)?;
-            let child = local_address(&socket).ok_or(io::ErrorKind::AddrNotAvailable)?;
+            let child = socket::local_address(&socket).ok_or(io::ErrorKind::AddrNotAvailable)?;
             Ok((trap, unmapped(child)))
         });
         let Ok((trap, child)) = trapped else {
@@ -311,9 +321,15 @@ impl Supervisor {
     /// Both ends of a trapped call are established.
     fn depart(&mut self, mut dial: Dial, trap: Trap, mut near: TcpStream) {
         let _ = self.poll.registry().deregister(&mut near);
+        self.note_connected(&mut dial);
         self.traps.keep(trap);
         self.remember(&mut dial);
         self.carry(dial, near);
+    }
+
+    /// As the program sees it, the connection is established now.
+    fn note_connected(&self, dial: &mut Dial) {
+        dial.about.setup.connect = Some(Span::new(dial.about.at, self.clock.now()));
     }
 
     /// The program closed its socket before the destination had answered.
@@ -351,15 +367,11 @@ impl Supervisor {
             return;
         };
         dial.about.local = Some(local);
-        if let Ok(peer) = dial.far.peer_addr() {
-            dial.about.peer = Some(peer);
-        }
         if let Some(peer) = dial.about.peer {
             let ends = Ends {
                 local,
                 peer,
                 v6: dial.v6,
-                connection: dial.about.id,
             };
             self.names.remember(dial.cookie, ends);
         }
@@ -371,14 +383,16 @@ impl Supervisor {
         if dial.registered {
             let _ = self.poll.registry().deregister(&mut dial.far);
         }
-        let mut about = dial.about;
-        about.setup.connect = Some(Span::new(about.at, self.clock.now()));
-        self.orders.send(Order::Carry(Box::new(Carriage {
+        let _ = dial.far.set_nodelay(true);
+        let carriage = Box::new(Carriage {
             near,
             far: dial.far,
-            about,
-            probes: dial.probes,
-        })));
+            about: dial.about,
+            place: dial.place,
+        });
+        if self.orders.carry(carriage).is_err() {
+            self.leave(Unwatched::NoRelay);
+        }
     }
 
     fn record_failure(&self, mut about: Connection, error: i32) {
@@ -392,10 +406,6 @@ impl Supervisor {
     }
 }
 
-fn local_address(socket: &Socket) -> Option<SocketAddr> {
-    socket.local_addr().ok()?.as_socket()
-}
-
 /// Where a connection leads, as long as only its address is known.
 fn origin(peer: SocketAddr) -> Origin {
     Origin {
@@ -406,13 +416,13 @@ fn origin(peer: SocketAddr) -> Origin {
 }
 
 /// A socket of ours in the place of the program's, bound to the same address and port if that is bound.
-fn stand_in(socket: &Socket, to: SocketAddr) -> io::Result<Socket> {
+fn stand_in(socket: &Socket, local: SocketAddr, to: SocketAddr) -> io::Result<Socket> {
     let far = socket::tcp_for(to)?;
-    let bound = local_address(socket).map(unmapped);
-    match bound.filter(|bound| bound.port() != 0 || !bound.ip().is_unspecified()) {
-        None => {}
-        Some(bound) if bound.port() == 0 => socket::bind_address(&far, bound.ip())?,
-        Some(bound) => socket::share_address(socket, &far, bound)?,
+    let local = unmapped(local);
+    if local.port() != 0 {
+        socket::share_address(socket, &far, local)?;
+    } else if !local.ip().is_unspecified() {
+        socket::bind_address(&far, local.ip())?;
     }
     Ok(far)
 }

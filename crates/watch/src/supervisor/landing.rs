@@ -1,9 +1,9 @@
 //! Where the program's sockets are connected to when their destination has answered: one listener a family.
 
 use crate::sys::address::unmapped;
-use mio::event::Source;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
+use socket2::SockRef;
 use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,6 +14,7 @@ pub(crate) struct Pad {
     listener: TcpListener,
     address: SocketAddr,
     awaited: HashMap<SocketAddr, usize>,
+    registered: bool,
 }
 
 impl Pad {
@@ -24,15 +25,14 @@ impl Pad {
             Ipv4Addr::LOCALHOST.into()
         };
         let listener = TcpListener::bind(SocketAddr::new(host, 0))?;
+        // sockets that it accepts have the option from the start
+        SockRef::from(&listener).set_tcp_nodelay(true)?;
         Ok(Pad {
             address: listener.local_addr()?,
             listener,
             awaited: HashMap::new(),
+            registered: false,
         })
-    }
-
-    pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        self.listener.register(registry, token, Interest::READABLE)
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -44,19 +44,34 @@ impl Pad {
         self.awaited.insert(unmapped(from), call);
     }
 
-    /// Takes the next one that has arrived. Whoever is not expected (the listener is open to the machine) is turned away.
+    /// Takes the next one that has arrived and is expected. Whoever is not (the listener is open to the machine) is turned
+    /// away.
     pub(crate) fn accept(&mut self) -> Option<(usize, TcpStream)> {
-        loop {
+        while !self.awaited.is_empty() {
             match self.listener.accept() {
                 Ok((stream, from)) => {
                     if let Some(call) = self.awaited.remove(&unmapped(from)) {
-                        let _ = stream.set_nodelay(true);
                         return Some((call, stream));
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return None,
+                Err(_) => break,
             }
+        }
+        None
+    }
+
+    /// Has the loop tell of arrivals while any is awaited: on this machine they have nearly always arrived at once, and
+    /// then there is nothing to tell.
+    pub(crate) fn listen(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        let wanted = !self.awaited.is_empty();
+        if wanted == std::mem::replace(&mut self.registered, wanted) {
+            return Ok(());
+        }
+        if wanted {
+            registry.register(&mut self.listener, token, Interest::READABLE)
+        } else {
+            registry.deregister(&mut self.listener)
         }
     }
 }

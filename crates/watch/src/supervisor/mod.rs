@@ -30,6 +30,7 @@ use mio::{Events, Interest, Poll, Registry, Token};
 use names::Names;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -37,8 +38,7 @@ use trap::Traps;
 
 const CALLS: Token = Token(0);
 const SIGNALS: Token = Token(1);
-const PAD_V4: Token = Token(2);
-const PAD_V6: Token = Token(3);
+const PADS: [Token; 2] = [Token(2), Token(3)];
 const DEADLINES: Token = Token(4);
 const ENDS: Token = Token(5);
 /// Tokens of calls begin here: two a call, the way to the destination and our end of a meeting.
@@ -62,6 +62,7 @@ pub(crate) struct Supervisor {
     clock: Clock,
     numbers: Numbers,
     place: Option<Place>,
+    apart: Option<SocketAddr>,
     processes: Processes,
     names: Names,
     lookups: Lookups,
@@ -94,11 +95,11 @@ impl Supervisor {
     ) -> io::Result<Supervisor> {
         let poll = Poll::new()?;
         let registry = poll.registry();
-        registry.register(
-            &mut SourceFd(&listener.as_raw_fd()),
-            CALLS,
-            Interest::READABLE,
-        )?;
+        let listener = Listener::new(listener);
+        listener.register(&poll, CALLS.0)?;
+        if config.mode == Mode::Info {
+            listener.hand_over_on_one_cpu();
+        }
         registry.register(
             &mut SourceFd(&signals.as_raw_fd()),
             SIGNALS,
@@ -116,16 +117,11 @@ impl Supervisor {
             Interest::READABLE,
         )?;
         // a machine may have one family only
-        let mut pads = [Pad::open(false).ok(), Pad::open(true).ok()];
-        for (pad, token) in pads.iter_mut().zip([PAD_V4, PAD_V6]) {
-            if let Some(pad) = pad {
-                pad.register(registry, token)?;
-            }
-        }
+        let pads = [Pad::open(false).ok(), Pad::open(true).ok()];
         let namespace = pads.iter().flatten().next().and_then(socket::namespace);
         Ok(Supervisor {
             poll,
-            listener: Listener::new(listener),
+            listener,
             signals,
             program,
             ended: None,
@@ -137,6 +133,7 @@ impl Supervisor {
             clock,
             numbers: config.numbers.clone(),
             place: config.place,
+            apart: config.apart,
             processes: Processes::default(),
             names: Names::default(),
             lookups: Lookups::default(),
@@ -174,8 +171,13 @@ impl Supervisor {
             for event in &events {
                 match event.token() {
                     CALLS => {
-                        self.take_calls();
-                        orphaned |= event.is_read_closed();
+                        if event.is_readable() {
+                            self.take_next_call();
+                        }
+                        // told as long as it holds, which is for ever
+                        if event.is_read_closed() && !std::mem::replace(&mut orphaned, true) {
+                            self.listener.deregister(&self.poll);
+                        }
                     }
                     SIGNALS => self.take_signals(),
                     DEADLINES => self.timer.rung(),
@@ -187,8 +189,7 @@ impl Supervisor {
                             });
                         }
                     }
-                    PAD_V4 => self.take_arrivals(0),
-                    PAD_V6 => self.take_arrivals(1),
+                    token if PADS.contains(&token) => self.take_arrivals(token.0 - PADS[0].0),
                     Token(token) => self.guard((token - FIRST_CALL) / 2, Supervisor::advance),
                 }
             }
@@ -221,16 +222,17 @@ impl Supervisor {
         }
     }
 
-    fn take_calls(&mut self) {
-        while let Ok(Some(notice)) = self.listener.take() {
-            let answered = catch_unwind(AssertUnwindSafe(|| self.take_call(&notice)));
-            let answer = answered.unwrap_or_else(|_| {
-                self.leave(Unwatched::Fault);
-                Some(Answer::Continue)
-            });
-            if let Some(answer) = answer {
-                self.listener.answer(notice.id, answer);
-            }
+    fn take_next_call(&mut self) {
+        let Ok(Some(notice)) = self.listener.take() else {
+            return;
+        };
+        let answered = catch_unwind(AssertUnwindSafe(|| self.take_call(&notice)));
+        let answer = answered.unwrap_or_else(|_| {
+            self.leave(Unwatched::Fault);
+            Some(Answer::Continue)
+        });
+        if let Some(answer) = answer {
+            self.listener.answer(notice.id, answer);
         }
     }
 
@@ -240,10 +242,6 @@ impl Supervisor {
             libc::SYS_connect => self.connect(notice),
             libc::SYS_getpeername => Some(self.tell_name(notice, |ends| ends.peer)),
             libc::SYS_getsockname => Some(self.tell_name(notice, |ends| ends.local)),
-            libc::SYS_setsockopt => {
-                let _ = self.see_option(notice);
-                Some(Answer::Continue)
-            }
             libc::SYS_sendto => {
                 let _ = self.see_sendto(notice);
                 Some(Answer::Continue)
@@ -257,11 +255,7 @@ impl Supervisor {
     }
 
     /// Answers `getpeername` and `getsockname` of a relayed socket; the kernel answers for all others.
-    fn tell_name(
-        &mut self,
-        notice: &Notice,
-        which: fn(names::Ends) -> std::net::SocketAddr,
-    ) -> Answer {
+    fn tell_name(&mut self, notice: &Notice, which: fn(names::Ends) -> SocketAddr) -> Answer {
         self.try_tell_name(notice, which)
             .unwrap_or(Answer::Continue)
     }
@@ -269,7 +263,7 @@ impl Supervisor {
     fn try_tell_name(
         &mut self,
         notice: &Notice,
-        which: fn(names::Ends) -> std::net::SocketAddr,
+        which: fn(names::Ends) -> SocketAddr,
     ) -> Option<Answer> {
         if self.names.is_empty() {
             return None;
@@ -297,30 +291,6 @@ impl Supervisor {
         write_memory(thread, place, given).ok()?;
         write_memory(thread, len_place, &(bytes.len() as u32).to_ne_bytes()).ok()?;
         Some(Answer::Value(0))
-    }
-
-    /// The program sets an option of TCP keep-alive probes: they are no reuse, and a note of them saves that mistake.
-    fn see_option(&mut self, notice: &Notice) -> Option<()> {
-        if self.names.is_empty() {
-            return None;
-        }
-        let [descriptor, level, name, place, len, _] = notice.arguments;
-        let socket = self
-            .processes
-            .copy_descriptor(notice.thread, descriptor as i32)
-            .ok()?;
-        let ends = self.names.find(socket::cookie(&socket).ok()?)?;
-        let mut value = [0; 4];
-        read_memory(notice.thread, place, &mut value).ok()?;
-        let value = u32::from_ne_bytes(value);
-        let interval = match (level as i32, name as i32) {
-            _ if len < 4 || value == 0 => return None,
-            (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE) => value,
-            (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => socket::idle_before_probes(&socket)?,
-            _ => return None,
-        };
-        self.orders.send(Order::Probe(ends.connection, interval));
-        Some(())
     }
 
     fn take_signals(&mut self) {
@@ -356,6 +326,10 @@ impl Supervisor {
     fn take_arrivals(&mut self, pad: usize) {
         while let Some((call, near)) = self.pads[pad].as_mut().and_then(Pad::accept) {
             self.arrive(call, near);
+        }
+        if let Some(awaiting) = &mut self.pads[pad] {
+            // where it cannot, the next landing takes this one along
+            let _ = awaiting.listen(self.poll.registry(), PADS[pad]);
         }
     }
 

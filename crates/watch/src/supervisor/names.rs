@@ -1,6 +1,5 @@
 //! What `getpeername` and `getsockname` must say of relayed sockets.
 
-use ledger::ConnectionId;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -13,8 +12,6 @@ pub(crate) struct Ends {
     pub(crate) peer: SocketAddr,
     /// Whether the program's socket is an IPv6 one.
     pub(crate) v6: bool,
-    /// The connection's number.
-    pub(crate) connection: ConnectionId,
 }
 
 /// Sockets that are remembered; the oldest is forgotten first. A program that holds more open is told relay addresses.
@@ -64,7 +61,6 @@ mod tests {
             local: "127.0.0.1:1".parse().unwrap(),
             peer: "127.0.0.1:2".parse().unwrap(),
             v6: false,
-            connection: ConnectionId(1),
         };
         for cookie in 0..=MAX as u64 {
             names.remember(cookie, ends);

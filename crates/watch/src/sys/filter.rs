@@ -34,8 +34,6 @@ pub(crate) struct Asked {
     pub(crate) names: bool,
     /// Datagrams that may be questions to a name server.
     pub(crate) questions: bool,
-    /// `setsockopt` of TCP keep-alive probes.
-    pub(crate) probes: bool,
 }
 
 /// The filter's instructions.
@@ -92,24 +90,6 @@ pub(crate) fn program(asked: Asked) -> Vec<sock_filter> {
         call(
             libc::SYS_sendmmsg,
             &[load(low(2)), if_greater(2, 1), ASK, ALLOW],
-        );
-    }
-    if asked.probes {
-        call(
-            libc::SYS_setsockopt,
-            &[
-                load(low(1)),
-                unless_equal(libc::SOL_SOCKET as u32, 4),
-                load(low(2)),
-                unless_equal(libc::SO_KEEPALIVE as u32, 1),
-                ASK,
-                ALLOW,
-                unless_equal(libc::IPPROTO_TCP as u32, 3),
-                load(low(2)),
-                unless_equal(libc::TCP_KEEPIDLE as u32, 1),
-                ASK,
-                ALLOW,
-            ],
         );
     }
     code.push(ALLOW);
@@ -187,7 +167,6 @@ mod tests {
     const ALL: Asked = Asked {
         names: true,
         questions: true,
-        probes: true,
     };
     const ASK: u32 = SECCOMP_RET_USER_NOTIF;
     const ALLOW: u32 = SECCOMP_RET_ALLOW;
@@ -203,7 +182,6 @@ mod tests {
             Asked {
                 names: false,
                 questions: false,
-                probes: false,
             },
         ] {
             assert_eq!(says(asked, libc::SYS_connect, [0; 6]), ASK);
@@ -259,21 +237,5 @@ mod tests {
             says(ALL, libc::SYS_io_uring_setup, [0; 6]),
             refused(libc::ENOSYS)
         );
-    }
-
-    #[test]
-    fn keep_alive_probes_are_the_only_socket_options_asked_about() {
-        let set = |level: i32, name: i32| {
-            says(
-                ALL,
-                libc::SYS_setsockopt,
-                [3, level as u64, name as u64, 0, 4, 0],
-            )
-        };
-        assert_eq!(set(libc::SOL_SOCKET, libc::SO_KEEPALIVE), ASK);
-        assert_eq!(set(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE), ASK);
-        assert_eq!(set(libc::SOL_SOCKET, libc::SO_REUSEADDR), ALLOW);
-        assert_eq!(set(libc::IPPROTO_TCP, libc::TCP_NODELAY), ALLOW);
-        assert_eq!(set(libc::IPPROTO_IPV6, libc::SO_KEEPALIVE), ALLOW);
     }
 }

@@ -3,7 +3,10 @@
 
 use super::checked;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// From linux/seccomp.h; libc has no name for it.
+const SYNC_WAKE_UP: u32 = 1;
 
 /// One call that waits for its answer.
 #[derive(Clone, Copy, Debug)]
@@ -37,47 +40,73 @@ impl Listener {
         Listener(descriptor)
     }
 
-    /// Whether a call waits, without waiting for one.
-    fn is_ready(&self) -> bool {
-        let mut poll = libc::pollfd {
-            fd: self.0.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
+    /// Has an epoll instance tell as long as calls wait, so that none has to be looked for.
+    pub(crate) fn register(&self, epoll: &impl AsRawFd, token: usize) -> io::Result<()> {
+        let mut event = libc::epoll_event {
+            events: libc::EPOLLIN as u32,
+            u64: token as u64,
         };
-        // SAFETY: one pollfd, as the count says.
-        let ready = unsafe { libc::poll(&raw mut poll, 1, 0) };
-        ready == 1 && poll.revents & libc::POLLIN != 0
+        // SAFETY: the kernel reads the structure.
+        checked(unsafe {
+            libc::epoll_ctl(
+                epoll.as_raw_fd(),
+                libc::EPOLL_CTL_ADD,
+                self.0.as_raw_fd(),
+                &raw mut event,
+            )
+        })?;
+        Ok(())
     }
 
-    /// Takes the next call, if one waits.
+    /// Wakes us, and the caller when it is answered, on the processor that the other leaves. Cheaper where there is nothing to do
+    /// for us beside the caller.
+    pub(crate) fn hand_over_on_one_cpu(&self) {
+        // SAFETY: takes plain numbers. Kernels before 6.6 refuse it, and are slower.
+        let _ = unsafe {
+            libc::ioctl(
+                self.0.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS as _,
+                libc::c_ulong::from(SYNC_WAKE_UP),
+            )
+        };
+    }
+
+    /// Has it tell no more.
+    pub(crate) fn deregister(&self, epoll: &impl AsRawFd) {
+        // SAFETY: takes plain numbers; the event is not read.
+        let _ = unsafe {
+            libc::epoll_ctl(
+                epoll.as_raw_fd(),
+                libc::EPOLL_CTL_DEL,
+                self.0.as_raw_fd(),
+                std::ptr::null_mut(),
+            )
+        };
+    }
+
+    /// Takes a call that waits; `None` where its caller has gone in the meantime. Blocks where none waits.
     pub(crate) fn take(&self) -> io::Result<Option<Notice>> {
-        loop {
-            if !self.is_ready() {
-                return Ok(None);
+        // SAFETY: a structure of zeroes is what the call wants; the kernel fills it.
+        let taken = unsafe {
+            let mut raw: libc::seccomp_notif = std::mem::zeroed();
+            checked(libc::ioctl(
+                self.0.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_RECV as _,
+                &raw mut raw,
+            ))
+            .map(|_| raw)
+        };
+        match taken {
+            Ok(raw) => Ok(Some(Notice {
+                id: raw.id,
+                thread: raw.pid,
+                call: libc::c_long::from(raw.data.nr),
+                arguments: raw.data.args,
+            })),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {
+                Ok(None)
             }
-            // SAFETY: a structure of zeroes is what the call wants; the kernel fills it.
-            let taken = unsafe {
-                let mut raw: libc::seccomp_notif = std::mem::zeroed();
-                checked(libc::ioctl(
-                    self.0.as_raw_fd(),
-                    libc::SECCOMP_IOCTL_NOTIF_RECV as _,
-                    &raw mut raw,
-                ))
-                .map(|_| raw)
-            };
-            return match taken {
-                Ok(raw) => Ok(Some(Notice {
-                    id: raw.id,
-                    thread: raw.pid,
-                    call: libc::c_long::from(raw.data.nr),
-                    arguments: raw.data.args,
-                })),
-                // the caller was killed in the meantime, or a signal came to us
-                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {
-                    continue;
-                }
-                Err(error) => Err(error),
-            };
+            Err(error) => Err(error),
         }
     }
 
@@ -115,11 +144,5 @@ impl Listener {
                 &raw mut raw,
             )
         };
-    }
-}
-
-impl AsRawFd for Listener {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
     }
 }

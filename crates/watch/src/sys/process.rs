@@ -4,7 +4,7 @@
     reason = "process_vm_readv, process_vm_writev, pidfd_open, pidfd_getfd, setrlimit"
 )]
 
-use super::checked;
+use super::{checked, socket};
 use std::collections::HashMap;
 use std::fs;
 use std::io;
@@ -77,8 +77,24 @@ pub(crate) struct Processes {
 }
 
 struct Known {
-    handle: OwnedFd,
+    handle: Arc<OwnedFd>,
     identity: Option<(Instant, Identity)>,
+}
+
+/// Where a socket is found in its process, as long as that keeps it there.
+pub(crate) struct Place {
+    handle: Arc<OwnedFd>,
+    number: i32,
+    cookie: u64,
+}
+
+impl Place {
+    /// A copy of the socket; `None` once it is not there any more.
+    pub(crate) fn copy(&self) -> Option<OwnedFd> {
+        let copied = copy(self.handle.as_raw_fd(), self.number).ok()?;
+        let is_it = socket::cookie(&copied).is_ok_and(|cookie| cookie == self.cookie);
+        is_it.then_some(copied)
+    }
 }
 
 /// Who a process is.
@@ -113,11 +129,21 @@ impl Processes {
         self.known.insert(
             thread,
             Known {
-                handle,
+                handle: Arc::new(handle),
                 identity: None,
             },
         );
         copied
+    }
+
+    /// Where to find a socket that was copied.
+    pub(crate) fn place(&self, thread: u32, number: i32, cookie: u64) -> Option<Place> {
+        let handle = self.known.get(&thread)?.handle.clone();
+        Some(Place {
+            handle,
+            number,
+            cookie,
+        })
     }
 
     /// Who made a call.

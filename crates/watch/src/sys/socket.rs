@@ -5,7 +5,7 @@
 )]
 
 use super::checked;
-use socket2::{Domain, SockAddr, Socket};
+use socket2::{Domain, SockAddr, SockRef, Socket};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
@@ -65,32 +65,14 @@ pub(crate) fn is_steered(socket: &impl AsFd) -> bool {
     mark != 0 || device != 0
 }
 
-/// What a socket is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// TCP.
-    Tcp,
-    /// UDP.
-    Udp,
-    /// Anything else.
-    Other,
+/// The protocol of a socket, such as `IPPROTO_TCP`; other families than the Internet's have numbers of their own.
+pub(crate) fn protocol(socket: &impl AsFd) -> io::Result<i32> {
+    option(socket, libc::SOL_SOCKET, libc::SO_PROTOCOL)
 }
 
-/// What a socket is.
-pub(crate) fn kind(socket: &impl AsFd) -> Kind {
-    let protocol: i32 = option(socket, libc::SOL_SOCKET, libc::SO_PROTOCOL).unwrap_or(0);
-    let domain: i32 = option(socket, libc::SOL_SOCKET, libc::SO_DOMAIN).unwrap_or(0);
-    match (domain, protocol) {
-        (libc::AF_INET | libc::AF_INET6, libc::IPPROTO_TCP) => Kind::Tcp,
-        (libc::AF_INET | libc::AF_INET6, libc::IPPROTO_UDP) => Kind::Udp,
-        _ => Kind::Other,
-    }
-}
-
-/// Whether it is an IPv6 socket.
-pub(crate) fn is_v6(socket: &impl AsFd) -> bool {
-    option::<i32>(socket, libc::SOL_SOCKET, libc::SO_DOMAIN)
-        .is_ok_and(|domain| domain == libc::AF_INET6)
+/// The address that a socket of the Internet has, unspecified as long as it is not bound; `None` for other families.
+pub(crate) fn local_address(socket: &impl AsFd) -> Option<SocketAddr> {
+    SockRef::from(socket).local_addr().ok()?.as_socket()
 }
 
 /// Whether a TCP socket is neither connected, connecting nor listening.
@@ -109,11 +91,9 @@ pub(crate) fn is_connected(socket: &impl AsFd) -> bool {
 /// The interval of TCP keep-alive probes in seconds, where they are on: how long the connection idles before the first.
 pub(crate) fn probe_interval(socket: &impl AsFd) -> Option<u32> {
     let on: i32 = option(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE).ok()?;
-    idle_before_probes(socket).filter(|_| on != 0)
-}
-
-/// How long a connection would idle before the first probe, in seconds, on or not.
-pub(crate) fn idle_before_probes(socket: &impl AsFd) -> Option<u32> {
+    if on == 0 {
+        return None;
+    }
     let idle: i32 = option(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE).ok()?;
     u32::try_from(idle).ok()
 }
@@ -168,11 +148,9 @@ pub(crate) fn patience(socket: &Socket) -> Option<Duration> {
 
 /// A non-blocking TCP socket for an address of this family.
 pub(crate) fn tcp_for(address: SocketAddr) -> io::Result<Socket> {
-    let socket = Socket::new(
+    Socket::new(
         Domain::for_address(address),
         socket2::Type::STREAM.nonblocking().cloexec(),
         Some(socket2::Protocol::TCP),
-    )?;
-    socket.set_tcp_nodelay(true)?;
-    Ok(socket)
+    )
 }

@@ -93,7 +93,11 @@ impl Rounds<'_> {
         let mut config = self.config.clone();
         config.command.clone_from(&program.command);
         config.environment.clone_from(&program.environment);
-        config.place = Some(Place { variant, round });
+        config.place = Some(Place {
+            variant,
+            round,
+            environment: None,
+        });
         config.keys = key_logging(self.args.keys);
         config.round_trip = self.args.rtt.unwrap_or_default();
         config.streams = if self.args.show_output {

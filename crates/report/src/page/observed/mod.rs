@@ -7,6 +7,7 @@ mod tables;
 use super::download::Download;
 use super::parts::sentence;
 use super::{Chapter, Fact, FindingGroup, Headline, Standing};
+use crate::cpu;
 use crate::inputs::InputFacts;
 use crate::json;
 use crate::number::{count, percent, whole_percent};
@@ -51,7 +52,7 @@ pub(super) fn chapter(one: ObservedRun<'_>, prefix: String) -> serde_json::Resul
         prefix,
         heading: None,
         headline: headline(facts, words),
-        further: verdict.collect(),
+        further: verdict.chain(processor_time(facts)).collect(),
         facts: sums(facts),
         findings: FindingGroup::all(&facts.findings),
         figures: figures::all(one),
@@ -60,6 +61,14 @@ pub(super) fn chapter(one: ObservedRun<'_>, prefix: String) -> serde_json::Resul
         method: method::method(run),
         downloads: vec![document, tables::destinations_csv(facts)],
     })
+}
+
+fn processor_time(facts: &ObservedFacts) -> Vec<String> {
+    let lines = facts.cpu.as_ref().map(cpu::lines).unwrap_or_default();
+    let sentences = lines.iter();
+    sentences
+        .map(|line| sentence(&format!("Processor time, {line}")))
+        .collect()
 }
 
 /// A mark before what was worked out.

@@ -1,0 +1,112 @@
+//! Time: when slots want to be woken, what has run out of time, and what happens after Ctrl-C.
+
+use super::Round;
+use super::tap::Tap;
+use crate::engine::slot::Phase;
+use ledger::{Failure, Nanos};
+use std::cmp::Reverse;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How often deadlines are looked at, in nanoseconds.
+pub(super) const SWEEP: u64 = 50_000_000;
+/// How long a connection that is announced to close waits for the server's FIN, in nanoseconds.
+const LINGER: u64 = 1_000_000_000;
+/// How long exchanges in flight may go on after Ctrl-C, in nanoseconds.
+const GRACE: u64 = 250_000_000;
+
+impl Round<'_> {
+    pub(super) fn time_to_wait(&self, swept: Nanos) -> Duration {
+        let mut until = swept.after(SWEEP);
+        if let Some(Reverse((wake, _))) = self.wakes.peek() {
+            until = until.min(*wake);
+        }
+        self.engine.clock.until(until)
+    }
+
+    /// Slots whose time has come ask the pace again.
+    pub(super) fn wake_up(&mut self, now: Nanos) {
+        while let Some(&Reverse((wake, index))) = self.wakes.peek() {
+            if wake > now {
+                return;
+            }
+            self.wakes.pop();
+            if self.slots[index].wake == Some(wake) {
+                self.slots[index].wake = None;
+                self.advance(index);
+            }
+        }
+    }
+
+    /// Ends what has run out of time, and everything some time after Ctrl-C.
+    pub(super) fn sweep(&mut self, now: Nanos) {
+        let stop = self.engine.gauge.stop.load(Ordering::Relaxed);
+        if stop && self.stopped_at.is_none() {
+            self.stopped_at = Some(now);
+            for index in std::mem::take(&mut self.to_open) {
+                self.slots[index].phase = Phase::Done;
+                self.done += 1;
+            }
+        }
+        let abort = self
+            .stopped_at
+            .is_some_and(|stopped| now.since(stopped) >= GRACE);
+        for index in 0..self.slots.len() {
+            let slot = &mut self.slots[index];
+            match &mut slot.phase {
+                Phase::Dialing(dial, _) => {
+                    let late = now.since(dial.at()) >= self.recipe.timeout;
+                    if late || abort {
+                        let kind = if late {
+                            Failure::Timeout
+                        } else {
+                            Failure::Aborted
+                        };
+                        let connection = *dial.give_up(&self.engine.clock, kind);
+                        self.dial_failed(index, connection);
+                    }
+                }
+                Phase::Open(open) => {
+                    let Some(oldest) = open.conversation.oldest() else {
+                        continue;
+                    };
+                    let late = now.since(oldest) >= self.recipe.timeout;
+                    if late || abort {
+                        let kind = if late {
+                            Failure::Timeout
+                        } else {
+                            Failure::Aborted
+                        };
+                        let mut tap = Tap::new(&mut self.engine.recorder);
+                        open.conversation.end(Some(kind), now, &mut tap);
+                        let seen = tap.seen;
+                        self.count(seen);
+                        self.advance(index);
+                    }
+                }
+                Phase::Vacant if stop => {
+                    slot.wake = None;
+                    self.advance(index);
+                }
+                Phase::Vacant | Phase::Done => {}
+            }
+        }
+        let round_over = self.done == self.slots.len();
+        let patience = if round_over || abort {
+            LINGER / 4
+        } else {
+            LINGER
+        };
+        let impatient: Vec<usize> = self
+            .lingering
+            .iter()
+            .filter(|(_, (_, since))| now.since(*since) >= patience)
+            .map(|(&token, _)| token)
+            .collect();
+        for token in impatient {
+            if let Some((open, _)) = self.lingering.remove(&token) {
+                open.close(now, &mut self.engine.recorder);
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! From a slot's wish to open to a connection in use: dials, their answers, their failures.
+
+use super::{Round, parts_of};
+use crate::engine::Conversation;
+use crate::engine::channel::Channel;
+use crate::engine::slot::{Granted, Open, Phase};
+use dial::{Dial, Established, Progress};
+use ledger::{Connection, ConnectionId, Event, Outcome, Sink};
+use mio::Token;
+use std::cmp::Reverse;
+
+/// The longest pause after failed dials, in nanoseconds.
+const LONGEST_PAUSE: u64 = 1_000_000_000;
+
+impl Round<'_> {
+    pub(super) fn dial(&mut self, index: usize, warmup: bool) {
+        let id = ConnectionId(self.engine.id());
+        let slot = &mut self.slots[index];
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.dials += 1;
+        let token = self.token(index);
+        let engine = &mut *self.engine;
+        let (dial, progress) = Dial::start(
+            &self.recipe.plan,
+            id,
+            token.0 as u64,
+            token,
+            &mut engine.resolver,
+            engine.poll.registry(),
+            &engine.clock,
+        );
+        let granted = Granted {
+            wanted: dial.at(),
+            warmup,
+        };
+        self.slots[index].phase = Phase::Dialing(Box::new(dial), granted);
+        self.progress(index, progress);
+    }
+
+    /// `connected`: the poll says that the transport stands.
+    pub(super) fn drive_dial(&mut self, index: usize, connected: bool) {
+        let Phase::Dialing(dial, _) = &mut self.slots[index].phase else {
+            return;
+        };
+        // elsewhere a socket may be writable before it is connected
+        if connected && cfg!(target_os = "linux") {
+            dial.tell_connected();
+        }
+        let progress = dial.ready(self.engine.poll.registry(), &self.engine.clock);
+        self.progress(index, progress);
+    }
+
+    pub(super) fn take_answers(&mut self) {
+        while let Some(answer) = self.engine.resolver.answer() {
+            let (index, generation) = parts_of(Token(answer.key as usize));
+            let Some(slot) = self.slots.get_mut(index) else {
+                continue;
+            };
+            // answers to dials that were given up in an earlier round come here too
+            if slot.generation != generation {
+                continue;
+            }
+            let Phase::Dialing(dial, _) = &mut slot.phase else {
+                continue;
+            };
+            let registry = self.engine.poll.registry();
+            let progress = dial.resolved(answer.addresses, registry, &self.engine.clock);
+            if let Some(mut lookup) = dial.take_lookup() {
+                lookup.variant = Some(self.recipe.variant);
+                lookup.round = Some(self.round);
+                self.engine.recorder.record(Event::Lookup(&lookup));
+            }
+            self.progress(index, progress);
+        }
+    }
+
+    fn progress(&mut self, index: usize, progress: Progress) {
+        match progress {
+            Progress::Pending => {}
+            Progress::Established(established) => self.open(index, *established),
+            Progress::Failed(connection) => self.dial_failed(index, *connection),
+        }
+    }
+
+    fn first_dial_over(&mut self, index: usize) {
+        if self.slots[index].dials == 1 {
+            self.opening -= 1;
+            self.open_more();
+        }
+    }
+
+    fn open(&mut self, index: usize, established: Established) {
+        let Phase::Dialing(_, granted) = self.slots[index].phase else {
+            return;
+        };
+        let stamped = established.stamped;
+        let (channel, mut connection) = Channel::new(established);
+        connection.variant = Some(self.recipe.variant);
+        connection.round = Some(self.round);
+        if self.recipe.plan.stamps && !stamped {
+            self.engine.recorder.caveat(
+                "no-kernel-stamps",
+                "the kernel gave no receive stamps: latency ends when the answer was read, the client's own queue is in it",
+            );
+        }
+        self.engine.recorder.record(Event::Opened(&connection));
+        let mut blank = self.blank.clone();
+        blank.connection = Some(connection.id);
+        let mut out = Vec::new();
+        let mut conversation = Conversation::new(&self.recipe, blank, &mut out);
+        conversation.begin(
+            &self.recipe,
+            self.engine.id(),
+            granted.wanted,
+            granted.warmup,
+            Some(&connection.setup),
+            &mut out,
+        );
+        let slot = &mut self.slots[index];
+        slot.failures = 0;
+        slot.phase = Phase::Open(Box::new(Open {
+            channel,
+            conversation,
+            connection,
+            out,
+            ended: None,
+        }));
+        self.first_dial_over(index);
+        self.advance(index);
+    }
+
+    pub(super) fn dial_failed(&mut self, index: usize, mut connection: Connection) {
+        let Phase::Dialing(_, granted) = self.slots[index].phase else {
+            return;
+        };
+        connection.variant = Some(self.recipe.variant);
+        connection.round = Some(self.round);
+        let now = self.now();
+        let mut exchange = self.blank.clone();
+        exchange.id = self.engine.id();
+        exchange.connection = Some(connection.id);
+        exchange.at = granted.wanted;
+        exchange.end = now;
+        exchange.warmup = granted.warmup;
+        exchange
+            .spans
+            .wait_for_setup(&connection.setup, granted.wanted);
+        exchange.fresh = Some(true);
+        if let Some(failed) = &connection.failed {
+            exchange.outcome = Outcome::Failed(failed.kind);
+            exchange.detail.clone_from(&failed.detail);
+        }
+        self.engine.recorder.record(Event::Opened(&connection));
+        self.record_exchange(&exchange);
+        let slot = &mut self.slots[index];
+        slot.phase = Phase::Vacant;
+        slot.failures += 1;
+        // a dead target is not hammered
+        let pause = (1_000_000u64 << slot.failures.min(10)).min(LONGEST_PAUSE);
+        let wake = now.after(pause);
+        slot.wake = Some(wake);
+        self.wakes.push(Reverse((wake, index)));
+        self.first_dial_over(index);
+    }
+}

@@ -1,0 +1,329 @@
+//! The back end on readiness: epoll (or kqueue) through `mio`. Sockets are registered once, edge-triggered; an exchange costs one
+//! receive and one send.
+
+mod deadlines;
+mod dialing;
+mod talking;
+mod tap;
+
+use super::conversation::State;
+use super::gather::Gather;
+use super::slot::{Open, Phase, Slot};
+use super::{Assignment, Done, Engine};
+use crate::machine;
+use crate::pace::{Pace, Turn, Wish};
+use crate::recipe::Recipe;
+use crate::recorder::Recorder;
+use deadlines::SWEEP;
+use dial::clock::StampBridge;
+use dial::{Clock, Resolver};
+use ledger::{Exchange, Nanos, Span};
+use mio::{Events, Poll, Token, Waker};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use talking::Hint;
+
+/// Bytes read at once.
+const BUFFER: usize = 256 * 1024;
+/// The token of the resolver's waker.
+const RESOLVER: Token = Token(usize::MAX);
+/// Dials under way at once while a round's connections are opened, so that a listener's backlog is not overrun.
+const DIALS_AT_START: usize = 128;
+
+/// What the engine shows to the outside while it runs.
+#[derive(Debug, Default)]
+pub struct Gauge {
+    /// Exchanges that are over, failed ones included.
+    pub exchanges: AtomicU64,
+    /// Set to make the run end early, keeping what was measured.
+    pub stop: AtomicBool,
+}
+
+/// The engine of one thread.
+pub(crate) struct Readiness {
+    poll: Poll,
+    events: Option<Events>,
+    resolver: Resolver,
+    clock: Clock,
+    recorder: Recorder,
+    buffer: Vec<u8>,
+    gauge: Arc<Gauge>,
+    next_id: u64,
+}
+
+impl Readiness {
+    /// An engine for thread number `thread`; ids of different threads do not meet.
+    pub(crate) fn new(
+        thread: u32,
+        clock: Clock,
+        recorder: Recorder,
+        gauge: Arc<Gauge>,
+    ) -> io::Result<Readiness> {
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), RESOLVER)?;
+        Ok(Readiness {
+            poll,
+            events: Some(Events::with_capacity(1024)),
+            resolver: Resolver::new(waker),
+            clock,
+            recorder,
+            buffer: vec![0; BUFFER],
+            gauge,
+            next_id: u64::from(thread) << 48,
+        })
+    }
+
+    fn id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+}
+
+impl Engine for Readiness {
+    fn run(&mut self, assignment: Assignment) -> io::Result<Done> {
+        let mut events = self
+            .events
+            .take()
+            .unwrap_or_else(|| Events::with_capacity(1024));
+        let blank = assignment.recipe.blank_exchange(assignment.round);
+        let round = assignment.round;
+        let gather = assignment
+            .recipe
+            .gather
+            .then(|| {
+                let each = assignment.recipe.streams.max(1) as u64;
+                Gather::new(assignment.connections as u64 * each, self.clock.now())
+            })
+            .flatten();
+        let mut turn = Round {
+            engine: self,
+            recipe: assignment.recipe,
+            round,
+            pace: assignment.pace,
+            blank,
+            gather,
+            slots: (0..assignment.connections).map(|_| Slot::new()).collect(),
+            lingering: HashMap::new(),
+            wakes: BinaryHeap::new(),
+            to_open: (0..assignment.connections).collect(),
+            opening: 0,
+            done: 0,
+            stopped_at: None,
+            measured: None,
+            cpu_from: None,
+            exchanges: 0,
+        };
+        let result = turn.run(&mut events);
+        let gathered = turn.gather.as_ref().is_some_and(Gather::was_used);
+        let span = turn.measured;
+        let cpu = turn
+            .cpu_from
+            .and_then(|from| Some(machine::thread_cpu()?.saturating_sub(from)));
+        self.events = Some(events);
+        result?;
+        if gathered {
+            self.recorder.caveat(
+                "answers-gathered",
+                "with many exchanges in flight, answers were taken in batches: each waited in this client for up to an eighth of its latency, told as own queue and not in the latency; --coalesce off reads each at once",
+            );
+        }
+        Ok(Done {
+            tally: self.recorder.finish_round(),
+            span,
+            cpu,
+        })
+    }
+}
+
+/// One round under way.
+struct Round<'a> {
+    engine: &'a mut Readiness,
+    recipe: Arc<Recipe>,
+    round: u32,
+    pace: Box<dyn Pace>,
+    blank: Exchange,
+    gather: Option<Gather>,
+    slots: Vec<Slot>,
+    /// Connections that are over and wait for the server's FIN, by token.
+    lingering: HashMap<usize, (Box<Open>, Nanos)>,
+    /// When slots want to ask the pace again.
+    wakes: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// Slots that have not opened their first connection.
+    to_open: VecDeque<usize>,
+    /// First connections being opened.
+    opening: usize,
+    /// Slots for which the round is over.
+    done: usize,
+    stopped_at: Option<Nanos>,
+    measured: Option<Span>,
+    cpu_from: Option<u64>,
+    exchanges: u64,
+}
+
+impl Round<'_> {
+    fn run(&mut self, events: &mut Events) -> io::Result<()> {
+        let mut swept = self.now();
+        self.open_more();
+        while self.done < self.slots.len() || !self.lingering.is_empty() {
+            let mut timeout = self.time_to_wait(swept);
+            if let Some(pause) = self
+                .gather
+                .as_mut()
+                .and_then(|gather| gather.pause(timeout))
+            {
+                std::thread::sleep(pause);
+                timeout -= pause;
+            }
+            match self.engine.poll.poll(events, Some(timeout)) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            let bridge = StampBridge::read(&self.engine.clock);
+            for event in events.iter() {
+                if event.token() == RESOLVER {
+                    self.take_answers();
+                    continue;
+                }
+                let (index, generation) = parts_of(event.token());
+                match self.slots.get(index) {
+                    Some(slot) if slot.generation == generation => match slot.phase {
+                        Phase::Dialing(..) => {
+                            let connected = event.is_writable()
+                                && !event.is_error()
+                                && !event.is_write_closed();
+                            self.drive_dial(index, connected);
+                            // the peer may have left already, and says so only once
+                            if event.is_read_closed()
+                                && let Phase::Open(_) = self.slots[index].phase
+                            {
+                                self.drive_open(index, Hint::of(event), &bridge);
+                            }
+                        }
+                        Phase::Open(_) => {
+                            let closed = Hint::of(event);
+                            self.drive_open(index, closed, &bridge);
+                        }
+                        Phase::Vacant | Phase::Done => {}
+                    },
+                    _ => self.drive_lingering(event.token().0),
+                }
+            }
+            let gauge = &self.engine.gauge;
+            gauge.exchanges.fetch_add(self.exchanges, Ordering::Relaxed);
+            let now = self.now();
+            if let Some(gather) = &mut self.gather {
+                gather.turn(self.exchanges, now);
+            }
+            self.exchanges = 0;
+            self.wake_up(now);
+            if now.since(swept) >= SWEEP {
+                swept = now;
+                self.sweep(now);
+            }
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Nanos {
+        self.engine.clock.now()
+    }
+
+    fn token(&self, index: usize) -> Token {
+        Token(index | (self.slots[index].generation as usize) << 32)
+    }
+
+    /// Opens first connections, a few at a time.
+    fn open_more(&mut self) {
+        while self.opening < DIALS_AT_START {
+            let Some(index) = self.to_open.pop_front() else {
+                return;
+            };
+            self.opening += 1;
+            self.advance(index);
+        }
+    }
+
+    /// Starts whatever the slot may start.
+    fn advance(&mut self, index: usize) {
+        loop {
+            let now = self.now();
+            let stopped = self.engine.gauge.stop.load(Ordering::Relaxed);
+            let slot = &mut self.slots[index];
+            let wish = match &slot.phase {
+                Phase::Open(open) => {
+                    let used = !self.recipe.keepalive && open.conversation.life().exchanges > 0;
+                    match open.conversation.state() {
+                        State::Busy => return self.send(index),
+                        State::Over => {
+                            self.put_away(index, now);
+                            continue;
+                        }
+                        State::Ready if used => {
+                            self.put_away(index, now);
+                            continue;
+                        }
+                        State::Ready => Wish {
+                            warmup: false,
+                            opens: false,
+                        },
+                    }
+                }
+                Phase::Vacant => Wish {
+                    warmup: self.round > 0 && self.recipe.keepalive && slot.dials == 0,
+                    opens: true,
+                },
+                Phase::Dialing(..) | Phase::Done => return,
+            };
+            let turn = if stopped {
+                Turn::Over
+            } else {
+                self.pace.next(now, wish)
+            };
+            match turn {
+                Turn::Over => {
+                    // with exchanges in flight, their ends come back here
+                    if !self.is_busy(index) {
+                        self.put_away(index, now);
+                        self.finish(index);
+                    }
+                    return self.send(index);
+                }
+                Turn::At(wake) => {
+                    slot.wake = Some(wake);
+                    self.wakes.push(Reverse((wake, index)));
+                    return self.send(index);
+                }
+                Turn::Now => {
+                    if !wish.warmup && self.measured.is_none() {
+                        self.cpu_from = machine::thread_cpu();
+                        self.measured = Some(Span::new(now, now));
+                    }
+                    if wish.opens {
+                        self.dial(index, self.round == 0 || wish.warmup);
+                    } else {
+                        self.exchange(index, now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The slot has nothing more to do in this round.
+    fn finish(&mut self, index: usize) {
+        self.slots[index].phase = Phase::Done;
+        self.done += 1;
+        if self.slots[index].dials == 0 {
+            self.opening -= 1;
+            self.open_more();
+        }
+    }
+}
+
+/// Slot and generation of a token.
+fn parts_of(token: Token) -> (usize, u32) {
+    (token.0 & 0xffff_ffff, (token.0 >> 32) as u32)
+}

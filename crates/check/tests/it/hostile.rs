@@ -1,0 +1,222 @@
+//! Every hostile server of `fixtures/hostile/` under a whole check, idle limits included: the check comes to its end within its
+//! budget, and each request and each connection ends as the file says a careful client's do.
+
+use check::{Card, Check, Config, Observer, Stage};
+use dial::Clock;
+use dial::tls::Verify;
+use ledger::{Connection, ConnectionId, Event, Exchange, Method, Outcome, Protocol, SetupPhase};
+use serve::hostile::{Expect, Hostile};
+use serve::{Running, Totals};
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a check waits for an answer.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// How long it watches idle connections.
+const IDLE_LIMIT: Duration = Duration::from_secs(1);
+/// How many files are tried at once.
+const WORKERS: usize = 16;
+/// No hang: far more than the waits of one check together.
+const HANG: Duration = Duration::from_secs(60);
+
+/// What was told of a check's connections and exchanges.
+#[derive(Default)]
+struct Told {
+    connections: Vec<Connection>,
+    exchanges: Vec<Exchange>,
+}
+
+impl Observer for Told {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Opened(connection) => self.connections.push(connection.clone()),
+            Event::Exchange(exchange) => self.exchanges.push(exchange.clone()),
+            _ => {}
+        }
+    }
+    fn stage(&mut self, _: Stage, _: &Card) {}
+    fn waiting(&mut self, _: Duration) {}
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+/// One check of one file.
+struct Trial<'a> {
+    hostile: &'a Hostile,
+    protocol: Protocol,
+    secure: bool,
+}
+
+impl Trial<'_> {
+    /// Runs it; what is wrong, if anything.
+    fn run(&self) -> Vec<String> {
+        let server = Running::start(self.hostile.config.clone()).unwrap();
+        let check = Check::new(self.config(&server)).unwrap();
+        let mut told = Told::default();
+        let begun = Instant::now();
+        let card = check.run(Clock::start(), None, &mut told).unwrap();
+        let took = begun.elapsed();
+        let totals = server.end().unwrap();
+        let mut wrong = self.outcomes(&told);
+        wrong.extend(self.counts(&told, &card, &totals));
+        if card.requests_sent > check.budget().requests() {
+            wrong.insert(format!("{} requests", card.requests_sent));
+        }
+        if took > HANG {
+            wrong.insert(format!("it took {took:?}"));
+        }
+        let name = &self.hostile.name;
+        let over = if self.secure { " and TLS" } else { "" };
+        wrong
+            .into_iter()
+            .map(|wrong| format!("{name} over HTTP/{}{over}: {wrong}", self.protocol.as_str()))
+            .collect()
+    }
+
+    fn config(&self, server: &Running) -> Config {
+        let addresses = server.addresses();
+        let url = if self.secure {
+            format!("https://localhost:{}/", addresses.tls.unwrap().port())
+        } else {
+            format!("http://{}/", addresses.plain.unwrap())
+        };
+        let mut config = Config::new(&url).unwrap();
+        config.timeout = TIMEOUT;
+        config.idle_limit = IDLE_LIMIT;
+        config.http = Some(self.protocol);
+        let (_, tls) = self.hostile.config.tls.as_ref().unwrap();
+        let roots = tls.authority.ca_pem().unwrap();
+        config.credentials.verify = Verify::Roots(roots.as_bytes().into());
+        config
+    }
+
+    /// What ended otherwise than the file says.
+    fn outcomes(&self, told: &Told) -> BTreeSet<String> {
+        let mut wrong = BTreeSet::new();
+        let mut asked: HashMap<ConnectionId, Protocol> = HashMap::new();
+        for connection in self.asked(told) {
+            let protocol = connection.protocol.unwrap_or(self.protocol);
+            asked.insert(connection.id, protocol);
+            let failed = connection.failed.as_ref().map(|failed| failed.kind);
+            if let Some(kind) = failed
+                && !self.expected(protocol).contains(&Outcome::Failed(kind))
+            {
+                wrong.insert(format!("a connection ended in {}", kind.id()));
+            }
+        }
+        for exchange in &told.exchanges {
+            let Some(&protocol) = exchange.connection.and_then(|id| asked.get(&id)) else {
+                continue;
+            };
+            // an answer to HEAD has no body that could be spoiled
+            let bodiless = exchange.method == Some(Method::HEAD) && exchange.outcome.is_ok();
+            if !bodiless && !self.expected(protocol).contains(&exchange.outcome) {
+                let id = exchange.outcome.failure().map_or("ok", |kind| kind.id());
+                wrong.insert(format!("HTTP/{} ended in {id}", protocol.as_str()));
+            }
+        }
+        wrong
+    }
+
+    /// The connections that speak what the URL asks for. Two kinds do not, and the files say nothing of them: hellos of old TLS
+    /// versions, and the look whether a port that gave no answer speaks the other of TLS and plain HTTP.
+    fn asked<'a>(&self, told: &'a Told) -> impl Iterator<Item = &'a Connection> {
+        let secure = self.secure;
+        told.connections.iter().filter(move |connection| {
+            let failed = connection.failed.as_ref().map(|failed| failed.phase);
+            let is_hello = failed.is_some() && connection.tls.is_some();
+            let is_other = match failed {
+                None => connection.tls.is_some() != secure,
+                Some(SetupPhase::Ssl) => !secure,
+                Some(_) => false,
+            };
+            !is_hello && !is_other
+        })
+    }
+
+    fn expected(&self, protocol: Protocol) -> &[Outcome] {
+        let Expect {
+            http1,
+            http2,
+            tls_http1,
+            tls_http2,
+        } = &self.hostile.expect;
+        match (protocol, self.secure) {
+            (Protocol::Http2, false) => http2,
+            (Protocol::Http2, true) => tls_http2,
+            (_, false) => http1,
+            (_, true) => tls_http1,
+        }
+    }
+
+    /// Counts on which the two sides differ.
+    fn counts(&self, told: &Told, card: &Card, totals: &Totals) -> Vec<String> {
+        let mut wrong = Vec::new();
+        if told.exchanges.is_empty() && told.connections.is_empty() {
+            wrong.push("nothing was told of any connection".to_owned());
+        }
+        if card.requests_sent as usize != told.exchanges.len() {
+            let (sent, told) = (card.requests_sent, told.exchanges.len());
+            wrong.push(format!("{sent} requests were sent and {told} told"));
+        }
+        let looks = card.old_tls.len() + usize::from(told_of_other(card));
+        let beside = told.connections.len() - self.asked(told).count();
+        if beside != looks {
+            wrong.push(format!(
+                "{beside} connections beside the question, {looks} looks"
+            ));
+        }
+        // the server may not have heard of the end of a handshake that we gave up, nor we of a connection that it reset at once
+        let spoken = |connection: &&Connection| connection.failed.is_none();
+        let least = self.asked(told).filter(spoken).count() as u64;
+        let most = told.connections.len() as u64;
+        let there = totals.connections.opened;
+        if !(least..=most).contains(&there) {
+            wrong.push(format!("{least} to {most} connections here, {there} there"));
+        }
+        wrong
+    }
+}
+
+/// Whether the check looked if the port speaks the other of TLS and plain HTTP.
+fn told_of_other(card: &Card) -> bool {
+    let contact = card.contact.as_ref();
+    contact.is_some_and(|contact| contact.other_scheme.is_some())
+}
+
+#[test]
+fn every_hostile_server_gets_a_card_and_is_counted_by_kind() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/hostile");
+    let all = Hostile::read_all(Path::new(folder)).unwrap();
+    assert!(all.len() >= 24, "files are missing");
+    let mut trials = Vec::new();
+    for hostile in &all {
+        for protocol in [Protocol::Http11, Protocol::Http2] {
+            trials.extend([false, true].map(|secure| Trial {
+                hostile,
+                protocol,
+                secure,
+            }));
+        }
+    }
+    // most of them wait for timeouts, so several can share a processor
+    let queue = Mutex::new(trials.into_iter());
+    let next = || queue.lock().unwrap().next();
+    let wrong: Vec<String> = thread::scope(|scope| {
+        let work = || {
+            std::iter::from_fn(&next)
+                .flat_map(|trial| trial.run())
+                .collect::<Vec<_>>()
+        };
+        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap())
+            .collect()
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,3 @@
+//! Whole checks against real servers on loopback.
+
+mod hostile;

@@ -1,0 +1,100 @@
+//! What programs took of the processors, and for what kind of work: figures that an observer measured beside the ledger.
+
+use ledger::Caveat;
+use serde::Serialize;
+
+/// Below so many samples shares are rough, and that is told.
+const FEW: u64 = 400;
+
+/// What the programs took of the processors.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CpuFacts {
+    /// The program and all that it started.
+    #[serde(flatten)]
+    pub program: CpuUse,
+    /// Processes that were looked at beside it, such as a resolver's.
+    pub beside: Vec<Beside>,
+    /// Samples a second of processor time; absent where nothing was sampled.
+    pub samples_per_s: Option<u64>,
+    /// Why nothing was sampled.
+    pub not_sampled: Option<String>,
+    /// What the sampler could not see.
+    pub gaps: Vec<String>,
+}
+
+/// What somebody took of the processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CpuUse {
+    /// In the program itself, in milliseconds; absent where it could not be told.
+    pub user_ms: Option<f64>,
+    /// In the kernel on its behalf, in milliseconds; absent where it could not be told.
+    pub system_ms: Option<f64>,
+    /// What for; absent without samples.
+    pub work: Option<WorkShares>,
+}
+
+/// A process that was looked at beside the program.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Beside {
+    /// Its number.
+    pub pid: u32,
+    /// Its command's name.
+    pub command: String,
+    /// What it took meanwhile.
+    #[serde(flatten)]
+    pub took: CpuUse,
+}
+
+/// Shares of the samples, 0 to 1; together 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct WorkShares {
+    /// How many samples there were.
+    pub samples: u64,
+    /// Sockets and packets, in the kernel.
+    pub socket: f64,
+    /// TLS: handshakes, certificates, encryption.
+    pub tls: f64,
+    /// Looking names up.
+    pub dns: f64,
+    /// Waiting for descriptors to become ready.
+    pub readiness: f64,
+    /// Anything else.
+    pub other: f64,
+}
+
+impl WorkShares {
+    /// The widest 95 % interval of a share of so many samples, each side, in points.
+    pub fn uncertain_by(&self) -> f64 {
+        98.0 / (self.samples.max(1) as f64).sqrt()
+    }
+}
+
+impl CpuFacts {
+    /// What limits the figures.
+    pub fn caveats(&self) -> Vec<Caveat> {
+        let mut caveats = Vec::new();
+        if let Some(reason) = &self.not_sampled {
+            caveats.push(Caveat {
+                id: "cpu-not-sampled".to_owned(),
+                words: format!("what the processor time was spent on is not known: {reason}"),
+            });
+        }
+        caveats.extend(self.gaps.iter().map(|gap| Caveat {
+            id: "cpu-partly-sampled".to_owned(),
+            words: gap.clone(),
+        }));
+        if let Some(work) = self.program.work
+            && work.samples < FEW
+        {
+            caveats.push(Caveat {
+                id: "few-cpu-samples".to_owned(),
+                words: format!(
+                    "{} samples of processor time: their shares are uncertain by up to {:.0} points either way",
+                    work.samples,
+                    work.uncertain_by().min(100.0)
+                ),
+            });
+        }
+        caveats
+    }
+}

@@ -1,0 +1,265 @@
+//! Invocations and connections made by hand, and what must be found in them.
+
+use super::*;
+use ledger::{
+    Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Exchange, Failure, Fate,
+    Moment, Nanos, Outcome, Side, Span, Vantage, Variant,
+};
+
+const MS: u64 = 1_000_000;
+
+fn run(names: &[&str]) -> Run {
+    let start = jiff::Timestamp::UNIX_EPOCH;
+    let mut run = Run::new("lambda", "0", Vantage::Middle, start, 1, &[]);
+    run.variants = names
+        .iter()
+        .map(|name| Variant {
+            name: (*name).to_owned(),
+            axes: BTreeMap::new(),
+        })
+        .collect();
+    run
+}
+
+fn at(ms: u64) -> Nanos {
+    Nanos(ms * MS)
+}
+
+/// An invocation of environment `environment` from one moment to another.
+fn invocation(variant: u32, environment: u64, from: u64, to: u64) -> Invocation {
+    Invocation {
+        id: from,
+        variant: Some(variant),
+        round: Some(environment as u32),
+        environment,
+        init: None,
+        frozen: None,
+        at: at(from),
+        end: at(to),
+        fate: Fate::Answered(1),
+        answered_again: 0,
+    }
+}
+
+fn facts(names: &[&str], invocations: &[Invocation]) -> LambdaFacts {
+    let mut invoked = Invoked::new(&run(names));
+    for one in invocations {
+        invoked.record(Event::Invocation(one));
+    }
+    invoked.facts()
+}
+
+#[test]
+fn cold_calls_are_kept_out_of_what_is_compared() {
+    let mut all = Vec::new();
+    for round in 1..=8 {
+        for (variant, ms) in [(0, 90 + round), (1, 30)] {
+            let environment = round * 2 + u64::from(variant);
+            let from = environment * 10_000;
+            let mut cold = invocation(variant, environment, from, from + 1000);
+            cold.init = Some(Span::new(at(from - 500), at(from)));
+            let mut warm = invocation(variant, environment, from + 1000, from + 1000 + ms);
+            (cold.round, warm.round) = (Some(round as u32), Some(round as u32));
+            all.extend([cold, warm]);
+        }
+    }
+    let facts = facts(&["off", "on"], &all);
+    let saved = facts.comparisons[0].saved_ms.unwrap();
+    assert!((saved.value - 64.5).abs() < 0.01, "{saved:?}");
+    assert_eq!(facts.variants[0].first_ms, Some(1500.0));
+    let first = &facts.verdict[0];
+    assert!(first.starts_with("on saves 64.50 ms"), "{first}");
+}
+
+#[test]
+fn what_fails_after_a_pause_is_told_by_the_pause() {
+    let mut cold = invocation(0, 1, 10, 11);
+    cold.init = Some(Span::new(at(0), at(10)));
+    let mut late = invocation(0, 1, 3020, 3021);
+    late.frozen = Some(Span::new(at(10), at(3020)));
+    late.fate = Fate::Error("Error: socket hang up".to_owned());
+    let facts = facts(&["it"], &[cold, invocation(0, 1, 12, 13), late]);
+    let kinds: Vec<(&str, u64)> = facts.variants[0]
+        .kinds
+        .iter()
+        .map(|kind| (kind.name.as_str(), kind.failed))
+        .collect();
+    assert_eq!(kinds, [("cold", 0), ("hot", 0), ("frozen 3 s", 1)]);
+    let words = "1 of 1 frozen 3 s invocations failed, 1 of them: error: Error: socket hang up";
+    assert!(
+        facts.verdict.contains(&words.to_owned()),
+        "{:?}",
+        facts.verdict
+    );
+    assert_eq!((facts.counts.ok, facts.counts.failed["error"]), (2, 1));
+}
+
+#[test]
+fn few_rounds_give_no_interval() {
+    let mut other = invocation(1, 2, 2, 3);
+    other.round = Some(1);
+    let facts = facts(&["a", "b"], &[invocation(0, 1, 0, 2), other]);
+    assert!(facts.comparisons[0].saved_ms.is_none());
+    assert!(facts.comparisons[0].refused.is_some());
+}
+
+fn connection(id: u64, from: u64) -> Connection {
+    let mut one = Connection::new(ConnectionId(id), at(from));
+    one.variant = Some(0);
+    one.environment = Some(1);
+    one
+}
+
+fn exchange(connection: u64, from: u64, to: u64, outcome: Outcome) -> Exchange {
+    let mut one = Exchange::new(from, at(from));
+    one.connection = Some(ConnectionId(connection));
+    one.variant = Some(0);
+    one.end = at(to);
+    one.fresh = Some(false);
+    one.outcome = outcome;
+    one
+}
+
+fn closed(connection: u64, when: u64, by: Side, how: Option<Ending>) -> Closed {
+    Closed {
+        connection: ConnectionId(connection),
+        variant: Some(0),
+        round: None,
+        close: Close {
+            at: at(when),
+            by: Some(by),
+            how,
+            announced_by: None,
+            moment: Some(Moment::Idle),
+            exchanges: None,
+            bytes: ConnectionBytes::default(),
+            probes: ledger::Probes::default(),
+        },
+    }
+}
+
+/// One connection, opened at 10 ms by an invocation from 5 to 20 ms; frozen from 30 to 3000; the next from 3000 to 3100, after
+/// which its environment ends.
+fn frozen(used: Option<Outcome>, end: Option<Closed>, fate: Fate) -> LambdaFacts {
+    let mut invoked = Invoked::new(&run(&["it"]));
+    invoked.record(Event::Invocation(&invocation(0, 1, 5, 20)));
+    invoked.record(Event::Opened(&connection(1, 10)));
+    invoked.record(Event::Exchange(&exchange(1, 11, 19, Outcome::Ok)));
+    if let Some(outcome) = used {
+        invoked.record(Event::Exchange(&exchange(1, 3001, 3050, outcome)));
+    }
+    let end = end.unwrap_or_else(|| closed(1, 3200, Side::Client, Some(Ending::Fin)));
+    invoked.record(Event::Closed(&end));
+    let mut late = invocation(0, 1, 3000, 3100);
+    late.frozen = Some(Span::new(at(30), at(3000)));
+    late.fate = fate;
+    invoked.record(Event::Invocation(&late));
+    invoked.facts()
+}
+
+fn told(facts: &LambdaFacts) -> (Vec<Case>, Saw) {
+    let pause = facts.invocations[1].pause.clone().unwrap();
+    (pause.cases, pause.saw)
+}
+
+#[test]
+fn connections_that_a_freeze_found_open_are_told_apart() {
+    let failed = || Fate::Error("ECONNRESET".to_owned());
+    let stale = Some(Outcome::Failed(Failure::Stale));
+    let fin = |ms| Some(closed(1, ms, Side::Server, Some(Ending::Fin)));
+    let reset = Some(closed(1, 3031, Side::Server, Some(Ending::Rst)));
+    let answered = || Fate::Answered(1);
+    let ok = Some(Outcome::Ok);
+    for (facts, case, saw) in [
+        (frozen(ok, None, answered()), Case::Kept, Saw::Nothing),
+        (frozen(None, None, answered()), Case::Unused, Saw::Nothing),
+        (
+            frozen(stale, fin(2000), failed()),
+            Case::FinSeen,
+            Saw::Failed,
+        ),
+        (
+            frozen(None, fin(2000), answered()),
+            Case::FinSeen,
+            Saw::Recovered,
+        ),
+        (
+            frozen(None, fin(3001), answered()),
+            Case::FinLate,
+            Saw::Recovered,
+        ),
+        (frozen(stale, reset, failed()), Case::Reset, Saw::Failed),
+        (
+            frozen(Some(Outcome::Failed(Failure::Aborted)), None, Fate::Timeout),
+            Case::BlackHole,
+            Saw::Failed,
+        ),
+    ] {
+        assert_eq!(told(&facts), (vec![case], saw));
+    }
+}
+
+#[test]
+fn what_an_environment_opens_belongs_to_the_invocation_during_which_it_does() {
+    let mut invoked = Invoked::new(&run(&["it"]));
+    let mut cold = invocation(0, 1, 100, 120);
+    cold.init = Some(Span::new(at(10), at(100)));
+    // rows of connections come late, and those of another environment are not its own
+    invoked.record(Event::Invocation(&cold));
+    invoked.record(Event::Invocation(&invocation(0, 1, 130, 150)));
+    for (id, from, environment) in [(1, 20, 1), (2, 110, 1), (3, 135, 1), (4, 110, 2)] {
+        let mut one = connection(id, from);
+        one.environment = Some(environment);
+        invoked.record(Event::Opened(&one));
+    }
+    let facts = invoked.facts();
+    let counts: Vec<Option<u64>> = facts
+        .invocations
+        .iter()
+        .map(|call| call.connections)
+        .collect();
+    assert_eq!(counts, [Some(2), Some(1)]);
+}
+
+#[test]
+fn nothing_is_told_of_connections_that_nobody_followed() {
+    let mut invoked = Invoked::new(&run(&["it"]));
+    invoked.record(Event::Caveat(&Caveat {
+        id: UNWATCHED.to_owned(),
+        words: String::new(),
+    }));
+    invoked.record(Event::Invocation(&invocation(0, 1, 0, 2)));
+    let facts = invoked.facts();
+    assert_eq!(facts.connections, None);
+    assert_eq!(facts.invocations[0].connections, None);
+    assert!(facts.variants[0].sent.is_none());
+}
+
+#[test]
+fn each_environment_needs_connections_of_its_own() {
+    let mut invoked = Invoked::new(&run(&["it"]));
+    for environment in 1..=5 {
+        let from = environment * 100;
+        invoked.record(Event::Invocation(&invocation(
+            0,
+            environment,
+            from,
+            from + 50,
+        )));
+        let mut one = connection(environment, from);
+        one.environment = Some(environment);
+        one.owner = Some(ledger::Owner {
+            pid: environment as u32,
+            command: "node".into(),
+        });
+        invoked.record(Event::Opened(&one));
+        let told = exchange(environment, from + 1, from + 20, Outcome::Ok);
+        invoked.record(Event::Exchange(&told));
+        let end = closed(environment, from + 60, Side::Client, Some(Ending::Fin));
+        invoked.record(Event::Closed(&end));
+    }
+    let facts = invoked.facts();
+    let sent = facts.variants[0].sent.as_ref().unwrap();
+    assert_eq!((sent.connections, sent.avoidable), (5, 0));
+    assert!(facts.findings.is_empty(), "{:?}", facts.findings);
+}

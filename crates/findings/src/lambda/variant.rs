@@ -1,0 +1,253 @@
+//! One variant of a function: its kinds of invocations, its rounds, what it sent, what freezes did to it.
+
+use super::call::Call;
+use super::frozen::{Case, Saw};
+use crate::figures::{Latency, NANOS_PER_MS};
+use crate::observe::ObservedFacts;
+use crate::population::buckets_ms;
+use ledger::Histogram;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Invocations that have something in common.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Kind {
+    /// `cold`, `hot`, or `frozen 30 s`.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// Of these, not answered.
+    pub failed: u64,
+    /// The function's own time of those answered.
+    pub latency_ms: Latency,
+    /// The start of the environment; of cold ones only.
+    pub init_ms: Option<Latency>,
+    /// Connections opened for each; absent where nobody looked.
+    pub connections_each: Option<f64>,
+    /// Requests that each made.
+    pub requests_each: Option<f64>,
+    /// What the freezes before them did; of frozen ones only, where somebody looked.
+    pub pauses: Option<Pauses>,
+    /// What those said that failed, each with how often; the most frequent first, ten at most.
+    pub failures: Vec<(String, u64)>,
+    /// The histogram of `latency_ms`: low, high (milliseconds), count.
+    #[serde(skip)]
+    pub buckets: Vec<(f64, f64, u64)>,
+}
+
+/// What freezes of one length did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pauses {
+    /// Connections that were open when they began.
+    pub open: u64,
+    /// What became of them.
+    pub cases: BTreeMap<Case, u64>,
+    /// What the invocations after them saw.
+    pub saw: BTreeMap<Saw, u64>,
+    /// What those saw that had a death of each kind before them.
+    pub by_case: BTreeMap<Case, BTreeMap<Saw, u64>>,
+}
+
+/// One round of a variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RoundMean {
+    /// From 1.
+    pub round: u32,
+    /// Mean of the function's own time, answered and not cold, in milliseconds.
+    pub mean_ms: f64,
+}
+
+/// What a variant sent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sent {
+    /// Requests.
+    pub requests: u64,
+    /// Those on a connection that was there already.
+    pub reused: u64,
+    /// Their share of those of which it is known.
+    pub reuse: Option<f64>,
+    /// Connections opened.
+    pub connections: u64,
+    /// Of these, more than the environments needed.
+    pub avoidable: u64,
+    /// Opened for each invocation that found its environment there.
+    pub connections_each: Option<f64>,
+    /// Opened for each environment.
+    pub connections_per_environment: Option<f64>,
+    /// Why figures are worked out and not seen; empty when all were seen.
+    pub inferred: Vec<String>,
+}
+
+/// One variant.
+#[derive(Clone, Debug, Serialize)]
+pub struct VariantFacts {
+    /// Its name.
+    pub name: String,
+    /// Invocations by outcome.
+    pub outcomes: BTreeMap<&'static str, u64>,
+    /// Environments that were started.
+    pub environments: u64,
+    /// The mean of the first calls, the start of the environment included, in milliseconds.
+    pub first_ms: Option<f64>,
+    /// The function's own time of all that were answered and not cold.
+    pub warm_ms: Latency,
+    /// What it sent; absent where nobody looked.
+    pub sent: Option<Sent>,
+    /// Cold, hot, and after each pause.
+    pub kinds: Vec<Kind>,
+    /// Rounds.
+    pub rounds: Vec<RoundMean>,
+    /// Its traffic as `watch` would tell it.
+    #[serde(skip)]
+    pub observed: Option<Box<ObservedFacts>>,
+}
+
+impl VariantFacts {
+    pub(super) fn new(
+        name: &str,
+        calls: &[&Call],
+        observed: Option<ObservedFacts>,
+    ) -> VariantFacts {
+        let mut outcomes = BTreeMap::new();
+        let mut kinds: Vec<(String, Vec<&Call>)> = Vec::new();
+        for &call in calls {
+            *outcomes.entry(call.outcome).or_default() += 1;
+            let name = call.kind();
+            match kinds.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, of_it)) => of_it.push(call),
+                None => kinds.push((name, vec![call])),
+            }
+        }
+        let warm = |call: &&&Call| call.init_ms.is_none() && call.is_ok();
+        let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for call in calls.iter().filter(warm) {
+            rounds.entry(call.round).or_default().push(call.ms);
+        }
+        let first = calls.iter().filter(|call| call.is_ok());
+        let first: Vec<f64> = first
+            .filter_map(|call| Some(call.init_ms? + call.ms))
+            .collect();
+        let environments: BTreeSet<u64> = calls.iter().map(|call| call.environment).collect();
+        let environments = environments.len() as u64;
+        VariantFacts {
+            name: name.to_owned(),
+            outcomes,
+            environments,
+            first_ms: mean(&first),
+            warm_ms: latency(calls.iter().filter(warm).map(|call| call.ms)),
+            sent: observed
+                .as_ref()
+                .map(|facts| Sent::new(facts, calls, environments)),
+            kinds: kinds
+                .into_iter()
+                .map(|(name, calls)| Kind::new(name, &calls))
+                .collect(),
+            rounds: rounds
+                .into_iter()
+                .filter_map(|(round, times)| {
+                    let mean_ms = mean(&times)?;
+                    Some(RoundMean { round, mean_ms })
+                })
+                .collect(),
+            observed: observed.map(Box::new),
+        }
+    }
+}
+
+impl Sent {
+    fn new(facts: &ObservedFacts, calls: &[&Call], environments: u64) -> Sent {
+        let warm = calls.iter().filter(|call| call.init_ms.is_none());
+        let warm: Vec<f64> = warm
+            .filter_map(|call| call.connections.map(|count| count as f64))
+            .collect();
+        let opened = facts.connections.opened;
+        Sent {
+            requests: facts.requests.total,
+            reused: facts.reused,
+            reuse: facts.reuse,
+            connections: opened,
+            avoidable: facts.totals.avoidable,
+            connections_each: mean(&warm),
+            connections_per_environment: (environments > 0)
+                .then(|| opened as f64 / environments as f64),
+            inferred: facts.totals.inferred.clone(),
+        }
+    }
+}
+
+impl Kind {
+    fn new(name: String, calls: &[&Call]) -> Kind {
+        let ok = || calls.iter().filter(|call| call.is_ok());
+        let mut failures: BTreeMap<String, u64> = BTreeMap::new();
+        for call in calls.iter().filter(|call| !call.is_ok()) {
+            let words = match &call.detail {
+                Some(detail) => format!("{}: {detail}", call.outcome),
+                None => call.outcome.to_owned(),
+            };
+            *failures.entry(words).or_default() += 1;
+        }
+        let mut failures: Vec<(String, u64)> = failures.into_iter().collect();
+        failures.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        failures.truncate(10);
+        let init: Vec<f64> = calls.iter().filter_map(|call| call.init_ms).collect();
+        let times = histogram(ok().map(|call| call.ms));
+        let each = |of: fn(&Call) -> Option<u64>| {
+            let counts = calls.iter().filter_map(|call| of(call));
+            mean(&counts.map(|count| count as f64).collect::<Vec<f64>>())
+        };
+        Kind {
+            name,
+            count: calls.len() as u64,
+            failed: (calls.len() - ok().count()) as u64,
+            latency_ms: Latency::of(&times),
+            buckets: buckets_ms(&times),
+            init_ms: (!init.is_empty()).then(|| latency(init.into_iter())),
+            connections_each: each(|call| call.connections),
+            requests_each: each(|call| call.requests),
+            pauses: Pauses::of(calls),
+            failures,
+        }
+    }
+}
+
+impl Pauses {
+    fn of(calls: &[&Call]) -> Option<Pauses> {
+        let mut all = Pauses::default();
+        let mut any = false;
+        for pause in calls.iter().filter_map(|call| call.pause.as_ref()) {
+            any = true;
+            all.open += pause.cases.len() as u64;
+            *all.saw.entry(pause.saw).or_default() += 1;
+            for &case in &pause.cases {
+                *all.cases.entry(case).or_default() += 1;
+            }
+            let deaths: BTreeSet<Case> = pause
+                .cases
+                .iter()
+                .copied()
+                .filter(|case| case.is_death())
+                .collect();
+            for case in deaths {
+                let saw = all.by_case.entry(case).or_default();
+                *saw.entry(pause.saw).or_default() += 1;
+            }
+        }
+        any.then_some(all)
+    }
+}
+
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn latency(values: impl Iterator<Item = f64>) -> Latency {
+    Latency::of(&histogram(values))
+}
+
+fn histogram(values: impl Iterator<Item = f64>) -> Histogram {
+    let mut histogram = Histogram::new();
+    for ms in values {
+        histogram.record((ms * NANOS_PER_MS) as u64);
+    }
+    histogram
+}

@@ -1,0 +1,86 @@
+//! The sentences of a function's page.
+
+use super::compared::Compared;
+use super::frozen::Saw;
+use super::variant::{Kind, VariantFacts};
+
+pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[Compared]) -> Vec<String> {
+    let mut sentences: Vec<String> = comparisons.iter().map(sentence).collect();
+    for variant in variants {
+        let whose = if variants.len() > 1 {
+            format!("{}: ", variant.name)
+        } else {
+            String::new()
+        };
+        for kind in &variant.kinds {
+            sentences.extend(pauses(&whose, kind));
+            if let (true, Some((words, count))) = (kind.failed > 0, kind.failures.first()) {
+                sentences.push(format!(
+                    "{whose}{} of {} {} invocations failed, {count} of them: {words}",
+                    kind.failed, kind.count, kind.name
+                ));
+            }
+        }
+        if comparisons.is_empty()
+            && let (Some(first), Some(warm)) = (variant.first_ms, variant.warm_ms.mean)
+        {
+            sentences.push(format!(
+                "{whose}a first call takes {first:.1} ms with the start of its environment, later ones {warm:.1} ms"
+            ));
+        }
+    }
+    sentences
+}
+
+fn sentence(compared: &Compared) -> String {
+    let Compared { a, b, a_ms, .. } = compared;
+    match compared.saved_ms {
+        None => format!(
+            "{b} takes {:.2} ms per invocation, {a} {a_ms:.2} ms (no interval: {})",
+            compared.b_ms,
+            compared.refused.as_deref().unwrap_or_default()
+        ),
+        Some(saved) if saved.low <= 0.0 && saved.high >= 0.0 => format!(
+            "{b} against {a}: no difference shown; it lies between {:.2} and {:.2} ms of {a_ms:.2} ms per invocation",
+            saved.low, saved.high
+        ),
+        Some(saved) => {
+            let (verb, sign) = if saved.value > 0.0 {
+                ("saves", 1.0)
+            } else {
+                ("costs", -1.0)
+            };
+            let mut ends = [saved.low * sign, saved.high * sign];
+            ends.sort_by(f64::total_cmp);
+            format!(
+                "{b} {verb} {:.2} ms ({:.2}-{:.2}) against the {a_ms:.2} ms per invocation of {a}",
+                saved.value * sign,
+                ends[0],
+                ends[1]
+            )
+        }
+    }
+}
+
+/// What the freezes of one length did to connections, if they did anything.
+fn pauses(whose: &str, kind: &Kind) -> Option<String> {
+    let pauses = kind.pauses.as_ref()?;
+    let deaths = pauses.cases.iter().filter(|(case, _)| case.is_death());
+    let (mut dead, mut told) = (0, Vec::new());
+    for (case, count) in deaths {
+        dead += count;
+        told.push(format!("{} {count}", case.words()));
+    }
+    if dead == 0 {
+        return None;
+    }
+    let saw = |saw| pauses.saw.get(&saw).copied().unwrap_or(0);
+    Some(format!(
+        "{whose}{}: {dead} of {} connections that were open did not outlive it ({}); of the invocations after that {} recovered, {} failed",
+        kind.name,
+        pauses.open,
+        told.join(", "),
+        saw(Saw::Recovered),
+        saw(Saw::Failed)
+    ))
+}

@@ -1,0 +1,69 @@
+//! The page, and the files that were asked for.
+
+use super::Args;
+use crate::console;
+use anyhow::Context;
+use findings::lambda::{Call, Case, LambdaFacts};
+use ledger::Run;
+use report::page::LambdaRun;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Writes them; JSON on standard output takes the place of the page.
+pub(super) fn write(args: &Args, run: &Run, facts: &LambdaFacts) -> anyhow::Result<()> {
+    if let Some(path) = &args.csv {
+        std::fs::write(path, csv(run, &facts.invocations))
+            .with_context(|| format!("--csv {}: cannot be written", path.display()))?;
+    }
+    if let Some(file) = &args.report {
+        file.write(&[LambdaRun { run, facts }.into()])?;
+    }
+    let document = report::json::lambda(run, facts).context("--json")?;
+    match &args.json {
+        Some(path) if path == Path::new("-") => console::print(&document),
+        told => {
+            if let Some(path) = told {
+                std::fs::write(path, document)
+                    .with_context(|| format!("--json={}: cannot be written", path.display()))?;
+            }
+            console::print(&report::terminal::lambda(run, facts, console::paper()));
+        }
+    }
+    Ok(())
+}
+
+/// A row for each invocation.
+fn csv(run: &Run, calls: &[Call]) -> String {
+    let mut text = "variant,round,environment,at_ms,ms,init_ms,frozen_ms,outcome,answered_again,connections,requests,reused,died,saw,detail\n"
+        .to_owned();
+    let maybe = |ms: Option<f64>| ms.map_or(String::new(), |ms| format!("{ms:.3}"));
+    let count = |count: Option<u64>| count.map_or(String::new(), |count| count.to_string());
+    let quoted = |words: &str| format!("\"{}\"", words.replace('"', "\"\""));
+    for call in calls {
+        let died = call.pause.as_ref().map_or(String::new(), |pause| {
+            let dead = pause.cases.iter().filter(|case| case.is_death());
+            let words: Vec<&str> = dead.copied().map(Case::words).collect();
+            words.join("; ")
+        });
+        let saw = call.pause.as_ref().map_or("", |pause| pause.saw.id());
+        let fields = [
+            quoted(&run.variants[call.variant].name),
+            call.round.to_string(),
+            call.environment.to_string(),
+            format!("{:.3}", call.at_ms),
+            format!("{:.3}", call.ms),
+            maybe(call.init_ms),
+            maybe(call.frozen_ms),
+            call.outcome.to_owned(),
+            call.answered_again.to_string(),
+            count(call.connections),
+            count(call.requests),
+            count(call.reused),
+            quoted(&died),
+            saw.to_owned(),
+            quoted(call.detail.as_deref().unwrap_or_default()),
+        ];
+        let _ = writeln!(text, "{}", fields.join(","));
+    }
+    text
+}

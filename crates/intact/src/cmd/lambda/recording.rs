@@ -1,0 +1,74 @@
+//! What happens to the events of a function's run: findings, ledger, progress.
+
+use super::Args;
+use crate::cmd::files::Files;
+use crate::cmd::observing::Observing;
+use anyhow::anyhow;
+use findings::lambda::{Invoked, LambdaFacts};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ledger::{Event, Run, Sink};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+use watch::Observer;
+
+/// How often a ledger reaches the disk.
+const FLUSH: Duration = Duration::from_secs(1);
+
+/// Takes the events.
+pub(super) struct Recording {
+    observing: Observing<Invoked>,
+    names: Vec<String>,
+    bar: ProgressBar,
+    flushed: Instant,
+}
+
+impl Recording {
+    /// Opens the ledger that was asked for.
+    pub(super) fn start(run: &Run, args: &Args) -> anyhow::Result<Recording> {
+        let mut files = Files::default();
+        files.ledger.clone_from(&args.ledger);
+        let bar = if std::io::stderr().is_terminal() {
+            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
+        } else {
+            ProgressBar::hidden()
+        };
+        let style =
+            ProgressStyle::with_template("{bar:30} {pos} of {len} invocations, {msg}, {eta} left")
+                .map_err(|error| anyhow!("progress: {error}"))?;
+        bar.set_style(style);
+        bar.set_length(args.invocations * run.variants.len() as u64);
+        Ok(Recording {
+            observing: Observing::start(Invoked::new(run), run, &files)?,
+            names: run.variants.iter().map(|one| one.name.clone()).collect(),
+            bar,
+            flushed: Instant::now(),
+        })
+    }
+
+    /// Tells which variant's turn it is.
+    pub(super) fn turn(&self, variant: u32, round: u32, rounds: u32) {
+        let name = self.names.get(variant as usize);
+        let name = name.map_or("", String::as_str);
+        self.bar
+            .set_message(format!("{name}, round {round} of {rounds}"));
+    }
+
+    /// Ends the ledger; what was found out.
+    pub(super) fn finish(self) -> LambdaFacts {
+        self.bar.finish_and_clear();
+        self.observing.finish().facts()
+    }
+}
+
+impl Sink for Recording {
+    fn record(&mut self, event: Event<'_>) {
+        self.observing.record(event);
+        if let Event::Invocation(_) = event {
+            self.bar.inc(1);
+        }
+        if self.flushed.elapsed() >= FLUSH {
+            self.flushed = Instant::now();
+            self.observing.tick();
+        }
+    }
+}

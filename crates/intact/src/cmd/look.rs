@@ -1,0 +1,80 @@
+//! `intact URL`: a short check, then a short bench.
+
+use super::reach::Reach;
+use super::{bench, check};
+use crate::console;
+use crate::exit::{self, Failed};
+use clap::Parser;
+use dial::Address;
+use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
+
+/// The subcommand that a URL in its place stands for.
+pub(crate) const NAME: &str = "look";
+
+/// A short check of a server, then a short bench
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// URL to look at
+    url: String,
+    /// Header field, may be repeated
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Whether a word in the place of a command is a URL and no misspelt command: it has a scheme, a port, a path or a domain.
+pub(crate) fn is_url(word: &OsStr) -> bool {
+    word.to_str().is_some_and(|word| {
+        !word.starts_with('-') && (word == "localhost" || word.contains(['.', ':', '/']))
+    })
+}
+
+/// Runs both, with the options that both have.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    #[derive(Parser)]
+    struct Checked {
+        #[command(flatten)]
+        args: check::Args,
+    }
+    #[derive(Parser)]
+    struct Benched {
+        #[command(flatten)]
+        args: bench::Args,
+    }
+    Address::parse(&args.url).map_err(Failed::usage)?;
+    // the words as they were given, without program and command
+    let given: Vec<OsString> = words();
+    let with = |more: &[&str]| -> Vec<OsString> {
+        let name = OsString::from("intact");
+        let more = more.iter().map(OsString::from);
+        std::iter::once(name)
+            .chain(given.iter().cloned())
+            .chain(more)
+            .collect()
+    };
+    let checked = check::run(Checked::parse_from(with(&["--no-idle"])).args)?;
+    if checked != ExitCode::from(exit::FINE) {
+        return Ok(checked);
+    }
+    console::print("\n");
+    let near = bench::is_local(Benched::parse_from(with(&[])).args)?;
+    // a server elsewhere gets what bench thinks polite
+    let length: &[&str] = if near { &["-z", "4s"] } else { &[] };
+    let done = bench::run(Benched::parse_from(with(length)).args)?;
+    console::note(&format!(
+        "\nNext: `intact check {0}` waits for the idle limit; `intact watch -- YOUR PROGRAM` tells whether it reuses its connections",
+        ledger::redact::url(&args.url)
+    ));
+    Ok(done)
+}
+
+/// The words behind the URL's place, the URL first.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if words.first().is_some_and(|word| word == NAME) {
+        words.remove(0);
+    }
+    words
+}

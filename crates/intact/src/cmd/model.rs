@@ -1,0 +1,154 @@
+//! `intact model`: what a chain of services takes, predicted.
+
+use super::stored;
+use crate::console;
+use crate::exit::{self, Failed};
+use anyhow::{Context, anyhow};
+use clap::ValueEnum;
+use ledger::Vantage;
+use ledger::store::Reader;
+use model::{Chain, Fit, Forecast};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The longest file that says what a chain is.
+const LONGEST: u64 = 4 << 20;
+
+/// What would connection reuse change in a chain of services?
+#[derive(clap::Args)]
+#[command(
+    after_help = "FILE says who calls whom, how far away and over what (docs/model.md has all keys):
+
+  [defaults]
+  tls = \"1.2\"
+  [client]
+  calls = [{ to = \"shop\", rtt = \"30ms\", reuse = true }]
+  [service.shop]
+  work = \"4ms\"
+  calls = [{ to = \"stock\", rtt = \"2ms\", times = 3, reuse = false }]
+  [service.stock]
+  work = \"1ms\"
+
+DIR is a ledger of `watch` or `audit`: then the chain is the program and its destinations, with their measured means.
+
+Examples:
+  intact model shop.toml
+  intact model shop.toml --what-if
+  intact model shop.toml --draw new --mermaid shop.mmd
+  intact watch --ledger run -- ./my-program; intact model run --what-if
+
+Exit codes: 2 when the file says something that cannot be, 5 when it cannot be read"
+)]
+pub(crate) struct Args {
+    /// A chain (TOML), or a ledger folder
+    #[arg(value_name = "FILE|DIR")]
+    input: PathBuf,
+    /// Rank the remedies: alone, and once connections are reused
+    #[arg(long)]
+    what_if: bool,
+    /// How packets are counted in calls, remedies and diagram; the totals have both
+    #[arg(long, value_enum, default_value_t = Counting::Tcp)]
+    counting: Counting,
+    /// Which connections the diagram shows: new, reused, or as the file says
+    #[arg(long, value_enum, default_value_t = Draw::Configured)]
+    draw: Draw,
+    /// Write the diagram for Mermaid, which GitHub and GitLab draw in Markdown
+    #[arg(long, value_name = "FILE")]
+    mermaid: Option<PathBuf>,
+    /// JSON to standard output, or to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    json: Option<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Counting {
+    /// The last packet of a handshake travels with what follows
+    Tcp,
+    /// Each packet waits for the one before, as on paper
+    Series,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Draw {
+    Configured,
+    New,
+    Reused,
+}
+
+/// Reads, predicts, prints.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    let subject = args.input.display().to_string();
+    let (chain, fit) = if args.input.is_dir() {
+        let fit = from_ledger(&args.input)?;
+        (fit.chain.clone(), Some(fit))
+    } else {
+        (from_file(&args.input)?, None)
+    };
+    let counting = match args.counting {
+        Counting::Tcp => model::Counting::Tcp,
+        Counting::Series => model::Counting::Series,
+    };
+    let draw = match args.draw {
+        Draw::Configured => model::Reuse::Configured,
+        Draw::New => model::Reuse::Never,
+        Draw::Reused => model::Reuse::Always,
+    };
+    let forecast = Forecast::new(&chain, counting, draw);
+    if let Some(path) = &args.mermaid {
+        std::fs::write(path, report::mermaid(&forecast.sequence))
+            .with_context(|| format!("--mermaid {}", path.display()))?;
+    }
+    let json = || report::json::model(&subject, &forecast, fit.as_ref());
+    match args.json.as_deref() {
+        Some("-") => {
+            console::print(&json().context("--json")?);
+            return Ok(ExitCode::from(exit::FINE));
+        }
+        Some(path) => std::fs::write(path, json().context("--json")?)
+            .with_context(|| format!("--json={path}"))?,
+        None => {}
+    }
+    let page = report::terminal::model(
+        &forecast,
+        &subject,
+        fit.as_ref(),
+        args.what_if,
+        console::paper(),
+    );
+    console::print(&page);
+    Ok(ExitCode::from(exit::FINE))
+}
+
+fn from_file(path: &Path) -> Result<Chain, Failed> {
+    let told = || path.display().to_string();
+    let unreadable =
+        |error: std::io::Error| Failed::unreadable(anyhow::Error::from(error).context(told()));
+    let long = std::fs::metadata(path).map_err(unreadable)?.len();
+    if long > LONGEST {
+        return Err(Failed::unreadable(anyhow!(
+            "{}: {long} bytes are no description of a chain",
+            told()
+        )));
+    }
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    model::parse(&text).map_err(|error| Failed::usage(anyhow::Error::from(error).context(told())))
+}
+
+fn from_ledger(folder: &Path) -> Result<Fit, Failed> {
+    let reader = Reader::open(folder).map_err(Failed::unreadable)?;
+    let run = reader.run();
+    let told = folder.display();
+    if run.producer == "bench" || run.vantage == Vantage::Server {
+        return Err(Failed::usage(anyhow!(
+            "{told}: a ledger of `{}`; a model needs one that watched a program (`watch`, `audit`)",
+            run.producer
+        )));
+    }
+    let facts = stored::observed(&reader)?.facts();
+    let client = run.subject.as_deref().unwrap_or("program");
+    model::fit(client, &facts).ok_or_else(|| {
+        Failed::unreadable(anyhow!(
+            "{told}: no destination with both a new connection and a request seen from beginning to end"
+        ))
+    })
+}

@@ -1,0 +1,188 @@
+//! The connections of an environment: its process runs below one of ours that follows it with `watch` and tells the platform, by a
+//! socket, every row of the ledger as it comes.
+//!
+//! A process of its own, because `watch` takes over the signals of the one that it runs in. It is not frozen with the function: what it
+//! carries waits in the function's sockets, as it would without it.
+
+use crate::freezer;
+use ledger::{Event, Row, Sink};
+use rustix::process::getpid;
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+use watch::{Clock, Config, Ended, KeyLogging, Numbers, Observer, Place, WatchError};
+
+/// Rows of environments are numbered from here on, each environment apart.
+const NUMBERS: u64 = 1 << 32;
+
+/// How the connections of environments are followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watcher {
+    /// The command that calls [`follow`] with the words that come after it.
+    pub command: Vec<OsString>,
+    /// The key of the run's fingerprints.
+    pub fingerprint_key: [u8; 32],
+}
+
+/// What a watcher is told first.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Given {
+    /// The start of the run on CLOCK_MONOTONIC, which all processes share.
+    pub(crate) start: Duration,
+    pub(crate) environment: u64,
+    pub(crate) variant: u32,
+    pub(crate) round: u32,
+    /// The Runtime API: nobody's connection but ours.
+    pub(crate) apart: SocketAddr,
+    pub(crate) fingerprint_key: [u8; 32],
+}
+
+/// What a watcher tells.
+#[derive(Debug, Serialize, Deserialize)]
+enum Told {
+    Row(Row),
+    Ended(How),
+    NotRun(NotRun, String),
+}
+
+/// How the function's process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum How {
+    Code(i32),
+    Signal(i32),
+}
+
+/// Why it was not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum NotRun {
+    NotFound,
+    NotRunnable,
+    Refused,
+    Failed,
+}
+
+/// What is known when a watcher has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Last {
+    pub(crate) how: Option<How>,
+    pub(crate) not_run: Option<(NotRun, String)>,
+}
+
+/// Takes what a watcher tells, until it ends.
+pub(crate) fn listen(stream: UnixStream, rows: &Sender<Row>) -> Last {
+    let mut last = Last::default();
+    for line in BufReader::new(stream).lines() {
+        let Ok(line) = line else { break };
+        // an empty line asks whether we are still there
+        match serde_json::from_str(&line) {
+            Ok(Told::Row(row)) => drop(rows.send(row)),
+            Ok(Told::Ended(how)) => last.how = Some(how),
+            Ok(Told::NotRun(why, words)) => last.not_run = Some((why, words)),
+            Err(_) => {}
+        }
+    }
+    last
+}
+
+/// The moment on CLOCK_MONOTONIC at which `start` was.
+pub(crate) fn on_monotonic(start: Instant) -> Duration {
+    monotonic().saturating_sub(start.elapsed())
+}
+
+fn monotonic() -> Duration {
+    let now = clock_gettime(ClockId::Monotonic);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+/// The watcher itself: runs the command of an environment to its end, and tells the platform at the other end of standard input what
+/// it sees. Must be called while the process has one thread. Returns the exit code.
+///
+/// # Errors
+/// There is no platform.
+pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8> {
+    let platform = io::stdin().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdin(OwnedFd::from(std::fs::File::open("/dev/null")?))?;
+    let stream = UnixStream::from(platform);
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line)?;
+    let given: Given = serde_json::from_str(&line)?;
+    let mut config = Config::new(command, given.fingerprint_key);
+    config.keys = keys;
+    config.apart = Some(given.apart);
+    config.numbers = Numbers::after(given.environment * NUMBERS);
+    config.place = Some(Place {
+        variant: given.variant,
+        round: given.round,
+        environment: Some(given.environment),
+    });
+    let ago = monotonic().saturating_sub(given.start);
+    let now = Instant::now();
+    let clock = Clock::started_at(now.checked_sub(ago).unwrap_or(now));
+    let mut told = Telling {
+        out: stream,
+        alone: false,
+    };
+    let (last, code) = match watch::run(&config, clock, &mut told) {
+        Ok(outcome) => match outcome.ended {
+            Ended::Code(code) => (Told::Ended(How::Code(code)), code as u8),
+            Ended::Signal(number) => (
+                Told::Ended(How::Signal(number)),
+                128_u8.wrapping_add(number as u8),
+            ),
+        },
+        Err(error) => {
+            let why = match error {
+                WatchError::NotFound(_) => NotRun::NotFound,
+                WatchError::NotRunnable { .. } => NotRun::NotRunnable,
+                WatchError::Unsupported | WatchError::Refused(_) | WatchError::Closed(..) => {
+                    NotRun::Refused
+                }
+                WatchError::Nested | WatchError::Setup(..) | WatchError::NoProcess(_) => {
+                    NotRun::Failed
+                }
+            };
+            (Told::NotRun(why, error.to_string()), 125)
+        }
+    };
+    told.tell(&last);
+    Ok(code)
+}
+
+/// Hands rows over.
+struct Telling {
+    out: UnixStream,
+    /// Nobody listens any more.
+    alone: bool,
+}
+
+impl Telling {
+    fn tell(&mut self, told: &Told) {
+        let Ok(mut line) = serde_json::to_vec(told) else {
+            return;
+        };
+        line.push(b'\n');
+        self.alone |= self.out.write_all(&line).is_err();
+    }
+}
+
+impl Sink for Telling {
+    fn record(&mut self, event: Event<'_>) {
+        self.tell(&Told::Row(event.to_row()));
+    }
+}
+
+impl Observer for Telling {
+    fn tick(&mut self) {
+        self.alone |= self.out.write_all(b"\n").is_err();
+        if self.alone {
+            // the platform was killed: nothing shall outlive it
+            freezer::end_below(getpid());
+        }
+    }
+}

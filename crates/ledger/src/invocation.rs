@@ -1,0 +1,129 @@
+//! Invocations of a function: what `intact lambda` asked of it, and what became of that.
+
+use crate::time::{Nanos, Span};
+use serde::{Deserialize, Serialize};
+
+/// One invocation. The connections of its environment that were opened, and the exchanges that began, from its start until the
+/// start of the next belong to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invocation {
+    /// Unique within the run.
+    pub id: u64,
+    /// Index into the run's variants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<u32>,
+    /// The round, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    /// The environment that took it, unique within the run.
+    pub environment: u64,
+    /// From the start of the environment until it asked for its first event; absent where it was there already (hot).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init: Option<Span>,
+    /// How long the environment stood still before; absent where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<Span>,
+    /// When the event was there and the environment was running.
+    pub at: Nanos,
+    /// When the answer was complete, or what else ended it.
+    pub end: Nanos,
+    /// What came of it.
+    #[serde(flatten)]
+    pub fate: Fate,
+    /// Answers after the first, all refused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub answered_again: u32,
+}
+
+impl Invocation {
+    /// When what belongs to it begins: with the start of its environment, where it had to be started.
+    pub fn begins(&self) -> Nanos {
+        self.init.map_or(self.at, |init| init.start)
+    }
+}
+
+/// What came of an invocation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", content = "detail", rename_all = "kebab-case")]
+pub enum Fate {
+    /// An answer of so many bytes.
+    Answered(u64),
+    /// The function reported an error, in its own words.
+    Error(String),
+    /// It did not answer within the limit, and was ended.
+    Timeout,
+    /// The process ended without an answer.
+    Crash(String),
+    /// The process could not begin: it reported an error, ended, or did not ask for an event within the limit.
+    NoStart(String),
+    /// It asked for the next event without having answered.
+    Unanswered,
+    /// It answered, and did not ask for the next event within the limit: it was ended.
+    NeverAskedAgain,
+}
+
+impl Fate {
+    /// A stable kebab-case id.
+    pub fn id(&self) -> &'static str {
+        match self {
+            Fate::Answered(_) => "answered",
+            Fate::Error(_) => "error",
+            Fate::Timeout => "timeout",
+            Fate::Crash(_) => "crash",
+            Fate::NoStart(_) => "no-start",
+            Fate::Unanswered => "unanswered",
+            Fate::NeverAskedAgain => "never-asked-again",
+        }
+    }
+
+    /// What the function or the system said of it.
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Fate::Error(words) | Fate::Crash(words) | Fate::NoStart(words) => Some(words),
+            _ => None,
+        }
+    }
+
+    /// Whether the function answered; an error that it reports is none.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Fate::Answered(_))
+    }
+}
+
+/// For serde: a count that need not be written.
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_of_an_invocation_reads_back() {
+        for fate in [
+            Fate::Answered(7),
+            Fate::Error("Error: socket hang up".to_owned()),
+            Fate::NeverAskedAgain,
+        ] {
+            let one = Invocation {
+                id: 1,
+                variant: None,
+                round: Some(1),
+                environment: 2,
+                init: None,
+                frozen: Some(Span::new(Nanos(1), Nanos(2))),
+                at: Nanos(3),
+                end: Nanos(4),
+                fate,
+                answered_again: 0,
+            };
+            let json = serde_json::to_string(&one).unwrap();
+            assert!(
+                json.contains(&format!("\"outcome\":\"{}\"", one.fate.id())),
+                "{json}"
+            );
+            assert_eq!(serde_json::from_str::<Invocation>(&json).unwrap(), one);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A chain from what was observed: one program, its destinations, their means.
+
+use crate::chain::{Call, Chain, Http, Service, Tls};
+use crate::predict::{Counting, handshake_trips};
+use findings::observe::{Destination, ObservedFacts};
+use ledger::{Handshake, TlsVersion};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A chain that was worked out from a ledger.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fit {
+    /// The chain; its calls are made one after the other, as latencies add up.
+    pub chain: Chain,
+    /// The sum of the latencies of the requests in it, in milliseconds.
+    pub measured_ms: f64,
+    /// Destinations that are not in it, and why.
+    pub left_out: Vec<String>,
+}
+
+/// The chain of what was observed; `None` when nothing can be said of any destination.
+pub fn fit(client: &str, facts: &ObservedFacts) -> Option<Fit> {
+    let mut fit = Fit {
+        chain: Chain {
+            name: String::new(),
+            client: client.to_owned(),
+            calls: Vec::new(),
+            services: BTreeMap::new(),
+        },
+        measured_ms: 0.0,
+        left_out: Vec::new(),
+    };
+    for destination in &facts.destinations {
+        match one(destination) {
+            Ok((call, service, measured_ms)) => {
+                fit.measured_ms += measured_ms;
+                fit.chain.services.insert(call.to.clone(), service);
+                fit.chain.calls.push(call);
+            }
+            Err(why) => fit.left_out.push(format!("{}: {why}", destination.origin)),
+        }
+    }
+    (!fit.chain.calls.is_empty()).then_some(fit)
+}
+
+fn one(destination: &Destination) -> Result<(Call, Service, f64), &'static str> {
+    let figures = &destination.figures;
+    let setup = figures.setup_mean_ms;
+    let rtt_ms = setup
+        .connect
+        .ok_or("no new connection was seen, so its round trip is not known")?;
+    let measured_ms = figures
+        .outbound_ms
+        .ok_or("no request was seen from beginning to end")?;
+    let reuse = figures
+        .reuse
+        .ok_or("it is not known whether its connections were reused")?;
+    let without_setup = figures
+        .latency_without_setup_ms
+        .mean
+        .ok_or("no request was seen from beginning to end")?;
+    let most = destination.tls.iter().max_by_key(|kind| kind.count);
+    let tls = most.map_or(Tls::None, |kind| match (kind.version, kind.handshake) {
+        (Some(TlsVersion::Tls13), Some(Handshake::EarlyData)) => Tls::Tls13EarlyData,
+        (Some(TlsVersion::Tls13), _) => Tls::Tls13,
+        (_, Some(Handshake::Resumed)) => Tls::Tls12Resumed,
+        _ => Tls::Tls12,
+    });
+    let mut call = Call {
+        to: destination.origin.clone(),
+        rtt_ms,
+        dns_ms: setup.dns.unwrap_or(0.0),
+        crypto_ms: 0.0,
+        tls,
+        http: Http::Tcp,
+        reuse,
+        times: figures.requests.total,
+        at_once: false,
+        group: None,
+        // what slow start took is in the measured time already
+        answer_bytes: 0,
+    };
+    let (_, trips) = handshake_trips(&call, Counting::Tcp);
+    let trips_ms = rtt_ms / 2.0 * f64::from(trips);
+    call.crypto_ms = setup.ssl.map_or(0.0, |ssl| (ssl - trips_ms).max(0.0));
+    let service = Service {
+        work_ms: (without_setup - rtt_ms).max(0.0),
+        calls: Vec::new(),
+    };
+    Ok((call, service, measured_ms))
+}

@@ -1,0 +1,96 @@
+//! Everything that is said of a chain, ready to be printed.
+
+use crate::chain::{Call, Chain};
+use crate::predict::{Counting, Leg, Prediction, Reuse, legs, predict};
+use crate::remedy::{WhatIf, what_if};
+use crate::sequence::{Sequence, sequence};
+use serde::Serialize;
+
+/// The predictions of one counting rule.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Three {
+    /// Every connection new.
+    pub new: Prediction,
+    /// As the chain says.
+    pub configured: Prediction,
+    /// Every connection reused.
+    pub reused: Prediction,
+}
+
+/// One call, and what it takes without the service behind it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Route {
+    /// Who calls.
+    pub from: String,
+    /// The call.
+    #[serde(flatten)]
+    pub call: Call,
+    /// What it takes, by the counting rule that was chosen.
+    #[serde(flatten)]
+    pub leg: Leg,
+}
+
+/// Everything that is said of a chain.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Forecast {
+    /// Its name.
+    pub name: String,
+    /// Packets as TCP sends them.
+    pub tcp: Three,
+    /// Packets in series.
+    pub series: Three,
+    /// The counting rule of all that follows.
+    pub counting: Counting,
+    /// The calls, the client's first.
+    pub calls: Vec<Route>,
+    /// The work of each service.
+    pub work_ms: Vec<(String, f64)>,
+    /// What each remedy would save.
+    pub what_if: Vec<WhatIf>,
+    /// The packets of one request.
+    pub sequence: Sequence,
+}
+
+impl Forecast {
+    /// Works everything out.
+    pub fn new(chain: &Chain, counting: Counting, drawn: Reuse) -> Forecast {
+        let three = |counting| Three {
+            new: predict(chain, counting, Reuse::Never),
+            configured: predict(chain, counting, Reuse::Configured),
+            reused: predict(chain, counting, Reuse::Always),
+        };
+        let routes = |from: &str, calls: &[Call]| -> Vec<Route> {
+            let route = |call: &Call| Route {
+                from: from.to_owned(),
+                call: call.clone(),
+                leg: legs(call, counting),
+            };
+            calls.iter().map(route).collect()
+        };
+        let mut calls = routes(&chain.client, &chain.calls);
+        for (name, service) in &chain.services {
+            calls.extend(routes(name, &service.calls));
+        }
+        let services = chain.services.iter();
+        Forecast {
+            name: chain.name.clone(),
+            tcp: three(Counting::Tcp),
+            series: three(Counting::Series),
+            counting,
+            calls,
+            work_ms: services
+                .map(|(name, service)| (name.clone(), service.work_ms))
+                .collect(),
+            what_if: what_if(chain, counting),
+            sequence: sequence(chain, counting, drawn),
+        }
+    }
+
+    /// The predictions of the counting rule that was chosen.
+    pub fn chosen(&self) -> &Three {
+        match self.counting {
+            Counting::Tcp => &self.tcp,
+            Counting::Series => &self.series,
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The arithmetic: trips of a call, then calls inside calls.
+
+use crate::chain::{Call, Chain, Http, Tls};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Segments that a new connection may send before it hears from the other side (RFC 6928).
+const INITIAL_WINDOW: u64 = 10;
+/// Bytes of a segment on an Ethernet.
+const SEGMENT: u64 = 1460;
+
+/// How packets are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Counting {
+    /// The last packet of a handshake travels with what follows it.
+    Tcp,
+    /// Each packet waits for the one before, as on paper.
+    Series,
+}
+
+/// Which calls find a connection that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reuse {
+    /// As the chain says.
+    Configured,
+    /// None.
+    Never,
+    /// All.
+    Always,
+}
+
+/// What one request through a chain takes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Mean time in milliseconds.
+    pub total_ms: f64,
+    /// Exchanges that it makes.
+    pub exchanges: f64,
+    /// Connections that are opened for it, in the mean.
+    pub connections: f64,
+}
+
+const NOTHING: Prediction = Prediction {
+    total_ms: 0.0,
+    exchanges: 0.0,
+    connections: 0.0,
+};
+
+/// What one call takes without the service behind it, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Leg {
+    /// Look-up and handshakes of a new connection, and its slow start.
+    pub setup_ms: f64,
+    /// Request and answer.
+    pub exchange_ms: f64,
+}
+
+/// One-way trips of handshakes before the request can leave: of TCP (or of QUIC), of TLS.
+pub(crate) fn handshake_trips(call: &Call, counting: Counting) -> (u32, u32) {
+    let series = counting == Counting::Series;
+    if call.http == Http::Quic {
+        return match call.tls {
+            Tls::Tls13EarlyData => (0, 0),
+            _ if series => (3, 0),
+            _ => (2, 0),
+        };
+    }
+    let tcp = if series { 3 } else { 2 };
+    let tls = match (call.tls, series) {
+        (Tls::None | Tls::Tls13EarlyData, _) => 0,
+        (Tls::Tls12, _) => 4,
+        (Tls::Tls12Resumed | Tls::Tls13, true) => 3,
+        (Tls::Tls12Resumed | Tls::Tls13, false) => 2,
+    };
+    (tcp, tls)
+}
+
+/// Round trips that an answer of so many bytes takes beyond the first on a new connection.
+fn slow_start(bytes: u64) -> u32 {
+    let (mut window, mut sent, mut trips) = (INITIAL_WINDOW * SEGMENT, 0_u64, 0);
+    while sent.saturating_add(window) < bytes {
+        sent += window;
+        window = window.saturating_mul(2);
+        trips += 1;
+    }
+    trips
+}
+
+/// What a call takes.
+pub fn legs(call: &Call, counting: Counting) -> Leg {
+    let (transport, tls) = handshake_trips(call, counting);
+    let way = call.rtt_ms / 2.0;
+    let crypto = match call.tls {
+        Tls::None => 0.0,
+        _ => call.crypto_ms,
+    };
+    Leg {
+        setup_ms: call.dns_ms
+            + way * f64::from(transport + tls)
+            + crypto
+            + call.rtt_ms * f64::from(slow_start(call.answer_bytes)),
+        exchange_ms: call.rtt_ms,
+    }
+}
+
+/// What one request through the chain takes.
+pub fn predict(chain: &Chain, counting: Counting, reuse: Reuse) -> Prediction {
+    let mut predictor = Predictor {
+        chain,
+        counting,
+        reuse,
+        known: BTreeMap::new(),
+    };
+    predictor.calls(&chain.calls)
+}
+
+struct Predictor<'a> {
+    chain: &'a Chain,
+    counting: Counting,
+    reuse: Reuse,
+    /// What a request of each service takes there.
+    known: BTreeMap<&'a str, Prediction>,
+}
+
+impl<'a> Predictor<'a> {
+    /// Calls in order; those of one group beside each other, where the first of the group stands.
+    fn calls(&mut self, calls: &'a [Call]) -> Prediction {
+        let each: Vec<Prediction> = calls.iter().map(|call| self.call(call)).collect();
+        let mut sum = NOTHING;
+        let mut groups: BTreeMap<&str, f64> = BTreeMap::new();
+        for (call, one) in calls.iter().zip(&each) {
+            sum.exchanges += one.exchanges;
+            sum.connections += one.connections;
+            match &call.group {
+                None => sum.total_ms += one.total_ms,
+                Some(group) => {
+                    let longest = groups.entry(group).or_default();
+                    *longest = longest.max(one.total_ms);
+                }
+            }
+        }
+        sum.total_ms += groups.values().sum::<f64>();
+        sum
+    }
+
+    fn call(&mut self, call: &'a Call) -> Prediction {
+        let leg = legs(call, self.counting);
+        let fresh = match self.reuse {
+            Reuse::Configured => 1.0 - call.reuse,
+            Reuse::Never => 1.0,
+            Reuse::Always => 0.0,
+        };
+        let inner = self.service(&call.to);
+        let one = leg.exchange_ms + leg.setup_ms * fresh + inner.total_ms;
+        let times = call.times as f64;
+        Prediction {
+            total_ms: if call.at_once { one } else { one * times },
+            exchanges: times * (1.0 + inner.exchanges),
+            connections: times * (fresh + inner.connections),
+        }
+    }
+
+    fn service(&mut self, name: &'a str) -> Prediction {
+        if let Some(known) = self.known.get(name) {
+            return *known;
+        }
+        let Some(service) = self.chain.services.get(name) else {
+            return NOTHING;
+        };
+        let mut one = self.calls(&service.calls);
+        one.total_ms += service.work_ms;
+        self.known.insert(name, one);
+        one
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::parse;
+
+    fn at_15_ms_one_way(tls: &str) -> Chain {
+        parse(&format!(
+            "[client]\ncalls = [{{ to = \"shop\", rtt = \"30ms\", tls = \"{tls}\" }}]\n[service.shop]\n"
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn both_counting_rules_give_the_figures_of_the_paper_and_of_the_link() {
+        let told = |tls, counting, reuse| predict(&at_15_ms_one_way(tls), counting, reuse).total_ms;
+        assert_eq!(told("1.2", Counting::Series, Reuse::Never), 135.0);
+        assert_eq!(told("1.2", Counting::Series, Reuse::Always), 30.0);
+        assert_eq!(told("1.2", Counting::Tcp, Reuse::Never), 120.0);
+        assert_eq!(told("1.2", Counting::Tcp, Reuse::Always), 30.0);
+        assert_eq!(told("1.3", Counting::Tcp, Reuse::Never), 90.0);
+        assert_eq!(told("1.3-early-data", Counting::Tcp, Reuse::Never), 60.0);
+        assert_eq!(told("1.2-resumed", Counting::Tcp, Reuse::Never), 90.0);
+        assert_eq!(told("none", Counting::Tcp, Reuse::Never), 60.0);
+    }
+
+    #[test]
+    fn answers_beyond_the_initial_window_take_further_trips() {
+        assert_eq!(slow_start(14_600), 0);
+        assert_eq!(slow_start(14_601), 1);
+        assert_eq!(slow_start(43_800), 1);
+        assert_eq!(slow_start(43_801), 2);
+        assert!(slow_start(u64::MAX) < 64);
+    }
+
+    #[test]
+    fn calls_inside_calls_multiply_and_groups_run_beside_each_other() {
+        let chain = parse(
+            r#"
+            [defaults]
+            reuse = true
+            tls = "none"
+            [client]
+            calls = [{ to = "shop", rtt = "10ms", times = 2 }]
+            [service.shop]
+            work = "3ms"
+            calls = [
+              { to = "stock", rtt = "1ms", times = 3, reuse = false },
+              { to = "price", rtt = "4ms", group = "look" },
+              { to = "taste", rtt = "6ms", group = "look", times = 2, at-once = true },
+            ]
+            [service.stock]
+            [service.price]
+            [service.taste]
+            "#,
+        )
+        .unwrap();
+        let one = predict(&chain, Counting::Tcp, Reuse::Configured);
+        // shop: 10 + 3 + 3 x (1 + 1) + max(4, 6)
+        assert_eq!(one.total_ms, 2.0 * 25.0);
+        assert_eq!(one.exchanges, 2.0 * (1.0 + 3.0 + 1.0 + 2.0));
+        assert_eq!(one.connections, 6.0);
+    }
+}

@@ -1,0 +1,171 @@
+//! What each remedy would save, alone and once connections are reused.
+
+use crate::chain::{Chain, Http, Tls};
+use crate::predict::{Counting, Reuse, predict};
+use serde::Serialize;
+
+/// Something that can be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Remedy {
+    /// Every call finds a connection that is there already.
+    ReuseConnections,
+    /// TLS 1.3 where it is 1.2.
+    Tls13,
+    /// New connections resume a session, by a ticket or a pre-shared key.
+    ResumeSessions,
+    /// TLS 1.3 with the request as early data.
+    EarlyData,
+    /// HTTP/3 where there is TLS.
+    Http3,
+    /// Names are looked up once.
+    CacheLookUps,
+    /// Calls that are made several times one after the other are made at once.
+    CallAtOnce,
+    /// Calls that are made several times become one.
+    CallOnce,
+    /// Half the distance.
+    HalveDistance,
+    /// Services work twice as fast.
+    HalveWork,
+}
+
+impl Remedy {
+    /// All of them.
+    pub const ALL: [Remedy; 10] = [
+        Remedy::ReuseConnections,
+        Remedy::Tls13,
+        Remedy::ResumeSessions,
+        Remedy::EarlyData,
+        Remedy::Http3,
+        Remedy::CacheLookUps,
+        Remedy::CallAtOnce,
+        Remedy::CallOnce,
+        Remedy::HalveDistance,
+        Remedy::HalveWork,
+    ];
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Remedy::ReuseConnections => "reuse connections",
+            Remedy::Tls13 => "TLS 1.3 everywhere",
+            Remedy::ResumeSessions => "resume TLS sessions",
+            Remedy::EarlyData => "TLS 1.3 early data",
+            Remedy::Http3 => "HTTP/3",
+            Remedy::CacheLookUps => "cache look-ups",
+            Remedy::CallAtOnce => "repeated calls at once",
+            Remedy::CallOnce => "one call for many",
+            Remedy::HalveDistance => "half the distance",
+            Remedy::HalveWork => "services twice as fast",
+        }
+    }
+
+    /// What speaks against it, or what it needs.
+    pub fn risk(self) -> Option<&'static str> {
+        match self {
+            Remedy::ReuseConnections => Some(
+                "the client's idle limit below the server's; a maximum age where addresses change",
+            ),
+            Remedy::EarlyData => Some(
+                "early data can be replayed: only for requests that may come twice (RFC 8446 section 8)",
+            ),
+            Remedy::Http3 => Some("UDP has to get through"),
+            Remedy::CacheLookUps => Some("an old address is kept until the time to live is over"),
+            Remedy::CallAtOnce => Some("only where no call needs the answer of another"),
+            Remedy::CallOnce => Some("needs a call that does it for many"),
+            Remedy::Tls13 | Remedy::ResumeSessions | Remedy::HalveDistance | Remedy::HalveWork => {
+                None
+            }
+        }
+    }
+
+    fn apply(self, chain: &mut Chain) {
+        if self == Remedy::HalveWork {
+            for service in chain.services.values_mut() {
+                service.work_ms /= 2.0;
+            }
+        }
+        for call in chain.calls_mut() {
+            match self {
+                Remedy::ReuseConnections => call.reuse = 1.0,
+                Remedy::Tls13 if call.tls == Tls::Tls12 => call.tls = Tls::Tls13,
+                // what it saves of the computing is not known, and not counted
+                Remedy::ResumeSessions if call.tls == Tls::Tls12 => call.tls = Tls::Tls12Resumed,
+                Remedy::EarlyData if call.tls != Tls::None => call.tls = Tls::Tls13EarlyData,
+                Remedy::Http3 if call.tls != Tls::None => {
+                    call.http = Http::Quic;
+                    if call.tls != Tls::Tls13EarlyData {
+                        call.tls = Tls::Tls13;
+                    }
+                }
+                Remedy::CacheLookUps => call.dns_ms = 0.0,
+                Remedy::CallAtOnce => call.at_once = true,
+                Remedy::CallOnce => call.times = 1,
+                Remedy::HalveDistance => call.rtt_ms /= 2.0,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What a remedy would save.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct WhatIf {
+    /// The remedy.
+    pub remedy: Remedy,
+    /// The time of one request with it alone, in milliseconds.
+    pub total_ms: f64,
+    /// What it saves alone.
+    pub saves_ms: f64,
+    /// What it saves beyond that, where all connections are reused already; absent for that remedy itself.
+    pub saves_when_reused_ms: Option<f64>,
+}
+
+/// Every remedy that changes anything, the one that saves most first.
+pub fn what_if(chain: &Chain, counting: Counting) -> Vec<WhatIf> {
+    let time = |chain: &Chain, reuse| predict(chain, counting, reuse).total_ms;
+    let now = time(chain, Reuse::Configured);
+    let reused = time(chain, Reuse::Always);
+    let mut all: Vec<WhatIf> = Remedy::ALL
+        .into_iter()
+        .map(|remedy| {
+            let mut changed = chain.clone();
+            remedy.apply(&mut changed);
+            let total_ms = time(&changed, Reuse::Configured);
+            WhatIf {
+                remedy,
+                total_ms,
+                saves_ms: now - total_ms,
+                saves_when_reused_ms: (remedy != Remedy::ReuseConnections)
+                    .then(|| reused - time(&changed, Reuse::Always)),
+            }
+        })
+        .filter(|one| one.saves_ms > 0.0 || one.saves_when_reused_ms.is_some_and(|ms| ms > 0.0))
+        .collect();
+    all.sort_by(|a, b| b.saves_ms.total_cmp(&a.saves_ms));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::parse;
+
+    #[test]
+    fn once_connections_are_reused_a_cheaper_handshake_saves_nothing() {
+        let chain = parse(
+            "[client]\ncalls = [{ to = \"a\", rtt = \"30ms\", dns = \"5ms\", tls = \"1.2\", reuse = false, times = 3 }]\n[service.a]\nwork = \"2ms\"",
+        )
+        .unwrap();
+        let all = what_if(&chain, Counting::Tcp);
+        let of = |remedy| all.iter().find(|one| one.remedy == remedy).unwrap();
+        assert_eq!(of(Remedy::ReuseConnections).saves_ms, 3.0 * 95.0);
+        assert_eq!(of(Remedy::Tls13).saves_ms, 3.0 * 30.0);
+        assert_eq!(of(Remedy::Tls13).saves_when_reused_ms, Some(0.0));
+        assert_eq!(of(Remedy::EarlyData).saves_ms, 3.0 * 60.0);
+        assert_eq!(of(Remedy::CacheLookUps).saves_ms, 15.0);
+        assert_eq!(of(Remedy::HalveDistance).saves_when_reused_ms, Some(45.0));
+        assert!(all.windows(2).all(|two| two[0].saves_ms >= two[1].saves_ms));
+    }
+}

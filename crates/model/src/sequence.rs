@@ -1,0 +1,278 @@
+//! The packets of one request through a chain, in time: what a sequence diagram draws.
+
+use crate::chain::{Call, Chain, Http, Tls};
+use crate::predict::{Counting, Reuse, legs};
+use serde::Serialize;
+
+/// The most arrows that are worked out.
+const MOST_ARROWS: usize = 400;
+
+/// A packet, or several that belong together, from one service to another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Arrow {
+    /// Who sends.
+    pub from: String,
+    /// Who receives.
+    pub to: String,
+    /// What it is.
+    pub words: String,
+    /// When it leaves, in milliseconds from the beginning.
+    pub at_ms: f64,
+    /// When it arrives.
+    pub until_ms: f64,
+}
+
+/// All arrows of one request, in order of leaving.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sequence {
+    /// Who takes part, the client first.
+    pub lanes: Vec<String>,
+    /// The arrows. A call that is made several times one after the other is drawn once.
+    pub arrows: Vec<Arrow>,
+    /// When the last answer is there.
+    pub end_ms: f64,
+    /// Whether there are more arrows than are worked out.
+    pub cut: bool,
+}
+
+/// The sequence of a request; with `Configured`, a call is on a new connection where at least half of its kind are.
+pub fn sequence(chain: &Chain, counting: Counting, reuse: Reuse) -> Sequence {
+    let mut drawer = Drawer {
+        chain,
+        counting,
+        reuse,
+        arrows: Vec::new(),
+        lanes: vec![chain.client.clone()],
+        cut: false,
+    };
+    let end_ms = drawer.calls(&chain.client, &chain.calls, 0.0);
+    drawer.arrows.sort_by(|a, b| a.at_ms.total_cmp(&b.at_ms));
+    Sequence {
+        lanes: drawer.lanes,
+        arrows: drawer.arrows,
+        end_ms,
+        cut: drawer.cut,
+    }
+}
+
+struct Drawer<'a> {
+    chain: &'a Chain,
+    counting: Counting,
+    reuse: Reuse,
+    arrows: Vec<Arrow>,
+    lanes: Vec<String>,
+    cut: bool,
+}
+
+impl Drawer<'_> {
+    /// Draws calls that begin at `at`; returns when the last is over.
+    fn calls(&mut self, from: &str, calls: &[Call], at: f64) -> f64 {
+        let mut now = at;
+        let mut groups: Vec<(&str, f64, f64)> = Vec::new();
+        for call in calls {
+            if self.arrows.len() >= MOST_ARROWS {
+                self.cut = true;
+                break;
+            }
+            match &call.group {
+                None => now = self.call(from, call, now),
+                Some(group) => {
+                    let known = groups.iter().position(|(name, ..)| name == group);
+                    let place = known.unwrap_or_else(|| {
+                        groups.push((group, now, now));
+                        groups.len() - 1
+                    });
+                    let end = self.call(from, call, groups[place].1);
+                    if end > groups[place].2 {
+                        // what follows in the order waits for the longest of its group
+                        now += end - groups[place].2;
+                        groups[place].2 = end;
+                    }
+                }
+            }
+        }
+        now
+    }
+
+    fn call(&mut self, from: &str, call: &Call, at: f64) -> f64 {
+        if !self.lanes.contains(&call.to) {
+            self.lanes.push(call.to.clone());
+        }
+        let fresh = match self.reuse {
+            Reuse::Never => true,
+            Reuse::Always => false,
+            Reuse::Configured => call.reuse < 0.5,
+        };
+        let way = call.rtt_ms / 2.0;
+        let mut now = at;
+        if fresh {
+            now += call.dns_ms;
+            for (up, words) in handshake(call, self.counting) {
+                let (left, right) = if up {
+                    (from, &*call.to)
+                } else {
+                    (&*call.to, from)
+                };
+                self.arrow(left, right, words, now, now + way);
+                now += way;
+            }
+            // whatever the handshakes took beyond their trips
+            let leg = legs(call, self.counting);
+            now = now.max(at + leg.setup_ms);
+        }
+        let times = match (call.times, call.at_once) {
+            (1, _) => String::new(),
+            (times, true) => format!(" x {times}"),
+            (times, false) => format!(" 1 of {times}"),
+        };
+        self.arrow(from, &call.to, &format!("request{times}"), now, now + way);
+        let mut done = now + way;
+        if let Some(service) = self.chain.services.get(&call.to) {
+            done = self.calls(&call.to, &service.calls, done + service.work_ms);
+        }
+        self.arrow(&call.to, from, "answer", done, done + way);
+        let once = done + way - at;
+        if call.at_once {
+            at + once
+        } else {
+            at + once * call.times as f64
+        }
+    }
+
+    fn arrow(&mut self, from: &str, to: &str, words: &str, at_ms: f64, until_ms: f64) {
+        self.arrows.push(Arrow {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            words: words.to_owned(),
+            at_ms,
+            until_ms,
+        });
+    }
+}
+
+/// The handshake's packets that the request waits for, and whether the client sends them.
+fn handshake(call: &Call, counting: Counting) -> Vec<(bool, &'static str)> {
+    const UP: bool = true;
+    const DOWN: bool = false;
+    let series = counting == Counting::Series;
+    let short = [(UP, "ClientHello"), (DOWN, "ServerHello ..")];
+    let mut all = Vec::new();
+    if call.http == Http::Tcp {
+        all.extend([(UP, "SYN"), (DOWN, "SYN, ACK")]);
+        if series {
+            all.push((UP, "ACK"));
+        }
+    }
+    match (call.http, call.tls) {
+        (_, Tls::None | Tls::Tls13EarlyData) => {}
+        (Http::Tcp, Tls::Tls12) => all.extend([
+            (UP, "ClientHello"),
+            (DOWN, "ServerHello .."),
+            (UP, "Key, Finished"),
+            (DOWN, "Finished"),
+        ]),
+        (Http::Quic, _) | (Http::Tcp, Tls::Tls12Resumed | Tls::Tls13) => {
+            all.extend(short);
+            if series {
+                all.push((UP, "Finished"));
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::Service;
+    use crate::predict::{handshake_trips, predict};
+    use proptest::prelude::*;
+
+    fn any_call(to: String) -> impl Strategy<Value = Call> {
+        (
+            (
+                0..100_u32,
+                0..5_u32,
+                0..3_u32,
+                0..5_usize,
+                any::<bool>(),
+                0..2_u32,
+            ),
+            (1..4_u64, any::<bool>(), 0..4_u8, 0..100_000_u64),
+        )
+            .prop_map(
+                move |(
+                    (rtt, dns, crypto, tls, quic, reuse),
+                    (times, at_once, group, answer_bytes),
+                )| {
+                    let tls = Tls::ALL[tls].1;
+                    let can_quic = matches!(tls, Tls::Tls13 | Tls::Tls13EarlyData);
+                    Call {
+                        to: to.clone(),
+                        rtt_ms: f64::from(rtt),
+                        dns_ms: f64::from(dns),
+                        crypto_ms: f64::from(crypto),
+                        tls,
+                        http: if quic && can_quic {
+                            Http::Quic
+                        } else {
+                            Http::Tcp
+                        },
+                        reuse: f64::from(reuse),
+                        times,
+                        at_once,
+                        group: (group < 2).then(|| group.to_string()),
+                        answer_bytes,
+                    }
+                },
+            )
+    }
+
+    fn any_calls(to: &'static str) -> impl Strategy<Value = Vec<Call>> {
+        proptest::collection::vec(any_call(to.to_owned()), 1..4)
+    }
+
+    fn any_chain() -> impl Strategy<Value = Chain> {
+        (any_calls("a"), any_calls("b"), 0..9_u32, 0..9_u32).prop_map(
+            |(calls, inner, work_a, work_b)| {
+                let a = Service {
+                    work_ms: f64::from(work_a),
+                    calls: inner,
+                };
+                let b = Service {
+                    work_ms: f64::from(work_b),
+                    calls: Vec::new(),
+                };
+                Chain {
+                    name: String::new(),
+                    client: "client".to_owned(),
+                    calls,
+                    services: [("a".to_owned(), a), ("b".to_owned(), b)].into(),
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn the_diagram_ends_when_the_prediction_says(chain in any_chain()) {
+            for counting in [Counting::Tcp, Counting::Series] {
+                for reuse in [Reuse::Never, Reuse::Always, Reuse::Configured] {
+                    let drawn = sequence(&chain, counting, reuse);
+                    let predicted = predict(&chain, counting, reuse).total_ms;
+                    prop_assert!(!drawn.cut);
+                    prop_assert!((drawn.end_ms - predicted).abs() < 1e-6, "{} {}", drawn.end_ms, predicted);
+                    prop_assert!(drawn.arrows.iter().all(|arrow| arrow.until_ms <= drawn.end_ms + 1e-6));
+                }
+            }
+        }
+
+        #[test]
+        fn a_handshake_has_as_many_arrows_as_trips(call in any_call("a".to_owned())) {
+            for counting in [Counting::Tcp, Counting::Series] {
+                let (transport, tls) = handshake_trips(&call, counting);
+                prop_assert_eq!(handshake(&call, counting).len() as u32, transport + tls);
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Files with code: their unwind tables and their symbols. Files are read in parts, as far as they are needed.
+//!
+//! They are other programs' files: what cannot be read has no names and no tables, and nothing panics.
+
+use super::perf_map::PerfMap;
+use super::space::Place;
+use crate::Frame;
+use framehop::ExplicitModuleSectionInfo;
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The smallest page that there is.
+const PAGE: u64 = 4096;
+/// Bytes of a section that are read.
+const MAX_SECTION: u64 = 512 * 1024 * 1024;
+
+/// A file with code, by number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct ImageId(u32);
+
+/// All files that were met.
+#[derive(Default)]
+pub(crate) struct Images {
+    ids: HashMap<Vec<u8>, ImageId>,
+    images: Vec<Image>,
+    made: HashMap<u32, PerfMap>,
+    names: HashMap<(ImageId, u64), Option<Arc<str>>>,
+}
+
+struct Image {
+    /// Open, since the process by whose root it was found may be gone when names are asked for.
+    file: Option<File>,
+    name: Arc<str>,
+    /// Where the file's code lies: offset in the file, length, address.
+    segments: Vec<(u64, u64, u64)>,
+    sections: ExplicitModuleSectionInfo<Arc<[u8]>>,
+    symbols: Option<Vec<Symbol>>,
+}
+
+struct Symbol {
+    start: u64,
+    end: u64,
+    name: Arc<str>,
+}
+
+impl Images {
+    /// The file at a path, opened by way of the process that has it mapped where that lives, since its root may be another.
+    pub(super) fn open(&mut self, process: u32, path: &[u8]) -> ImageId {
+        if let Some(id) = self.ids.get(path) {
+            return *id;
+        }
+        let own = Path::new(std::ffi::OsStr::from_bytes(path));
+        let inside = format!("/proc/{process}/root");
+        let inside = Path::new(&inside).join(own.strip_prefix("/").unwrap_or(own));
+        let path_now = if inside.exists() {
+            inside
+        } else {
+            own.to_owned()
+        };
+        let image = Image::read(&path_now, own);
+        let id = ImageId(self.images.len() as u32);
+        self.images.push(image);
+        self.ids.insert(path.to_vec(), id);
+        id
+    }
+
+    /// The address at which the file itself counts a place in it.
+    pub(super) fn address(&self, id: ImageId, offset: u64) -> Option<u64> {
+        let image = &self.images[id.0 as usize];
+        let (start, _, address) = image
+            .segments
+            .iter()
+            .find(|(start, len, _)| offset >= *start && offset - start < *len)?;
+        Some(address.wrapping_add(offset - start))
+    }
+
+    pub(super) fn sections(&self, id: ImageId) -> ExplicitModuleSectionInfo<Arc<[u8]>> {
+        copy(&self.images[id.0 as usize].sections)
+    }
+
+    /// Keeps the list of a process's own code.
+    pub(crate) fn keep_made(&mut self, process: u32, mut made: PerfMap) {
+        made.read_on(process);
+        if !made.is_empty() {
+            self.made.insert(process, made);
+        }
+    }
+
+    /// The files that names of code made at run time came from.
+    pub(crate) fn maps(&self) -> Vec<PathBuf> {
+        self.made.keys().copied().map(PerfMap::path).collect()
+    }
+
+    /// A place with its name.
+    pub(crate) fn frame(&mut self, place: &Place) -> Frame {
+        match place {
+            Place::File(id, address) => {
+                let name = self.name(*id, *address);
+                Frame::File(self.images[id.0 as usize].name.clone(), name)
+            }
+            Place::Made(process, address) => {
+                Frame::Made(self.made.get(process).and_then(|made| made.name(*address)))
+            }
+        }
+    }
+
+    fn name(&mut self, id: ImageId, address: u64) -> Option<Arc<str>> {
+        if let Some(name) = self.names.get(&(id, address)) {
+            return name.clone();
+        }
+        let image = &mut self.images[id.0 as usize];
+        let symbols = image
+            .symbols
+            .get_or_insert_with(|| image.file.take().map(read_symbols).unwrap_or_default());
+        let after = symbols.partition_point(|symbol| symbol.start <= address);
+        let symbol = after.checked_sub(1).map(|place| &symbols[place]);
+        let name = symbol
+            .filter(|symbol| address < symbol.end)
+            .map(|symbol| Arc::from(demangle(&symbol.name)));
+        self.names.insert((id, address), name.clone());
+        name
+    }
+}
+
+impl Image {
+    fn read(path: &Path, own: &Path) -> Image {
+        let name = own.file_name().unwrap_or(own.as_os_str()).to_string_lossy();
+        let mut image = Image {
+            file: File::open(path).ok(),
+            name: name.as_ref().into(),
+            segments: Vec::new(),
+            sections: ExplicitModuleSectionInfo::default(),
+            symbols: None,
+        };
+        let Some(Ok(file)) = image.file.as_ref().map(File::try_clone) else {
+            return image;
+        };
+        let cache = ReadCache::new(file);
+        let Ok(object) = object::File::parse(&cache) else {
+            return image;
+        };
+        image.segments = object
+            .segments()
+            .filter(|segment| segment.permissions().executable())
+            .map(|segment| {
+                let (offset, len) = segment.file_range();
+                // the kernel maps whole pages
+                let before = offset % PAGE;
+                (
+                    offset - before,
+                    len.saturating_add(before),
+                    segment.address().wrapping_sub(before),
+                )
+            })
+            .collect();
+        let section = |name: &str| {
+            let section = object.section_by_name(name)?;
+            let range = section.address()..section.address().saturating_add(section.size());
+            Some((section, range))
+        };
+        let data = |name: &str| -> Option<Arc<[u8]>> {
+            let (section, _) = section(name)?;
+            if section.size() > MAX_SECTION {
+                return None;
+            }
+            Some(section.uncompressed_data().ok()?.into())
+        };
+        let range = |name: &str| section(name).map(|(_, range)| range);
+        image.sections = ExplicitModuleSectionInfo {
+            base_svma: 0,
+            text_svma: range(".text"),
+            got_svma: range(".got"),
+            eh_frame_svma: range(".eh_frame"),
+            eh_frame: data(".eh_frame"),
+            eh_frame_hdr_svma: range(".eh_frame_hdr"),
+            eh_frame_hdr: data(".eh_frame_hdr"),
+            debug_frame: data(".debug_frame"),
+            ..ExplicitModuleSectionInfo::default()
+        };
+        image
+    }
+}
+
+fn copy(sections: &ExplicitModuleSectionInfo<Arc<[u8]>>) -> ExplicitModuleSectionInfo<Arc<[u8]>> {
+    ExplicitModuleSectionInfo {
+        base_svma: sections.base_svma,
+        text_svma: sections.text_svma.clone(),
+        got_svma: sections.got_svma.clone(),
+        eh_frame_svma: sections.eh_frame_svma.clone(),
+        eh_frame: sections.eh_frame.clone(),
+        eh_frame_hdr_svma: sections.eh_frame_hdr_svma.clone(),
+        eh_frame_hdr: sections.eh_frame_hdr.clone(),
+        debug_frame: sections.debug_frame.clone(),
+        ..ExplicitModuleSectionInfo::default()
+    }
+}
+
+/// The functions of a file, sorted by address.
+fn read_symbols(file: File) -> Vec<Symbol> {
+    let cache = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&cache) else {
+        return Vec::new();
+    };
+    let mut symbols: Vec<Symbol> = object
+        .symbols()
+        .chain(object.dynamic_symbols())
+        .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+        .filter_map(|symbol| {
+            Some(Symbol {
+                start: symbol.address(),
+                end: symbol.address().checked_add(symbol.size())?,
+                name: symbol.name().ok()?.into(),
+            })
+        })
+        .collect();
+    symbols.sort_by_key(|symbol| (symbol.start, symbol.end));
+    // of several names for one address the one that spans most is the function's
+    symbols.reverse();
+    symbols.dedup_by_key(|symbol| symbol.start);
+    symbols.reverse();
+    // hand-written assembly has no sizes: it lasts to the next
+    let starts: Vec<u64> = symbols.iter().skip(1).map(|symbol| symbol.start).collect();
+    for (symbol, next) in symbols.iter_mut().zip(starts) {
+        if symbol.end == symbol.start {
+            symbol.end = next;
+        }
+    }
+    symbols
+}
+
+/// The name as its language writes it, without types of arguments.
+fn demangle(name: &str) -> String {
+    if let Ok(demangled) = rustc_demangle::try_demangle(name) {
+        return format!("{demangled:#}");
+    }
+    let options = cpp_demangle::DemangleOptions::new()
+        .no_params()
+        .no_return_type();
+    cpp_demangle::Symbol::new(name)
+        .ok()
+        .and_then(|symbol| symbol.demangle_with_options(&options).ok())
+        .unwrap_or_else(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_of_a_file_is_found_by_its_address() {
+        let own = std::env::current_exe().unwrap();
+        let symbols = read_symbols(File::open(own).unwrap());
+        let wanted = "a_function_of_a_file_is_found_by_its_address";
+        assert!(
+            symbols
+                .iter()
+                .any(|symbol| demangle(&symbol.name).contains(wanted)),
+            "{}",
+            symbols.len()
+        );
+    }
+}

@@ -1,0 +1,9 @@
+//! Code: the files that it comes from, where it lies in a process, and how functions are called.
+
+mod image;
+mod perf_map;
+mod space;
+
+pub(crate) use image::Images;
+pub(crate) use perf_map::PerfMap;
+pub(crate) use space::{Place, Space};

@@ -1,0 +1,122 @@
+//! Names of code that no file has: lists of JIT compilers (`/tmp/perf-PID.map`) and that of the kernel (`/proc/kallsyms`).
+//!
+//! A list is another program's text: lines that make no sense are passed over, and its size is bounded.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Bytes of a list that are read.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
+/// The longest name that is kept.
+const MAX_NAME: usize = 256;
+
+/// Names by address.
+#[derive(Clone, Default)]
+pub(crate) struct PerfMap {
+    names: BTreeMap<u64, (u64, Arc<str>)>,
+    read: u64,
+}
+
+impl PerfMap {
+    /// Where a JIT compiler writes its list.
+    pub(crate) fn path(process: u32) -> PathBuf {
+        PathBuf::from(format!("/tmp/perf-{process}.map"))
+    }
+
+    /// Reads what has been added to a process's list since the last time.
+    pub(crate) fn read_on(&mut self, process: u32) {
+        let Ok(mut file) = File::open(PerfMap::path(process)) else {
+            return;
+        };
+        if self.read >= MAX_BYTES || file.seek(SeekFrom::Start(self.read)).is_err() {
+            return;
+        }
+        let mut text = Vec::new();
+        if file
+            .take(MAX_BYTES - self.read)
+            .read_to_end(&mut text)
+            .is_err()
+        {
+            return;
+        }
+        // the last line may be half written
+        let whole = text
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
+        self.read += whole as u64;
+        for line in text[..whole].split(|byte| *byte == b'\n') {
+            self.take(&String::from_utf8_lossy(line));
+        }
+    }
+
+    /// `START SIZE NAME`, numbers in hex; later lines replace earlier ones.
+    fn take(&mut self, line: &str) {
+        let mut words = line.splitn(3, ' ');
+        let number = |word: Option<&str>| {
+            let word = word?;
+            u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
+        };
+        if let (Some(start), Some(size), Some(name)) =
+            (number(words.next()), number(words.next()), words.next())
+        {
+            let name: String = name.chars().take(MAX_NAME).collect();
+            self.names
+                .insert(start, (start.saturating_add(size), name.into()));
+        }
+    }
+
+    /// The kernel's own list; empty where it hides its addresses.
+    pub(crate) fn of_kernel() -> PerfMap {
+        let mut map = PerfMap::default();
+        let Ok(list) = File::open("/proc/kallsyms") else {
+            return map;
+        };
+        for line in BufReader::new(list.take(MAX_BYTES)).lines() {
+            let Ok(line) = line else { break };
+            let mut words = line.split_ascii_whitespace();
+            if let (Some(address), Some("t" | "T" | "w" | "W"), Some(name)) =
+                (words.next(), words.next(), words.next())
+                && let Ok(address @ 1..) = u64::from_str_radix(address, 16)
+            {
+                map.names.insert(address, (u64::MAX, name.into()));
+            }
+        }
+        map
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// What lies at an address.
+    pub(crate) fn name(&self, address: u64) -> Option<Arc<str>> {
+        let (_, (end, name)) = self.names.range(..=address).next_back()?;
+        (address < *end).then(|| name.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_inside_their_code_only_and_later_ones_win() {
+        let mut map = PerfMap::default();
+        for line in [
+            "1000 10 first",
+            "nonsense",
+            "",
+            "1000 8 JS:~second a.js:1",
+            "zz 1 x",
+        ] {
+            map.take(line);
+        }
+        assert_eq!(map.name(0x1007).as_deref(), Some("JS:~second a.js:1"));
+        assert_eq!(map.name(0x1008), None);
+        assert_eq!(map.name(0xfff), None);
+    }
+}

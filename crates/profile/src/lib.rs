@@ -1,0 +1,50 @@
+//! Where the programs of a process tree spend their processor time: samples of their stacks, what kind of work each is, and a
+//! flame graph.
+//!
+//! The kernel samples (`perf_event_open` with its software clock, unprivileged where the system allows that); stacks are
+//! unwound here by the programs' own unwind tables, so that they need no frame pointers; names come from symbol tables, the
+//! kernel's list and the maps that JIT compilers write (`/tmp/perf-PID.map`).
+//!
+//! This crate draws no conclusions and prints nothing. What it could not see is counted and told.
+
+mod error;
+mod profile;
+mod work;
+
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod code;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod flame;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod sampling;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+#[path = "elsewhere.rs"]
+mod sampling;
+
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub use flame::flame_graph;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+pub use sampling::flame_graph;
+
+pub use error::ProfileError;
+pub use profile::{Frame, Gap, Profile, Stack};
+pub use sampling::{Sampling, Subject};
+pub use work::{Shares, Work};

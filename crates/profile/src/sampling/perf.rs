@@ -1,0 +1,236 @@
+//! The only module that knows `perf_event`: opens a sampled software clock per thread and processor, and reads its records.
+#![allow(unsafe_code, reason = "poll")]
+
+use perf_event::data::Record;
+use perf_event::events::Software;
+use perf_event::{Builder, SampleFlag, Sampler};
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// Bytes of a ring: what an unprivileged user may lock for each processor (`kernel.perf_event_mlock_kb`), less the page at its head.
+const RING: usize = 512 * 1024;
+/// Bytes of the stack that come with a sample.
+const STACK: u32 = 16 * 1024;
+
+/// The registers that unwinding starts with, as the kernel numbers them.
+#[cfg(target_arch = "x86_64")]
+const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+#[cfg(target_arch = "aarch64")]
+const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
+
+/// `PERF_RECORD_MISC_COMM_EXEC`.
+const BY_EXEC: u16 = 1 << 13;
+
+/// Something that the kernel told, and when on its own clock.
+pub(super) struct Told {
+    pub(super) time: u64,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    Sample(Box<Sample>),
+    /// Code was mapped.
+    Mapped(Mapping),
+    /// A process was forked.
+    Forked {
+        process: u32,
+        parent: u32,
+    },
+    /// A thread has a new name; by `exec` everything else of its process is new too.
+    Named {
+        process: u32,
+        thread: u32,
+        name: String,
+        exec: bool,
+    },
+    /// A process has ended.
+    Ended {
+        process: u32,
+        thread: u32,
+    },
+    /// So many samples were lost.
+    Lost(u64),
+}
+
+pub(super) struct Sample {
+    pub(super) subject: usize,
+    pub(super) process: u32,
+    pub(super) thread: u32,
+    /// Addresses in the kernel, the innermost first.
+    pub(super) kernel: Vec<u64>,
+    /// The program's registers; none for a thread of the kernel.
+    pub(super) registers: Vec<u64>,
+    /// What lies at its stack pointer.
+    pub(super) stack: Vec<u8>,
+}
+
+#[derive(Clone)]
+pub(super) struct Mapping {
+    pub(super) process: u32,
+    pub(super) start: u64,
+    pub(super) len: u64,
+    /// Where in the file it begins.
+    pub(super) offset: u64,
+    pub(super) path: Vec<u8>,
+}
+
+/// One thread's clock on one processor, inherited by what the thread starts.
+pub(super) struct Ring {
+    sampler: Sampler,
+    subject: usize,
+}
+
+impl Ring {
+    /// `None`: what the calling thread starts, from its `exec` on.
+    pub(super) fn open(
+        thread: Option<u32>,
+        cpu: usize,
+        subject: usize,
+        kernel: bool,
+    ) -> io::Result<Ring> {
+        let mut builder = Builder::new(Software::CPU_CLOCK);
+        match thread {
+            Some(thread) => {
+                let number = i32::try_from(thread).map_err(|_| io::ErrorKind::InvalidInput)?;
+                builder.observe_pid(number).enabled(true)
+            }
+            None => builder.observe_self().enabled(false).enable_on_exec(true),
+        };
+        builder
+            .one_cpu(cpu)
+            .inherit(true)
+            .sample_frequency(super::PER_SECOND)
+            .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN)
+            .sample(SampleFlag::REGS_USER | SampleFlag::STACK_USER)
+            .sample_regs_user(REGISTERS)
+            .sample_stack_user(STACK)
+            .exclude_callchain_user(true)
+            .exclude_kernel(!kernel)
+            .mmap(true)
+            .mmap2(true)
+            .comm(true)
+            .comm_exec(true)
+            .task(true)
+            .sample_id_all(true)
+            .wakeup_watermark(RING / 4);
+        let sampler = builder.build()?.sampled(RING)?;
+        Ok(Ring { sampler, subject })
+    }
+
+    /// Takes what has come.
+    pub(super) fn drain(&mut self, into: &mut Vec<Told>) {
+        let subject = self.subject;
+        while let Some(record) = self.sampler.next_record() {
+            let exec = record.misc() & BY_EXEC != 0;
+            // the time is the last of what `sample_id_all` adds, and stands in a sample itself
+            let bytes = record.to_contiguous();
+            let last = bytes
+                .last_chunk()
+                .map_or(0, |last| u64::from_ne_bytes(*last));
+            let Ok(parsed) = record.parse_record() else {
+                continue;
+            };
+            let (time, what) = match parsed {
+                Record::Sample(sample) => {
+                    let (Some(process), Some(thread), Some(time)) =
+                        (sample.pid(), sample.tid(), sample.time())
+                    else {
+                        continue;
+                    };
+                    let chain = sample.callchain().unwrap_or_default();
+                    let sample = Sample {
+                        subject,
+                        process,
+                        thread,
+                        kernel: chain.iter().copied().filter(|at| !is_mark(*at)).collect(),
+                        registers: sample
+                            .regs_user()
+                            .map(|registers| registers.regs.to_vec())
+                            .unwrap_or_default(),
+                        stack: sample.stack_user().unwrap_or_default().to_vec(),
+                    };
+                    (time, What::Sample(Box::new(sample)))
+                }
+                Record::Mmap2(mapped) => (
+                    last,
+                    What::Mapped(Mapping {
+                        process: mapped.pid,
+                        start: mapped.addr,
+                        len: mapped.len,
+                        offset: mapped.pgoff,
+                        path: mapped.filename.to_vec(),
+                    }),
+                ),
+                Record::Fork(fork) if fork.pid != fork.ppid => (
+                    last,
+                    What::Forked {
+                        process: fork.pid,
+                        parent: fork.ppid,
+                    },
+                ),
+                Record::Comm(named) => (
+                    last,
+                    What::Named {
+                        process: named.pid,
+                        thread: named.tid,
+                        name: String::from_utf8_lossy(&named.comm)
+                            .trim_end_matches('\0')
+                            .to_owned(),
+                        exec,
+                    },
+                ),
+                Record::Exit(exit) => (
+                    last,
+                    What::Ended {
+                        process: exit.pid,
+                        thread: exit.tid,
+                    },
+                ),
+                Record::Lost(lost) => (last, What::Lost(lost.lost)),
+                Record::LostSamples(lost) => (last, What::Lost(lost.lost)),
+                _ => continue,
+            };
+            into.push(Told { time, what });
+        }
+    }
+}
+
+/// Marks between the parts of a call chain lie at the top of the address space (`PERF_CONTEXT_MAX`).
+fn is_mark(address: u64) -> bool {
+    address >= -4095i64 as u64
+}
+
+/// Waits until a ring is a quarter full, or for so many milliseconds.
+pub(super) fn wait(rings: &[Ring], milliseconds: i32) {
+    let mut polled: Vec<libc::pollfd> = rings
+        .iter()
+        .map(|ring| libc::pollfd {
+            fd: ring.sampler.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        })
+        .collect();
+    // SAFETY: the array is ours and as long as said.
+    let ready = unsafe {
+        libc::poll(
+            polled.as_mut_ptr(),
+            polled.len() as libc::nfds_t,
+            milliseconds,
+        )
+    };
+    // a subject that has ended is always ready
+    if ready > 0 && polled.iter().all(|one| one.revents & libc::POLLIN == 0) {
+        std::thread::sleep(std::time::Duration::from_millis(milliseconds as u64));
+    }
+}
+
+/// The numbers of the processors that are on.
+pub(super) fn cpus() -> Vec<usize> {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/online");
+    let list = list.unwrap_or_else(|_| "0".to_owned());
+    let range = |part: &str| -> Option<std::ops::RangeInclusive<usize>> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    list.trim().split(',').filter_map(range).flatten().collect()
+}

@@ -1,0 +1,206 @@
+//! The processes that are sampled: what is mapped where, and the stacks that were met.
+
+use super::perf::{Mapping, Sample, Told, What};
+use crate::code::{Images, PerfMap, Place, Space};
+use crate::work::Work;
+use crate::{Frame, Gap, Profile, Stack};
+use std::collections::HashMap;
+use std::fs;
+use std::sync::Arc;
+
+/// Different stacks that are kept; further ones are counted as lost.
+const MAX_STACKS: usize = 200_000;
+/// Levels of a stack that are kept, the innermost.
+const MAX_DEPTH: usize = 256;
+
+/// A stack without names.
+#[derive(PartialEq, Eq, Hash)]
+struct Raw {
+    subject: usize,
+    command: Arc<str>,
+    kernel: Vec<u64>,
+    places: Vec<Place>,
+}
+
+pub(super) struct Tree {
+    images: Images,
+    spaces: HashMap<u32, Space>,
+    names: HashMap<u32, Arc<str>>,
+    stacks: HashMap<Raw, u64>,
+    lost: u64,
+}
+
+impl Tree {
+    pub(super) fn new(images: Images) -> Tree {
+        Tree {
+            images,
+            spaces: HashMap::new(),
+            names: HashMap::new(),
+            stacks: HashMap::new(),
+            lost: 0,
+        }
+    }
+
+    /// What a process that runs already has mapped.
+    pub(super) fn take_running(&mut self, process: u32) {
+        if let Ok(name) = fs::read_to_string(format!("/proc/{process}/comm")) {
+            self.names.insert(process, name.trim_end().into());
+        }
+        let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+        for line in maps.lines() {
+            if let Some(mapping) = parse_mapping(process, line) {
+                self.map(&mapping);
+            }
+        }
+    }
+
+    pub(super) fn take(&mut self, told: Told) {
+        match told.what {
+            What::Sample(sample) => self.sample(&sample),
+            What::Mapped(mapping) => self.map(&mapping),
+            What::Forked { process, parent } => {
+                if let Some(space) = self.spaces.get(&parent) {
+                    let space = space.fork(process);
+                    self.spaces.insert(process, space);
+                }
+                if let Some(name) = self.names.get(&parent) {
+                    let name = name.clone();
+                    self.names.insert(process, name);
+                }
+            }
+            What::Named {
+                process,
+                thread,
+                name,
+                exec,
+            } => {
+                if exec {
+                    self.spaces.insert(process, Space::new(process));
+                }
+                self.names.insert(thread, name.into());
+            }
+            What::Ended { process, thread } => {
+                self.names.remove(&thread);
+                if process == thread
+                    && let Some(space) = self.spaces.remove(&process)
+                {
+                    self.images.keep_made(process, space.into_made());
+                }
+            }
+            What::Lost(count) => self.lost += count,
+        }
+    }
+
+    fn map(&mut self, mapping: &Mapping) {
+        let space = self
+            .spaces
+            .entry(mapping.process)
+            .or_insert_with(|| Space::new(mapping.process));
+        space.map(
+            &mut self.images,
+            mapping.start..mapping.start.saturating_add(mapping.len),
+            mapping.offset,
+            &mapping.path,
+        );
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        let space = self
+            .spaces
+            .entry(sample.process)
+            .or_insert_with(|| Space::new(sample.process));
+        let mut places = Vec::new();
+        space.unwind(&sample.registers, &sample.stack, MAX_DEPTH, &mut places);
+        let command = self
+            .names
+            .get(&sample.thread)
+            .or_else(|| self.names.get(&sample.process))
+            .cloned()
+            .unwrap_or_else(|| "?".into());
+        let raw = Raw {
+            subject: sample.subject,
+            command,
+            kernel: sample.kernel.clone(),
+            places,
+        };
+        if self.stacks.len() >= MAX_STACKS && !self.stacks.contains_key(&raw) {
+            self.lost += 1;
+            return;
+        }
+        *self.stacks.entry(raw).or_default() += 1;
+    }
+
+    /// Finds the names.
+    pub(super) fn finish(mut self, per_second: u64) -> Profile {
+        for (process, space) in self.spaces.drain() {
+            self.images.keep_made(process, space.into_made());
+        }
+        let mut gaps = Vec::new();
+        if self.lost > 0 {
+            gaps.push(Gap::Lost(self.lost));
+        }
+        let in_kernel = self.stacks.keys().any(|raw| !raw.kernel.is_empty());
+        let kernel = in_kernel.then(PerfMap::of_kernel);
+        if kernel.as_ref().is_some_and(PerfMap::is_empty) {
+            gaps.push(Gap::NoKernelNames);
+        }
+        let images = &mut self.images;
+        let mut stacks = Vec::with_capacity(self.stacks.len());
+        for (raw, samples) in self.stacks.drain() {
+            let mut frames: Vec<Frame> = Vec::with_capacity(raw.kernel.len() + raw.places.len());
+            let name = |address| kernel.as_ref().and_then(|kernel| kernel.name(address));
+            frames.extend(raw.kernel.iter().map(|at| Frame::Kernel(name(*at))));
+            frames.extend(raw.places.iter().map(|place| images.frame(place)));
+            stacks.push(Stack {
+                subject: raw.subject,
+                command: raw.command,
+                work: Work::of(&frames),
+                frames,
+                samples,
+            });
+        }
+        Profile {
+            stacks,
+            per_second,
+            gaps,
+            maps: images.maps(),
+        }
+    }
+}
+
+/// A line of `/proc/PID/maps` about code.
+fn parse_mapping(process: u32, line: &str) -> Option<Mapping> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let start = u64::from_str_radix(start, 16).ok()?;
+    let end = u64::from_str_radix(end, 16).ok()?;
+    let may = words.next()?;
+    let offset = u64::from_str_radix(words.next()?, 16).ok()?;
+    let path = words.nth(2).unwrap_or("").trim_start();
+    may.contains('x').then(|| Mapping {
+        process,
+        start,
+        len: end.saturating_sub(start),
+        offset,
+        path: path.as_bytes().to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_maps_that_are_code_are_taken() {
+        let line = "7f00-7f20 r-xp 00001000 08:01 123        /usr/lib/a b.so";
+        let mapping = parse_mapping(1, line).unwrap();
+        assert_eq!(
+            (mapping.start, mapping.len, mapping.offset),
+            (0x7f00, 0x20, 0x1000)
+        );
+        assert_eq!(mapping.path, b"/usr/lib/a b.so");
+        assert!(parse_mapping(1, "7f00-7f20 rw-p 00000000 00:00 0 ").is_none());
+        let made = parse_mapping(1, "7f00-7f20 rwxp 00000000 00:00 0 ").unwrap();
+        assert!(made.path.is_empty());
+    }
+}

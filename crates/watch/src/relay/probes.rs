@@ -1,0 +1,53 @@
+//! Looks whether a program has asked for TCP keep-alive probes on its sockets.
+//!
+//! Asking about `setsockopt` would hold up each such call of the program for longer than the probes are worth; a look at the
+//! socket beside its work costs it nothing.
+
+use crate::observe::Observation;
+use crate::sys::process::Place;
+use crate::sys::socket;
+
+/// Looks in vain after which only some connections are looked at.
+const EAGER: u32 = 32;
+/// One connection in so many is, then.
+const RARELY: u32 = 16;
+
+/// How the looks at sockets have gone so far.
+#[derive(Default)]
+pub(super) struct Looks {
+    in_vain: u32,
+    passed_over: u32,
+}
+
+impl Looks {
+    /// Looks at the socket of a connection on which the program has just spoken: by then most clients have set their options.
+    /// Where nobody sets them, most connections are passed over.
+    pub(super) fn look_now_and_then(
+        &mut self,
+        place: Option<&Place>,
+        observation: &mut Option<Observation>,
+    ) {
+        if self.in_vain >= EAGER {
+            self.passed_over += 1;
+            if self.passed_over < RARELY {
+                return;
+            }
+            self.passed_over = 0;
+        }
+        self.look(place, observation);
+    }
+
+    /// Looks at the socket of a connection.
+    pub(super) fn look(&mut self, place: Option<&Place>, observation: &mut Option<Observation>) {
+        let interval = place
+            .and_then(Place::copy)
+            .and_then(|socket| socket::probe_interval(&socket));
+        match (interval, observation) {
+            (Some(interval), Some(seen)) => {
+                self.in_vain = 0;
+                seen.probe(interval);
+            }
+            _ => self.in_vain = self.in_vain.saturating_add(1),
+        }
+    }
+}
