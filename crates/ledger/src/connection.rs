@@ -103,6 +103,18 @@ pub enum TlsVersion {
 }
 
 impl TlsVersion {
+    /// The version of this number on the wire (0x0304 is 1.3); `None` for none that is known.
+    pub fn numbered(number: u16) -> Option<TlsVersion> {
+        Some(match number {
+            0x0300 => TlsVersion::Ssl3,
+            0x0301 => TlsVersion::Tls10,
+            0x0302 => TlsVersion::Tls11,
+            0x0303 => TlsVersion::Tls12,
+            0x0304 => TlsVersion::Tls13,
+            _ => return None,
+        })
+    }
+
     /// `1.3` and the like.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -253,7 +253,7 @@ pub(super) fn protocol(text: &str) -> Option<Protocol> {
 }
 
 /// `TLSv1.3`, `tls1.3`, `TLSv1_2`; a number as in the protocol (772 is 1.3).
-pub(super) fn tls_version(text: &str) -> Option<TlsVersion> {
+pub(crate) fn tls_version(text: &str) -> Option<TlsVersion> {
     let number = text.trim_start_matches(|letter: char| !letter.is_ascii_digit());
     Some(match number {
         "1.3" | "1_3" | "772" => TlsVersion::Tls13,

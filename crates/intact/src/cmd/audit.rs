@@ -2,30 +2,31 @@
 
 use super::files::Files;
 use super::gates::Gates;
+use super::ladder::{self, secret};
 use super::observing::{Audited, Observing};
 use super::page::{PageFile, page_file};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options, Pattern};
+use audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Options, Pattern};
 use findings::answers::{AnswerFacts, Answers};
 use findings::observe::{Observed, ObservedFacts, Step};
 use findings::requirement::Document;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
 use report::inputs::InputFacts;
-use report::ladder::{LadderFacts, StepFacts};
+use report::ladder::LadderFacts;
 use report::page::ObservedRun;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Did connections get reused in this capture, HAR file or access log?
+/// Did connections get reused in this capture, HAR file, NetLog or access log?
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Captures, HAR files, access logs, ledgers, or folders of them; gzip and zstd seen through; - is standard input
+    /// Captures, HAR files, NetLogs, access logs, rows of load generators, ledgers, or folders of them; gzip and zstd seen through; - is standard input
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<PathBuf>,
     /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used anyway)
@@ -57,6 +58,8 @@ const EXAMPLES: &str = "Examples:
   intact audit /var/log/nginx/access.log*
   intact audit before/ after/                         one stretch of time: what changed, and when
   intact audit odd.log --log-format '$remote_addr [$time_local] $status $connection $connection_requests'
+  chromium --log-net-log=net.json URL                 (what the browser did, socket by socket; then)
+  intact audit net.json
   intact audit trace.pcapng --ladder                  packets in time: one for an answer, or two?
   intact audit before.pcap --json | jq .totals.reuse
   intact audit ci.pcapng.gz --require 'reuse > 80%' --fail-on warning
@@ -125,7 +128,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         inputs: accounts.iter().map(input_facts).collect(),
         answers,
         change: observed.step(),
-        ladder: args.ladder.map(|_| ladder.as_ref().map(ladder_facts)),
+        ladder: args.ladder.map(|_| ladder.as_ref().map(ladder::facts)),
     };
     told.tell(args.json.as_deref())?;
     if let Some(file) = &args.report {
@@ -255,14 +258,6 @@ fn name(path: &Path) -> String {
     }
 }
 
-fn secret() -> [u8; 32] {
-    let mut key = [0; 32];
-    for half in key.chunks_mut(16) {
-        half.copy_from_slice(&super::bench::run_id().to_le_bytes());
-    }
-    key
-}
-
 fn input_facts(account: &Account) -> InputFacts {
     InputFacts {
         name: name(&account.path),
@@ -274,32 +269,6 @@ fn input_facts(account: &Account) -> InputFacts {
         evidence: account.evidence.clone(),
         advice: account.advice.clone(),
     }
-}
-
-fn ladder_facts(ladder: &Ladder) -> LadderFacts {
-    let steps = ladder.steps.iter().map(|step| StepFacts {
-        at: step.at,
-        by_client: step.by_client,
-        words: words(step),
-        again: step.again,
-    });
-    LadderFacts {
-        connection: ladder.connection.0,
-        client: ladder.client.to_string(),
-        server: ladder.server.to_string(),
-        steps: steps.collect(),
-        left_out: ladder.left_out,
-    }
-}
-
-/// Flags, then what is in a packet; where that has no name, its length.
-fn words(step: &audit::Step) -> String {
-    let mut words: Vec<String> = step.flags.iter().map(|flag| (*flag).to_owned()).collect();
-    words.extend(step.names.iter().cloned());
-    if step.len > 0 && step.names.is_empty() {
-        words.push(format!("{} bytes", step.len));
-    }
-    words.join(", ")
 }
 
 /// All that an audit has to say.

@@ -18,6 +18,7 @@ pub(crate) mod watch;
 mod builtin;
 mod files;
 mod gates;
+mod ladder;
 mod linked;
 mod observing;
 mod page;

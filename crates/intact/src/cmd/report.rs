@@ -15,7 +15,7 @@ use findings::requirement::Document;
 use findings::timeline::Timeline;
 use ledger::store::Reader;
 use ledger::{Exchange, Row, Run, Sink, Tally};
-use report::page::{BenchRun, CompareRun, LambdaRun, ObservedRun, Source};
+use report::page::{BenchRun, CheckRun, CompareRun, LambdaRun, ObservedRun, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -171,11 +171,10 @@ impl Stored {
                 run: &one.run,
                 facts: &one.facts,
             }),
-            Stored::Check(_) => {
-                return Err(Failed::usage(anyhow!(
-                    "--report: a check has no page yet; --json and --markdown have all of it"
-                )));
-            }
+            Stored::Check(one) => Source::Checked(CheckRun {
+                run: &one.run,
+                facts: &one.facts,
+            }),
         })
     }
 }

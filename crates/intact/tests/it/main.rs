@@ -9,6 +9,8 @@ mod cli;
 mod compare;
 mod fix;
 mod fleet;
+#[cfg(feature = "aws")]
+mod fleet_aws;
 #[cfg(target_os = "linux")]
 mod lambda;
 mod ledgers;

@@ -4,6 +4,7 @@
 //! writers escape it. Must not compute: what is shown comes from findings.
 
 mod bench;
+mod check;
 mod compare;
 mod download;
 mod environment;
@@ -14,6 +15,7 @@ mod populations;
 mod timeline;
 
 pub use bench::BenchRun;
+pub use check::CheckRun;
 pub use compare::CompareRun;
 pub use lambda::LambdaRun;
 pub use observed::ObservedRun;
@@ -48,6 +50,8 @@ pub enum Source<'a> {
     Compared(CompareRun<'a>),
     /// A function.
     Lambda(LambdaRun<'a>),
+    /// The card of a server.
+    Checked(CheckRun<'a>),
 }
 
 impl<'a> From<LambdaRun<'a>> for Source<'a> {
@@ -74,6 +78,12 @@ impl<'a> From<CompareRun<'a>> for Source<'a> {
     }
 }
 
+impl<'a> From<CheckRun<'a>> for Source<'a> {
+    fn from(run: CheckRun<'a>) -> Source<'a> {
+        Source::Checked(run)
+    }
+}
+
 impl<'a> Source<'a> {
     fn run(&self) -> &'a Run {
         match self {
@@ -81,6 +91,7 @@ impl<'a> Source<'a> {
             Source::Observed(one) => one.run,
             Source::Compared(one) => one.run,
             Source::Lambda(one) => one.run,
+            Source::Checked(one) => one.run,
         }
     }
 
@@ -98,6 +109,10 @@ impl<'a> Source<'a> {
                     .map(|one| one.name.as_str())
                     .collect();
                 names.join(" against ")
+            }
+            (None, Source::Checked(one)) => {
+                let target = one.facts.target.as_ref();
+                target.map_or_else(String::new, |target| target.url.clone())
             }
             // a wrapper's program stands behind the dashes
             (None, Source::Observed(_) | Source::Lambda(_)) => {
@@ -118,6 +133,7 @@ impl<'a> Source<'a> {
             Source::Observed(one) => observed::chapter(one, prefix),
             Source::Compared(one) => compare::chapter(one, prefix),
             Source::Lambda(one) => lambda::chapter(one, prefix),
+            Source::Checked(one) => check::chapter(one, prefix),
         }
     }
 }

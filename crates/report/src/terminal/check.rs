@@ -253,7 +253,14 @@ impl Card {
             None => "not answered",
         };
         for method in &facts.methods {
-            let told = format!("after {}: {}", escape(&method.what), kept(method.kept));
+            let status = method
+                .status
+                .map_or_else(String::new, |status| format!(" ({status})"));
+            let told = format!(
+                "after {}{status}: {}",
+                escape(&method.what),
+                kept(method.kept)
+            );
             self.page.wrapped(Some(Ink::Faint), &told, "  ");
         }
     }

@@ -8,7 +8,7 @@ use ledger::{
 use std::sync::Arc;
 use wire::Side;
 use wire::tls::decrypt::{Decryptor, KeyLog, Plain, Status};
-use wire::tls::{ClientHello, Mode, TLS12, TLS13};
+use wire::tls::{ClientHello, Mode, TLS12, TLS13, suite_name};
 
 /// Encrypted bytes of each direction that wait for keys.
 const MAX_WAITING: usize = 64 * 1024;
@@ -230,8 +230,8 @@ impl Secure {
             None => None,
         };
         let tls = Tls {
-            version: version.and_then(tls_version),
-            cipher: server.map(|server| cipher(server.cipher_suite)),
+            version: version.and_then(TlsVersion::numbered),
+            cipher: server.map(|server| suite_name(server.cipher_suite).into()),
             server_name: hello.and_then(|hello| hello.server_name.as_deref().map(Arc::from)),
             alpn_offered: hello.map(|hello| hello.alpn.iter().map(|name| text(name)).collect()),
             alpn_chosen: alpn_chosen.map(|name| text(name)),
@@ -345,33 +345,6 @@ fn keep(plain: &mut Vec<Piece>, piece: Plain<'_>) {
 
 fn text(name: &[u8]) -> Arc<str> {
     String::from_utf8_lossy(name).into()
-}
-
-fn tls_version(number: u16) -> Option<TlsVersion> {
-    Some(match number {
-        0x0300 => TlsVersion::Ssl3,
-        0x0301 => TlsVersion::Tls10,
-        0x0302 => TlsVersion::Tls11,
-        TLS12 => TlsVersion::Tls12,
-        TLS13 => TlsVersion::Tls13,
-        _ => return None,
-    })
-}
-
-/// The IANA name of the suites that are in use; the number of others.
-fn cipher(number: u16) -> Arc<str> {
-    match number {
-        0x1301 => "TLS_AES_128_GCM_SHA256".into(),
-        0x1302 => "TLS_AES_256_GCM_SHA384".into(),
-        0x1303 => "TLS_CHACHA20_POLY1305_SHA256".into(),
-        0xc02b => "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".into(),
-        0xc02c => "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384".into(),
-        0xc02f => "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256".into(),
-        0xc030 => "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384".into(),
-        0xcca8 => "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256".into(),
-        0xcca9 => "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256".into(),
-        other => format!("0x{other:04x}").into(),
-    }
 }
 
 /// In TLS 1.3 a pre-shared key, before it a ticket or a session id.

@@ -84,7 +84,8 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
             alive: Vec::new(),
             started: 0,
             fruitless: 0,
-            finished: None,
+            left: None,
+            waiting: 0,
         });
     }
     let share = workers.div_ceil(queues.len() as u32);
@@ -172,7 +173,10 @@ struct Crew {
     alive: Vec<(String, Child)>,
     started: u32,
     fruitless: u32,
-    finished: Option<u64>,
+    /// The fewest messages that were left so far.
+    left: Option<u64>,
+    /// Messages that waited when the queue was last asked.
+    waiting: u64,
 }
 
 impl Crew {
@@ -201,11 +205,14 @@ impl Crew {
             };
             let (name, _) = self.alive.swap_remove(index);
             if !status.success() {
-                let back = self.queue.abandon(&name)?;
-                self.fruitless += 1;
-                console::note(&format!(
-                    "worker {name} ended ({status}); {back} messages come back"
-                ));
+                let back = match self.queue.abandon(&name)? {
+                    Some(back) => format!("{back} messages come back"),
+                    None => "what it had comes back when its time is over".to_owned(),
+                };
+                // one that was killed with nothing waiting stood idle: what is left is hidden until its time is over
+                let stood_idle = status.code().is_none() && self.waiting == 0;
+                self.fruitless += u32::from(!stood_idle);
+                console::note(&format!("worker {name} ended ({status}); {back}"));
             }
         }
         Ok(())
@@ -240,9 +247,11 @@ fn work_off(
         for crew in &mut *crews {
             crew.look()?;
             let counts = crew.queue.counts()?;
-            let finished = Some(counts.done.unwrap_or(0) + counts.dead.unwrap_or(0));
-            if finished != crew.finished {
-                crew.finished = finished;
+            let left = counts.waiting + counts.claimed;
+            crew.waiting = counts.waiting;
+            // not every queue remembers what was done
+            if crew.left.is_none_or(|before| left < before) {
+                crew.left = Some(left);
                 crew.fruitless = 0;
             }
             all.waiting += counts.waiting;

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod clients;
+mod processor;
 mod semantics;
 mod wrapper;
 

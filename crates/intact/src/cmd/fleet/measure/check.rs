@@ -38,7 +38,7 @@ pub(super) fn measure(
         deadline: Instant::now().checked_add(Duration::from_millis(recipe.ms)),
     };
     let card = check
-        .run(Clock::start(), &mut watch)
+        .run(Clock::start(), None, &mut watch)
         .map_err(|error| match error {
             CheckError::Config(error) => pointless(&error),
             CheckError::Loop(error) => again(&error),
