@@ -22,11 +22,11 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Did connections get reused in this capture, HAR file or access log?
+/// Did connections get reused in this capture, HAR file, NetLog or access log?
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Captures, HAR files, access logs, ledgers, or folders of them; gzip and zstd seen through; - is standard input
+    /// Captures, HAR files, NetLogs, access logs, rows of load generators, ledgers, or folders of them; gzip and zstd seen through; - is standard input
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<PathBuf>,
     /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used anyway)
@@ -58,6 +58,8 @@ const EXAMPLES: &str = "Examples:
   intact audit /var/log/nginx/access.log*
   intact audit before/ after/                         one stretch of time: what changed, and when
   intact audit odd.log --log-format '$remote_addr [$time_local] $status $connection $connection_requests'
+  chromium --log-net-log=net.json URL                 (what the browser did, socket by socket; then)
+  intact audit net.json
   intact audit trace.pcapng --ladder                  packets in time: one for an answer, or two?
   intact audit before.pcap --json | jq .totals.reuse
   intact audit ci.pcapng.gz --require 'reuse > 80%' --fail-on warning

@@ -1,11 +1,18 @@
 //! `intact watch -- CMD`: does my program reuse its connections?
 
+#[cfg(feature = "live")]
+mod live;
+#[cfg(not(feature = "live"))]
+#[path = "watch/no_live.rs"]
+mod live;
 mod processor;
 #[cfg(feature = "profile")]
 mod sampler;
 #[cfg(not(feature = "profile"))]
 #[path = "watch/no_sampler.rs"]
 mod sampler;
+
+use live::{Live, Reporting};
 
 use super::files::Files;
 use super::gates::Gates;
@@ -32,6 +39,8 @@ use watch::{Clock, Config, Ended, KeyLogging, Mode, Outcome, Subjects, WatchErro
   intact watch -- pytest
   intact watch --ledger before -- ./my-go-binary --flag
   intact watch --require 'avoidable == 0' --json=watch.json -- npm test
+  intact watch --live -- npm run dev
+  intact watch --cpu --flamegraph time.svg -- node server.js
   intact watch --pid $(pgrep -d, gunicorn) --for 30s
   intact watch -- sh -c 'for i in 1 2 3; do curl -s http://localhost:8080/; done'
 
@@ -58,6 +67,9 @@ pub(crate) struct Args {
     /// Follow for this long; without it until the programs end, or Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = super::bench::time, conflicts_with = "command", help_heading = "Watching")]
     at_most: Option<Duration>,
+    /// Show the program in a pane of its own, and beside it what its connections do; all keys are the program's
+    #[arg(long, conflicts_with_all = ["pid", "all"], help_heading = "Watching")]
+    live: bool,
     #[command(flatten)]
     processor: processor::Options,
     #[command(flatten)]
@@ -198,7 +210,19 @@ fn run_command(
     ) {
         logging.node_options = Some(options.clone());
     }
-    watch::run(&config, clock, recording).map_err(not_run)
+    if !args.live {
+        return watch::run(&config, clock, recording).map_err(not_run);
+    }
+    let live = Live::start(&subject(args)).map_err(Failed::usage)?;
+    config.terminal = Some(live.terminal());
+    // the pane understands what an xterm does, whatever the terminal around it is
+    config
+        .environment
+        .push(("TERM".into(), "xterm-256color".into()));
+    let mut reporting = Reporting::new(recording, live.board());
+    let outcome = watch::run(&config, clock, &mut reporting);
+    live.finish();
+    outcome.map_err(not_run)
 }
 
 /// How programs are told to log keys. A key log that the person has set up is read along with them; with `on` it is
