@@ -5,7 +5,7 @@ mod rounds;
 
 use super::files::Files;
 use super::gates::Gates;
-use super::head::{of_words, words};
+use super::head::{with_words, words};
 use super::json;
 use super::page::{PageFile, page_file};
 use super::stored;
@@ -189,9 +189,7 @@ fn head(vantage: Vantage) -> Run {
             }
         })
         .collect();
-    let mut head = of_words("compare", vantage, jiff::Timestamp::now(), &argv);
-    head.host = bench::machine::host();
-    head
+    with_words("compare", vantage, &argv)
 }
 
 fn usage(words: &'static str) -> Failed {

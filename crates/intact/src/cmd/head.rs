@@ -7,12 +7,17 @@ use std::io::Read;
 
 /// The head of a run of a command that begins now, on this machine.
 pub(crate) fn head(producer: &str, vantage: Vantage) -> Run {
-    let mut run = of_words(producer, vantage, jiff::Timestamp::now(), &words());
+    with_words(producer, vantage, &words())
+}
+
+/// The same, where not all words are to be told as they are.
+pub(crate) fn with_words(producer: &str, vantage: Vantage, words: &[String]) -> Run {
+    let mut run = of_words(producer, vantage, jiff::Timestamp::now(), words);
     run.host = bench::machine::host();
     run
 }
 
-/// The head of a run that began at another time, perhaps elsewhere, or whose words are not to be told as they are.
+/// The head of a run that began at another time, perhaps elsewhere.
 pub(crate) fn of_words(
     producer: &str,
     vantage: Vantage,
