@@ -226,7 +226,7 @@ pub(super) fn report_json(
     let found: Vec<Outlier> = outliers(&measured(campaign));
     let mut groups = Vec::new();
     for Chapter { group, facts } in chapters {
-        let bench: Value = serde_json::from_str(&report::json::bench(&group.run, facts)?)?;
+        let bench = report::json::bench_value(&group.run, facts)?;
         groups.push(json!({"target": group.target, "label": group.label, "bench": bench}));
     }
     let checks: Vec<Value> = checks
