@@ -360,6 +360,9 @@ pub struct Connection {
     /// The process that opened it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
+    /// What the client calls itself: the product of its first `User-Agent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Arc<str>>,
     /// What carries the bytes.
     #[serde(default)]
     pub transport: Transport,
@@ -403,6 +406,7 @@ impl Connection {
             local: None,
             peer: None,
             owner: None,
+            agent: None,
             transport: Transport::Tcp,
             protocol: None,
             tls: None,

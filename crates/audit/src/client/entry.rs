@@ -2,6 +2,7 @@
 
 use ledger::{Method, Origin, Outcome, Protocol, SetupPhase, Target, Terms};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Nanoseconds of each phase; `None` for what did not apply or is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub(crate) struct Entry {
     pub(crate) address: Option<IpAddr>,
     /// What the file calls the connection.
     pub(crate) id: Option<Box<str>>,
+    /// What the client calls itself.
+    pub(crate) agent: Option<Arc<str>>,
     pub(crate) client_closes: bool,
     pub(crate) server_closes: bool,
     pub(crate) terms: Terms,
@@ -84,6 +87,7 @@ impl Entry {
             dial: None,
             address: None,
             id: None,
+            agent: None,
             client_closes: false,
             server_closes: false,
             terms: Terms::default(),

@@ -306,6 +306,7 @@ fn connection(entry: &Entry, begun: Nanos, scope: &mut Scope<'_>) -> Connection 
         .address
         .zip(port)
         .map(|(address, port)| SocketAddr::new(address, port));
+    connection.agent.clone_from(&entry.agent);
     connection.protocol = entry.protocol;
     if entry.protocol == Some(Protocol::Http3) {
         connection.transport = Transport::Quic;

@@ -4,6 +4,7 @@ use crate::client::{
     Entry, Timings, add_terms, closes, failure, nanos, nanos_of_ms, protocol, split,
 };
 use crate::loose::Loose;
+use ledger::agent::product;
 use ledger::{Method, Outcome, Target, Terms};
 use serde::Deserialize;
 
@@ -132,6 +133,7 @@ impl RawEntry {
             dial,
             address,
             id: id.map(|id| egress(&id).into()),
+            agent: fields(&self.request.headers, "user-agent").find_map(|value| product(&value)),
             client_closes: false,
             server_closes: false,
             terms: Terms::default(),

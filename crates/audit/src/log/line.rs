@@ -115,6 +115,8 @@ pub(super) struct Line<'a> {
     pub(super) status: Option<u16>,
     pub(super) sent: u64,
     pub(super) received: u64,
+    /// The client's `User-Agent`.
+    pub(super) agent: Option<Cow<'a, str>>,
     pub(super) host: Option<Cow<'a, str>>,
     pub(super) secure: Option<bool>,
     pub(super) tls: Option<TlsVersion>,
@@ -165,7 +167,8 @@ impl<'a> Line<'a> {
             }
             Field::Cipher => self.secure = Some(true),
             Field::Resumed => self.resumed = Some(matches!(&*value, "r" | "true" | "Resumed")),
-            Field::Agent | Field::Other => {}
+            Field::Agent => self.agent = Some(value),
+            Field::Other => {}
         }
     }
 

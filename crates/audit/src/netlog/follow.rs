@@ -157,6 +157,11 @@ impl Follow {
                     socket.terms.timeout_s = request.terms.timeout_s.or(socket.terms.timeout_s);
                     socket.terms.max = request.terms.max.or(socket.terms.max);
                     socket.announced_by = socket.announced_by.or(request.close_sent_by);
+                    let is_new = socket.agent.is_none() && request.agent.is_some();
+                    if is_new {
+                        socket.agent.clone_from(&request.agent);
+                        socket.revise(scope);
+                    }
                     Some((socket.tell(scope), &*socket))
                 }
                 None => None,

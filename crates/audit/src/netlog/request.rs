@@ -5,10 +5,12 @@ use super::event::Params;
 use super::socket::Socket;
 use crate::client;
 use crate::scope::Scope;
+use ledger::agent::product;
 use ledger::{
     Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Method, Nanos, Origin,
     Outcome, Protocol, SetupPhase, Side, Span, Target, Terms,
 };
+use std::sync::Arc;
 
 /// What is known of a request so far. A redirect, a retry and an authentication each make another of it.
 #[derive(Default)]
@@ -32,6 +34,7 @@ pub(super) struct Request {
     /// Bytes of the answer's body, where they were told.
     body: u64,
     failed: Option<Failure>,
+    pub(super) agent: Option<Arc<str>>,
 }
 
 impl Request {
@@ -75,6 +78,8 @@ impl Request {
         for (name, value) in fields(params) {
             if name.eq_ignore_ascii_case("connection") && client::closes(value) {
                 self.close_sent_by = Some(Side::Client);
+            } else if name.eq_ignore_ascii_case("user-agent") {
+                self.agent = product(value);
             }
         }
     }

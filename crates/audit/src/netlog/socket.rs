@@ -10,6 +10,7 @@ use ledger::{
     Event, Failure, Handshake, Moment, Origin, Outcome, Probes, Protocol, Scheme, Setup,
     SetupPhase, Side, Span, Terms, Tls, Transport,
 };
+use std::sync::Arc;
 
 /// A first request that comes later than this behind the set-up did not wait for it: the connection was opened ahead. Nanoseconds.
 const AHEAD: u64 = 1_000_000_000;
@@ -32,6 +33,7 @@ pub(super) struct Socket {
     tls: Option<Tls>,
     pub(super) protocol: Option<Protocol>,
     pub(super) terms: Terms,
+    pub(super) agent: Option<Arc<str>>,
     pub(super) announced_by: Option<Side>,
     closed_by: (Option<Side>, Option<Ending>),
     /// Requests given to it, and those of them that are not over.
@@ -221,6 +223,7 @@ impl Socket {
         connection.setup = setup;
         connection.failed = self.failed.clone();
         connection.terms = self.terms;
+        connection.agent.clone_from(&self.agent);
         connection.certainty = Certainty::Exact;
         connection
     }

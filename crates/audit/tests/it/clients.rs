@@ -60,6 +60,10 @@ fn a_netlog_tells_of_tls_and_of_who_closed() {
     assert_eq!(connection.protocol, Some(Protocol::Http2));
     assert_eq!(connection.terms.max_streams, Some(128));
     assert!(connection.setup.ssl.is_some());
+    assert_eq!(
+        connection.agent.as_deref(),
+        Some("HeadlessChrome/156.0.0.0")
+    );
     let plain = audited("netlog/plain.json.gz");
     let by_client = plain
         .rows

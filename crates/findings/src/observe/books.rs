@@ -406,6 +406,7 @@ impl Books {
             origin: None,
             address: None,
             client: None,
+            agent: None,
         };
         if let Some(&index) = self.index.get(&place) {
             return index;

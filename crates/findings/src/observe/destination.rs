@@ -23,6 +23,8 @@ pub struct Place {
     pub address: Option<SocketAddr>,
     /// The client, where the ledger was recorded by a server.
     pub client: Option<IpAddr>,
+    /// What that client calls itself.
+    pub agent: Option<Arc<str>>,
 }
 
 impl Place {
@@ -37,6 +39,7 @@ impl Place {
             origin: connection.origin.clone(),
             address,
             client: client_address(connection).filter(|_| server),
+            agent: connection.agent.clone().filter(|_| server),
         }
     }
 
@@ -47,9 +50,11 @@ impl Place {
             (None, Some(address)) => format!("{}://{address}", Scheme::Tcp.as_str()),
             (None, None) => "(others)".to_owned(),
         };
+        let agent = self.agent.as_deref();
+        let agent = agent.map_or(String::new(), |agent| format!(" ({agent})"));
         match self.client {
-            Some(client) if self.origin.is_none() => format!("client {client}"),
-            Some(client) => format!("client {client} of {there}"),
+            Some(client) if self.origin.is_none() => format!("client {client}{agent}"),
+            Some(client) => format!("client {client}{agent} of {there}"),
             None => there,
         }
     }
@@ -167,6 +172,8 @@ pub struct Counts {
     pub h2: BTreeMap<(bool, bool), u64>,
     /// Commands of the processes.
     pub commands: BTreeMap<Arc<str>, u64>,
+    /// What their clients call themselves.
+    pub agents: BTreeMap<Arc<str>, u64>,
     /// The processes, the first sixteen.
     pub pids: BTreeSet<u32>,
     /// What was worked out, not seen.
@@ -255,6 +262,12 @@ impl Counts {
                 self.pids.insert(owner.pid);
             }
         }
+        if let Some(agent) = &connection.agent {
+            let known = self.agents.contains_key(agent);
+            if known || self.agents.len() < NAMES {
+                sign.on(self.agents.entry(agent.clone()).or_default());
+            }
+        }
         self.terms(connection.terms.timeout_s, connection.terms.max_streams);
         self.infer(&connection.certainty);
         self.protocols.retain(|_, count| *count > 0);
@@ -262,6 +275,7 @@ impl Counts {
         self.h2.retain(|_, count| *count > 0);
         self.dials_failed.retain(|_, count| *count > 0);
         self.commands.retain(|_, count| *count > 0);
+        self.agents.retain(|_, count| *count > 0);
     }
 
     pub(super) fn why(&mut self, why: Why, sign: Sign) {

@@ -1,11 +1,11 @@
 //! `intact bench`: variants side by side.
 
 use super::builtin::{Builtin, Ready};
+use super::gates::Gates;
 use super::linked::{self, Near};
 use super::page::{PageFile, page_file};
 use super::reach::Reach;
 use super::recording::Recording;
-use super::requirements;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
@@ -188,9 +188,6 @@ pub(crate) struct Args {
     /// Set the stored ledger of an earlier bench beside this one
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     baseline: Option<PathBuf>,
-    /// A requirement, may be repeated: 'keepalive=on: p99 < 50ms', 'avoidable == 0'; exit 1 when one fails; `help` lists what can be asked
-    #[arg(long, value_name = "EXPR", help_heading = "Output")]
-    require: Vec<String>,
     /// Which requests have a row in the ledger [default: sample; all with --csv]
     #[arg(
         long,
@@ -199,6 +196,8 @@ pub(crate) struct Args {
         help_heading = "Output"
     )]
     rows: Option<RowChoice>,
+    #[command(flatten)]
+    gates: Gates,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -207,6 +206,7 @@ const EXAMPLES: &str = "Examples:
   intact bench https://my.server/ --keepalive off --resume off,on
   intact bench http://localhost:8080/ -z 10s --keepalive on,on    A/A: how far apart are two equal variants?
   intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
+  intact bench https://my.server/ --require 'keepalive=on: p99 < 50ms' --fail-on warning --junit bench.xml
   intact bench --json | jq '.comparisons[0].saved_ms'
 
 -n and -z are per variant over all rounds. Under keep-alive the first request on each connection that a round opens is warm-up.";
@@ -238,7 +238,7 @@ enum RowChoice {
 
 /// Runs a bench and prints its page.
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
-    if requirements::list_if_asked(&args.require, Document::Bench) {
+    if args.gates.list_if_asked(Document::Bench) {
         return Ok(ExitCode::from(exit::FINE));
     }
     let near = match &args.link {
@@ -252,7 +252,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let ledger = args.ledger.clone();
     let csv = args.csv.clone();
     let page_file = args.report.clone();
-    let requirements = requirements::parse(&args.require, Document::Bench)?;
+    let gates = args.gates.clone();
+    let requirements = gates.parse(Document::Bench)?;
     // read first: a wrong folder is found out before anything is sent
     let baseline = args
         .baseline
@@ -330,7 +331,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         };
         file.write(&[run.into()])?;
     }
-    let kept = requirements::hold(&requirements, &facts);
+    let kept = gates.hold(&requirements, &head, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
         None if !facts.any_success() => exit::UNREACHABLE,

@@ -1,6 +1,7 @@
 //! `intact fleet`: campaigns over a queue, workers and an object store.
 
 mod cards;
+mod ending;
 #[cfg(feature = "aws")]
 mod lambda;
 mod measure;
@@ -174,19 +175,15 @@ fn report(
         },
     )
     .map_err(unread)?;
-    let checks = cards.facts();
+    let checks = cards.checks();
     let chapters = page::chapters(&campaign);
     console::print(&if shown.json {
         page::report_json(&campaign, &chapters, &checks)?
     } else {
         page::report(&campaign, &chapters, &checks, console::paper())
     });
-    match &shown.file {
-        Some(_) if chapters.is_empty() => {
-            console::note("--report: nothing was written, checks have no page yet: see --json");
-        }
-        Some(file) => page::write(file, &chapters)?,
-        None => {}
+    if let Some(file) = &shown.file {
+        page::write(file, &chapters, &checks)?;
     }
     let of_benches: Vec<Requirement> = requirements
         .iter()

@@ -411,6 +411,8 @@ fn event(told: &str) -> Result<Vec<u8>, Failed> {
 
 fn head(args: &Args, variants: impl Iterator<Item = Variant>) -> Run {
     let argv: Vec<String> = std::env::args_os()
+        // said by ourselves, on the link's client side
+        .filter(|word| !(args.linked && word == "--linked"))
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     let mut head = Run::new(

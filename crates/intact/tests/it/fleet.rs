@@ -285,8 +285,11 @@ fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
         words(&unanswered.stderr).contains("the plan has no bench"),
         "{unanswered:?}"
     );
-    let page = words(&intact(&["fleet", "report", &store]).stdout);
+    let html = rig.path("cards.html");
+    let page = words(&intact(&["fleet", "report", &store, "--report", &html]).stdout);
     assert!(page.contains("Connections are kept alive."), "{page}");
+    let html = std::fs::read_to_string(html).unwrap();
+    assert!(html.contains("<figure id=\"waterfall\""), "{html}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The binary as a person meets it.
 
 mod audit;
+mod captured;
 mod check;
 mod check_live;
 mod check_peers;

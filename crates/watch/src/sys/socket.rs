@@ -132,6 +132,50 @@ pub(crate) fn share_address(theirs: &Socket, ours: &Socket, address: SocketAddr)
     bound
 }
 
+/// Takes a datagram socket's peer away, and the address and port that it was given for that.
+pub(crate) fn disconnect(socket: &impl AsFd) {
+    // SAFETY: an address of zeroes is the one that asks for this (AF_UNSPEC); the kernel reads it.
+    let _ = unsafe {
+        let nobody: libc::sockaddr = std::mem::zeroed();
+        libc::connect(
+            socket.as_fd().as_raw_fd(),
+            &raw const nobody,
+            size_of::<libc::sockaddr>() as libc::socklen_t,
+        )
+    };
+}
+
+/// What a look at a socket gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peeked {
+    /// So many bytes of the next datagram, which stays where it is.
+    Bytes(usize),
+    /// There is none.
+    Nothing,
+    /// An error waits for the program, and goes on waiting.
+    Failed,
+}
+
+/// Looks at the next datagram.
+pub(crate) fn peek(socket: &impl AsFd, into: &mut [u8]) -> Peeked {
+    let descriptor = socket.as_fd().as_raw_fd();
+    let mut poll = libc::pollfd {
+        fd: descriptor,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one pollfd, as the count says.
+    unsafe { libc::poll(&raw mut poll, 1, 0) };
+    // to receive would take the error away
+    if poll.revents & libc::POLLERR != 0 {
+        return Peeked::Failed;
+    }
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: the kernel writes into the buffer, not beyond its end.
+    let count = unsafe { libc::recv(descriptor, into.as_mut_ptr().cast(), into.len(), flags) };
+    usize::try_from(count).map_or(Peeked::Nothing, Peeked::Bytes)
+}
+
 /// Makes the end of a connection a RST instead of a FIN.
 pub(crate) fn reset_on_close(socket: &impl AsFd) {
     let linger = libc::linger {

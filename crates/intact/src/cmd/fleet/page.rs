@@ -8,7 +8,7 @@ use findings::fleet::{Measured, Outlier, outliers};
 use findings::timeline::Timeline;
 use fleet::{Campaign, Counts, Group, Kind, Plan};
 use report::number;
-use report::page::{BenchRun, Source};
+use report::page::{BenchRun, CheckRun, Source};
 use report::terminal::Paper;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -59,7 +59,13 @@ pub(super) fn plan(plan: &Plan) -> String {
         line("the cap on requests ends messages before their time is over".to_owned());
     }
     line(format!(
-        "about {} with {} workers",
+        "{} {} with {} workers",
+        // a check ends when it knows enough
+        if of(Kind::Check) > 0 {
+            "at most"
+        } else {
+            "about"
+        },
         span(estimate.duration),
         plan.limits.workers
     ));
@@ -129,14 +135,21 @@ pub(super) fn chapters(campaign: &Campaign) -> Vec<Chapter<'_>> {
         .collect()
 }
 
-/// Writes the page: a chapter per target and label.
-pub(super) fn write(file: &PageFile, chapters: &[Chapter<'_>]) -> anyhow::Result<()> {
+/// Writes the page: a chapter per target and label. Of checks it has the first card of each; all of them together are in the terminal's
+/// report and in the JSON.
+pub(super) fn write(
+    file: &PageFile,
+    chapters: &[Chapter<'_>],
+    checks: &[Checks],
+) -> anyhow::Result<()> {
     // results hold counts and no single exchanges: the page goes without a timeline
     let timeline = Timeline::of_variants();
     let pictures: Vec<Pictures> = chapters
         .iter()
         .map(|Chapter { group, facts }| Pictures::new(&group.run, &group.tally, facts, &timeline))
         .collect();
+    let cards = checks.iter().filter_map(|one| one.first.as_ref());
+    let cards = cards.map(|(run, facts)| Source::Checked(CheckRun { run, facts }));
     let runs: Vec<Source<'_>> = chapters
         .iter()
         .zip(&pictures)
@@ -147,7 +160,11 @@ pub(super) fn write(file: &PageFile, chapters: &[Chapter<'_>]) -> anyhow::Result
                 pictures,
             })
         })
+        .chain(cards)
         .collect();
+    if runs.is_empty() {
+        anyhow::bail!("--report: there is no result yet");
+    }
     file.write(&runs)
 }
 

@@ -251,41 +251,6 @@ fn from_outside_connections_are_counted_and_requests_are_not() {
 }
 
 #[test]
-fn look_ups_are_counted_with_their_names_where_the_question_is_seen() {
-    if program("python3", "watch look-ups").is_none() {
-        return;
-    }
-    let script = r"
-import socket
-question = lambda kind: b'\x12\x34\1\0\0\1\0\0\0\0\0\0\3Api\7example\0\0' + kind + b'\0\1'
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for kind in b'\1', b'\x1c':
-    s.sendto(question(kind), ('127.0.0.1', 53))
-s.sendto(b'no question', ('127.0.0.1', 53))
-s.sendto(question(b'\1'), ('127.0.0.1', 5353))
-t = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-t.connect(('127.0.0.1', 53))
-t.send(question(b'\1'))
-";
-    let folder = tempfile::tempdir().unwrap();
-    let ledger = folder.path().join("ledger");
-    let options = ["--ledger", ledger.to_str().unwrap()];
-    let (out, facts) = watch(&options, &["python3", "-c", script]);
-    assert!(out.status.success(), "{out:?}");
-    assert_eq!(facts["totals"]["lookups"]["total"], 2, "{facts}");
-    let reader = ledger::store::Reader::open(&ledger).unwrap();
-    let names: Vec<Option<String>> = reader
-        .events()
-        .unwrap()
-        .filter_map(|row| match row {
-            ledger::Row::Lookup(lookup) => Some(lookup.name.map(|name| name.to_string())),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(names, [Some("api.example".to_owned()), None]);
-}
-
-#[test]
 fn keep_alive_probes_are_noted_before_and_after_the_connect() {
     if program("python3", "watch keep-alive probes").is_none() {
         return;

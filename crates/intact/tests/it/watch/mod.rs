@@ -4,6 +4,8 @@
 
 mod clients;
 mod large;
+mod live;
+mod names;
 mod processor;
 mod semantics;
 mod wrapper;

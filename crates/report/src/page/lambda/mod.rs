@@ -72,16 +72,20 @@ fn headline(facts: &LambdaFacts, words: String) -> Headline {
             Standing::Neutral,
             "between the variants that could be shown to save anything".to_owned(),
         ),
+        None if facts.counts.ok < facts.counts.total => (
+            format!(
+                "{} of {}",
+                count(facts.counts.total - facts.counts.ok),
+                count(facts.counts.total)
+            ),
+            Standing::Bad,
+            "invocations were not answered".to_owned(),
+        ),
         None => {
             let mean = facts.variants.first().and_then(|one| one.warm_ms.mean);
-            let standing = if facts.counts.ok < facts.counts.total {
-                Standing::Bad
-            } else {
-                Standing::Neutral
-            };
             (
                 mean.map_or_else(|| "–".to_owned(), time),
-                standing,
+                Standing::Neutral,
                 "a call that finds its environment there".to_owned(),
             )
         }
