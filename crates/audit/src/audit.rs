@@ -7,8 +7,10 @@ use crate::format::Format;
 use crate::har;
 use crate::input::Input;
 use crate::log::{self, Pools};
+use crate::netlog;
 use crate::replay;
 use crate::scope::{Numbers, Scope};
+use crate::tool;
 use ledger::{FingerprintKey, Sink};
 use wire::tls::decrypt::KeyLog;
 
@@ -78,6 +80,8 @@ impl Audit {
                 go_on,
             ),
             Format::Har => har::read(&mut input, &mut scope),
+            Format::NetLog => netlog::read(&mut input, &mut scope, go_on),
+            Format::Tool(tool) => tool::read(&mut input, tool, &mut scope, go_on),
             Format::Ledger => {
                 let Some(reader) = input.ledger.take() else {
                     return Err(AuditError::Folder(input.path));

@@ -21,13 +21,23 @@ pub enum AuditError {
     Folder(PathBuf),
     /// Its first bytes belong to no format that is read here.
     #[error(
-        "{path} starts with \"{start}\", which is none of the formats that audit reads: pcap, pcapng, HAR, access logs (--log-format FORMAT names one of your own; see `intact audit --help`)"
+        "{path} starts with \"{start}\", which is none of the formats that audit reads: pcap, pcapng, HAR, NetLog, Zeek, access logs, rows of hey, oha, k6, vegeta (--log-format FORMAT names one of your own; see `intact audit --help`)"
     )]
     Unknown {
         /// The file.
         path: PathBuf,
         /// Its first bytes, escaped.
         start: String,
+    },
+    /// It holds sums and no requests.
+    #[error("{path} is {what}: it holds sums and no requests; `{instead}` writes those")]
+    Summary {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// The command that writes requests.
+        instead: &'static str,
     },
     /// It claims a format and breaks it from the start.
     #[error("{path} is not the {format} that it seems to be: {why}")]

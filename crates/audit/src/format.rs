@@ -1,6 +1,7 @@
 //! Which format an input has, by its content.
 
-use crate::{capture, har};
+use crate::tool::Tool;
+use crate::{capture, har, netlog};
 
 /// A format that is read here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,10 @@ pub enum Format {
     Har,
     /// What a server or a proxy writes of each request.
     AccessLog,
+    /// What Chromium's network stack writes of itself.
+    NetLog,
+    /// What a load generator writes of each request.
+    Tool(Tool),
     /// What `intact` recorded with `--ledger`.
     Ledger,
 }
@@ -26,8 +31,10 @@ impl Format {
             Some(Format::Pcapng)
         } else if har::is_har(prefix) {
             Some(Format::Har)
+        } else if netlog::is_netlog(prefix) {
+            Some(Format::NetLog)
         } else {
-            None
+            Tool::tell(prefix).map(Format::Tool)
         }
     }
 
@@ -36,6 +43,8 @@ impl Format {
         match self {
             Format::Pcap | Format::Pcapng => capture::begins_at(prefix),
             Format::Har => har::begins_at(prefix),
+            Format::NetLog => netlog::begins_at(prefix),
+            Format::Tool(tool) => tool.begins_at(prefix),
             Format::AccessLog | Format::Ledger => None,
         }
     }
@@ -47,6 +56,8 @@ impl Format {
             Format::Pcapng => "pcapng",
             Format::Har => "HAR",
             Format::AccessLog => "access log",
+            Format::NetLog => "NetLog",
+            Format::Tool(tool) => tool.as_str(),
             Format::Ledger => "ledger",
         }
     }

@@ -4,6 +4,7 @@ use crate::error::AuditError;
 use crate::format::Format;
 use crate::log::{self, Dialect, Pattern};
 use crate::replay;
+use crate::tool::Summary;
 use crate::window::Window;
 use flate2::read::MultiGzDecoder;
 use ledger::Vantage;
@@ -16,6 +17,9 @@ use std::rc::Rc;
 
 /// How much of an input its format and its beginning are told from, in bytes.
 const PREFIX: usize = 64 << 10;
+
+/// How much of a NetLog is looked at for its first event, in bytes.
+const FIRST_EVENT: usize = 1 << 20;
 
 /// What a person says of inputs that do not tell it themselves.
 #[derive(Clone, Debug, Default)]
@@ -134,6 +138,13 @@ impl Input {
         let format = match Format::tell(prefix) {
             Some(format) => format,
             None => {
+                if let Some(summary) = Summary::tell(prefix) {
+                    return Err(AuditError::Summary {
+                        path: path.to_owned(),
+                        what: summary.what,
+                        instead: summary.instead,
+                    });
+                }
                 let given = hints.log_format.clone().map(Dialect::Given);
                 dialect = given.or_else(|| Dialect::tell(prefix));
                 if dialect.is_none() {
@@ -145,6 +156,10 @@ impl Input {
                 Format::AccessLog
             }
         };
+        if format == Format::NetLog {
+            // its first event is behind the constants
+            window.fill(FIRST_EVENT).map_err(fails)?;
+        }
         Ok(Input {
             path: path.to_owned(),
             format,
@@ -171,7 +186,7 @@ impl Input {
     pub fn vantage(&self) -> Vantage {
         match (self.format, &self.ledger) {
             (_, Some(reader)) => reader.run().vantage,
-            (Format::Har, None) => Vantage::Client,
+            (Format::Har | Format::NetLog | Format::Tool(_), None) => Vantage::Client,
             (Format::AccessLog, None) => Vantage::Server,
             (Format::Pcap | Format::Pcapng | Format::Ledger, None) => Vantage::Middle,
         }
@@ -181,7 +196,7 @@ impl Input {
     pub fn sees_ends(&self) -> bool {
         match &self.ledger {
             Some(reader) => reader.run().ends_seen,
-            None => matches!(self.format, Format::Pcap | Format::Pcapng),
+            None => matches!(self.format, Format::Pcap | Format::Pcapng | Format::NetLog),
         }
     }
 

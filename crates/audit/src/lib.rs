@@ -9,13 +9,17 @@
 mod account;
 mod audit;
 mod capture;
+mod client;
 mod error;
 mod format;
 mod har;
 mod input;
 mod log;
+mod loose;
+mod netlog;
 mod replay;
 mod scope;
+mod tool;
 mod window;
 
 pub use account::{Account, Unit};
@@ -25,4 +29,5 @@ pub use error::AuditError;
 pub use format::Format;
 pub use input::{Hints, Input};
 pub use log::{Pattern, PatternError};
+pub use tool::Tool;
 pub use wire::tls::decrypt::KeyLog;

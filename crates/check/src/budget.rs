@@ -45,7 +45,8 @@ impl Budget {
     pub(crate) fn of(config: &Config) -> Budget {
         let held = if config.hold > 0 { config.hold + 1 } else { 0 };
         Budget {
-            card: CARD,
+            // the request, and another on the same connection
+            card: CARD + 2 * config.tries.len() as u32,
             cap: if config.thorough { CAP_THOROUGH } else { CAP },
             idle: match config.idle {
                 true if config.thorough => IDLE + AGE + held,

@@ -4,6 +4,7 @@ use crate::plans::is_local;
 use dial::tls::{Credentials, SettingsError};
 use dial::{Address, AddressError, Family, Route};
 use ledger::{Method, Protocol};
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Why a configuration cannot be run. Each message names the option that helps.
@@ -20,9 +21,41 @@ pub enum ConfigError {
         /// What is wrong.
         reason: &'static str,
     },
+    /// A request that was named beside the URL's cannot be sent as given.
+    #[error(
+        "{0:?} is no request to try: write 'METHOD /path' or '/path', the path with its slash and without spaces"
+    )]
+    Try(String),
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] SettingsError),
+}
+
+/// Another request of the same server, after which its connection is to be looked at: `POST /orders`, or `/empty` for a GET.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Try {
+    /// The method. POST, PUT and PATCH carry `{}` as `application/json`.
+    pub method: Method,
+    /// The path with its query.
+    pub path: String,
+}
+
+impl FromStr for Try {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Try, ConfigError> {
+        let (method, path) = text.trim().split_once(' ').unwrap_or(("GET", text));
+        let path = path.trim();
+        let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
+        let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
+        if !is_path || !is_method || method == "CONNECT" {
+            return Err(ConfigError::Try(text.to_owned()));
+        }
+        Ok(Try {
+            method: Method::new(method),
+            path: path.to_owned(),
+        })
+    }
 }
 
 /// Everything about a check.
@@ -56,6 +89,8 @@ pub struct Config {
     pub hold: u32,
     /// More requests and longer waits.
     pub thorough: bool,
+    /// Requests that the person has named beside the URL's.
+    pub tries: Vec<Try>,
 }
 
 impl Config {
@@ -90,6 +125,7 @@ impl Config {
             idle_limit: Duration::from_secs(90),
             hold: 0,
             thorough: false,
+            tries: Vec::new(),
         })
     }
 }
@@ -103,6 +139,29 @@ pub(crate) fn bare(address: &Address) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_try_is_a_method_and_a_path() {
+        let tried = |text: &str| text.parse::<Try>();
+        let post = tried("POST /orders?dry=1").unwrap();
+        assert_eq!(
+            (post.method.as_str(), &*post.path),
+            ("POST", "/orders?dry=1")
+        );
+        assert_eq!(tried("/empty").unwrap().method, Method::GET);
+        for bad in [
+            "",
+            "POST",
+            "post /a",
+            "POST a",
+            "POST /a b",
+            "POST /a\r\nx: y",
+            "CONNECT /a",
+            "http://h/a",
+        ] {
+            assert!(matches!(tried(bad), Err(ConfigError::Try(_))), "{bad:?}");
+        }
+    }
 
     #[test]
     fn only_what_leads_to_this_machine_is_local() {

@@ -6,6 +6,7 @@
 
 mod budget;
 mod caller;
+mod capture;
 mod config;
 mod conversation;
 #[doc(hidden)]
@@ -18,6 +19,7 @@ mod request;
 
 pub use budget::Budget;
 pub use caller::CONNECTIONS_PER_S;
-pub use config::{Config, ConfigError};
+pub use capture::{Capture, CaptureError};
+pub use config::{Config, ConfigError, Try};
 pub use ledger::card::Card;
-pub use probe::{Check, CheckError, Observer, Stage};
+pub use probe::{Check, CheckError, Observer, Packets, Stage};

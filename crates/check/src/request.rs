@@ -26,6 +26,7 @@ pub(crate) struct Request {
     fields: Vec<(String, String)>,
     /// `Connection` in HTTP/1, if it is to be sent.
     connection: Option<&'static str>,
+    pub(crate) body: Option<&'static str>,
 }
 
 impl Request {
@@ -57,6 +58,7 @@ impl Request {
             authority,
             fields,
             connection: None,
+            body: None,
         })
     }
 
@@ -99,6 +101,26 @@ impl Request {
         }
     }
 
+    /// The same with another field.
+    pub(crate) fn with(&self, name: &str, value: &str) -> Request {
+        let mut request = self.clone();
+        request.fields.push((name.to_owned(), value.to_owned()));
+        request
+    }
+
+    /// The same with a body, which is JSON unless a field was given that says something else.
+    pub(crate) fn carrying(&self, body: &'static str) -> Request {
+        let is_told = self.fields.iter().any(|(name, _)| name == "content-type");
+        let mut request = self.with("content-length", &body.len().to_string());
+        if !is_told {
+            request = request.with("content-type", "application/json");
+        }
+        Request {
+            body: Some(body),
+            ..request
+        }
+    }
+
     /// The path without its query, as recorded.
     pub(crate) fn target(&self) -> Target {
         Target::new(&self.path)
@@ -130,6 +152,7 @@ impl Request {
             text.push_str(&format!("connection: {option}\r\n"));
         }
         text.push_str("\r\n");
+        text.push_str(self.body.unwrap_or(""));
         text.into_bytes()
     }
 
@@ -159,7 +182,7 @@ fn field(header: &str) -> Result<(String, String), ConfigError> {
     let (name, value) = split_field(header).map_err(wrong)?;
     let name = name.to_ascii_lowercase();
     if name == "content-length" {
-        return Err(wrong("the requests of a check have no body"));
+        return Err(wrong("the body, where there is one, is ours"));
     }
     if CONNECTION_FIELDS.contains(&name.as_str()) {
         return Err(wrong(
@@ -195,6 +218,22 @@ mod tests {
         let fields = fields.http2();
         assert_eq!(fields[2], (":authority", "other"));
         assert!(fields.iter().all(|(name, _)| *name != "connection"));
+    }
+
+    #[test]
+    fn a_body_says_how_long_it_is_and_what() {
+        let post = request(&[]).unwrap().by(Method::POST).carrying("{}");
+        let text = String::from_utf8(post.http1(Protocol::Http11)).unwrap();
+        assert!(
+            text.ends_with("content-length: 2\r\ncontent-type: application/json\r\n\r\n{}"),
+            "{text}"
+        );
+        let own = request(&["Content-Type: text/plain"])
+            .unwrap()
+            .carrying("{}");
+        let fields = own.http2();
+        assert!(!fields.contains(&("content-type", "application/json")));
+        assert!(fields.contains(&("content-length", "2")));
     }
 
     #[test]

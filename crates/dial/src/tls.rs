@@ -6,7 +6,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, RootCertStore,
+    ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, KeyLog, RootCertStore,
     SignatureScheme, SupportedProtocolVersion,
 };
 use rustls_pki_types::pem::PemObject;
@@ -201,6 +201,16 @@ impl Client {
         Client {
             config: Arc::new(config),
             early: Some(request.into()),
+            ..self.clone()
+        }
+    }
+
+    /// The same client, whose sessions tell their secrets, so that what they carry can be read in a capture.
+    pub fn with_key_log(&self, secrets: Arc<dyn KeyLog>) -> Client {
+        let mut config = ClientConfig::clone(&self.config);
+        config.key_log = secrets;
+        Client {
+            config: Arc::new(config),
             ..self.clone()
         }
     }

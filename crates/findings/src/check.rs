@@ -222,7 +222,7 @@ fn finding(facts: &CheckFacts, rule: &'static str, severity: Severity, claim: St
 }
 
 /// Seconds as people write them: `6 s`, `6.3 s`, `75 s`.
-pub(crate) fn seconds(seconds: f64) -> String {
+pub fn seconds(seconds: f64) -> String {
     let tenths = (seconds * 10.0).round() / 10.0;
     if tenths == 0.0 {
         format!("{:.0} ms", seconds * 1e3)

@@ -103,8 +103,9 @@ pub trait Queue {
     fn failed(&mut self, claim: &Claim, reason: &str, is_final: bool) -> Result<(), QueueError>;
     /// It comes back as if it had never been taken, where the queue can do that.
     fn release(&mut self, claim: &Claim) -> Result<(), QueueError>;
-    /// What a worker that is gone had in its hands comes back at once, where the queue knows who has what.
-    fn abandon(&mut self, worker: &str) -> Result<u64, QueueError>;
+    /// What a worker that is gone had in its hands comes back at once. How many those were; `None` where the queue does not know who
+    /// has what, so that they come back when their time is over.
+    fn abandon(&mut self, worker: &str) -> Result<Option<u64>, QueueError>;
     /// How far it is.
     fn counts(&mut self) -> Result<Counts, QueueError>;
     /// The dead letters with their reasons, where the queue can list them.

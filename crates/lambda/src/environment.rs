@@ -4,9 +4,11 @@
     reason = "the process must end with us, which only pre_exec can ask for"
 )]
 
+use crate::adapter;
 use crate::api;
+use crate::cgroup::Group;
 use crate::freezer::{self, Frozen};
-use crate::plan::{Function, Place};
+use crate::plan::{Freezer, Function, Place};
 use crate::room::Room;
 use crate::watcher::{self, Given, How, Last, NotRun, Watcher};
 use crate::{LambdaError, Plan};
@@ -39,6 +41,8 @@ pub(crate) struct Environment {
     threads: Vec<JoinHandle<()>>,
     /// Takes what the watcher tells; ends with it.
     watched: Option<JoinHandle<Last>>,
+    freezer: Option<Group>,
+    _cpu: Option<Group>,
 }
 
 /// What an environment is started as.
@@ -65,22 +69,46 @@ impl Environment {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(LambdaError::Listen)?;
         let address = listener.local_addr().map_err(LambdaError::Listen)?;
         let room = Arc::new(Room::default());
+        let serves = match &function.serves {
+            Some(path) => {
+                let at = adapter::free_port().map_err(LambdaError::Listen)?;
+                Some((path.clone(), at))
+            }
+            None => None,
+        };
+        let cpu = plan
+            .cpu_share
+            .and_then(|share| Group::cpu(number, share).ok());
+        let port = serves.as_ref().map(|(_, at)| at.port());
         let (child, watched) = match &plan.watcher {
             None => {
-                let mut command = prepare(&function.command, function, plan, address);
+                let mut command = prepare(&function.command, start, address, port);
                 command.stdin(Stdio::null());
                 end_with_us(&mut command);
-                (spawn(&mut command, &function.command)?, None)
+                let child = spawn(&mut command, &function.command)?;
+                limit(cpu.as_ref(), &child)?;
+                (child, None)
             }
             Some(watcher) => {
-                let (child, watched) = spawn_watched(watcher, start, address)?;
+                let (child, watched) = spawn_watched(watcher, start, address, port, cpu.as_ref())?;
                 (child, Some(watched))
             }
         };
         let pid = Pid::from_child(&child);
+        let freezer = match plan.freezer {
+            Some(Freezer::ControlGroup) => {
+                Some(Group::freezer(number).map_err(LambdaError::Freezer)?)
+            }
+            Some(Freezer::Signals) | None => None,
+        };
         let mut threads = Vec::new();
         let theirs = room.clone();
         threads.push(std::thread::spawn(move || api::listen(&listener, &theirs)));
+        if let Some((path, at)) = serves {
+            let theirs = room.clone();
+            // not joined: a request that is never answered ends with the process, and nobody waits for that
+            std::thread::spawn(move || adapter::serve(at, &path, &theirs));
+        }
         let theirs = room.clone();
         threads.push(std::thread::spawn(move || {
             // left to be reaped by the owner, so that its number cannot be another's meanwhile
@@ -96,13 +124,32 @@ impl Environment {
             address,
             threads,
             watched,
+            freezer,
+            _cpu: cpu,
         })
     }
 
     /// Stops everything that runs in it; a watcher is none of it.
     pub(crate) fn freeze(&self) -> io::Result<Frozen> {
         let ours = usize::from(self.watched.is_some());
-        freezer::freeze(|| Ok(freezer::tree(self.pid)?.split_off(ours)))
+        let tree = || Ok(freezer::tree(self.pid)?.split_off(ours));
+        let Some(group) = &self.freezer else {
+            return freezer::freeze(tree);
+        };
+        for pid in tree()? {
+            group.take(pid)?;
+        }
+        group.freeze()?;
+        Ok(Frozen::Grouped)
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&self, frozen: Frozen) -> io::Result<()> {
+        match (frozen, &self.freezer) {
+            (Frozen::Stopped(pids), _) => freezer::go_on(pids),
+            (Frozen::Grouped, Some(group)) => group.thaw(),
+            (Frozen::Grouped, None) => Ok(()),
+        }
     }
 
     /// How the process ended, in words; for one that has.
@@ -164,14 +211,18 @@ fn spawn_watched(
     watcher: &Watcher,
     start: &Start<'_>,
     address: SocketAddr,
+    port: Option<u16>,
+    cpu: Option<&Group>,
 ) -> Result<(Child, JoinHandle<Last>), LambdaError> {
     let failed = |error: io::Error| LambdaError::Watcher(error.to_string());
     let (mut ours, theirs) = UnixStream::pair().map_err(failed)?;
     let mut words = watcher.command.clone();
     words.extend_from_slice(&start.function.command);
-    let mut command = prepare(&words, start.function, start.plan, address);
+    let mut command = prepare(&words, start, address, port);
     command.stdin(Stdio::from(OwnedFd::from(theirs)));
     let child = spawn(&mut command, &words)?;
+    // it starts the function only when it is told what follows
+    limit(cpu, &child)?;
     // it holds the other end, whose closing tells that the watcher has ended
     drop(command);
     let given = Given {
@@ -190,7 +241,13 @@ fn spawn_watched(
     Ok((child, listening))
 }
 
-fn prepare(words: &[OsString], function: &Function, plan: &Plan, address: SocketAddr) -> Command {
+fn prepare(
+    words: &[OsString],
+    start: &Start<'_>,
+    address: SocketAddr,
+    port: Option<u16>,
+) -> Command {
+    let Start { function, plan, .. } = *start;
     let mut command = Command::new(words.first().cloned().unwrap_or_default());
     command.args(words.iter().skip(1));
     let folder = std::env::current_dir().unwrap_or_else(|_| "/".into());
@@ -205,6 +262,9 @@ fn prepare(words: &[OsString], function: &Function, plan: &Plan, address: Socket
         .env("AWS_LAMBDA_LOG_STREAM_NAME", "local")
         .env("AWS_REGION", "local")
         .env("AWS_LAMBDA_FUNCTION_TIMEOUT", seconds(plan.timeout));
+    if let Some(port) = port {
+        command.env("PORT", port.to_string());
+    }
     if let Some(handler) = &function.handler {
         command.env("_HANDLER", handler);
     }
@@ -226,6 +286,11 @@ fn end_with_us(command: &mut Command) {
             ))?)
         });
     }
+}
+
+fn limit(cpu: Option<&Group>, child: &Child) -> Result<(), LambdaError> {
+    cpu.map_or(Ok(()), |group| group.take(Pid::from_child(child)))
+        .map_err(LambdaError::Cpu)
 }
 
 fn spawn(command: &mut Command, words: &[OsString]) -> Result<Child, LambdaError> {

@@ -21,8 +21,13 @@ pub enum LambdaError {
     #[error("the Runtime API cannot listen on 127.0.0.1: {0}")]
     Listen(io::Error),
     /// The environment cannot be frozen or thawed.
-    #[error("the function cannot be frozen (--freeze off does without): {0}")]
+    #[error(
+        "the function cannot be frozen: {0}; --freezer signals stops its processes one by one, --freeze off does without"
+    )]
     Freezer(io::Error),
+    /// It cannot be given a share of the processor.
+    #[error("--memory-cpu: the function cannot be put into a control group: {0}")]
+    Cpu(io::Error),
     /// Its connections cannot be followed here: exit code 4.
     #[error("{0}; --watch off runs the function without its connections being seen")]
     Refused(String),

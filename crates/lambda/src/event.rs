@@ -15,10 +15,15 @@ pub enum Shape {
     Sqs,
 }
 
+impl Event {
+    /// The one without content.
+    pub(crate) const EMPTY: &str = "{}";
+}
+
 impl From<Shape> for Event {
     fn from(shape: Shape) -> Event {
         let text = match shape {
-            Shape::Empty => "{}",
+            Shape::Empty => Event::EMPTY,
             Shape::ApiGateway => API_GATEWAY,
             Shape::Sqs => SQS,
         };

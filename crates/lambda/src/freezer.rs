@@ -1,7 +1,7 @@
 //! Stops a tree of processes and lets it go on: SIGSTOP, one process at a time, until no new one appears.
 //!
 //! The kernel below goes on: it acknowledges, takes a FIN and answers after a close. A paused virtual machine does none of that;
-//! what drops packets around a frozen function is the platform's [`crate::Gate`].
+//! what drops packets around a frozen function is the platform's [`crate::Gate`]. What a control group does at once is in `cgroup`.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,9 +9,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A stopped tree.
+/// A tree that stands still.
 #[derive(Debug)]
-pub(crate) struct Frozen(Vec<Pid>);
+pub(crate) enum Frozen {
+    /// Each of these processes was stopped.
+    Stopped(Vec<Pid>),
+    /// A control group is frozen.
+    Grouped,
+}
 
 /// How long a signalled process may take to stop: one in a long system call of the kernel's does not at once.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -31,7 +36,7 @@ pub(crate) fn freeze(tree: impl Fn() -> io::Result<Vec<Pid>>) -> io::Result<Froz
             while stopped.iter().any(|&pid| is_running(pid)) && Instant::now() < deadline {
                 std::thread::sleep(LOOK);
             }
-            return Ok(Frozen(stopped));
+            return Ok(Frozen::Stopped(stopped));
         }
         for pid in fresh {
             signal(pid, Signal::STOP)?;
@@ -40,15 +45,13 @@ pub(crate) fn freeze(tree: impl Fn() -> io::Result<Vec<Pid>>) -> io::Result<Froz
     }
 }
 
-impl Frozen {
-    /// Lets it go on.
-    pub(crate) fn thaw(self) -> io::Result<()> {
-        // the root last: it must not find its children still stopped
-        for pid in self.0.into_iter().rev() {
-            signal(pid, Signal::CONT)?;
-        }
-        Ok(())
+/// Lets stopped processes go on.
+pub(crate) fn go_on(stopped: Vec<Pid>) -> io::Result<()> {
+    // the root last: it must not find its children still stopped
+    for pid in stopped.into_iter().rev() {
+        signal(pid, Signal::CONT)?;
     }
+    Ok(())
 }
 
 fn signal(pid: Pid, signal: Signal) -> io::Result<()> {

@@ -3,7 +3,9 @@
 //!
 //! It measures and tells what became of each invocation. It draws no conclusions and prints nothing.
 
+mod adapter;
 mod api;
+mod cgroup;
 mod environment;
 mod error;
 mod event;
@@ -15,6 +17,6 @@ mod watcher;
 
 pub use error::LambdaError;
 pub use event::{Event, Shape};
-pub use plan::{Function, Place, Plan};
+pub use plan::{Freezer, Function, Place, Plan};
 pub use platform::{Gate, NoGate, Platform};
 pub use watcher::{Watcher, follow};

@@ -1,5 +1,6 @@
 //! What to run, and how often.
 
+use crate::cgroup::Group;
 use crate::{Event, Watcher};
 use std::ffi::OsString;
 use std::time::Duration;
@@ -13,6 +14,8 @@ pub struct Function {
     pub environment: Vec<(OsString, OsString)>,
     /// `_HANDLER`: `file.function` for most runtime clients.
     pub handler: Option<OsString>,
+    /// It serves HTTP at the port that `PORT` tells, and is invoked by requests for this path; `None`: it asks the Runtime API.
+    pub serves: Option<String>,
 }
 
 /// Where invocations belong in the run.
@@ -24,8 +27,27 @@ pub struct Place {
     pub round: u32,
 }
 
+/// What makes processes stand still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freezer {
+    /// SIGSTOP to one process after the other.
+    Signals,
+    /// A control group, all at once; needs the right to make one.
+    ControlGroup,
+}
+
+impl Freezer {
+    /// The better one of those that may be used here.
+    pub fn best() -> Freezer {
+        match Group::freezer(0) {
+            Ok(_) => Freezer::ControlGroup,
+            Err(_) => Freezer::Signals,
+        }
+    }
+}
+
 /// How a function is invoked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Invocations.
     pub invocations: u64,
@@ -39,8 +61,14 @@ pub struct Plan {
     pub cold_every: Option<u64>,
     /// How long the environment is idle before an invocation, taken in turn; zero: not frozen.
     pub idle: Vec<Duration>,
-    /// Whether an idle environment is frozen.
-    pub freeze: bool,
+    /// Idle times are this many times shorter than they say.
+    pub time_scale: f64,
+    /// How an idle environment is frozen; `None`: it is not.
+    pub freezer: Option<Freezer>,
+    /// The share of one processor that an environment gets; `None`: all of it.
+    pub cpu_share: Option<f64>,
+    /// Environments at once: so many invocations begin together.
+    pub concurrency: u64,
     /// How its connections are followed; `None`: they are not.
     pub watcher: Option<Watcher>,
 }
@@ -55,15 +83,23 @@ impl Plan {
             init_timeout: Duration::from_secs(10),
             cold_every: None,
             idle: vec![Duration::ZERO],
-            freeze: true,
+            time_scale: 1.0,
+            freezer: Some(Freezer::Signals),
+            cpu_share: None,
+            concurrency: 1,
             watcher: None,
         }
     }
 
-    /// The idle time before the invocation of this number, from 1.
-    pub(crate) fn idle_before(&self, number: u64) -> Duration {
+    /// Whether a share of the processor can be given here.
+    pub fn can_share_cpu() -> bool {
+        Group::cpu(0, 1.0).is_ok()
+    }
+
+    /// The idle time before the turn of this number, from 1.
+    pub(crate) fn idle_before(&self, turn: u64) -> Duration {
         let count = self.idle.len().max(1) as u64;
-        let index = number.saturating_sub(2) % count;
+        let index = turn.saturating_sub(2) % count;
         self.idle.get(index as usize).copied().unwrap_or_default()
     }
 }

@@ -48,6 +48,12 @@ pub struct Platform<'a> {
 struct Kept {
     environment: Environment,
     served: u64,
+    /// Its start, until its first invocation.
+    init: Option<Span>,
+    /// How long it was meant to rest, in nanoseconds.
+    rest: Option<u64>,
+    /// While it rests, and since when.
+    frozen: Option<(Frozen, Instant)>,
 }
 
 /// One that asks for its first event, or why it does not; and what that took.
@@ -81,49 +87,47 @@ impl<'a> Platform<'a> {
         over: &dyn Fn() -> bool,
         sink: &mut dyn Sink,
     ) -> Result<u64, LambdaError> {
-        let mut kept: Option<Kept> = None;
-        let mut made = 0;
+        let mut kept: Vec<Kept> = Vec::new();
+        let (mut made, mut turn) = (0, 0);
         while made < plan.invocations && !over() {
-            made += 1;
-            let here = kept
-                .take()
-                // one that ended after its answer is replaced
-                .filter(|here| !here.environment.room.has_exited())
-                .filter(|here| plan.cold_every.is_none_or(|every| here.served < every));
-            let (mut here, init, frozen) = match here {
-                Some(here) => {
-                    let idle = plan.idle_before(made);
-                    let frozen = self.rest(&here.environment, idle, plan.freeze, over)?;
-                    (here, None, frozen)
-                }
-                None => {
-                    let begun = self.begin(function, plan, place)?;
-                    match begun.environment {
-                        Ok(environment) => {
-                            let served = 0;
-                            let here = Kept {
-                                environment,
-                                served,
-                            };
-                            (here, Some(begun.init), None)
-                        }
-                        Err(words) => {
-                            let fate = Fate::NoStart(words);
-                            let one = self.told(begun.number, place, begun.init, fate);
-                            self.record(&one, sink);
-                            continue;
-                        }
+            turn += 1;
+            let together = plan.concurrency.clamp(1, plan.invocations - made);
+            made += together;
+            // one that ended after its answer is replaced, as is one that has served its time
+            kept.retain(|here| {
+                !here.environment.room.has_exited()
+                    && plan.cold_every.is_none_or(|every| here.served < every)
+            });
+            kept.truncate(together as usize);
+            let rested = self.rest(&mut kept, plan, turn, over)?;
+            let missing = together - kept.len() as u64;
+            for begun in self.begin(missing, function, plan, place)? {
+                match begun.environment {
+                    Ok(environment) => kept.push(Kept {
+                        environment,
+                        served: 0,
+                        init: Some(begun.init),
+                        rest: None,
+                        frozen: None,
+                    }),
+                    Err(words) => {
+                        let fate = Fate::NoStart(words);
+                        let one = self.told(begun.number, place, begun.init, fate);
+                        self.record(&one, sink);
                     }
                 }
-            };
-            let one = self.invoke(&mut here.environment, init, frozen, plan, place, function)?;
-            let stays = matches!(
-                one.fate,
-                Fate::Answered(_) | Fate::Error(_) | Fate::Unanswered
-            );
-            self.record(&one, sink);
-            here.served += 1;
-            kept = stays.then_some(here);
+            }
+            let told = self.invoke(&mut kept, rested, function, plan, place)?;
+            let mut stay = told.iter().map(|one| {
+                matches!(
+                    one.fate,
+                    Fate::Answered(_) | Fate::Error(_) | Fate::Unanswered
+                )
+            });
+            kept.retain(|_| stay.next().unwrap_or(false));
+            for one in &told {
+                self.record(one, sink);
+            }
         }
         // with its end the rest of what was seen is told
         drop(kept);
@@ -141,6 +145,7 @@ impl<'a> Platform<'a> {
             environment,
             init: Some(init),
             frozen: None,
+            rest: None,
             at: init.end,
             end: init.end,
             fate,
@@ -159,121 +164,171 @@ impl<'a> Platform<'a> {
         }
     }
 
+    /// New environments, started together: each asks for its first event, or why it does not.
     fn begin(
         &mut self,
+        count: u64,
         function: &Function,
         plan: &Plan,
         place: Place,
-    ) -> Result<Begun, LambdaError> {
-        self.environments += 1;
-        let from = self.now();
-        let mut environment = Environment::start(&Start {
-            number: self.environments,
-            place,
-            function,
-            plan,
-            run: self.start,
-            rows: self.rows.0.clone(),
-        })?;
-        let until = Instant::now() + plan.init_timeout;
-        let asked = environment.room.wait(until, |state| {
-            if let Some(words) = state.init_error.take() {
-                return Some(Err(Some(words)));
-            }
-            if state.asking {
-                return Some(Ok(()));
-            }
-            state.exited.then_some(Err(None))
+    ) -> Result<Vec<Begun>, LambdaError> {
+        let mut started = Vec::new();
+        for _ in 0..count {
+            self.environments += 1;
+            let from = Instant::now();
+            let environment = Environment::start(&Start {
+                number: self.environments,
+                place,
+                function,
+                plan,
+                run: self.start,
+                rows: self.rows.0.clone(),
+            })?;
+            started.push((from, environment));
+        }
+        let each = started.into_iter().map(|(from, mut environment)| {
+            let number = environment.number;
+            let asked = environment.room.wait(from + plan.init_timeout, |state| {
+                if let Some(words) = state.init_error.take() {
+                    return Some(Err(Some(words)));
+                }
+                let exited = state.exited.then_some(Err(None));
+                state.asked.map(Ok).or(exited)
+            });
+            let end = asked.as_ref().and_then(|asked| asked.as_ref().ok());
+            let init = Span::new(
+                self.at(from),
+                end.map_or_else(|| self.now(), |at| self.at(*at)),
+            );
+            let environment = match asked {
+                Some(Ok(_)) => Ok(environment),
+                Some(Err(Some(words))) => Err(words),
+                Some(Err(None)) => Err(format!(
+                    "{} before it {}",
+                    environment.how_it_ended(function)?,
+                    awaited(function)
+                )),
+                None => Err(format!(
+                    "within {:?} it never {}",
+                    plan.init_timeout,
+                    awaited(function)
+                )),
+            };
+            Ok(Begun {
+                number,
+                init,
+                environment,
+            })
         });
-        let init = Span::new(from, self.now());
-        let environment = match asked {
-            Some(Ok(())) => Ok(environment),
-            Some(Err(Some(words))) => Err(words),
-            Some(Err(None)) => Err(format!(
-                "{} before it asked for an event: {RUNTIME_CLIENTS}",
-                environment.how_it_ended(function)?
-            )),
-            None => Err(format!(
-                "it did not ask for an event within {:?}: {RUNTIME_CLIENTS}",
-                plan.init_timeout
-            )),
-        };
-        Ok(Begun {
-            number: self.environments,
-            init,
-            environment,
-        })
+        each.collect()
     }
 
-    /// Lets the environment idle, frozen if that was asked for; it is thawed by the invocation.
+    /// Lets the environments idle, frozen if that was asked for; they are thawed by the invocation. Whether a gate was closed.
     fn rest(
         &mut self,
-        environment: &Environment,
-        idle: Duration,
-        freeze: bool,
+        kept: &mut [Kept],
+        plan: &Plan,
+        turn: u64,
         over: &dyn Fn() -> bool,
-    ) -> Result<Option<(Frozen, Nanos)>, LambdaError> {
-        if idle.is_zero() {
-            return Ok(None);
+    ) -> Result<bool, LambdaError> {
+        let asked = plan.idle_before(turn);
+        if asked.is_zero() || kept.is_empty() {
+            return Ok(false);
         }
-        let frozen = if freeze {
-            let frozen = environment.freeze().map_err(LambdaError::Freezer)?;
+        for here in &mut *kept {
+            here.rest = u64::try_from(asked.as_nanos()).ok();
+        }
+        if plan.freezer.is_some() {
+            for here in &mut *kept {
+                let frozen = here.environment.freeze().map_err(LambdaError::Freezer)?;
+                here.frozen = Some((frozen, Instant::now()));
+            }
             self.gate.close().map_err(LambdaError::Gate)?;
-            Some((frozen, self.now()))
-        } else {
-            None
-        };
+        }
+        let idle = asked.div_f64(plan.time_scale.max(f64::MIN_POSITIVE));
         let began = Instant::now();
         while began.elapsed() < idle && !over() {
             let left = idle.saturating_sub(began.elapsed());
             std::thread::sleep(left.min(Duration::from_millis(100)));
         }
-        Ok(frozen)
+        Ok(plan.freezer.is_some())
     }
 
+    /// Invokes all environments at once, and waits for all.
     fn invoke(
         &mut self,
-        environment: &mut Environment,
-        init: Option<Span>,
-        frozen: Option<(Frozen, Nanos)>,
+        kept: &mut [Kept],
+        rested: bool,
+        function: &Function,
         plan: &Plan,
         place: Place,
-        function: &Function,
-    ) -> Result<Invocation, LambdaError> {
-        self.invocations += 1;
-        let room = environment.room.clone();
+    ) -> Result<Vec<Invocation>, LambdaError> {
+        let first = self.invocations + 1;
         let unix = SystemTime::now().duration_since(UNIX_EPOCH);
+        let deadline_ms = (unix.unwrap_or_default() + plan.timeout).as_millis();
         let mut at = Instant::now();
-        room.offer(Delivery {
-            id: format!("00000000-0000-4000-8000-{:012x}", self.invocations),
-            body: plan.event.0.clone(),
-            deadline_ms: (unix.unwrap_or_default() + plan.timeout).as_millis(),
-        });
-        let mut stood = None;
-        if let Some((frozen, since)) = frozen {
-            // a thawed function finds its event waiting, as on Lambda: the order in which it sees that and a FIN matters
-            room.wait(Instant::now() + plan.timeout, |state| {
-                (state.delivered || state.exited).then_some(())
+        for here in &*kept {
+            self.invocations += 1;
+            here.environment.room.offer(Delivery {
+                id: format!("00000000-0000-4000-8000-{:012x}", self.invocations),
+                body: plan.event.0.clone(),
+                deadline_ms,
             });
+        }
+        if rested {
+            for here in kept.iter().filter(|here| here.frozen.is_some()) {
+                // a thawed function finds its event waiting, as on Lambda: the order in which it sees that and a FIN matters
+                here.environment.room.wait(at + plan.timeout, |state| {
+                    (state.delivered || state.exited).then_some(())
+                });
+            }
             self.gate.open().map_err(LambdaError::Gate)?;
             at = Instant::now();
-            stood = Some(Span::new(since, self.at(at)));
-            frozen.thaw().map_err(LambdaError::Freezer)?;
         }
-        let (fate, end) = outcome(environment, at + plan.timeout, function)?;
-        let again = room.wait(Instant::now(), |state| Some(state.again));
-        Ok(Invocation {
-            id: self.invocations,
-            variant: Some(place.variant),
-            round: Some(place.round),
-            environment: environment.number,
-            init,
-            frozen: stood,
-            at: self.at(at),
-            end: self.at(end),
-            fate,
-            answered_again: again.unwrap_or(0),
+        let mut spans = Vec::new();
+        for here in &mut *kept {
+            here.served += 1;
+            let frozen = here.frozen.take();
+            spans.push((here.init.take(), frozen.as_ref().map(|(_, since)| *since)));
+            if let Some((frozen, _)) = frozen {
+                let thawed = here.environment.thaw(frozen);
+                thawed.map_err(LambdaError::Freezer)?;
+            }
+        }
+        let until = at + plan.timeout;
+        let outcomes: Vec<Result<(Fate, Instant), LambdaError>> = std::thread::scope(|scope| {
+            let waiting: Vec<_> = kept
+                .iter_mut()
+                .map(|here| scope.spawn(move || outcome(&mut here.environment, until, function)))
+                .collect();
+            waiting
+                .into_iter()
+                .map(|one| match one.join() {
+                    Ok(told) => told,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                })
+                .collect()
+        });
+        let each = (first..).zip(kept).zip(spans).zip(outcomes);
+        each.map(|(((id, here), (init, since)), outcome)| {
+            let (fate, end) = outcome?;
+            let room = &here.environment.room;
+            let again = room.wait(Instant::now(), |state| Some(state.again));
+            Ok(Invocation {
+                id,
+                variant: Some(place.variant),
+                round: Some(place.round),
+                environment: here.environment.number,
+                init,
+                frozen: since.map(|since| Span::new(self.at(since), self.at(at))),
+                rest: here.rest.take(),
+                at: self.at(at),
+                end: self.at(end),
+                fate,
+                answered_again: again.unwrap_or(0),
+            })
         })
+        .collect()
     }
 
     fn now(&self) -> Nanos {
@@ -283,6 +338,14 @@ impl<'a> Platform<'a> {
     fn at(&self, moment: Instant) -> Nanos {
         let since = moment.saturating_duration_since(self.start);
         Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// What a function does that is ready, and what may be missing where it does not.
+fn awaited(function: &Function) -> String {
+    match function.serves {
+        Some(_) => "listened: does it take its port from PORT, on 127.0.0.1?".to_owned(),
+        None => format!("asked for an event: {RUNTIME_CLIENTS}"),
     }
 }
 

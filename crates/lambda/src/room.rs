@@ -1,7 +1,7 @@
 //! Where the platform and the connections of the Runtime API meet: the event that waits, the answer that came.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// An event on its way to a function.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub(crate) enum Answer {
 pub(crate) struct State {
     /// The function waits for an event.
     pub(crate) asking: bool,
+    /// When it first did.
+    pub(crate) asked: Option<Instant>,
     offered: Option<Delivery>,
     current: Option<String>,
     /// The event has been written to the function's connection.
@@ -85,7 +87,10 @@ impl Room {
 
     /// A connection asks for an event, and waits for one. `None`: there will be none.
     pub(crate) fn next(&self) -> Option<Delivery> {
-        self.update(|state| state.asking = true);
+        self.update(|state| {
+            state.asking = true;
+            state.asked.get_or_insert_with(Instant::now);
+        });
         let mut state = self.lock();
         loop {
             if state.closed {
@@ -143,6 +148,12 @@ impl Room {
 
     pub(crate) fn has_exited(&self) -> bool {
         self.lock().exited
+    }
+
+    /// Whether the process ends in this time, or has.
+    pub(crate) fn ends_within(&self, time: Duration) -> bool {
+        self.wait(Instant::now() + time, |state| state.exited.then_some(()))
+            .is_some()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -103,6 +103,18 @@ pub enum TlsVersion {
 }
 
 impl TlsVersion {
+    /// The version of this number on the wire (0x0304 is 1.3); `None` for none that is known.
+    pub fn numbered(number: u16) -> Option<TlsVersion> {
+        Some(match number {
+            0x0300 => TlsVersion::Ssl3,
+            0x0301 => TlsVersion::Tls10,
+            0x0302 => TlsVersion::Tls11,
+            0x0303 => TlsVersion::Tls12,
+            0x0304 => TlsVersion::Tls13,
+            _ => return None,
+        })
+    }
+
     /// `1.3` and the like.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -348,6 +360,9 @@ pub struct Connection {
     /// The process that opened it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
+    /// What the client calls itself: the product of its first `User-Agent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Arc<str>>,
     /// What carries the bytes.
     #[serde(default)]
     pub transport: Transport,
@@ -391,6 +406,7 @@ impl Connection {
             local: None,
             peer: None,
             owner: None,
+            agent: None,
             transport: Transport::Tcp,
             protocol: None,
             tls: None,

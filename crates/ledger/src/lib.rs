@@ -10,6 +10,7 @@ pub mod export;
 pub mod order;
 pub mod store;
 
+pub mod agent;
 mod certainty;
 mod connection;
 mod event;

@@ -34,12 +34,24 @@ pub fn flame_graph(profile: &Profile, title: &str, into: impl io::Write) -> io::
 /// `command;outermost;...;innermost COUNT`.
 fn line(stack: &Stack) -> String {
     let mut line = plain(&stack.command);
+    let mut before = None;
     for frame in stack.frames.iter().rev() {
+        // functions without names, one under another in one file, are one block
+        if before == Some(frame) && !has_name(frame) {
+            continue;
+        }
+        before = Some(frame);
         line.push(';');
         line.push_str(&plain(&name(frame)));
     }
     line.push_str(&format!(" {}", stack.samples));
     line
+}
+
+fn has_name(frame: &Frame) -> bool {
+    match frame {
+        Frame::Kernel(name) | Frame::File(_, name) | Frame::Made(name) => name.is_some(),
+    }
 }
 
 fn name(frame: &Frame) -> String {

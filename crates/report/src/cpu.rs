@@ -1,6 +1,6 @@
 //! Processor time in words, the same on every page.
 
-use crate::number::{count, maybe_time, percent};
+use crate::number::{count, percent, time};
 use findings::cpu::{CpuFacts, CpuUse};
 
 /// What was taken and for what, a line for each who took it.
@@ -14,11 +14,16 @@ pub(crate) fn lines(cpu: &CpuFacts) -> Vec<String> {
 }
 
 fn said(who: &str, took: &CpuUse) -> String {
-    let mut line = format!(
-        "{who}{} of its own, {} in the kernel",
-        maybe_time(took.user_ms),
-        maybe_time(took.system_ms)
-    );
+    let mut line = match (took.user_ms, took.system_ms) {
+        (Some(user), Some(system)) => {
+            format!(
+                "{who}{} of its own, {} in the kernel",
+                time(user),
+                time(system)
+            )
+        }
+        _ => format!("{who}how much is not known of a process that ended meanwhile"),
+    };
     if let Some(work) = took.work {
         let parts = [
             ("sockets", work.socket),

@@ -54,6 +54,11 @@ pub fn bench(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
     Ok(text)
 }
 
+/// The same as a value, to be put into another document.
+pub fn bench_value(run: &Run, facts: &BenchFacts) -> serde_json::Result<serde_json::Value> {
+    serde_json::to_value(Document::new(run, facts))
+}
+
 /// The same without a blank too many, to be put into a page.
 pub(crate) fn bench_compact(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
     serde_json::to_string(&Document::new(run, facts))
@@ -192,14 +197,24 @@ struct Checked<'a> {
     facts: &'a CheckFacts,
 }
 
+impl<'a> Checked<'a> {
+    fn new(run: &'a Run, facts: &'a CheckFacts) -> Checked<'a> {
+        Checked {
+            schema: CHECK_SCHEMA,
+            run,
+            facts,
+        }
+    }
+}
+
+/// The same on one line, to be carried inside a page.
+pub(crate) fn check_compact(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
+    serde_json::to_string(&Checked::new(run, facts))
+}
+
 /// The document of a check, pretty-printed, with a newline at its end.
 pub fn check(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
-    let document = Checked {
-        schema: CHECK_SCHEMA,
-        run,
-        facts,
-    };
-    let mut text = serde_json::to_string_pretty(&document)?;
+    let mut text = serde_json::to_string_pretty(&Checked::new(run, facts))?;
     text.push('\n');
     Ok(text)
 }

@@ -3,8 +3,8 @@
 /// The packets of one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LadderFacts {
-    /// Its number in the ledger.
-    pub connection: u64,
+    /// Which one it is, such as `connection 3`.
+    pub what: String,
     /// The client's address and port.
     pub client: String,
     /// The server's address and port.

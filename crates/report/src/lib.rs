@@ -19,6 +19,7 @@ mod cpu;
 mod diagram;
 mod escape;
 mod forecast;
+mod limits;
 pub mod number;
 
 pub use diagram::mermaid;

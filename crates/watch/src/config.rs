@@ -3,6 +3,7 @@
 use ledger::ConnectionId;
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,6 +40,9 @@ pub struct Config {
     pub environment: Vec<(OsString, OsString)>,
     /// Where its standard streams lead.
     pub streams: Streams,
+    /// A terminal of its own, such as the far end of a pseudo-terminal: its standard streams lead there instead, and it leads
+    /// a session there, so that Ctrl-C typed there reaches it.
+    pub terminal: Option<Arc<OwnedFd>>,
     /// How connections are followed.
     pub mode: Mode,
     /// A round trip that is added to each connection, from its SYN on. Zero for none.
@@ -62,6 +66,7 @@ impl Config {
             command,
             environment: Vec::new(),
             streams: Streams::default(),
+            terminal: None,
             mode: Mode::default(),
             round_trip: Duration::ZERO,
             keys: Some(KeyLogging::default()),

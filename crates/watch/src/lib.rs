@@ -74,7 +74,12 @@ pub use run::run;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
-pub use run::{Subjects, follow};
+pub use run::{Subjects, follow, without_signals};
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub use sys::signals::without_signals;
 
 /// The name of the process that removes the key log when we end, however we end. It is no part of the program.
 pub const GUARD: &str = "(intact-guard)";

@@ -6,6 +6,7 @@ use crate::supervisor::Supervisor;
 use crate::sys::filter::{self, Asked};
 use crate::sys::launch::{self, Trouble};
 use crate::sys::signals::Signals;
+use crate::sys::terminal;
 use crate::{Clock, Config, Mode, Observer, Outcome, Streams, WatchError};
 use std::io;
 use std::process::{Command, Stdio};
@@ -32,6 +33,9 @@ pub fn run(
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+    }
+    if let Some(end) = &config.terminal {
+        terminal::lead_session_on(&mut command, end).map_err(setup("the program's terminal"))?;
     }
     let keys = match &config.keys {
         Some(logging) if config.mode != Mode::Info => {

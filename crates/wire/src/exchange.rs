@@ -35,6 +35,8 @@ pub struct Request {
     pub target: Vec<u8>,
     /// `Host` or `:authority`.
     pub authority: Option<Vec<u8>>,
+    /// `User-Agent`.
+    pub agent: Option<Vec<u8>>,
     /// The version in the request line (HTTP/1).
     pub version: Option<Version>,
     /// When its first byte came.

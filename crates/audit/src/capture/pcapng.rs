@@ -5,6 +5,9 @@ use crate::window::Window;
 use std::io::Read;
 use wire::tls::decrypt::KeyLog;
 
+/// Times after this, in 2262, are nonsense; nanoseconds since 1970. Later ones of our own can be told behind it.
+const LATEST: u64 = i64::MAX as u64;
+
 /// Block types.
 mod block {
     pub(super) const SECTION: u32 = 0x0a0d_0d0a;
@@ -257,6 +260,6 @@ impl Interface {
         };
         let nanos = i128::try_from(nanos).unwrap_or(i128::MAX);
         let shifted = nanos.saturating_add(i128::from(self.offset_s) * 1_000_000_000);
-        u64::try_from(shifted.max(0)).unwrap_or(u64::MAX)
+        u64::try_from(shifted.max(0)).map_or(LATEST, |nanos| nanos.min(LATEST))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::ladder::{Climb, Ladder};
 use crate::scope::Scope;
+use ledger::agent::product;
 use ledger::{
     Certainty, Close, Closed, Connection, ConnectionBytes, Ending, Event, Exchange, Failure,
     Method, Moment, Origin, Outcome, Probes, Protocol, Scheme, Side, Span, Target, Terms,
@@ -157,6 +158,10 @@ impl Record {
                 return;
             }
             self.note_origin(request.authority.as_deref());
+            let agent = &mut self.connection.agent;
+            if agent.is_none() {
+                *agent = text(request.agent.as_deref().unwrap_or_default()).and_then(product);
+            }
             if let Some(version) = request.version {
                 self.note_protocol(protocol(version));
             }

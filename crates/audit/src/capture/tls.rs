@@ -4,7 +4,7 @@ use ledger::{DialFailure, Failure, Handshake, SetupPhase, TlsVersion};
 use std::sync::Arc;
 use wire::Side;
 use wire::tls::decrypt::{Decryptor, Inner, KeyLog, Status};
-use wire::tls::{Facts, Finished, Mode, TLS12, TLS13};
+use wire::tls::{Facts, Finished, Mode, TLS12, TLS13, suite_name};
 
 /// Records that wait for keys which come late in a capture, per direction, in bytes.
 const MAX_WAITING: usize = 256 << 10;
@@ -127,8 +127,8 @@ impl TlsLayer {
             tls.resumption_offered = Some(session || ticket || hello.psk_identities > 0);
         }
         if let Some(hello) = &facts.server_hello {
-            tls.version = version(hello.version());
-            tls.cipher = Some(suite(hello.cipher_suite));
+            tls.version = TlsVersion::numbered(hello.version());
+            tls.cipher = Some(suite_name(hello.cipher_suite).into());
             tls.alpn_chosen = hello.alpn.as_deref().map(word);
         }
         if let Some(alpn) = &self.inner().alpn {
@@ -181,43 +181,4 @@ impl TlsLayer {
 
 fn word(name: &[u8]) -> Arc<str> {
     String::from_utf8_lossy(name).into()
-}
-
-fn version(number: u16) -> Option<TlsVersion> {
-    Some(match number {
-        0x0300 => TlsVersion::Ssl3,
-        0x0301 => TlsVersion::Tls10,
-        0x0302 => TlsVersion::Tls11,
-        TLS12 => TlsVersion::Tls12,
-        TLS13 => TlsVersion::Tls13,
-        _ => return None,
-    })
-}
-
-/// IANA's name of a cipher suite in use; its number for the others.
-fn suite(number: u16) -> Arc<str> {
-    let name = match number {
-        0x1301 => "TLS_AES_128_GCM_SHA256",
-        0x1302 => "TLS_AES_256_GCM_SHA384",
-        0x1303 => "TLS_CHACHA20_POLY1305_SHA256",
-        0x002f => "TLS_RSA_WITH_AES_128_CBC_SHA",
-        0x0035 => "TLS_RSA_WITH_AES_256_CBC_SHA",
-        0x009c => "TLS_RSA_WITH_AES_128_GCM_SHA256",
-        0x009d => "TLS_RSA_WITH_AES_256_GCM_SHA384",
-        0xc009 => "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
-        0xc00a => "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
-        0xc013 => "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
-        0xc014 => "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
-        0xc023 => "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
-        0xc027 => "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
-        0xc028 => "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA384",
-        0xc02b => "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-        0xc02c => "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-        0xc02f => "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-        0xc030 => "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-        0xcca8 => "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
-        0xcca9 => "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-        _ => return format!("0x{number:04x}").into(),
-    };
-    name.into()
 }

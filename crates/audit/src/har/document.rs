@@ -1,8 +1,9 @@
 //! A HAR document, streamed: entries are made compact one by one, bodies are never held.
 
 use super::MAX_ENTRIES;
-use super::entry::{Entry, RawEntry};
-use super::loose::Loose;
+use super::raw::RawEntry;
+use crate::client::Entry;
+use crate::loose::Loose;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
@@ -159,7 +160,7 @@ impl<'de> Visitor<'de> for Entries<'_> {
                 return Ok(());
             };
             document.seen += 1;
-            match Entry::new(&raw) {
+            match raw.read() {
                 Some(entry) => document.entries.push(entry),
                 None => document.skipped += 1,
             }

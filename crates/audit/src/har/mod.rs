@@ -2,11 +2,10 @@
 //! evidence for reuse is chosen per file and told.
 
 mod document;
-mod entry;
-mod layout;
-mod loose;
+mod raw;
 
 use crate::account::{Account, Unit};
+use crate::client::{self, Source};
 use crate::error::AuditError;
 use crate::input::Input;
 use crate::scope::Scope;
@@ -34,7 +33,7 @@ pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
         let value = value.strip_prefix(b":")?.trim_ascii_start();
         let value = value.strip_prefix(b"\"")?;
         let end = memchr::memchr(b'"', value)?;
-        entry::nanos(std::str::from_utf8(&value[..end]).ok()?)
+        client::nanos(std::str::from_utf8(&value[..end]).ok()?)
     });
     times.min()
 }
@@ -67,7 +66,15 @@ pub(crate) fn read(input: &mut Input, scope: &mut Scope<'_>) -> Result<Account, 
             format!("{name}: {left_out} entries beyond the first {MAX_ENTRIES} were not read"),
         );
     }
-    let evidence = layout::tell(&document, &name.to_string(), scope);
+    let source = Source {
+        entries: &document.entries,
+        writer: &document.creator,
+        kind: "har",
+        is_coarse: false,
+        better: "A NetLog of the browser (chrome://net-export) tells",
+        name: &name.to_string(),
+    };
+    let evidence = client::tell(&source, scope);
     Ok(Account {
         path: input.path.clone(),
         format: input.format,

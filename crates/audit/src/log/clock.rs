@@ -2,17 +2,17 @@
 
 /// A point in time as a log tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     /// Nanoseconds since 1970.
-    pub(super) nanos: u64,
+    pub(crate) nanos: u64,
     /// It is told to the second only.
-    pub(super) coarse: bool,
+    pub(crate) coarse: bool,
 }
 
 const SECOND: u64 = 1_000_000_000;
 
 /// A time in any form that logs use: `10/Oct/2000:13:55:36 -0700`, ISO 8601, seconds or milliseconds since 1970.
-pub(super) fn read(text: &str) -> Option<Stamp> {
+pub(crate) fn read(text: &str) -> Option<Stamp> {
     let text = text.trim_matches(['[', ']', ' ', '"']);
     let bytes = text.as_bytes();
     match bytes {

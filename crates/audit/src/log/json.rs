@@ -100,6 +100,7 @@ impl<'a> Value<'_, '_, 'a> {
             (1, "proto") => Field::Protocol,
             (2, "version") => Field::Tls,
             (2, "resumed") => Field::Resumed,
+            (2, "User-Agent") => Field::Agent,
             (2, _) => Field::Other,
             (_, name) => Field::named(name),
         };
@@ -157,19 +158,25 @@ impl<'de> Visitor<'de> for Value<'_, '_, 'de> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        if (self.depth, self.name) == (2, "User-Agent") && list.next_element_seed(self)?.is_none() {
+            return Ok(());
+        }
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
-        let wanted = matches!((self.depth, self.name), (0, "request") | (1, "tls"));
+        let wanted = matches!(
+            (self.depth, self.name),
+            (0, "request") | (1, "tls" | "headers")
+        );
         if !wanted {
             while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(());
         }
         if self.depth == 0 {
             self.found.is_caddy = true;
-        } else {
+        } else if self.name == "tls" {
             self.found.line.secure = Some(true);
         }
         let inner = Object {
@@ -200,6 +207,7 @@ mod tests {
         assert_eq!(line.tls, Some(ledger::TlsVersion::Tls13));
         assert_eq!(line.resumed, Some(false));
         assert_eq!(line.target.as_deref(), Some("/x?y"));
+        assert_eq!(line.agent.as_deref(), Some("curl/7.82.0"));
     }
 
     #[test]

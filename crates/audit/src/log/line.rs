@@ -115,6 +115,8 @@ pub(super) struct Line<'a> {
     pub(super) status: Option<u16>,
     pub(super) sent: u64,
     pub(super) received: u64,
+    /// The client's `User-Agent`.
+    pub(super) agent: Option<Cow<'a, str>>,
     pub(super) host: Option<Cow<'a, str>>,
     pub(super) secure: Option<bool>,
     pub(super) tls: Option<TlsVersion>,
@@ -165,7 +167,8 @@ impl<'a> Line<'a> {
             }
             Field::Cipher => self.secure = Some(true),
             Field::Resumed => self.resumed = Some(matches!(&*value, "r" | "true" | "Resumed")),
-            Field::Agent | Field::Other => {}
+            Field::Agent => self.agent = Some(value),
+            Field::Other => {}
         }
     }
 
@@ -253,7 +256,7 @@ pub(super) fn protocol(text: &str) -> Option<Protocol> {
 }
 
 /// `TLSv1.3`, `tls1.3`, `TLSv1_2`; a number as in the protocol (772 is 1.3).
-pub(super) fn tls_version(text: &str) -> Option<TlsVersion> {
+pub(crate) fn tls_version(text: &str) -> Option<TlsVersion> {
     let number = text.trim_start_matches(|letter: char| !letter.is_ascii_digit());
     Some(match number {
         "1.3" | "1_3" | "772" => TlsVersion::Tls13,

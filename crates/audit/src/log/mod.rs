@@ -2,7 +2,7 @@
 //! connection. Where it does not, the directive that makes it tell is given.
 
 mod balancer;
-mod clock;
+pub(crate) mod clock;
 mod dialect;
 mod json;
 mod line;
@@ -11,6 +11,7 @@ mod pools;
 mod zeek;
 
 pub(crate) use dialect::Dialect;
+pub(crate) use line::tls_version;
 pub use pattern::{Pattern, PatternError};
 pub(crate) use pools::Pools;
 

@@ -2,6 +2,7 @@
 
 use super::line::Line;
 use crate::scope::Scope;
+use ledger::agent::product;
 use ledger::{
     Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, Event, Exchange, Failure,
     Handshake, Method, Moment, Nanos, Origin, Outcome, Probes, Protocol, Scheme, Side, Span,
@@ -143,6 +144,7 @@ impl Pools {
         connection.peer = line
             .client
             .map(|client| SocketAddr::new(client, line.port.unwrap_or(0)));
+        connection.agent = line.agent.as_deref().and_then(product);
         connection.protocol = line.protocol;
         if line.secure == Some(true) {
             connection.tls = Some(Tls {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::io::Write;
 
 /// Inputs that are damaged, one of each kind.
-const SEEDS: [&str; 7] = [
+const SEEDS: [&str; 13] = [
     "captures/one_http_stream_rst.pcap",
     "captures/websocket.pcap",
     "captures/nginx-curl.pcapng",
@@ -17,6 +17,12 @@ const SEEDS: [&str; 7] = [
     "logs/nginx-intact.log",
     "logs/nginx-json.log",
     "logs/caddy.log",
+    "netlog/plain.json.gz",
+    "netlog/http2.json.gz",
+    "tools/hey.csv",
+    "tools/oha-http2.csv",
+    "tools/k6.csv.gz",
+    "tools/k6.json.gz",
 ];
 
 /// What is true of every stream of events.
@@ -63,7 +69,7 @@ proptest! {
         places in vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
         cut in any::<prop::sample::Index>(),
     ) {
-        let mut bytes = std::fs::read(reading::fixture(SEEDS[seed])).unwrap();
+        let mut bytes = reading::unpacked(SEEDS[seed]);
         for (place, byte) in places {
             let at = place.index(bytes.len());
             bytes[at] = byte;
@@ -101,4 +107,22 @@ fn a_bomb_is_read_piece_by_piece() {
     assert!(packed.len() < 1 << 20);
     let error = reading::bytes(&packed, KeyLog::default()).unwrap_err();
     assert!(error.to_string().contains("HAR"), "{error}");
+}
+
+#[test]
+fn times_at_the_end_of_all_times_are_no_reason_to_stop() {
+    let mut bytes = std::fs::read(reading::fixture("captures/nginx-curl.pcapng")).unwrap();
+    let word =
+        |bytes: &[u8], at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
+    let mut at = 0;
+    while at < bytes.len() {
+        let (kind, len) = (word(&bytes, at), word(&bytes, at + 4));
+        if kind == 6 {
+            bytes[at + 12..at + 20].fill(0xff);
+        }
+        at += len;
+    }
+    let outcome = reading::bytes(&bytes, KeyLog::default()).unwrap();
+    holds_together(&outcome);
+    assert_eq!(outcome.exchanges().count(), 15);
 }

@@ -65,6 +65,13 @@ fn a_capture_and_the_servers_log_of_the_same_traffic_agree() {
     assert_eq!(reused(&log), 5);
     assert_eq!(protocols(&capture), protocols(&log));
     assert_eq!(versions(&capture), versions(&log));
+    for outcome in [&capture, &log] {
+        let all = outcome.connections();
+        let named = all
+            .iter()
+            .filter(|one| one.agent.as_deref() == Some("curl/7.88.1"));
+        assert_eq!(named.count(), all.len());
+    }
     let json = audited("nginx-json.log");
     assert_eq!(paths(&json), paths(&log));
     assert_eq!(reused(&json), 5);

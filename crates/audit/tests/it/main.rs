@@ -1,6 +1,7 @@
 //! Real inputs and hostile ones, held against what others say of them.
 
 mod captures;
+mod clients;
 mod hars;
 mod hostile;
 mod logs;

@@ -2,7 +2,7 @@
 
 use audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options};
 use ledger::{Caveat, Closed, Connection, ConnectionId, Exchange, Row};
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 /// What an audit gave.
@@ -18,6 +18,19 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures")
         .join(name)
+}
+
+/// The content of a fixture, unpacked if it is packed.
+pub(crate) fn unpacked(name: &str) -> Vec<u8> {
+    let bytes = std::fs::read(fixture(name)).unwrap();
+    if !name.ends_with(".gz") {
+        return bytes;
+    }
+    let mut plain = Vec::new();
+    flate2::read::GzDecoder::new(&bytes[..])
+        .read_to_end(&mut plain)
+        .unwrap();
+    plain
 }
 
 /// The secrets in a key log beside a capture.

@@ -32,7 +32,8 @@ impl Http1 {
 
     pub(super) fn begin(&mut self, request: &Request, mut flight: Flight, out: &mut Vec<u8>) {
         let bytes = request.http1(self.version);
-        flight.exchange.bytes.request_head = bytes.len() as u64;
+        let body = request.body.map_or(0, str::len);
+        flight.exchange.bytes.request_head = (bytes.len() - body) as u64;
         out.extend_from_slice(&bytes);
         self.parser.expect(request.kind());
         self.flight = Some(flight);

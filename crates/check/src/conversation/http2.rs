@@ -83,7 +83,11 @@ impl Http2 {
         self.next_stream += 2;
         let max_frame = self.server.max_frame_size as usize;
         let frames = block.len().div_ceil(max_frame).max(1);
-        writer::write_headers(out, self.stream, &block, true, max_frame);
+        writer::write_headers(out, self.stream, &block, request.body.is_none(), max_frame);
+        // a few bytes: they fit into any window that lets requests have bodies at all
+        if let Some(body) = request.body {
+            writer::write_data(out, self.stream, body.as_bytes(), true);
+        }
         let exchange = &mut flight.exchange;
         exchange.stream = Some(u64::from(self.stream));
         exchange.bytes.request_head = (block.len() + frames * FRAME_HEADER_LEN) as u64;

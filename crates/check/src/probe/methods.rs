@@ -1,4 +1,5 @@
-//! Whether a connection survives HEAD, and under `--thorough` a 404: servers that keep it after a GET with 200 do not always.
+//! Whether a connection survives other methods and statuses: servers that keep it after a GET with 200 do not always. HEAD always;
+//! under `--thorough` more that is safe (RFC 9110 section 9.2.1); what may change something only where a person named it.
 
 use super::{Bench, Ended};
 use crate::line::Line;
@@ -8,15 +9,44 @@ use ledger::card::MethodTried;
 
 /// A path that no server has.
 const NOT_THERE: &str = "/intact-check-a-path-that-is-not-there";
+/// What requests carry that are known for a body.
+const BODY: &str = "{}";
 
 pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
     let head = bench.request.by(Method::HEAD).saying("keep-alive");
     try_one(bench, "HEAD", &head)?;
     if bench.config.thorough {
-        let not_there = bench.request.by(Method::GET).at(NOT_THERE);
-        try_one(bench, "GET of a path that is not there", &not_there)?;
+        for (what, request) in thorough(&bench.request) {
+            try_one(bench, what, &request.saying("keep-alive"))?;
+        }
+    }
+    for tried in &bench.config.tries {
+        let path = tried.path.split('?').next().unwrap_or("/");
+        let what = format!("{} {path}", tried.method);
+        let mut request = bench.request.by(tried.method.clone()).at(&tried.path);
+        if matches!(tried.method.as_str(), "POST" | "PUT" | "PATCH") {
+            request = request.carrying(BODY);
+        }
+        try_one(bench, &what, &request.saying("keep-alive"))?;
     }
     Ok(())
+}
+
+/// Requests that servers of all kinds answer with something else than 200: 404, often 204, and errors that each server makes itself.
+fn thorough(request: &Request) -> [(&'static str, Request); 4] {
+    let get = request.by(Method::GET);
+    [
+        ("GET of a path that is not there", get.at(NOT_THERE)),
+        ("OPTIONS", request.by(Method::new("OPTIONS"))),
+        (
+            "GET of a range that is not there",
+            get.with("range", "bytes=9007199254740991-"),
+        ),
+        (
+            "GET with an expectation that nobody knows",
+            get.with("expect", "intact-check"),
+        ),
+    ]
 }
 
 fn try_one(bench: &mut Bench<'_>, what: &str, request: &Request) -> Result<(), Ended> {

@@ -8,14 +8,18 @@ mod idle;
 mod methods;
 mod names;
 mod old_versions;
+mod packets;
 mod race;
 mod state;
 mod tls;
 mod versions;
 mod waterfall;
 
+pub use packets::Packets;
+
 use crate::budget::{Budget, Part};
 use crate::caller::{Caller, Halt};
+use crate::capture::Capture;
 use crate::config::{Config, ConfigError};
 use crate::line::Line;
 use crate::plans::Plans;
@@ -42,6 +46,8 @@ pub enum Stage {
     Tls,
     /// Other methods.
     Methods,
+    /// The packets of one exchange of each version.
+    Packets,
     /// Requests on one connection.
     Requests,
     /// Idle limits.
@@ -56,13 +62,14 @@ pub enum Stage {
 
 impl Stage {
     /// All of them, in order.
-    pub const ALL: [Stage; 11] = [
+    pub const ALL: [Stage; 12] = [
         Stage::Names,
         Stage::Contact,
         Stage::Versions,
         Stage::Waterfall,
         Stage::Tls,
         Stage::Methods,
+        Stage::Packets,
         Stage::Requests,
         Stage::Idle,
         Stage::Race,
@@ -79,6 +86,7 @@ impl Stage {
             Stage::Waterfall => "fresh against reused",
             Stage::Tls => "TLS",
             Stage::Methods => "methods",
+            Stage::Packets => "packets",
             Stage::Requests => "requests per connection",
             Stage::Idle => "idle limits",
             Stage::Race => "race at the idle limit",
@@ -99,8 +107,10 @@ impl Stage {
     }
 
     /// Whether it belongs to a check of this kind; what does not is no gap in the card.
-    fn is_asked_for(self, config: &Config) -> bool {
+    fn is_asked_for(self, bench: &Bench<'_>) -> bool {
+        let config = bench.config;
         match self {
+            Stage::Packets => bench.capture.is_some(),
             Stage::Held => config.hold > 0,
             Stage::Age => config.thorough,
             _ => true,
@@ -114,6 +124,10 @@ pub trait Observer {
     fn event(&mut self, event: Event<'_>);
     /// The next probe begins; the card holds what the earlier ones found.
     fn stage(&mut self, stage: Stage, card: &Card);
+    /// Packets were captured, which is done only where [`Check::run`] was given the means.
+    fn packets(&mut self, packets: &Packets) {
+        let _ = packets;
+    }
     /// So long is still to be waited, at most.
     fn waiting(&mut self, left: Duration);
     /// Whether to stop now and keep what is there.
@@ -157,8 +171,14 @@ impl Check {
         &self.config
     }
 
-    /// Runs the probes. What they found until the observer wanted to stop is in the card.
-    pub fn run(&self, clock: Clock, observer: &mut dyn Observer) -> Result<Card, CheckError> {
+    /// Runs the probes. What they found until the observer wanted to stop is in the card. With a capture, packets of one exchange
+    /// of each version go to the observer too.
+    pub fn run(
+        &self,
+        clock: Clock,
+        capture: Option<Capture>,
+        observer: &mut dyn Observer,
+    ) -> Result<Card, CheckError> {
         let plans = Plans::new(&self.config)?;
         let request = Request::new(&self.config)?;
         let mut bench = Bench {
@@ -170,10 +190,11 @@ impl Check {
             card: Card::default(),
             http: self.config.http.unwrap_or(Protocol::Http11),
             peer: None,
+            capture,
         };
         let mut halted: Option<&'static str> = None;
         for stage in Stage::ALL {
-            if !stage.is_asked_for(&self.config) {
+            if !stage.is_asked_for(&bench) {
                 continue;
             }
             let Bench { caller, card, .. } = &mut bench;
@@ -229,6 +250,8 @@ pub(crate) struct Bench<'a> {
     http: Protocol,
     /// The address that answered the first request.
     peer: Option<SocketAddr>,
+    /// Until packets were captured.
+    capture: Option<Capture>,
 }
 
 impl Bench<'_> {
@@ -243,6 +266,7 @@ impl Bench<'_> {
             Stage::Waterfall => waterfall::probe(self),
             Stage::Tls => tls::probe(self),
             Stage::Methods => methods::probe(self),
+            Stage::Packets => packets::probe(self),
             Stage::Requests => cap::probe(self),
             Stage::Idle => idle::probe(self),
             Stage::Race => race::probe(self),
@@ -269,6 +293,7 @@ impl Bench<'_> {
             Stage::Idle | Stage::Race | Stage::Held | Stage::Age if !self.config.idle => {
                 Some("--no-idle")
             }
+            Stage::Packets => packets::reason_to_skip(self),
             Stage::Race => race::reason_to_skip(self),
             _ => None,
         }

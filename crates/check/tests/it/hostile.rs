@@ -58,7 +58,7 @@ impl Trial<'_> {
         let check = Check::new(self.config(&server)).unwrap();
         let mut told = Told::default();
         let begun = Instant::now();
-        let card = check.run(Clock::start(), &mut told).unwrap();
+        let card = check.run(Clock::start(), None, &mut told).unwrap();
         let took = begun.elapsed();
         let totals = server.end().unwrap();
         let mut wrong = self.outcomes(&told);

@@ -34,6 +34,7 @@ fn invocation(variant: u32, environment: u64, from: u64, to: u64) -> Invocation 
         environment,
         init: None,
         frozen: None,
+        rest: None,
         at: at(from),
         end: at(to),
         fate: Fate::Answered(1),
@@ -233,4 +234,33 @@ fn nothing_is_told_of_connections_that_nobody_followed() {
     assert_eq!(facts.connections, None);
     assert_eq!(facts.invocations[0].connections, None);
     assert!(facts.variants[0].sent.is_none());
+}
+
+#[test]
+fn each_environment_needs_connections_of_its_own() {
+    let mut invoked = Invoked::new(&run(&["it"]));
+    for environment in 1..=5 {
+        let from = environment * 100;
+        invoked.record(Event::Invocation(&invocation(
+            0,
+            environment,
+            from,
+            from + 50,
+        )));
+        let mut one = connection(environment, from);
+        one.environment = Some(environment);
+        one.owner = Some(ledger::Owner {
+            pid: environment as u32,
+            command: "node".into(),
+        });
+        invoked.record(Event::Opened(&one));
+        let told = exchange(environment, from + 1, from + 20, Outcome::Ok);
+        invoked.record(Event::Exchange(&told));
+        let end = closed(environment, from + 60, Side::Client, Some(Ending::Fin));
+        invoked.record(Event::Closed(&end));
+    }
+    let facts = invoked.facts();
+    let sent = facts.variants[0].sent.as_ref().unwrap();
+    assert_eq!((sent.connections, sent.avoidable), (5, 0));
+    assert!(facts.findings.is_empty(), "{:?}", facts.findings);
 }

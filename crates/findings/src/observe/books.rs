@@ -25,6 +25,8 @@ const NAMES: usize = 1024;
 const WAITERS: usize = 1024;
 /// Caveats that are kept.
 const CAVEATS: usize = 256;
+/// Dials that failed and are remembered.
+const MAX_UNDIALLED: usize = 64;
 /// How often an opening looks for another connection that was idle when one turns out to have been busy.
 const TRIES: u8 = 3;
 
@@ -88,6 +90,8 @@ pub struct Books {
     idle: Vec<BTreeSet<(Nanos, ConnectionId)>>,
     /// The connection that closed last, for what is told of it afterwards.
     just_closed: Option<Box<Live>>,
+    /// The last dials that failed, the newest first, and where they led: a request that waited for one belongs there.
+    undialled: VecDeque<(ConnectionId, usize)>,
     forgotten: u64,
     crowded: bool,
 }
@@ -111,6 +115,7 @@ impl Books {
             pools: HashMap::new(),
             idle: Vec::new(),
             just_closed: None,
+            undialled: VecDeque::new(),
             forgotten: 0,
             crowded: false,
         }
@@ -182,6 +187,8 @@ impl Books {
         let destination = self.place(connection);
         self.book(destination, connection, Sign::Add);
         if !connection.is_opened() || connection.failed.is_some() {
+            self.undialled.truncate(MAX_UNDIALLED - 1);
+            self.undialled.push_front((connection.id, destination));
             return None;
         }
         let party = Party::of(connection, &self.run);
@@ -244,9 +251,11 @@ impl Books {
             let belongs = late
                 .as_deref()
                 .filter(|live| Some(live.connection.id) == id);
-            let destination = match belongs {
-                Some(live) => live.destination,
-                None => self.nowhere(),
+            let undialled = || self.undialled.iter().find(|(dial, _)| Some(*dial) == id);
+            let destination = match (belongs, undialled()) {
+                (Some(live), _) => live.destination,
+                (None, Some((_, destination))) => *destination,
+                (None, None) => self.nowhere(),
             };
             self.counts[destination].overlap(exchange, belongs);
             self.counts[destination].exchange(exchange, None);
@@ -397,6 +406,7 @@ impl Books {
             origin: None,
             address: None,
             client: None,
+            agent: None,
         };
         if let Some(&index) = self.index.get(&place) {
             return index;

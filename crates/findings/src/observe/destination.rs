@@ -23,6 +23,8 @@ pub struct Place {
     pub address: Option<SocketAddr>,
     /// The client, where the ledger was recorded by a server.
     pub client: Option<IpAddr>,
+    /// What that client calls itself.
+    pub agent: Option<Arc<str>>,
 }
 
 impl Place {
@@ -37,6 +39,7 @@ impl Place {
             origin: connection.origin.clone(),
             address,
             client: client_address(connection).filter(|_| server),
+            agent: connection.agent.clone().filter(|_| server),
         }
     }
 
@@ -47,9 +50,11 @@ impl Place {
             (None, Some(address)) => format!("{}://{address}", Scheme::Tcp.as_str()),
             (None, None) => "(others)".to_owned(),
         };
+        let agent = self.agent.as_deref();
+        let agent = agent.map_or(String::new(), |agent| format!(" ({agent})"));
         match self.client {
-            Some(client) if self.origin.is_none() => format!("client {client}"),
-            Some(client) => format!("client {client} of {there}"),
+            Some(client) if self.origin.is_none() => format!("client {client}{agent}"),
+            Some(client) => format!("client {client}{agent} of {there}"),
             None => there,
         }
     }
@@ -141,6 +146,8 @@ pub struct Counts {
     pub opened: u64,
     /// Of these, those whose TLS handshake failed.
     pub opened_in_vain: u64,
+    /// Connections of each execution environment of a function: one cannot use another's.
+    pub environments: BTreeMap<u64, u64>,
     /// Dials that failed.
     pub dials_failed: BTreeMap<Failure, u64>,
     /// Ends.
@@ -165,6 +172,8 @@ pub struct Counts {
     pub h2: BTreeMap<(bool, bool), u64>,
     /// Commands of the processes.
     pub commands: BTreeMap<Arc<str>, u64>,
+    /// What their clients call themselves.
+    pub agents: BTreeMap<Arc<str>, u64>,
     /// The processes, the first sixteen.
     pub pids: BTreeSet<u32>,
     /// What was worked out, not seen.
@@ -204,6 +213,9 @@ impl Counts {
         self.seen(connection.at, connection.at);
         if connection.is_opened() {
             sign.on(&mut self.opened);
+            if let Some(environment) = connection.environment {
+                sign.on(self.environments.entry(environment).or_default());
+            }
         }
         if let Some(failed) = &connection.failed {
             sign.on(self.dials_failed.entry(failed.kind).or_default());
@@ -250,6 +262,12 @@ impl Counts {
                 self.pids.insert(owner.pid);
             }
         }
+        if let Some(agent) = &connection.agent {
+            let known = self.agents.contains_key(agent);
+            if known || self.agents.len() < NAMES {
+                sign.on(self.agents.entry(agent.clone()).or_default());
+            }
+        }
         self.terms(connection.terms.timeout_s, connection.terms.max_streams);
         self.infer(&connection.certainty);
         self.protocols.retain(|_, count| *count > 0);
@@ -257,6 +275,7 @@ impl Counts {
         self.h2.retain(|_, count| *count > 0);
         self.dials_failed.retain(|_, count| *count > 0);
         self.commands.retain(|_, count| *count > 0);
+        self.agents.retain(|_, count| *count > 0);
     }
 
     pub(super) fn why(&mut self, why: Why, sign: Sign) {
@@ -343,10 +362,9 @@ impl Counts {
                 .add(Span::new(live.connection.at, end));
         }
         let unseen = lifetimes.as_ref().unwrap_or(&self.lifetimes).peak();
-        let needed = self.single.peak()
-            + self.streams.peak().div_ceil(streams_each)
-            + unseen
-            + self.opened_in_vain;
+        let at_once = self.single.peak() + self.streams.peak().div_ceil(streams_each) + unseen;
+        let environments = self.environments.values().filter(|opened| **opened > 0);
+        let needed = at_once * environments.count().max(1) as u64 + self.opened_in_vain;
         needed.min(self.opened)
     }
 

@@ -11,6 +11,7 @@ use ledger::{Caveat, Handshake, Histogram, Phase, TlsVersion};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Findings that are told; the dearest first.
 const FINDINGS: usize = 200;
@@ -56,6 +57,8 @@ pub struct Destination {
     pub host: Option<String>,
     /// The commands of the processes that opened its connections, and how many each opened.
     pub commands: BTreeMap<String, u64>,
+    /// What the clients call themselves, and how many connections are of each.
+    pub agents: BTreeMap<String, u64>,
     /// How many processes, up to sixteen.
     pub processes: u64,
     /// Protocols of the connections, and how many spoke each.
@@ -65,6 +68,23 @@ pub struct Destination {
     /// The figures.
     #[serde(flatten)]
     pub figures: Figures,
+}
+
+impl Destination {
+    /// Who opened its connections: processes, or what clients call themselves where processes cannot be seen.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        let names = if self.commands.is_empty() {
+            &self.agents
+        } else {
+            &self.commands
+        };
+        names.keys().map(String::as_str)
+    }
+}
+
+fn named(counts: &BTreeMap<Arc<str>, u64>) -> BTreeMap<String, u64> {
+    let named = |(name, &count): (&Arc<str>, &u64)| (name.to_string(), count);
+    counts.iter().map(named).collect()
 }
 
 /// How many TLS handshakes were of one kind.
@@ -224,11 +244,8 @@ impl ObservedFacts {
                 Destination {
                     origin: place.name(),
                     host: place.host(),
-                    commands: counts
-                        .commands
-                        .iter()
-                        .map(|(name, &count)| (name.to_string(), count))
-                        .collect(),
+                    commands: named(&counts.commands),
+                    agents: named(&counts.agents),
                     processes: counts.pids.len() as u64,
                     protocols: counts
                         .protocols

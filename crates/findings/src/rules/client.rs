@@ -1,6 +1,6 @@
 //! Which client opened the connections, as far as it shows, and what its library calls the remedy.
 //!
-//! Told by the command of the process, else by the idle time after which it closes by itself: libraries keep to their
+//! Told by the command of the process, else by what it calls itself (`User-Agent`), else by the idle time after which it closes by itself: libraries keep to their
 //! defaults. An idle time that several libraries share names all of them. Must not guess from anything else.
 
 use crate::observe::Counts;
@@ -63,6 +63,36 @@ const COMMANDS: [(&str, Client); 14] = [
     ("nginx", Client::Nginx),
 ];
 
+/// Beginnings of `User-Agent`, of libraries and not of what is built on them.
+const AGENTS: [(&str, Client); 26] = [
+    ("node", Client::Node),
+    ("undici", Client::Node),
+    ("axios/", Client::Node),
+    ("python", Client::Python),
+    ("Python", Client::Python),
+    ("aiohttp/", Client::Python),
+    ("Boto3/", Client::Python),
+    ("Botocore/", Client::Python),
+    ("Java/", Client::Java),
+    ("Java-http-client/", Client::Java),
+    ("okhttp/", Client::Java),
+    ("Apache-HttpClient/", Client::Java),
+    ("Apache-HttpAsyncClient/", Client::Java),
+    ("aws-sdk-java/", Client::Java),
+    ("Jersey/", Client::Java),
+    ("Go-http-client/", Client::GoOrRust),
+    ("go-resty/", Client::GoOrRust),
+    ("reqwest/", Client::GoOrRust),
+    ("hyper/", Client::GoOrRust),
+    ("Ruby", Client::Ruby),
+    ("Faraday", Client::Ruby),
+    ("http.rb/", Client::Ruby),
+    ("GuzzleHttp/", Client::Php),
+    ("PHP", Client::Php),
+    ("RestSharp/", Client::DotNet),
+    ("curl/", Client::Curl),
+];
+
 /// Idle times in seconds after which only the named client closes; it may be late by a twentieth and 0.2 s.
 const IDLE_TIMES: [(f64, Client); 4] = [
     (4.0, Client::Node),
@@ -82,7 +112,12 @@ impl Client {
                 .find(|(prefix, _)| name.starts_with(prefix))
                 .map(|(_, client)| *client)
         });
-        command.or_else(|| {
+        let most = counts.agents.iter().max_by_key(|(_, count)| **count);
+        let agent = most.and_then(|(agent, _)| {
+            let known = AGENTS.iter().find(|(start, _)| agent.starts_with(start));
+            known.map(|(_, client)| *client)
+        });
+        command.or(agent).or_else(|| {
             let idle = counts.client_idle? as f64 / 1e9;
             IDLE_TIMES
                 .iter()
@@ -224,5 +259,13 @@ mod tests {
         );
         assert_eq!(of(Some("shop"), Some(50_000_000_000)), None);
         assert_eq!(of(None, None), None);
+        let agents = |name: &str| Counts {
+            agents: [(name.into(), 3)].into(),
+            ..counts(None, Some(90_000_000_000))
+        };
+        let of = |name: &str| Client::recognise(&agents(name));
+        assert_eq!(of("python-requests/2.31.0"), Some(Client::Python));
+        assert_eq!(of("okhttp/4.12.0"), Some(Client::Java));
+        assert_eq!(of("shop/1.0"), Some(Client::GoOrRust));
     }
 }

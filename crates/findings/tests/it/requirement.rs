@@ -177,7 +177,7 @@ fn a_metric_of_another_command_is_refused_before_the_run() {
     ));
     assert_eq!(
         refused.to_string(),
-        "`idle-timeout` is not known to `intact bench`; it is to check\n  http=2: idle-timeout >= 60s\n          ^^^^^^^^^^^^"
+        "`idle-timeout` is not known to `intact bench`; it is to check, fleet\n  http=2: idle-timeout >= 60s\n          ^^^^^^^^^^^^"
     );
     assert!(
         parse("idle-timeout >= 60s")

@@ -31,7 +31,11 @@ pub struct SqliteQueue {
     name: String,
     file: Connection,
     deliveries: u32,
+    clock: Clock,
 }
+
+/// The wall clock: what processes of one machine share beside the file.
+type Clock = Box<dyn Fn() -> SystemTime + Send>;
 
 impl SqliteQueue {
     /// Opens or creates the file.
@@ -50,6 +54,7 @@ impl SqliteQueue {
                 name,
                 file,
                 deliveries: 3,
+                clock: Box::new(SystemTime::now),
             }),
             Err(error) => Err(told(&name, &error)),
         }
@@ -59,6 +64,19 @@ impl SqliteQueue {
     pub fn with_deliveries(mut self, deliveries: u32) -> SqliteQueue {
         self.deliveries = deliveries;
         self
+    }
+
+    /// Takes the time from elsewhere.
+    pub fn with_clock(mut self, clock: impl Fn() -> SystemTime + Send + 'static) -> SqliteQueue {
+        self.clock = Box::new(clock);
+        self
+    }
+
+    fn now_ms(&self) -> i64 {
+        let since = (self.clock)().duration_since(UNIX_EPOCH);
+        since.map_or(0, |since| {
+            i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+        })
     }
 
     fn transaction<T>(
@@ -79,7 +97,7 @@ impl SqliteQueue {
     }
 
     fn try_claim(&mut self, worker: &str) -> Result<Option<Claim>, QueueError> {
-        let now = now_ms();
+        let now = self.now_ms();
         self.transaction(|file| {
             file.execute(
                 "UPDATE messages SET state = 'dead', reason = coalesce(reason || '; ', '') || attempts || ' deliveries ended without an answer'
@@ -205,14 +223,14 @@ impl Queue for SqliteQueue {
         Ok(())
     }
 
-    fn abandon(&mut self, worker: &str) -> Result<u64, QueueError> {
+    fn abandon(&mut self, worker: &str) -> Result<Option<u64>, QueueError> {
         let changed = self.transaction(|file| {
             file.execute(
                 "UPDATE messages SET until_ms = 0, reason = 'its worker ended' WHERE worker = ?1 AND state = 'claimed'",
                 params![worker],
             )
         })?;
-        Ok(changed as u64)
+        Ok(Some(changed as u64))
     }
 
     fn counts(&mut self) -> Result<Counts, QueueError> {
@@ -248,14 +266,6 @@ impl Queue for SqliteQueue {
 fn receipt(claim: &Claim) -> Option<(i64, u32)> {
     let (seq, attempt) = claim.receipt.split_once('.')?;
     Some((seq.parse().ok()?, attempt.parse().ok()?))
-}
-
-fn now_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| {
-            i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-        })
 }
 
 fn told(name: &str, error: &rusqlite::Error) -> QueueError {

@@ -240,9 +240,8 @@ impl Queue for SqsQueue {
         self.hide(&claim.receipt, Duration::ZERO)
     }
 
-    fn abandon(&mut self, _: &str) -> Result<u64, QueueError> {
-        // SQS does not say who has what: messages come back when their time is over
-        Ok(0)
+    fn abandon(&mut self, _: &str) -> Result<Option<u64>, QueueError> {
+        Ok(None)
     }
 
     fn counts(&mut self) -> Result<Counts, QueueError> {

@@ -204,3 +204,98 @@ fn write_column(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../../docs/fleet.md");
+
+    /// Name, type and whether it may be null, as the schema has them.
+    fn columns() -> Vec<(String, String, bool)> {
+        let schema = parse_message_type(SCHEMA).unwrap();
+        let columns = schema.get_fields().iter();
+        columns
+            .map(|column| {
+                let kind = match column.get_physical_type() {
+                    parquet::basic::Type::BYTE_ARRAY => "string".to_owned(),
+                    other => other.to_string().to_ascii_lowercase(),
+                };
+                (column.name().to_owned(), kind, column.is_optional())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_page_names_every_column_in_order_with_its_type() {
+        let table = PAGE.split("| column | type | meaning |").nth(1).unwrap();
+        let mut told = Vec::new();
+        for line in table
+            .lines()
+            .skip(2)
+            .take_while(|line| line.starts_with('|'))
+        {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            let (kind, may_be_null) = match cells[2].strip_suffix(", may be null") {
+                Some(kind) => (kind, true),
+                None => (cells[2], false),
+            };
+            for name in cells[1].split(", ") {
+                told.push((
+                    name.trim_matches('`').to_owned(),
+                    kind.to_owned(),
+                    may_be_null,
+                ));
+            }
+        }
+        assert_eq!(told, columns());
+    }
+
+    #[test]
+    fn the_table_for_athena_has_the_same_columns() {
+        let table = PAGE
+            .split("CREATE EXTERNAL TABLE exchanges (")
+            .nth(1)
+            .and_then(|rest| rest.split(')').next())
+            .unwrap();
+        let told: Vec<Vec<&str>> = table
+            .split(',')
+            .map(|column| column.split_whitespace().collect())
+            .collect();
+        let wanted: Vec<(String, &str)> = columns()
+            .into_iter()
+            .map(|(name, kind, _)| {
+                let kind = match &*kind {
+                    "int32" => "int",
+                    "int64" => "bigint",
+                    "boolean" => "boolean",
+                    _ => "string",
+                };
+                (name, kind)
+            })
+            .collect();
+        assert_eq!(told.len(), wanted.len());
+        for (told, (name, kind)) in told.iter().zip(&wanted) {
+            assert_eq!(told[..], [name, *kind]);
+        }
+    }
+
+    #[test]
+    fn every_column_has_a_writer_of_its_type() {
+        let exchange = Exchange::new(1, ledger::Nanos(0));
+        for (name, kind, _) in columns() {
+            let ours = ["message", "target", "repetition", "slice"];
+            if ours.contains(&&*name) {
+                continue;
+            }
+            let fits = matches!(
+                (of(&exchange, &name), &*kind),
+                (Value::Text(_), "string")
+                    | (Value::Int(_), "int32")
+                    | (Value::Long(_), "int64")
+                    | (Value::Truth(_), "boolean")
+            );
+            assert!(fits, "{name}: {kind}");
+        }
+    }
+}

@@ -3,7 +3,9 @@
 use crate::rig::plan;
 use fleet::{Counts, Queue, SqliteQueue};
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
 
 fn queue(folder: &tempfile::TempDir, deliveries: u32) -> SqliteQueue {
     SqliteQueue::open(&folder.path().join("q.sqlite"))
@@ -67,7 +69,7 @@ fn what_a_dead_worker_had_comes_back_until_it_was_too_often() {
         let claim = queue.claim("w", Duration::ZERO).unwrap().unwrap();
         assert_eq!(claim.attempt, attempt);
         assert_eq!(queue.claim("v", Duration::ZERO).unwrap(), None);
-        assert_eq!(queue.abandon("w").unwrap(), 1);
+        assert_eq!(queue.abandon("w").unwrap(), Some(1));
     }
     assert_eq!(queue.claim("w", Duration::ZERO).unwrap(), None);
     let dead = queue.dead().unwrap();
@@ -125,4 +127,46 @@ fn a_file_that_is_no_queue_is_refused_in_words() {
     assert!(said.contains("not there"), "{said}");
     let said = fleet::open_queue("redis://x").err().unwrap().to_string();
     assert!(said.contains("sqlite:PATH"), "{said}");
+}
+
+/// A wall clock that jumps where the test says, and its hand.
+fn jumping(folder: &tempfile::TempDir) -> (SqliteQueue, Arc<AtomicU64>) {
+    let hand = Arc::new(AtomicU64::new(1_000_000));
+    let read = hand.clone();
+    let clock = move || UNIX_EPOCH + Duration::from_secs(read.load(Ordering::Relaxed));
+    (queue(folder, 3).with_clock(clock), hand)
+}
+
+#[test]
+fn a_clock_that_jumps_ahead_has_a_message_delivered_twice_and_finished_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut queue, hand) = jumping(&folder);
+    queue.send(&mut plan(1).messages().take(1)).unwrap();
+    let early = queue.claim("w", Duration::ZERO).unwrap().unwrap();
+    hand.fetch_add(3600, Ordering::Relaxed);
+    let again = queue.claim("v", Duration::ZERO).unwrap().unwrap();
+    assert_eq!((early.attempt, again.attempt), (1, 2));
+    assert!(!queue.done(&early).unwrap());
+    assert!(queue.done(&again).unwrap());
+    assert_eq!(queue.claim("w", Duration::ZERO).unwrap(), None);
+    let counts = queue.counts().unwrap();
+    assert_eq!((counts.done, counts.dead), (Some(1), Some(0)));
+}
+
+#[test]
+fn a_clock_that_jumps_back_loses_nothing_and_a_dead_worker_s_message_comes_back_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut queue, hand) = jumping(&folder);
+    queue.send(&mut plan(1).messages().take(2)).unwrap();
+    let held = queue.claim("w", Duration::ZERO).unwrap().unwrap();
+    hand.fetch_sub(3600, Ordering::Relaxed);
+    // what waits has no time, so it is taken whatever the clock says; what is held stays so until its worker is known to be gone
+    let other = queue.claim("v", Duration::ZERO).unwrap().unwrap();
+    assert!(queue.done(&other).unwrap());
+    assert_eq!(queue.claim("v", Duration::ZERO).unwrap(), None);
+    assert_eq!(queue.abandon("w").unwrap(), Some(1));
+    let again = queue.claim("v", Duration::ZERO).unwrap().unwrap();
+    assert_eq!((&again.body, again.attempt), (&held.body, 2));
+    assert!(queue.done(&again).unwrap());
+    assert_eq!(queue.counts().unwrap().done, Some(2));
 }

@@ -2,30 +2,33 @@
 
 use super::files::Files;
 use super::gates::Gates;
+use super::head::{fingerprint_key, of_words, words};
+use super::json;
+use super::ladder;
 use super::observing::{Audited, Observing};
 use super::page::{PageFile, page_file};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options, Pattern};
+use audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Options, Pattern};
 use findings::answers::{AnswerFacts, Answers};
 use findings::observe::{Observed, ObservedFacts, Step};
 use findings::requirement::Document;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
 use report::inputs::InputFacts;
-use report::ladder::{LadderFacts, StepFacts};
+use report::ladder::LadderFacts;
 use report::page::ObservedRun;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Did connections get reused in this capture, HAR file or access log?
+/// Did connections get reused in this capture, HAR file, NetLog or access log?
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Captures, HAR files, access logs, ledgers, or folders of them; gzip and zstd seen through; - is standard input
+    /// Captures, HAR files, NetLogs, access logs, rows of load generators, ledgers, or folders of them; gzip and zstd seen through; - is standard input
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<PathBuf>,
     /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used anyway)
@@ -42,7 +45,7 @@ pub(crate) struct Args {
     files: Files,
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
-    json: Option<String>,
+    json: Option<PathBuf>,
     /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
     #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
     report: Option<PageFile>,
@@ -57,6 +60,8 @@ const EXAMPLES: &str = "Examples:
   intact audit /var/log/nginx/access.log*
   intact audit before/ after/                         one stretch of time: what changed, and when
   intact audit odd.log --log-format '$remote_addr [$time_local] $status $connection $connection_requests'
+  chromium --log-net-log=net.json URL                 (what the browser did, socket by socket; then)
+  intact audit net.json
   intact audit trace.pcapng --ladder                  packets in time: one for an answer, or two?
   intact audit before.pcap --json | jq .totals.reuse
   intact audit ci.pcapng.gz --require 'reuse > 80%' --fail-on warning
@@ -85,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             0 => Choice::First,
             number => Choice::Number(number),
         }),
-        random: secret(),
+        random: fingerprint_key()?,
         base: base.unwrap_or(0),
     });
     let bar = Bar::over(&inputs);
@@ -125,7 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         inputs: accounts.iter().map(input_facts).collect(),
         answers,
         change: observed.step(),
-        ladder: args.ladder.map(|_| ladder.as_ref().map(ladder_facts)),
+        ladder: args.ladder.map(|_| ladder.as_ref().map(ladder::facts)),
     };
     told.tell(args.json.as_deref())?;
     if let Some(file) = &args.report {
@@ -221,22 +226,12 @@ fn nothing_read(errors: &[AuditError]) -> Failed {
 }
 
 fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
-    let argv: Vec<String> = std::env::args_os()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
     let started = jiff::Timestamp::from_nanosecond(i128::from(base.unwrap_or(0)))
         .context("the input begins at a time that no calendar has")?;
     let vantage = inputs
         .first()
         .map_or(Vantage::Middle, |input| input.vantage());
-    let mut run = Run::new(
-        "audit",
-        env!("CARGO_PKG_VERSION"),
-        vantage,
-        started,
-        super::bench::run_id(),
-        &argv,
-    );
+    let mut run = of_words("audit", vantage, started, &words());
     run.clock = "the input's".to_owned();
     run.rows = Rows::All;
     run.ends_seen = inputs.iter().all(Input::sees_ends);
@@ -255,14 +250,6 @@ fn name(path: &Path) -> String {
     }
 }
 
-fn secret() -> [u8; 32] {
-    let mut key = [0; 32];
-    for half in key.chunks_mut(16) {
-        half.copy_from_slice(&super::bench::run_id().to_le_bytes());
-    }
-    key
-}
-
 fn input_facts(account: &Account) -> InputFacts {
     InputFacts {
         name: name(&account.path),
@@ -274,32 +261,6 @@ fn input_facts(account: &Account) -> InputFacts {
         evidence: account.evidence.clone(),
         advice: account.advice.clone(),
     }
-}
-
-fn ladder_facts(ladder: &Ladder) -> LadderFacts {
-    let steps = ladder.steps.iter().map(|step| StepFacts {
-        at: step.at,
-        by_client: step.by_client,
-        words: words(step),
-        again: step.again,
-    });
-    LadderFacts {
-        connection: ladder.connection.0,
-        client: ladder.client.to_string(),
-        server: ladder.server.to_string(),
-        steps: steps.collect(),
-        left_out: ladder.left_out,
-    }
-}
-
-/// Flags, then what is in a packet; where that has no name, its length.
-fn words(step: &audit::Step) -> String {
-    let mut words: Vec<String> = step.flags.iter().map(|flag| (*flag).to_owned()).collect();
-    words.extend(step.names.iter().cloned());
-    if step.len > 0 && step.names.is_empty() {
-        words.push(format!("{} bytes", step.len));
-    }
-    words.join(", ")
 }
 
 /// All that an audit has to say.
@@ -314,16 +275,13 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    fn tell(&self, json: Option<&str>) -> anyhow::Result<()> {
-        if let Some(to) = json {
+    fn tell(&self, to: Option<&Path>) -> anyhow::Result<()> {
+        json::tell(to, || {
             let change = self.change.as_ref();
-            let document =
-                report::json::audit(self.run, self.facts, &self.inputs, &self.answers, change)?;
-            if to == "-" {
-                console::print(&document);
-                return Ok(());
-            }
-            std::fs::write(to, document).with_context(|| format!("--json={to}"))?;
+            report::json::audit(self.run, self.facts, &self.inputs, &self.answers, change)
+        })?;
+        if json::takes_output(to) {
+            return Ok(());
         }
         let paper = console::paper();
         let mut page = report::terminal::observed(self.run, self.facts, paper);

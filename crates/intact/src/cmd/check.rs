@@ -1,22 +1,33 @@
 //! `intact check`: the card of a server.
 
-use super::bench::{http_version, run_id, time};
+use super::bench::{http_version, time};
 use super::gates::Gates;
+use super::head;
+use super::json;
+use super::page::{PageFile, page_file};
 use super::reach::Reach;
-use super::watching::{Early, Watched, Watching};
+use super::watching::{Early, Wanted, Watched, Watching};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
-use check::{Budget, CONNECTIONS_PER_S, Check, CheckError, Config};
+use check::{
+    Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, Config, ConfigError, Try,
+};
 use dial::Clock;
 use dial::tls::Verify;
 use findings::check::CheckFacts;
 use findings::requirement::Document;
-use ledger::{Method, Protocol, Run, Vantage};
-use std::path::PathBuf;
+use ledger::{Method, Protocol, Vantage};
+use report::page::CheckRun;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// Requests that can be named beside the URL's.
+const MOST_TRIES: usize = 20;
 
 /// Does this server keep connections alive, how long, for how many requests?
 #[derive(clap::Args)]
@@ -35,12 +46,19 @@ pub(crate) struct Args {
     /// Measure the idle limit once more while so many other connections idle
     #[arg(long, value_name = "N", conflicts_with = "no_idle", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u32).range(0..=1000))]
     hold: u32,
-    /// 1,100 requests on one connection, a path that is not there, the race at long limits, maximum age
+    /// 1,100 requests on one connection, more methods and statuses, the race at long limits, maximum age
     #[arg(long)]
     thorough: bool,
+    /// See whether a connection survives this request too; may be repeated, POST, PUT and PATCH carry {}
+    #[arg(long = "try", value_name = "[METHOD ]PATH", value_parser = tried)]
+    tries: Vec<Try>,
     /// HTTP version for limits and waterfall [default: 1.1, or what there is]
     #[arg(long, value_name = "1.0|1.1|2", value_parser = http_version)]
     http: Option<Protocol>,
+
+    /// Show the packets in time of one exchange of each version (needs the right to capture)
+    #[arg(long)]
+    ladder: bool,
 
     /// Follow redirects
     #[arg(short = 'L', long = "location", help_heading = "Request")]
@@ -71,10 +89,16 @@ pub(crate) struct Args {
 
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
-    json: Option<String>,
+    json: Option<PathBuf>,
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
+    report: Option<PageFile>,
+    /// Keep the packets of one exchange of each version with the secrets that decrypt them (needs the right to capture)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pcapng: Option<PathBuf>,
     #[command(flatten)]
     gates: Gates,
 }
@@ -85,6 +109,8 @@ const EXAMPLES: &str = "Examples:
   intact check https://my.server/ --require 'idle-timeout >= 61s' --fail-on error
   intact check https://my.server/ --connect-to ::10.0.0.7:8443 --insecure    one server behind the balancer
   intact check https://my.server/ --idle-limit 10m --thorough
+  intact check https://my.server/ --try 'POST /orders' --try /empty    is the connection kept after these?
+  sudo intact check https://my.server/ --no-idle --ladder --pcapng packets.pcapng
   intact check https://my.server/ --json | jq .idle_timeout
 
 Probes run one after the other; what will be sent is said first. Ctrl-C ends the waiting and keeps the card.";
@@ -97,56 +123,50 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let interrupt = Interrupt::listen()?;
     let requirements = args.gates.parse(Document::Check)?;
     let gates = args.gates.clone();
-    let json = args.json.clone();
+    let to = args.json.clone();
     let ledger = args.ledger.clone();
+    let page = args.report.clone();
+    let (capture, wanted) = capture(&args)?;
     let config = config(args)?;
     let check = Check::new(config).map_err(Failed::usage)?;
     announce(check.budget(), check.config());
-    let argv: Vec<String> = std::env::args().collect();
-    let mut head = Run::new(
-        "check",
-        env!("CARGO_PKG_VERSION"),
-        Vantage::Client,
-        jiff::Timestamp::now(),
-        run_id(),
-        &argv,
-    );
-    head.host = bench::machine::host();
+    let mut head = head::head("check", Vantage::Client);
     head.subject = Some(check.config().url());
-    let prints = json.as_deref() != Some("-");
+    let prints = !json::takes_output(to.as_deref());
     let early = prints.then(|| Early {
         run: head.clone(),
         next: next(check.budget(), check.config()),
         known: None,
     });
-    let mut watching = Watching::start(&head, ledger.as_deref(), interrupt.clone(), early)?;
+    let mut watching = Watching::start(&head, ledger.as_deref(), interrupt.clone(), early, wanted)?;
     let card = check
-        .run(Clock::start(), &mut watching)
+        .run(Clock::start(), capture, &mut watching)
         .map_err(|error| match error {
             CheckError::Config(error) => Failed::usage(error),
             CheckError::Loop(_) => Failed::from(anyhow::Error::from(error)),
         })?;
     let Watched {
         rows,
-        caveat,
+        caveats,
         known,
+        ladders,
     } = watching.finish(&card);
     let mut facts = CheckFacts::new(&card, &rows);
-    facts.caveats.extend(caveat);
-    if let Some(to) = json.as_deref() {
-        let document = report::json::check(&head, &facts).map_err(anyhow::Error::from)?;
-        if to == "-" {
-            console::print(&document);
-        } else {
-            std::fs::write(to, document).with_context(|| format!("--json={to}"))?;
-        }
-    }
+    facts.caveats.extend(caveats);
+    json::tell(to.as_deref(), || report::json::check(&head, &facts))?;
     if prints {
         let paper = console::paper();
         console::print(&match &known {
             Some(known) => report::terminal::check_limits(known, &facts, paper),
-            None => report::terminal::check(&head, &facts, paper),
+            None => report::terminal::check(&head, &facts, paper) + &ladders,
         });
+    }
+    if let Some(page) = &page {
+        page.write(&[CheckRun {
+            run: &head,
+            facts: &facts,
+        }
+        .into()])?;
     }
     let kept = gates.hold(&requirements, &head, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
@@ -188,6 +208,48 @@ fn next(budget: &Budget, config: &Config) -> String {
     told
 }
 
+/// The means to capture packets where they are wanted, found out before anything is sent.
+fn capture(args: &Args) -> Result<(Option<Capture>, Wanted), Failed> {
+    let mut wanted = Wanted {
+        ladder: args.ladder,
+        pcapng: None,
+    };
+    if !args.ladder && args.pcapng.is_none() {
+        return Ok((None, wanted));
+    }
+    let capture = Capture::open().map_err(|error| match error {
+        CaptureError::Forbidden(_) | CaptureError::Platform => Failed::forbidden(error),
+        CaptureError::Own(_) => Failed::from(anyhow::Error::from(error)),
+    })?;
+    if let Some(path) = &args.pcapng {
+        let file = private(path).with_context(|| format!("--pcapng {}", path.display()))?;
+        wanted.pcapng = Some(file);
+    }
+    Ok((Some(capture), wanted))
+}
+
+/// A file that only we may read: it will hold secrets.
+fn private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+        let file = options.mode(0o600).open(path)?;
+        // one that was there already kept its permissions
+        if file.metadata()?.is_file() {
+            file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        }
+        Ok(file)
+    }
+    #[cfg(not(unix))]
+    options.open(path)
+}
+
+fn tried(text: &str) -> Result<Try, String> {
+    text.parse().map_err(|error: ConfigError| error.to_string())
+}
+
 fn config(args: Args) -> Result<Config, Failed> {
     let Some(url) = &args.url else {
         return Err(Failed::usage(anyhow::anyhow!("name a URL")));
@@ -204,5 +266,12 @@ fn config(args: Args) -> Result<Config, Failed> {
     config.idle_limit = args.idle_limit;
     config.hold = args.hold;
     config.thorough = args.thorough;
+    if args.tries.len() > MOST_TRIES {
+        return Err(Failed::usage(anyhow::anyhow!(
+            "--try can be given {MOST_TRIES} times, not {}",
+            args.tries.len()
+        )));
+    }
+    config.tries = args.tries;
     Ok(config)
 }

@@ -6,20 +6,22 @@ mod output;
 mod recording;
 
 use super::gates::Gates;
+use super::head::{self, fingerprint_key};
 use super::link::Server;
 use super::page::{PageFile, page_file};
-use super::watch::{Keys, fingerprint_key, key_logging};
+use super::watch::{Keys, key_logging};
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use behind::Near;
 use findings::lambda::UNWATCHED;
 use findings::requirement::Document;
-use lambda::{Function, Gate, LambdaError, NoGate, Place, Plan, Platform, Shape, Watcher};
+use lambda::{Freezer, Function, Gate, LambdaError, NoGate, Place, Plan, Platform, Shape, Watcher};
 use ledger::{Caveat, Event, Rows, Run, Sink, Vantage, Variant, order};
 use link::Spec;
 use recording::Recording;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -48,6 +50,19 @@ pub(crate) struct Args {
     /// What stands still while it rests [default: machine on a link, else processes]
     #[arg(long, value_enum, help_heading = "Invoking")]
     freeze: Option<Freeze>,
+    /// How processes are made to stand still [default: cgroup where a control group may be made, else signals]
+    #[arg(long, value_enum, help_heading = "Invoking")]
+    freezer: Option<FreezerKind>,
+    /// Idle times pass this many times faster than they say. Only where neither side gives up connections by a timer of its own: the run is
+    /// marked
+    #[arg(long, value_name = "FACTOR", value_parser = factor, help_heading = "Invoking")]
+    time_scale: Option<f64>,
+    /// Environments at once: so many invocations begin together
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256), help_heading = "Invoking")]
+    concurrency: u64,
+    /// The share of one processor that each environment gets, or the memory (512MB) that buys it on Lambda: 1769 MB are one processor
+    #[arg(long, value_name = "SHARE|MEMORY", value_parser = share, help_heading = "Invoking")]
+    memory_cpu: Option<f64>,
     /// A new environment (a cold start) after so many invocations; each round begins with one in any case
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Invoking")]
     cold_every: Option<u64>,
@@ -60,6 +75,18 @@ pub(crate) struct Args {
     /// `_HANDLER`, for runtime clients that read it: app.handler
     #[arg(long, value_name = "NAME", help_heading = "Invoking")]
     handler: Option<OsString>,
+    /// CMD is no runtime client but serves HTTP at the port that PORT tells: each invocation is a request to it (GET, with an event POST)
+    #[arg(long, conflicts_with = "handler", help_heading = "Invoking")]
+    http: bool,
+    /// What --http asks for
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/",
+        requires = "http",
+        help_heading = "Invoking"
+    )]
+    path: String,
     /// Put the function behind an emulated link, with our own server on the other side (INTACT_URL, INTACT_TLS_URL, INTACT_CA);
     /// `intact link --help` has the words: rtt=30ms
     #[arg(long, value_name = "SPEC", help_heading = "Link")]
@@ -122,6 +149,14 @@ enum Freeze {
     Off,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum FreezerKind {
+    /// SIGSTOP to one process after the other
+    Signals,
+    /// A control group, all at once
+    Cgroup,
+}
+
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum EventShape {
     /// A GET of an API Gateway HTTP API, format 2.0
@@ -133,6 +168,7 @@ enum EventShape {
 const EXAMPLES: &str = "Examples:
   intact lambda --handler app.handler -- python3 -m awslambdaric app.handler
   intact lambda -n 100 --idle 0s,30s --handler index.handler -- npx aws-lambda-ric index.handler
+  intact lambda --http --idle 0s,30s -- npm start
   intact lambda -n 1000 --variants 'KEEPALIVE=0' 'KEEPALIVE=1' -- ./bootstrap
   intact lambda --link rtt=30ms --idle 5s -- ./bootstrap
   intact lambda --link rtt=30ms,nat-idle=3s:silent --server 'nginx -c $PWD/n.conf' --idle 5s --timeout 10s -- ./bootstrap
@@ -152,7 +188,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     }
     let own = |error: anyhow::Error| Failed::wrapper(exit::OWN_FAILURE, error);
     let requirements = args.gates.parse(Document::Lambda)?;
-    let functions = functions::parse(&args.command, &args.variants, args.handler.as_ref())?;
+    let mut functions = functions::parse(&args.command, &args.variants, args.handler.as_ref())?;
+    for (_, function) in &mut functions {
+        function.serves = args.http.then(|| args.path.clone());
+    }
     let plan = plan(args)?;
     let freeze = freeze(args)?;
     if let (Some(spec), false) = (&args.link, args.linked) {
@@ -169,7 +208,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         near.describe(&mut run);
     }
     let mut recording = Recording::start(&run, args).map_err(own)?;
-    for caveat in caveats(args, freeze) {
+    for caveat in caveats(args, freeze, &plan) {
         recording.record(Event::Caveat(&caveat));
     }
     let mut no_gate = NoGate;
@@ -291,6 +330,13 @@ fn plan(args: &Args) -> Result<Plan, Failed> {
         (None, Some(EventShape::Sqs)) => Shape::Sqs.into(),
         (None, None) => Shape::Empty.into(),
     };
+    if let (Some(_), Some(spec)) = (args.time_scale, &args.link)
+        && spec.nat.is_some()
+    {
+        return Err(Failed::usage(anyhow!(
+            "--time-scale beside nat-idle: the path has an idle limit of its own, which does not pass faster"
+        )));
+    }
     Ok(Plan {
         invocations: args.invocations,
         event,
@@ -298,7 +344,14 @@ fn plan(args: &Args) -> Result<Plan, Failed> {
         init_timeout: args.init_timeout,
         cold_every: args.cold_every,
         idle: args.idle.clone(),
-        freeze: args.freeze != Some(Freeze::Off),
+        time_scale: args.time_scale.unwrap_or(1.0),
+        freezer: (args.freeze != Some(Freeze::Off)).then(|| match args.freezer {
+            Some(FreezerKind::Signals) => Freezer::Signals,
+            Some(FreezerKind::Cgroup) => Freezer::ControlGroup,
+            None => Freezer::best(),
+        }),
+        cpu_share: args.memory_cpu,
+        concurrency: args.concurrency,
         watcher: match args.watch {
             OnOff::Off => None,
             OnOff::On => {
@@ -306,6 +359,28 @@ fn plan(args: &Args) -> Result<Plan, Failed> {
             }
         },
     })
+}
+
+/// For clap: how many times faster.
+fn factor(word: &str) -> Result<f64, String> {
+    let factor = word
+        .parse()
+        .ok()
+        .filter(|factor| (1.0..=1e6).contains(factor));
+    factor.ok_or_else(|| "a number from 1 on: --time-scale 10".to_owned())
+}
+
+/// For clap: a share of one processor, or the memory that buys it on Lambda.
+fn share(word: &str) -> Result<f64, String> {
+    const WHOLE: f64 = 1769.0;
+    let number = |word: &str| word.trim().parse::<f64>().ok();
+    let share = match word.strip_suffix("MB") {
+        Some(memory) => number(memory).map(|memory| memory / WHOLE),
+        None => number(word),
+    };
+    share
+        .filter(|share| *share > 0.0 && *share <= 64.0)
+        .ok_or_else(|| "a share of a processor (0.25) or an amount of memory (512MB)".to_owned())
 }
 
 /// Ourselves, to be started again above each environment.
@@ -336,27 +411,19 @@ fn event(told: &str) -> Result<Vec<u8>, Failed> {
 }
 
 fn head(args: &Args, variants: impl Iterator<Item = Variant>) -> Run {
-    let argv: Vec<String> = std::env::args_os()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let mut head = Run::new(
-        "lambda",
-        env!("CARGO_PKG_VERSION"),
-        Vantage::Middle,
-        jiff::Timestamp::now(),
-        super::bench::run_id(),
-        &argv,
-    );
-    head.host = bench::machine::host();
+    let mut argv = head::words();
+    // said by ourselves, on the link's client side
+    argv.retain(|word| !(args.linked && word == "--linked"));
+    let mut head = head::with_words("lambda", Vantage::Middle, &argv);
     let seed = args.seed;
     head.rows = Rows::All;
-    head.seed = Some(seed.unwrap_or_else(|| super::bench::run_id() as u64 >> 32));
+    head.seed = Some(seed.unwrap_or_else(head::seed));
     head.variants = variants.collect();
     head
 }
 
 /// What a person would otherwise believe.
-fn caveats(args: &Args, freeze: Freeze) -> Vec<Caveat> {
+fn caveats(args: &Args, freeze: Freeze, plan: &Plan) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     let mut tell = |id: &str, words: &str| {
         caveats.push(Caveat {
@@ -370,15 +437,37 @@ fn caveats(args: &Args, freeze: Freeze) -> Vec<Caveat> {
             "nobody followed the function's connections (--watch off): what died in a freeze is not told",
         );
     }
+    if let Some(factor) = args.time_scale {
+        tell(
+            "time-scaled",
+            &format!(
+                "idle times passed {factor} times faster than they say: what gives up connections by a timer did not, so these figures are no measure of idle limits and are not for the catalogue of clients"
+            ),
+        );
+    }
+    if args.memory_cpu.is_some() && !Plan::can_share_cpu() {
+        tell(
+            "cpu-not-limited",
+            "--memory-cpu: no control group may be made here, so the function had the whole processor",
+        );
+    }
     let rests = args.idle.iter().any(|idle| !idle.is_zero());
+    let by = match plan.freezer {
+        Some(Freezer::ControlGroup) => "by a control group",
+        Some(Freezer::Signals) | None => "by SIGSTOP",
+    };
     match freeze {
         Freeze::Processes if rests => tell(
             "emulated-freeze",
-            "the function was stopped and the kernel below it went on: it took a FIN meanwhile, and the monotonic clock ran; a paused virtual machine may miss both",
+            &format!(
+                "the function was stopped {by} and the kernel below it went on: it took a FIN meanwhile, and the monotonic clock ran; a paused virtual machine may miss both"
+            ),
         ),
         Freeze::Machine if rests => tell(
             "emulated-freeze",
-            "the function was stopped and cut off from the network; the kernel's clock ran on meanwhile, which may differ on Lambda: timers of the client were due at the thaw",
+            &format!(
+                "the function was stopped {by} and cut off from the network; the kernel's clock ran on meanwhile, which may differ on Lambda: timers of the client were due at the thaw"
+            ),
         ),
         Freeze::Off | Freeze::Processes | Freeze::Machine => {}
     }
@@ -389,7 +478,10 @@ fn not_run(error: LambdaError) -> Failed {
     let code = match error {
         LambdaError::NotFound(_) => exit::NOT_FOUND,
         LambdaError::NotRunnable { .. } => exit::NOT_RUNNABLE,
-        LambdaError::Refused(_) => exit::NOT_PERMITTED,
+        LambdaError::Freezer(ref error) if error.kind() == ErrorKind::PermissionDenied => {
+            exit::NOT_PERMITTED
+        }
+        LambdaError::Cpu(_) | LambdaError::Refused(_) => exit::NOT_PERMITTED,
         LambdaError::Listen(_)
         | LambdaError::Freezer(_)
         | LambdaError::Watcher(_)

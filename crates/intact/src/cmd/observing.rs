@@ -21,6 +21,11 @@ impl<F: Sink> Observing<F> {
         })
     }
 
+    /// What was worked out so far.
+    pub(crate) fn fold(&self) -> &F {
+        &self.fold
+    }
+
     /// Ends the files and gives the fold back.
     pub(crate) fn finish(mut self) -> F {
         if let Some(caveat) = self.kept.finish() {

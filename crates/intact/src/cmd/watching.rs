@@ -1,15 +1,18 @@
-//! What happens to the events of a check: rows for the facts, ledger, the card as soon as there is one, progress with a countdown.
+//! What happens to the events of a check: rows for the facts, ledger, packets, the card as soon as there is one, progress with a
+//! countdown.
 //! Trouble with a file does not end the check: it is told.
 
+use super::ladder;
 use crate::console;
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use check::{Card, Observer, Stage};
+use check::{Card, Observer, Packets, Stage};
 use findings::check::CheckFacts;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::store::{StoreError, Writer};
 use ledger::{Caveat, Event, Row, Run, Sink, Tally};
-use std::io::IsTerminal;
+use std::fs::File;
+use std::io::{IsTerminal, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,12 +24,24 @@ pub(crate) struct Watching {
     rows: Vec<Row>,
     tally: Tally,
     ledger: Option<Writer>,
-    trouble: Option<String>,
+    troubles: Vec<String>,
     flushed: Instant,
     bar: ProgressBar,
     interrupt: Interrupt,
     stage: Option<Stage>,
     early: Option<Early>,
+    wanted: Wanted,
+    /// The packets as a page, until they are printed.
+    ladders: String,
+}
+
+/// What is to become of packets.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    /// Whether they are shown.
+    pub(crate) ladder: bool,
+    /// Where they are kept.
+    pub(crate) pcapng: Option<File>,
 }
 
 /// How the card is printed before anything is waited for.
@@ -44,9 +59,11 @@ pub(crate) struct Watched {
     /// Everything that happened.
     pub(crate) rows: Vec<Row>,
     /// What could not be written.
-    pub(crate) caveat: Option<Caveat>,
+    pub(crate) caveats: Vec<Caveat>,
     /// What the card was made of that is printed already.
     pub(crate) known: Option<CheckFacts>,
+    /// The packets as a page, unless they are printed already.
+    pub(crate) ladders: String,
 }
 
 impl Watching {
@@ -56,6 +73,7 @@ impl Watching {
         ledger: Option<&Path>,
         interrupt: Interrupt,
         early: Option<Early>,
+        wanted: Wanted,
     ) -> anyhow::Result<Watching> {
         let ledger = ledger
             .map(|folder| Writer::create(folder, run).context("--ledger"))
@@ -72,12 +90,14 @@ impl Watching {
             rows: Vec::new(),
             tally: Tally::new(),
             ledger,
-            trouble: None,
+            troubles: Vec::new(),
             flushed: Instant::now(),
             bar,
             interrupt,
             stage: None,
             early,
+            wanted,
+            ladders: String::new(),
         })
     }
 
@@ -90,14 +110,15 @@ impl Watching {
             ledger.replace_tally(&tally)?;
             ledger.flush()
         });
-        let caveat = self.trouble.map(|words| Caveat {
+        let caveats = self.troubles.into_iter().map(|words| Caveat {
             id: "not-written".to_owned(),
             words,
         });
         Watched {
             rows: self.rows,
-            caveat,
+            caveats: caveats.collect(),
             known: self.early.and_then(|early| early.known),
+            ladders: self.ladders,
         }
     }
 
@@ -105,12 +126,10 @@ impl Watching {
     fn print_card(&mut self, card: &Card) {
         let Some(early) = &mut self.early else { return };
         let facts = CheckFacts::new(card, &self.rows);
+        let mut page = report::terminal::check_card(&early.run, &facts, console::paper());
+        page.push_str(&std::mem::take(&mut self.ladders));
         self.bar.suspend(|| {
-            console::print(&report::terminal::check_card(
-                &early.run,
-                &facts,
-                console::paper(),
-            ));
+            console::print(&page);
             console::note(&format!("\n{}", early.next));
         });
         early.known = Some(facts);
@@ -121,11 +140,15 @@ impl Watching {
             && let Err(error) = what(ledger)
         {
             self.ledger = None;
-            let trouble = format!("--ledger: {error}; the ledger ends there");
-            self.bar
-                .suspend(|| console::note(&format!("intact: {trouble}; the check goes on")));
-            self.trouble = Some(trouble);
+            self.tell(format!("--ledger: {error}; the ledger ends there"));
         }
+    }
+
+    /// Tells of trouble with a file, now and in the page.
+    fn tell(&mut self, trouble: String) {
+        self.bar
+            .suspend(|| console::note(&format!("intact: {trouble}; the check goes on")));
+        self.troubles.push(trouble);
     }
 
     fn flush_now_and_then(&mut self) {
@@ -155,6 +178,34 @@ impl Observer for Watching {
             ledger.replace_card(card)?;
             ledger.flush()
         });
+    }
+
+    fn packets(&mut self, packets: &Packets) {
+        if let Some(mut file) = self.wanted.pcapng.take()
+            && let Err(error) = file.write_all(&packets.file)
+        {
+            self.tell(format!("--pcapng: {error}; the file is not whole"));
+        }
+        if packets.lost > 0 {
+            self.tell(format!(
+                "{} packets are missing: there was no room for them",
+                packets.lost
+            ));
+        }
+        if self.wanted.ladder {
+            match ladder::of_packets(packets) {
+                Ok((ladders, answers)) => {
+                    let paper = console::paper();
+                    for ladder in &ladders {
+                        self.ladders
+                            .push_str(&report::terminal::ladder(Some(ladder), &[], paper));
+                    }
+                    self.ladders
+                        .push_str(&report::terminal::answers(&answers, paper));
+                }
+                Err(error) => self.tell(format!("--ladder: {error:#}")),
+            }
+        }
     }
 
     fn waiting(&mut self, left: Duration) {

@@ -1,5 +1,6 @@
-//! What a person gets of a check while it runs, and of one that a hostile server spoils.
+//! What a person gets of a check while it runs, of one that a hostile server spoils, and of packets.
 
+use crate::peers::program;
 use crate::program::{Server, intact};
 use serve::Running;
 use serve::hostile::Hostile;
@@ -77,4 +78,95 @@ fn a_hostile_server_gets_a_page_and_the_exit_code_that_fits() {
         workers.into_iter().flat_map(each).collect()
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn packets_of_each_version_are_shown_and_kept_with_the_keys_inside() {
+    let server = Server::start(&["--split-h2"]);
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    server.write_ca(&ca);
+    let file = folder.path().join("packets.pcapng");
+    let file = file.to_str().unwrap();
+    let url = format!("https://127.0.0.1:{}/", server.tls_port());
+    let words = ["check", &url, "--cacert", ca.to_str().unwrap(), "--no-idle"];
+    let out = intact(&[&words[..], &["--ladder", "--pcapng", file]].concat());
+    let notes = String::from_utf8(out.stderr).unwrap();
+    if out.status.code() == Some(4) {
+        // without the right to capture the way out is told, and nothing was sent
+        assert!(notes.contains("cap_net_raw"), "{notes}");
+        assert!(out.stdout.is_empty());
+        return;
+    }
+    assert_eq!(out.status.code(), Some(0), "{notes}");
+    let page = String::from_utf8(out.stdout).unwrap();
+    for spoken in [
+        "1.1 over TLS 1.2",
+        "1.0 over TLS 1.3",
+        "1.1 over TLS 1.3",
+        "2 over TLS 1.3",
+    ] {
+        let title = format!("Packets of HTTP/{spoken}\n");
+        let (_, ladder) = page
+            .split_once(&title)
+            .unwrap_or_else(|| panic!("{spoken}: {page}"));
+        let (ladder, _) = ladder.split_once("\n\n").unwrap();
+        for part in ["SYN, ACK", "ClientHello", "200"] {
+            assert!(ladder.contains(part), "{spoken}: {part} in {ladder}");
+        }
+        if spoken.starts_with('2') {
+            assert!(
+                ladder.contains("HEADERS[1] 200 ") && ladder.contains("DATA[1] end"),
+                "{ladder}"
+            );
+        }
+    }
+    // the card and the packets come before what takes long
+    assert!(page.find("Packets of").unwrap() < page.find("Limits of a connection").unwrap());
+
+    let audit = intact(&["audit", file, "--ladder=4"]);
+    let page = String::from_utf8(audit.stdout).unwrap();
+    assert!(page.contains("HEADERS[1] 200 "), "{page}");
+    assert!(page.contains("4 requests on 4 connections"), "{page}");
+
+    let test = "packets_of_each_version_are_shown_and_kept_with_the_keys_inside";
+    if program("tshark", test).is_some() {
+        let out = Command::new("tshark")
+            .args([
+                "-r",
+                file,
+                "-Y",
+                "http2.headers.status or http.response.code",
+            ])
+            .output()
+            .unwrap();
+        let frames = String::from_utf8(out.stdout).unwrap();
+        assert_eq!(frames.lines().count(), 4, "{frames}");
+    }
+}
+
+#[test]
+fn without_the_right_to_capture_the_way_out_is_told_and_nothing_sent() {
+    let test = "without_the_right_to_capture_the_way_out_is_told_and_nothing_sent";
+    if program("setpriv", test).is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let without = ["--bounding-set", "-net_raw", "--inh-caps", "-net_raw"];
+    // who is not root has no such right to begin with
+    let is_root = rustix::process::geteuid().is_root();
+    let out = Command::new("setpriv")
+        .args(if is_root { &without[..] } else { &[] })
+        .args([
+            env!("CARGO_BIN_EXE_intact"),
+            "check",
+            &server.plain(),
+            "--ladder",
+        ])
+        .output()
+        .unwrap();
+    let notes = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(4), "{notes}");
+    assert!(notes.contains("setcap cap_net_raw"), "{notes}");
+    assert_eq!(server.end()["cells"][0]["connections"]["opened"], 0);
 }

@@ -215,7 +215,7 @@ fn a_url_in_the_place_of_a_command_is_a_short_check_and_a_short_bench() {
     assert_eq!(code(&out), 0, "{}", said(&out));
     let page = String::from_utf8(out.stdout).unwrap();
     assert!(page.contains("Keeps connections"), "{page}");
-    assert!(page.contains("keep-alive saves"), "{page}");
+    assert!(page.contains("keepalive=off"), "{page}");
     let free = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -230,4 +230,45 @@ fn a_misspelt_command_is_no_url() {
     let out = intact(&["bnech"]);
     assert_eq!(code(&out), 2);
     assert!(said(&out).contains("'bench'"), "{}", said(&out));
+}
+
+#[test]
+fn a_bench_has_the_gates_of_the_other_commands() {
+    let dir = tempfile::tempdir().unwrap();
+    let (junit, markdown) = (dir.path().join("j.xml"), dir.path().join("s.md"));
+    let server = Server::start(&["--max-requests", "5"]);
+    let words = |fail_on: &'static str| {
+        let out = intact(&[
+            "bench",
+            &server.plain(),
+            "-n",
+            "100",
+            "--keepalive",
+            "on",
+            "--fail-on",
+            fail_on,
+            "--junit",
+            junit.to_str().unwrap(),
+            "--markdown",
+            markdown.to_str().unwrap(),
+        ]);
+        out.status.code()
+    };
+    assert_eq!(
+        words("warning"),
+        Some(1),
+        "the server closes after 5 requests"
+    );
+    let tests = std::fs::read_to_string(&junit).unwrap();
+    assert!(
+        tests.contains("<testcase classname=\"intact.bench.rules\" name=\"server-closes-early\">"),
+        "{tests}"
+    );
+    assert!(
+        !tests.contains("stale-reuse"),
+        "a rule that nobody looked at: {tests}"
+    );
+    assert_eq!(words("error"), Some(0));
+    let pages = std::fs::read_to_string(&markdown).unwrap();
+    assert_eq!(pages.matches("### intact bench").count(), 2, "{pages}");
 }

@@ -219,7 +219,7 @@ fn a_report_has_a_page_and_is_held_against_requirements() {
 #[test]
 fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
     let server = Server::start(&["--idle-timeout", "300ms", "--max-requests", "40"]);
-    let rig = Rig::new(&server.plain(), 2, "40s");
+    let rig = Rig::new(&server.plain(), 2, "20ms");
     let path = rig.path("plan.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     let text = text
@@ -285,8 +285,11 @@ fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
         words(&unanswered.stderr).contains("the plan has no bench"),
         "{unanswered:?}"
     );
-    let page = words(&intact(&["fleet", "report", &store]).stdout);
+    let html = rig.path("cards.html");
+    let page = words(&intact(&["fleet", "report", &store, "--report", &html]).stdout);
     assert!(page.contains("Connections are kept alive."), "{page}");
+    let html = std::fs::read_to_string(html).unwrap();
+    assert!(html.contains("<figure id=\"waterfall\""), "{html}");
 }
 
 #[test]
@@ -414,4 +417,134 @@ fn a_worker_older_than_the_format_gives_the_message_up_and_asks_for_an_update() 
     let out = intact(&["fleet", "report", &store]);
     assert_eq!(out.status.code(), Some(5), "{out:?}");
     assert!(words(&out.stderr).contains("update intact"), "{out:?}");
+}
+
+/// Runs a campaign into a store without room, makes room, runs it once more: in a mount namespace that ends with the shell.
+#[cfg(target_os = "linux")]
+const FULL: &str = r#"
+mkdir -p "$1/dir/store"
+mount -t tmpfs -o size=200k none "$1/dir/store" || exit 99
+"$2" fleet run "$1/plan.toml" --dir "$1/dir" --json > "$1/first.json"
+echo "first $?" >&2
+mount -o remount,size=64m "$1/dir/store"
+exec "$2" fleet run "$1/plan.toml" --dir "$1/dir" --json
+"#;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_store_that_is_full_loses_nothing_and_the_same_command_goes_on_when_there_is_room() {
+    let server = Server::start(&[]);
+    let rig = Rig::new(&server.plain(), 20, "20ms");
+    let out = Command::new("unshare")
+        .args([
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            FULL,
+            "sh",
+        ])
+        .args([&rig.path(""), env!("CARGO_BIN_EXE_intact")])
+        .output()
+        .unwrap();
+    let told = words(&out.stderr);
+    if out.status.code() != Some(0) && !told.contains("first ") {
+        return crate::link::skip("store-full", &told);
+    }
+    assert!(
+        told.contains("full: ") && told.contains("make room"),
+        "{told}"
+    );
+    assert!(told.contains("first 70"), "{told}");
+    assert_eq!(out.status.code(), Some(0), "{told}");
+    let messages = &document(&out)["messages"];
+    assert_eq!(
+        (&messages["finished"], &messages["missing"]),
+        (&40.into(), &0.into())
+    );
+    assert_eq!(
+        messages["dead"],
+        Value::Array(Vec::new()),
+        "no delivery was spent on it"
+    );
+}
+
+#[cfg(feature = "aws")]
+#[test]
+fn a_function_that_sqs_feeds_measures_its_messages_under_our_own_lambda() {
+    let server = Server::start(&[]);
+    let rig = Rig::new(&server.plain(), 2, "20ms");
+    let path = rig.path("plan.toml");
+    let plan = fleet::parse(path.as_ref(), &std::fs::read_to_string(&path).unwrap()).unwrap();
+    let mut records: Vec<Value> = Vec::new();
+    for (nth, message) in plan.messages().enumerate() {
+        records.push(serde_json::json!({
+            "messageId": format!("m{nth}"),
+            "body": serde_json::to_string(&message).unwrap(),
+            "attributes": {"ApproximateReceiveCount": "1"},
+        }));
+    }
+    records.push(serde_json::json!({"messageId": "m9", "body": "not ours"}));
+    let event = rig.path("sqs.json");
+    std::fs::write(
+        &event,
+        serde_json::json!({ "Records": records }).to_string(),
+    )
+    .unwrap();
+    let store = rig.path("dir/store");
+    // one variant's results have a file in their way, so that its messages come back
+    let folder = rig.path(&format!("dir/store/results/plan={}", plan.id));
+    std::fs::create_dir_all(&folder).unwrap();
+    let in_the_way = format!("{folder}/variant=keepalive-off");
+    std::fs::write(&in_the_way, "").unwrap();
+    let invoke = || {
+        let function = [
+            env!("CARGO_BIN_EXE_intact"),
+            "fleet",
+            "lambda",
+            "--store",
+            &store,
+        ];
+        let mut words = vec!["lambda", "-n", "2", "--event", &event, "--json", "--"];
+        words.extend(function);
+        let out = intact(&words);
+        assert_eq!(out.status.code(), Some(0), "{out:?}");
+        let told = document(&out);
+        let outcomes: Vec<&Value> = told["invocations"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|invocation| &invocation["outcome"])
+            .collect();
+        assert_eq!(outcomes, ["answered", "answered"], "{out:?}");
+        words_of_function(&out)
+    };
+    assert_eq!(
+        invoke(),
+        [
+            "5 messages: 2 measured, 2 in batchItemFailures",
+            "5 messages: 0 measured, 2 in batchItemFailures"
+        ]
+    );
+    std::fs::remove_file(in_the_way).unwrap();
+    assert_eq!(
+        invoke(),
+        [
+            "5 messages: 2 measured, 0 in batchItemFailures",
+            "5 messages: 0 measured, 0 in batchItemFailures"
+        ]
+    );
+    assert_eq!(rig.results().len(), 4);
+    assert!(Path::new(&rig.path("dir/store/dead")).is_dir());
+}
+
+/// What `fleet lambda` said at the end of each invocation.
+#[cfg(feature = "aws")]
+fn words_of_function(out: &Output) -> Vec<String> {
+    words(&out.stderr)
+        .lines()
+        .filter(|line| line.contains("batchItemFailures"))
+        .map(str::to_owned)
+        .collect()
 }

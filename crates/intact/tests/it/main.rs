@@ -1,6 +1,7 @@
 //! The binary as a person meets it.
 
 mod audit;
+mod captured;
 mod check;
 mod check_live;
 mod check_peers;
@@ -9,6 +10,8 @@ mod cli;
 mod compare;
 mod fix;
 mod fleet;
+#[cfg(feature = "aws")]
+mod fleet_aws;
 #[cfg(target_os = "linux")]
 mod lambda;
 mod ledgers;
@@ -16,6 +19,7 @@ mod ledgers;
 mod link;
 mod model;
 mod observed;
+mod options;
 mod pages;
 mod peers;
 mod program;

@@ -31,20 +31,25 @@ pub(crate) fn program(name: &str, test: &str) -> Option<PathBuf> {
         .map(|folder| folder.join(name))
         .find(|file| file.is_file());
     if found.is_none() {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "{name} is missing in CI: cargo xtask test --install"
+        skip(
+            test,
+            &format!("{name} is not installed: cargo xtask test --install"),
         );
-        if let Some(log) = std::env::var_os("INTACT_SKIPPED") {
-            let mut log = std::fs::OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(log)
-                .unwrap();
-            writeln!(log, "{test}: {name} is not installed").unwrap();
-        }
     }
     found
+}
+
+/// A loud line that a test is skipped, and why; in CI that fails.
+pub(crate) fn skip(test: &str, why: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{test} in CI: {why}");
+    if let Some(log) = std::env::var_os("INTACT_SKIPPED") {
+        let mut log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(log)
+            .unwrap();
+        writeln!(log, "{test}: {why}").unwrap();
+    }
 }
 
 pub(crate) fn free_port() -> u16 {
@@ -201,7 +206,7 @@ impl Nginx {
     }
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }

@@ -1,27 +1,27 @@
 //! What the platform tells of each invocation.
 
-use crate::runtime::function;
-use lambda::{Gate, LambdaError, NoGate, Place, Plan, Platform};
+use crate::runtime::{function, server};
+use lambda::{Event, Freezer, Function, Gate, LambdaError, NoGate, Place, Plan, Platform};
 use ledger::{Fate, Invocation, Row};
-use std::io;
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 fn run(behaviour: &str, change: impl FnOnce(&mut Plan)) -> Vec<Invocation> {
     let mut plan = Plan::new(3);
     change(&mut plan);
-    let told = invoked(behaviour, &plan, &mut NoGate);
+    let told = invoked(&function(behaviour), &plan, &mut NoGate);
     assert_eq!(told.len() as u64, plan.invocations);
     told
 }
 
-fn invoked(behaviour: &str, plan: &Plan, gate: &mut dyn Gate) -> Vec<Invocation> {
+fn invoked(function: &Function, plan: &Plan, gate: &mut dyn Gate) -> Vec<Invocation> {
     let mut rows: Vec<Row> = Vec::new();
     let mut platform = Platform::new(Instant::now(), gate);
     let place = Place {
         variant: 0,
         round: 1,
     };
-    let made = platform.run(&function(behaviour), plan, place, &|| false, &mut rows);
+    let made = platform.run(function, plan, place, &|| false, &mut rows);
     assert_eq!(made.unwrap(), plan.invocations);
     rows.into_iter()
         .map(|row| match row {
@@ -186,10 +186,100 @@ fn an_idle_function_is_stopped_and_behind_a_closed_gate() {
     let mut plan = Plan::new(5);
     plan.idle = vec![Duration::ZERO, Duration::from_millis(30)];
     let mut gate = Doorman::default();
-    let told = invoked("answer", &plan, &mut gate);
+    let told = invoked(&function("answer"), &plan, &mut gate);
     assert_eq!(ids(&told), ["answered"; 5]);
     let frozen: Vec<bool> = told.iter().map(|one| one.frozen.is_some()).collect();
     assert_eq!(frozen, [false, false, true, false, true]);
     assert_eq!((gate.closed, gate.opened), (2, 2));
     assert!(gate.stopped >= 2, "{}", gate.stopped);
+}
+
+#[test]
+fn a_function_that_serves_http_is_asked_by_requests() {
+    let mut plan = Plan::new(5);
+    plan.idle = vec![Duration::ZERO, Duration::from_millis(30)];
+    let told = invoked(&server("ok broken cut ok crash"), &plan, &mut NoGate);
+    let fates: Vec<Fate> = told.iter().map(|one| one.fate.clone()).collect();
+    let crash = "the process ended with exit code 7".to_owned();
+    assert_eq!(fates[0], Fate::Answered(5));
+    assert_eq!(fates[1], Fate::Error("HTTP: status 503".to_owned()));
+    assert!(
+        fates[2]
+            .words()
+            .unwrap()
+            .contains("before the answer was complete")
+    );
+    assert_eq!(fates[3], Fate::Answered(5));
+    assert_eq!(fates[4], Fate::Crash(crash));
+    let frozen: Vec<bool> = told.iter().map(|one| one.frozen.is_some()).collect();
+    assert_eq!(frozen, [false, false, true, false, true]);
+}
+
+#[test]
+fn an_event_is_posted_to_a_function_that_serves_http() {
+    let mut plan = Plan::new(1);
+    let told = invoked(&server("method"), &plan, &mut NoGate);
+    assert_eq!(told[0].fate, Fate::Answered(3));
+    plan.event = Event(br#"{"a":1}"#.to_vec());
+    let told = invoked(&server("method"), &plan, &mut NoGate);
+    assert_eq!(told[0].fate, Fate::Answered(4));
+}
+
+#[test]
+fn a_server_that_never_listens_is_told_what_to_listen_on() {
+    let mut plan = Plan::new(1);
+    plan.init_timeout = Duration::from_millis(200);
+    let told = invoked(&server("deaf"), &plan, &mut NoGate);
+    assert!(told[0].fate.words().unwrap().contains("PORT"), "{told:?}");
+}
+
+#[test]
+fn environments_at_once_take_an_invocation_each() {
+    let mut plan = Plan::new(7);
+    plan.concurrency = 3;
+    plan.idle = vec![Duration::from_millis(20)];
+    let mut gate = Doorman::default();
+    let told = invoked(&function("answer"), &plan, &mut gate);
+    assert_eq!(ids(&told), ["answered"; 7]);
+    assert_eq!(environments(&told), [1, 2, 3, 1, 2, 3, 1]);
+    let frozen: Vec<bool> = told.iter().map(|one| one.frozen.is_some()).collect();
+    assert_eq!(frozen, [false, false, false, true, true, true, true]);
+    assert_eq!((gate.closed, gate.opened), (2, 2), "once for all");
+    assert!(told[..3].iter().all(|one| one.at == told[0].at));
+}
+
+#[test]
+fn one_of_several_that_crashes_is_replaced_and_the_others_stay() {
+    let mut plan = Plan::new(4);
+    plan.concurrency = 2;
+    let told = invoked(&function("answer crash"), &plan, &mut NoGate);
+    assert_eq!(ids(&told), ["answered", "answered", "crash", "crash"]);
+    let told = invoked(&function("crash"), &plan, &mut NoGate);
+    assert_eq!(environments(&told), [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_control_group_freezes_as_signals_do() {
+    if Freezer::best() != Freezer::ControlGroup {
+        let words = "\nSKIPPED: a_control_group_freezes_as_signals_do: none may be made here\n";
+        let _ = io::stderr().write_all(words.as_bytes());
+        return;
+    }
+    let mut plan = Plan::new(3);
+    plan.freezer = Some(Freezer::ControlGroup);
+    plan.idle = vec![Duration::from_millis(30)];
+    plan.cpu_share = Some(0.5).filter(|_| Plan::can_share_cpu());
+    let told = invoked(&function("answer"), &plan, &mut NoGate);
+    assert_eq!(ids(&told), ["answered"; 3]);
+    assert_eq!(environments(&told), [1, 1, 1]);
+}
+
+#[test]
+fn idle_times_pass_faster_where_they_are_scaled() {
+    let mut plan = Plan::new(2);
+    plan.idle = vec![Duration::from_secs(3600)];
+    plan.time_scale = 100_000.0;
+    let told = invoked(&function("answer"), &plan, &mut NoGate);
+    assert!(told[1].frozen.is_some());
+    assert_eq!(told[1].rest, Some(3_600_000_000_000));
 }

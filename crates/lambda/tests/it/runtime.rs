@@ -6,7 +6,7 @@
 
 use lambda::Function;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 
 /// A function that behaves as told, one word for each invocation; the last goes on for ever.
 pub(crate) fn function(behaviour: &str) -> Function {
@@ -18,6 +18,48 @@ pub(crate) fn function(behaviour: &str) -> Function {
             .collect(),
         environment: vec![("FAKE".into(), behaviour.into())],
         handler: Some("file.function".into()),
+        serves: None,
+    }
+}
+
+/// A function that serves HTTP: each word is its answer to a request, the last to all further ones.
+pub(crate) fn server(behaviour: &str) -> Function {
+    let mut function = function(behaviour);
+    function.command[3] = "runtime::serve".into();
+    function.serves = Some("/things".to_owned());
+    function
+}
+
+#[test]
+#[ignore = "not a test: what the tests of the platform run as a function"]
+fn serve() {
+    let behaviour = std::env::var("FAKE").expect("run by the tests of the platform only");
+    let words: Vec<&str> = behaviour.split(' ').collect();
+    if words == ["deaf"] {
+        std::thread::park();
+    }
+    let port: u16 = std::env::var("PORT").unwrap().parse().unwrap();
+    let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let mut nth = 0;
+    for stream in listener.incoming() {
+        let mut stream = BufReader::new(stream.unwrap());
+        let mut request = String::new();
+        // the first connection only looks whether we listen
+        if stream.read_line(&mut request).unwrap_or(0) == 0 {
+            continue;
+        }
+        let method = request.split(' ').next().unwrap().to_owned();
+        assert_eq!(request, format!("{method} /things HTTP/1.1\r\n"));
+        let answer = match words[nth.min(words.len() - 1)] {
+            "ok" => "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_owned(),
+            "method" => format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{method}"),
+            "broken" => "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n".to_owned(),
+            "cut" => "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhe".to_owned(),
+            "crash" => std::process::exit(7),
+            other => panic!("no behaviour {other}"),
+        };
+        nth += 1;
+        stream.get_mut().write_all(answer.as_bytes()).unwrap();
     }
 }
 

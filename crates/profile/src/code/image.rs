@@ -13,6 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The smallest page that there is.
+const PAGE: u64 = 4096;
 /// Bytes of a section that are read.
 const MAX_SECTION: u64 = 512 * 1024 * 1024;
 
@@ -30,9 +32,10 @@ pub(crate) struct Images {
 }
 
 struct Image {
-    path: PathBuf,
+    /// Open, since the process by whose root it was found may be gone when names are asked for.
+    file: Option<File>,
     name: Arc<str>,
-    /// Where the parts of the file that are loaded lie: offset in the file, length, address.
+    /// Where the file's code lies: offset in the file, length, address.
     segments: Vec<(u64, u64, u64)>,
     sections: ExplicitModuleSectionInfo<Arc<[u8]>>,
     symbols: Option<Vec<Symbol>>,
@@ -112,7 +115,7 @@ impl Images {
         let image = &mut self.images[id.0 as usize];
         let symbols = image
             .symbols
-            .get_or_insert_with(|| read_symbols(&image.path));
+            .get_or_insert_with(|| image.file.take().map(read_symbols).unwrap_or_default());
         let after = symbols.partition_point(|symbol| symbol.start <= address);
         let symbol = after.checked_sub(1).map(|place| &symbols[place]);
         let name = symbol
@@ -127,13 +130,13 @@ impl Image {
     fn read(path: &Path, own: &Path) -> Image {
         let name = own.file_name().unwrap_or(own.as_os_str()).to_string_lossy();
         let mut image = Image {
-            path: path.to_owned(),
+            file: File::open(path).ok(),
             name: name.as_ref().into(),
             segments: Vec::new(),
             sections: ExplicitModuleSectionInfo::default(),
             symbols: None,
         };
-        let Ok(file) = File::open(path) else {
+        let Some(Ok(file)) = image.file.as_ref().map(File::try_clone) else {
             return image;
         };
         let cache = ReadCache::new(file);
@@ -142,9 +145,16 @@ impl Image {
         };
         image.segments = object
             .segments()
+            .filter(|segment| segment.permissions().executable())
             .map(|segment| {
                 let (offset, len) = segment.file_range();
-                (offset, len, segment.address())
+                // the kernel maps whole pages
+                let before = offset % PAGE;
+                (
+                    offset - before,
+                    len.saturating_add(before),
+                    segment.address().wrapping_sub(before),
+                )
             })
             .collect();
         let section = |name: &str| {
@@ -190,10 +200,7 @@ fn copy(sections: &ExplicitModuleSectionInfo<Arc<[u8]>>) -> ExplicitModuleSectio
 }
 
 /// The functions of a file, sorted by address.
-fn read_symbols(path: &Path) -> Vec<Symbol> {
-    let Ok(file) = File::open(path) else {
-        return Vec::new();
-    };
+fn read_symbols(file: File) -> Vec<Symbol> {
     let cache = ReadCache::new(file);
     let Ok(object) = object::File::parse(&cache) else {
         return Vec::new();
@@ -237,4 +244,23 @@ fn demangle(name: &str) -> String {
         .ok()
         .and_then(|symbol| symbol.demangle_with_options(&options).ok())
         .unwrap_or_else(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_of_a_file_is_found_by_its_address() {
+        let own = std::env::current_exe().unwrap();
+        let symbols = read_symbols(File::open(own).unwrap());
+        let wanted = "a_function_of_a_file_is_found_by_its_address";
+        assert!(
+            symbols
+                .iter()
+                .any(|symbol| demangle(&symbol.name).contains(wanted)),
+            "{}",
+            symbols.len()
+        );
+    }
 }

@@ -1,7 +1,6 @@
 //! A running sampler: the kernel's samples, taken by a thread of ours until the end.
 
 mod perf;
-mod quiet;
 mod tree;
 
 use crate::code::Images;
@@ -36,7 +35,8 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Begins to sample. [`Subject::Children`] is about the calling thread, which then starts the program.
+    /// Begins to sample, in a thread of its own that blocks the signals that the calling one blocks. [`Subject::Children`] is
+    /// about the calling thread, which then starts the program.
     pub fn start(subjects: &[Subject]) -> Result<Sampling, ProfileError> {
         let mut rings = Vec::new();
         let mut tree = Tree::new(Images::default());
@@ -82,12 +82,9 @@ impl Sampling {
         let end = Arc::new(AtomicBool::new(false));
         let over = end.clone();
         let work = move || follow(rings, tree, kernel, &over);
-        // signals are for the thread that watches
-        let thread = quiet::without_signals(|| {
-            std::thread::Builder::new()
-                .name("sampler".to_owned())
-                .spawn(work)
-        });
+        let thread = std::thread::Builder::new()
+            .name("sampler".to_owned())
+            .spawn(work);
         Ok(Sampling {
             thread: Some(thread.map_err(|error| ProfileError::Setup("a thread", error))?),
             end,

@@ -4,6 +4,7 @@
 //! writers escape it. Must not compute: what is shown comes from findings.
 
 mod bench;
+mod check;
 mod compare;
 mod download;
 mod environment;
@@ -14,6 +15,7 @@ mod populations;
 mod timeline;
 
 pub use bench::BenchRun;
+pub use check::CheckRun;
 pub use compare::CompareRun;
 pub use lambda::LambdaRun;
 pub use observed::ObservedRun;
@@ -46,6 +48,8 @@ pub enum Source<'a> {
     Observed(ObservedRun<'a>),
     /// Programs side by side.
     Compared(CompareRun<'a>),
+    /// The card of a server.
+    Checked(CheckRun<'a>),
     /// A function.
     Lambda(LambdaRun<'a>),
 }
@@ -74,12 +78,19 @@ impl<'a> From<CompareRun<'a>> for Source<'a> {
     }
 }
 
+impl<'a> From<CheckRun<'a>> for Source<'a> {
+    fn from(run: CheckRun<'a>) -> Source<'a> {
+        Source::Checked(run)
+    }
+}
+
 impl<'a> Source<'a> {
     fn run(&self) -> &'a Run {
         match self {
             Source::Bench(one) => one.run,
             Source::Observed(one) => one.run,
             Source::Compared(one) => one.run,
+            Source::Checked(one) => one.run,
             Source::Lambda(one) => one.run,
         }
     }
@@ -99,6 +110,10 @@ impl<'a> Source<'a> {
                     .collect();
                 names.join(" against ")
             }
+            (None, Source::Checked(one)) => {
+                let target = one.facts.target.as_ref();
+                target.map_or_else(String::new, |target| target.url.clone())
+            }
             // a wrapper's program stands behind the dashes
             (None, Source::Observed(_) | Source::Lambda(_)) => {
                 let mut words = run.argv.iter().skip_while(|word| *word != "--").skip(1);
@@ -117,6 +132,7 @@ impl<'a> Source<'a> {
             Source::Bench(one) => bench::chapter(one, prefix),
             Source::Observed(one) => observed::chapter(one, prefix),
             Source::Compared(one) => compare::chapter(one, prefix),
+            Source::Checked(one) => check::chapter(one, prefix),
             Source::Lambda(one) => lambda::chapter(one, prefix),
         }
     }

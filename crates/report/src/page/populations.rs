@@ -78,7 +78,8 @@ pub(crate) fn stacks(name: &str, populations: &[Population]) -> Vec<svg::Stack> 
         .collect()
 }
 
-fn tone_of_phase(phase: &str) -> Tone {
+/// The colour of a phase.
+pub(crate) fn tone_of_phase(phase: &str) -> Tone {
     let place = Phase::ALL.iter().position(|one| one.id() == phase);
     Tone::Phase(place.unwrap_or(0) as u8)
 }

@@ -29,14 +29,22 @@ pub fn ladder(ladder: Option<&LadderFacts>, answers: &[AnswerFacts], paper: Pape
     page.text
 }
 
+/// How answers came, by version of HTTP.
+pub fn answers(answers: &[AnswerFacts], paper: Paper) -> String {
+    let mut page = Page::on(paper);
+    page.answers(answers);
+    page.text
+}
+
 impl Page {
     fn ladder(&mut self, ladder: &LadderFacts) {
-        self.title(&format!(
-            "Packets of connection {}: {} (left) and {} (right)",
-            ladder.connection,
+        self.title(&format!("Packets of {}", escape(&ladder.what)));
+        let ends = format!(
+            "left {}, right {}",
             escape(&ladder.client),
             escape(&ladder.server)
-        ));
+        );
+        self.wrapped(Some(Ink::Faint), &ends, "");
         let width = self.paper.width.saturating_sub(TIMES + 4).min(WIDEST);
         let first = ladder.steps.first().map_or(0, |step| step.at);
         let mut before = first;

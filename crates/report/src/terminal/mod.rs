@@ -24,7 +24,7 @@ pub use compare::compare;
 pub use demonstration::demonstration;
 pub use fix::{Question, fix_client, fix_list};
 pub use inputs::inputs;
-pub use ladder::ladder;
+pub use ladder::{answers, ladder};
 pub use lambda::lambda;
 pub use model::model;
 pub use observed::observed;

@@ -115,7 +115,7 @@ impl Page {
             column("HTTP", 5, &|one| join(one.protocols.keys().copied())),
             column("ended by", 8, &figures(&ended_by)),
             column("program", 7, &|one| {
-                shorten(&escape(&join(one.commands.keys().map(String::as_str))), 20)
+                shorten(&escape(&join(one.programs())), 20)
             }),
         ];
         if shown.iter().any(|one| one.figures.requests.failures() > 0) {
@@ -292,7 +292,7 @@ fn requests(figures: &Figures) -> String {
     }
 }
 
-fn plural(count: u64, noun: &str) -> String {
+pub(super) fn plural(count: u64, noun: &str) -> String {
     if count == 1 {
         noun.to_owned()
     } else {
@@ -315,10 +315,21 @@ fn shorten(name: &str, width: usize) -> String {
     if letters.len() <= width {
         return name.to_owned();
     }
-    let half = (width - 1) / 2;
+    // of a client the beginning tells it from others, of an origin both ends
+    let half = match name.strip_prefix("client ") {
+        Some(client) => return shorten_end(client, width),
+        None => (width - 1) / 2,
+    };
     let head: String = letters[..width - 1 - half].iter().collect();
     let tail: String = letters[letters.len() - half..].iter().collect();
     format!("{head}…{tail}")
+}
+
+fn shorten_end(name: &str, width: usize) -> String {
+    if name.chars().count() <= width {
+        return name.to_owned();
+    }
+    name.chars().take(width - 1).chain(['…']).collect()
 }
 
 fn tls(one: &Destination) -> String {

@@ -1,11 +1,13 @@
 //! Pages as a browser shows them, at three widths, light and dark. Screenshots are left in the folder that cargo gives tests
 //! (`target/tmp/pages`), for a person to look at.
 
+use crate::check;
 use crate::chromium::Chromium;
 use crate::compare;
 use crate::made;
 use crate::observed::observed;
-use report::page::{CompareRun, ObservedRun, Page, Source};
+use findings::check::CheckFacts;
+use report::page::{CheckRun, CompareRun, ObservedRun, Page, Source};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -188,6 +190,29 @@ fn the_page_of_a_comparison_fits_every_screen() {
     });
     let html = report::html::write(&Page::new(&[source]).unwrap()).unwrap();
     let file = page("compare.html", &html);
+    look_at(&mut browser, &file);
+    assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
+}
+
+#[test]
+fn the_page_of_a_check_fits_every_screen() {
+    let Some(mut browser) = Chromium::start("the page of a check in a browser") else {
+        return;
+    };
+    let run = check::run();
+    let facts = CheckFacts::new(&check::card(), &check::rows());
+    let source = CheckRun {
+        run: &run,
+        facts: &facts,
+    };
+    let html = report::html::write(&Page::new(&[source.into()]).unwrap()).unwrap();
+    for picture in ["waterfall", "handshakes"] {
+        assert!(
+            html.contains(&format!("<figure id=\"{picture}\"")),
+            "{picture}"
+        );
+    }
+    let file = page("check.html", &html);
     look_at(&mut browser, &file);
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
 }

@@ -9,6 +9,7 @@ use ledger::card::{
 use ledger::{
     Ending, Exchange, Failure, Nanos, Outcome, Protocol, Row, Run, Side, Span, TlsVersion, Vantage,
 };
+use report::page::{CheckRun, Page};
 use report::terminal::Paper;
 
 const MS: u64 = 1_000_000;
@@ -17,7 +18,7 @@ fn span(from_ms: u64, to_ms: u64) -> Span {
     Span::new(Nanos(from_ms * MS), Nanos(to_ms * MS))
 }
 
-fn run() -> Run {
+pub(crate) fn run() -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let mut run = Run::new("check", "0", Vantage::Client, started, 1, &[]);
     run.subject = Some("https://my.server/health".to_owned());
@@ -57,7 +58,7 @@ fn ended(how: Ending, announced: bool) -> Ended {
     }
 }
 
-fn card() -> Card {
+pub(crate) fn card() -> Card {
     let idle = |seconds: u64| Waited {
         span: span(0, seconds * 1_000 + 20),
         ended: Some(ended(Ending::CloseNotify, false)),
@@ -174,7 +175,7 @@ fn card() -> Card {
 }
 
 /// Five connections with three requests each.
-fn rows() -> Vec<Row> {
+pub(crate) fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for id in 0..15 {
         let fresh = id % 3 == 0;
@@ -243,6 +244,17 @@ fn a_card_that_is_printed_early_and_what_follows_say_nothing_twice() {
         assert_eq!(first.contains(title), early, "{title:?}: {first}");
         assert_eq!(rest.contains(title), !early, "{title:?}: {rest}");
     }
+}
+
+#[test]
+fn the_page_of_a_check_as_markdown() {
+    let facts = CheckFacts::new(&card(), &rows());
+    let source = CheckRun {
+        run: &run(),
+        facts: &facts,
+    };
+    let page = Page::new(&[source.into()]).unwrap();
+    insta::assert_snapshot!(report::markdown::write(&page));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::application::ledger_side;
 use super::books::Books;
 use super::guess::Turn;
+use ledger::agent::product;
 use ledger::{
     Body, Certainty, Connection, Ending, Event, Exchange, ExchangeBytes, Failure, Method, Nanos,
     Outcome, Protocol, Scheme, Side, Span, Target, Terms,
@@ -34,7 +35,8 @@ pub(super) struct Exchanges {
     /// A request was sent after the server had gone, or died with it.
     pub(super) stale: bool,
     first_request: Option<u64>,
-    answered: bool,
+    /// When the first answer came.
+    first_answer: Option<u64>,
     /// A CONNECT that was granted just now: where the tunnel leads, and since when.
     tunnel: Option<(Vec<u8>, u64)>,
 }
@@ -87,6 +89,8 @@ impl Exchanges {
                 });
                 if self.count == 1 && !asks_for_tunnel {
                     learn(about, exchange.stream.is_some(), request);
+                    let agent = request.agent.as_deref().unwrap_or_default();
+                    about.agent = std::str::from_utf8(agent).ok().and_then(product);
                     tell(about, told, books);
                 }
             }
@@ -122,7 +126,7 @@ impl Exchanges {
         books: &mut Books<'_>,
     ) {
         if let Some(response) = &exchange.response {
-            self.answered = true;
+            self.first_answer.get_or_insert(response.started_at);
             if response.close {
                 self.announced_by.get_or_insert(Side::Server);
             }
@@ -254,9 +258,13 @@ impl Exchanges {
     ) {
         let ready = about.setup.ssl.or(about.setup.connect).map(|span| span.end);
         let first = self.first_request.unwrap_or(started_at);
+        // on a connection that answers before the next stream is opened, that one found it there
+        let is_beside = || {
+            started_at.saturating_sub(first) <= TOGETHER
+                && self.first_answer.is_none_or(|answer| started_at < answer)
+        };
         let waited = ready.is_some_and(|ready| {
-            Nanos(first).since(ready) <= AHEAD
-                && (ordinal == 1 || is_stream && started_at.saturating_sub(first) <= TOGETHER)
+            Nanos(first).since(ready) <= AHEAD && (ordinal == 1 || is_stream && is_beside())
         });
         if waited {
             row.at = about.at;

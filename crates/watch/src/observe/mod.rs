@@ -9,6 +9,7 @@ mod first;
 mod guess;
 mod keys;
 mod secure;
+mod shape;
 
 pub(crate) use books::Books;
 pub(crate) use keys::Keys;

@@ -11,6 +11,7 @@ pub(crate) mod program;
 pub(crate) mod refuge;
 pub(crate) mod signals;
 pub(crate) mod socket;
+pub(crate) mod terminal;
 pub(crate) mod timer;
 
 use std::io;

@@ -104,3 +104,22 @@ pub(crate) fn send(process: u32, number: i32) {
     // SAFETY: takes plain numbers.
     let _ = unsafe { libc::kill(process as i32, number) };
 }
+
+/// Runs a function with all signals blocked, as they are for threads that it starts: while a program is watched, signals are
+/// for the thread that watches.
+pub fn without_signals<T>(run: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are ours; sigfillset initialises the first, the call fills the second.
+    let before = unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        before
+    };
+    let result = run();
+    // SAFETY: restores the mask that was read above.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+    }
+    result
+}

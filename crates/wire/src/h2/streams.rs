@@ -21,6 +21,7 @@ pub(super) struct Head {
     method: Vec<u8>,
     path: Vec<u8>,
     authority: Option<Vec<u8>>,
+    agent: Option<Vec<u8>>,
     status: u16,
     content_length: Option<u64>,
 }
@@ -238,6 +239,7 @@ impl Head {
             b":method" => head.method = field.value.to_vec(),
             b":path" => head.path = field.value.to_vec(),
             b":authority" => head.authority = Some(field.value.to_vec()),
+            b"user-agent" => head.agent = Some(field.value.to_vec()),
             b"host" if head.authority.is_none() => head.authority = Some(field.value.to_vec()),
             b":status" => {
                 head.status = decimal(field.value)
@@ -255,6 +257,7 @@ impl Head {
             method: self.method,
             target: self.path,
             authority: self.authority,
+            agent: self.agent,
             started_at,
             head_at,
             head_len,

@@ -372,6 +372,7 @@ impl RequestHead<'_> {
             method: self.method.to_vec(),
             target: self.target.to_vec(),
             authority: self.header("host").map(<[u8]>::to_vec),
+            agent: self.header("user-agent").map(<[u8]>::to_vec),
             version: Some(self.version),
             started_at,
             head_at,

@@ -12,12 +12,14 @@ mod hello;
 mod messages;
 mod offer;
 mod record;
+mod suite;
 mod watcher;
 
 pub use error::Error;
 pub use hello::{ClientHello, ServerHello};
 pub use offer::write_old_client_hello;
 pub use record::{ContentType, Record, RecordReader};
+pub use suite::suite_name;
 pub use watcher::{Alert, Evidence, Facts, Finished, Mode, Traffic, Watcher};
 
 /// TLS 1.2 as it stands in a hello.

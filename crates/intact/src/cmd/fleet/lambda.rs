@@ -3,6 +3,7 @@
 
 use super::measure::Measurer;
 use super::{open_store, own};
+use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
@@ -14,6 +15,9 @@ use std::sync::{Arc, Mutex};
 
 /// The worker as a Lambda function.
 #[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  INTACT_STORE=s3://bucket/rig intact fleet lambda      as a function's bootstrap"
+)]
 pub(crate) struct Args {
     /// The store: a URL such as s3://BUCKET/PREFIX
     #[arg(long, env = "INTACT_STORE")]
@@ -99,6 +103,8 @@ struct Work {
 impl Work {
     fn answer(&mut self, event: SqsEvent) -> Answer {
         let mut answer = Answer::default();
+        let records = event.records.len();
+        let mut measured = 0;
         for record in event.records {
             let attempt = record
                 .attributes
@@ -110,19 +116,27 @@ impl Work {
                 store: &self.store,
                 measure: &mut self.measure,
             };
-            let done = desk.handle(&record.body, attempt);
-            let comes_back = match &done {
+            let comes_back = match desk.handle(&record.body, attempt) {
+                Ok(Done::Measured(_)) => {
+                    measured += 1;
+                    false
+                }
                 Ok(Done::Failed {
                     message,
                     reason,
                     then,
                 }) => {
-                    crate::console::note(&format!("{message}: {reason}"));
-                    *then != Then::GivenUp
+                    let then_words = if then == Then::GivenUp {
+                        "given up"
+                    } else {
+                        "comes back"
+                    };
+                    console::note(&format!("{message}: {reason}; {then_words}"));
+                    then != Then::GivenUp
                 }
-                Ok(_) => false,
+                Ok(Done::AlreadyThere(_) | Done::Idle) => false,
                 Err(error) => {
-                    crate::console::note(&format!("{}: {error}", record.message_id));
+                    console::note(&format!("{}: {error}; comes back", record.message_id));
                     true
                 }
             };
@@ -132,6 +146,91 @@ impl Work {
                 });
             }
         }
+        let back = answer.batch_item_failures.len();
+        console::note(&format!(
+            "{records} messages: {measured} measured, {back} in batchItemFailures"
+        ));
         answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleet::{FORMAT, Plan};
+    use std::path::Path;
+
+    fn plan() -> Plan {
+        let text = "name = \"l\"\nrepetitions = 1\nduration = \"20ms\"\n\
+             [limits]\nrequests = 1000\nrate = 100\nworkers = 1\n\
+             [[target]]\nname = \"t\"\nurl = \"http://127.0.0.1:9/\"\ni-own-this = \"127.0.0.1\"\n\
+             [axes]\nkeepalive = [\"on\", \"off\"]\n";
+        fleet::parse(Path::new("l.toml"), text).unwrap()
+    }
+
+    /// The event that SQS hands to a function.
+    fn event(bodies: &[String]) -> SqsEvent {
+        let records: Vec<serde_json::Value> = bodies
+            .iter()
+            .enumerate()
+            .map(|(nth, body)| {
+                serde_json::json!({
+                    "messageId": format!("m{nth}"),
+                    "receiptHandle": "r",
+                    "body": body,
+                    "attributes": {"ApproximateReceiveCount": "2", "SenderId": "s"},
+                    "messageAttributes": {},
+                    "eventSource": "aws:sqs",
+                })
+            })
+            .collect();
+        serde_json::from_value(serde_json::json!({ "Records": records })).unwrap()
+    }
+
+    #[test]
+    fn only_what_another_delivery_could_help_is_in_the_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = plan();
+        let text = |message: &fleet::Message| serde_json::to_string(message).unwrap();
+        let messages: Vec<fleet::Message> = plan.messages().collect();
+        let newer = fleet::Message {
+            format: FORMAT + 1,
+            ..messages[0].clone()
+        };
+        let exchanged = text(&messages[0]).replace("http://127.0.0.1:9/", "http://victim.test/");
+        // a file where the folder of one variant's results has to be
+        let results = folder.path().join(format!("results/plan={}", plan.id));
+        std::fs::create_dir_all(&results).unwrap();
+        std::fs::write(results.join("variant=keepalive-off"), "in the way").unwrap();
+        let mut work = Work {
+            store: Store::open(folder.path().to_str().unwrap()).unwrap(),
+            measure: Measurer {
+                interrupt: Interrupt::default(),
+            },
+            name: "l".to_owned(),
+        };
+        let bodies = [
+            text(&messages[0]),
+            text(&messages[1]),
+            text(&newer),
+            exchanged,
+            "not ours".to_owned(),
+        ];
+        let answer = serde_json::to_string(&work.answer(event(&bodies))).unwrap();
+        assert_eq!(answer, r#"{"batchItemFailures":[{"itemIdentifier":"m1"}]}"#);
+        let dead = work.store.keys(&format!("dead/plan={}", plan.id)).unwrap();
+        assert_eq!(
+            dead.len(),
+            1,
+            "the newer and the exchanged one share an id: {dead:?}"
+        );
+        // what was measured is there: the same event again brings nothing new
+        let before = work.store.keys("results").unwrap();
+        assert!(
+            before.iter().any(|key| key.ends_with("002.json")),
+            "{before:?}"
+        );
+        work.answer(event(&bodies));
+        assert_eq!(work.store.keys("results").unwrap(), before);
     }
 }

@@ -42,6 +42,7 @@ pub(super) fn parse(
                 command: command.to_vec(),
                 environment: variables.clone(),
                 handler: handler.cloned(),
+                serves: None,
             };
             functions.push((
                 Variant {

@@ -84,8 +84,8 @@ impl Options {
         if !node.is_empty() {
             node.push(" ");
         }
-        // silent, and allowed there since Node 12
-        node.push("--perf-basic-prof --interpreted-frames-native-stack");
+        // silent, allowed there since Node 12, and without the log that --perf-basic-prof leaves in the working folder
+        node.push("--perf-basic-prof-only-functions --interpreted-frames-native-stack");
         vec![
             ("NODE_OPTIONS".into(), node),
             ("PYTHONPERFSUPPORT".into(), "1".into()),

@@ -24,7 +24,8 @@ impl Sampler {
         }];
         whom.extend(beside.iter().map(|pid| Subject::Processes(vec![*pid])));
         Sampler {
-            state: Sampling::start(&whom).map_err(|error| error.to_string()),
+            state: watch::without_signals(|| Sampling::start(&whom))
+                .map_err(|error| error.to_string()),
             since: SystemTime::now(),
         }
     }

@@ -118,9 +118,7 @@ fn destinations(shown: &[Destination]) -> Table {
         })
         .column("p50", "", |one| Cell::time(one.figures.latency_ms.p50))
         .column("p99", "", |one| Cell::time(one.figures.latency_ms.p99))
-        .column("program", "", |one| {
-            Cell::text(join(one.commands.keys().map(String::as_str)))
-        })
+        .column("program", "", |one| Cell::text(join(one.programs())))
         .table(
             "destinations",
             "Destinations, the one that wastes most first",

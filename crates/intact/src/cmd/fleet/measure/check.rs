@@ -38,7 +38,7 @@ pub(super) fn measure(
         deadline: Instant::now().checked_add(Duration::from_millis(recipe.ms)),
     };
     let card = check
-        .run(Clock::start(), &mut watch)
+        .run(Clock::start(), None, &mut watch)
         .map_err(|error| match error {
             CheckError::Config(error) => pointless(&error),
             CheckError::Loop(error) => again(&error),
@@ -53,8 +53,9 @@ pub(super) fn measure(
     if is_late {
         tally.caveats.push(Caveat {
             id: "time-over".to_owned(),
-            words: "the message's time was over before all probes had run: give the plan a longer `slice`"
-                .to_owned(),
+            words:
+                "the message's time was over before all probes had run: the server answers slowly"
+                    .to_owned(),
         });
     }
     Ok(Measured {

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A value of any type, as far as it is of use.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) enum Loose {
+pub(crate) enum Loose {
     /// Absent, null, or a list or object.
     #[default]
     Nothing,
@@ -16,7 +16,7 @@ pub(super) enum Loose {
 
 impl Loose {
     /// A number; one written as text too.
-    pub(super) fn number(&self) -> Option<f64> {
+    pub(crate) fn number(&self) -> Option<f64> {
         let number = match self {
             Loose::Number(number) => *number,
             Loose::Text(text) => text.trim().parse().ok()?,
@@ -26,13 +26,13 @@ impl Loose {
     }
 
     /// A number that is not negative: -1 stands for unknown.
-    pub(super) fn count(&self) -> Option<u64> {
+    pub(crate) fn count(&self) -> Option<u64> {
         let number = self.number().filter(|number| *number >= 0.0)?;
         Some(number as u64)
     }
 
     /// Text that is not empty; a number in its digits.
-    pub(super) fn text(&self) -> Option<String> {
+    pub(crate) fn text(&self) -> Option<String> {
         match self {
             Loose::Text(text) if !text.is_empty() => Some(text.clone()),
             Loose::Number(number) => Some(number.to_string()),
@@ -41,7 +41,7 @@ impl Loose {
     }
 
     /// Whether it says yes: true, a text that is not empty, a number but zero.
-    pub(super) fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         match self {
             Loose::Nothing => false,
             Loose::Number(number) => *number != 0.0,

@@ -1,7 +1,6 @@
 //! Which connection carried which entry, by the evidence that holds for a file; where there is none, entries are laid on as few
 //! connections as their overlap allows, and that is said.
 
-use super::document::Document;
 use super::entry::Entry;
 use crate::scope::Scope;
 use ledger::{
@@ -10,6 +9,22 @@ use ledger::{
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
+
+/// A file with requests.
+pub(crate) struct Source<'a> {
+    /// Those that went over a network.
+    pub(crate) entries: &'a [Entry],
+    /// Who wrote it; empty where it does not say.
+    pub(crate) writer: &'a str,
+    /// What caveats begin with.
+    pub(crate) kind: &'static str,
+    /// What would tell more than it does, in a sentence without its end.
+    pub(crate) better: &'static str,
+    /// Its times are told to the second.
+    pub(crate) is_coarse: bool,
+    /// Its name.
+    pub(crate) name: &'a str,
+}
 
 /// What tells connections apart in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +40,7 @@ enum Evidence {
 /// A connection while entries are laid on it.
 struct Laid {
     connection: Connection,
-    origin: Origin,
+    origin: Option<Origin>,
     multiplexes: bool,
     /// When the last request on it was over, in nanoseconds since 1970.
     free_at: u64,
@@ -34,34 +49,29 @@ struct Laid {
 }
 
 /// Writes the entries into the ledger; the evidence in words.
-pub(super) fn tell(document: &Document, name: &str, scope: &mut Scope<'_>) -> String {
-    let evidence = choose(document);
-    let early = document
-        .entries
-        .iter()
-        .filter(|entry| entry.at < scope.base);
+pub(crate) fn tell(source: &Source<'_>, scope: &mut Scope<'_>) -> String {
+    let evidence = choose(source);
+    let early = source.entries.iter().filter(|entry| entry.at < scope.base);
     let early = early.count();
     if early > 0 {
         scope.caveat(
             "input-out-of-order",
-            format!("{name}: {early} entries began before the first ones in the file: they are put at its beginning"),
+            format!("{}: {early} entries began before the first ones in the file: they are put at its beginning", source.name),
         );
     }
     let mut layout = Layout {
         evidence,
-        tool_tells_connects: document
-            .entries
-            .iter()
-            .any(|entry| entry.timings.has_setup()),
+        is_coarse: source.is_coarse,
+        tool_tells_connects: source.entries.iter().any(|entry| entry.timings.has_setup()),
         laid: Vec::new(),
         by_id: HashMap::new(),
         by_origin: HashMap::new(),
     };
-    let mut order: Vec<usize> = (0..document.entries.len()).collect();
-    order.sort_by_key(|&at| document.entries[at].sent_at());
+    let mut order: Vec<usize> = (0..source.entries.len()).collect();
+    order.sort_by_key(|&at| source.entries[at].sent_at());
     let mut exchanges: Vec<Exchange> = Vec::with_capacity(order.len());
     for at in order {
-        exchanges.push(layout.lay(&document.entries[at], scope));
+        exchanges.push(layout.lay(&source.entries[at], scope));
     }
     // openings in the order of their times, requests in that of their ends, as they would have been seen
     exchanges.sort_by_key(|exchange| exchange.end);
@@ -85,22 +95,24 @@ pub(super) fn tell(document: &Document, name: &str, scope: &mut Scope<'_>) -> St
     for connection in connections {
         scope.record(Event::Opened(connection));
     }
-    words(document, evidence, name, scope)
+    words(source, evidence, scope)
 }
 
 /// The evidence in words; what is missing becomes a caveat.
-fn words(document: &Document, evidence: Evidence, name: &str, scope: &mut Scope<'_>) -> String {
-    let by = if document.creator.is_empty() {
-        "an unknown tool".to_owned()
-    } else {
-        document.creator.clone()
+fn words(source: &Source<'_>, evidence: Evidence, scope: &mut Scope<'_>) -> String {
+    let Source {
+        kind, name, better, ..
+    } = source;
+    let by = match source.writer {
+        "" => "an unknown tool",
+        writer => writer,
     };
-    let ids = document.entries.iter().filter(|entry| entry.id.is_some());
+    let ids = source.entries.iter().filter(|entry| entry.id.is_some());
     let has_ids = ids.count();
     match evidence {
         Evidence::Ids => format!(
             "written by {by}; connections told apart by `connection`, which {has_ids} of {} entries have",
-            document.entries.len()
+            source.entries.len()
         ),
         Evidence::Timings => {
             let why = if has_ids > 0 {
@@ -109,7 +121,7 @@ fn words(document: &Document, evidence: Evidence, name: &str, scope: &mut Scope<
                 "it has no ids of connections"
             };
             scope.caveat(
-                "har-without-ids",
+                &format!("{kind}-without-ids"),
                 format!(
                     "{name}: {why}: reuse is told by the time for connecting, connections are the fewest that the overlap of requests allows"
                 ),
@@ -118,10 +130,10 @@ fn words(document: &Document, evidence: Evidence, name: &str, scope: &mut Scope<
         }
         Evidence::Nothing => {
             scope.caveat(
-                "har-without-evidence",
+                &format!("{kind}-without-evidence"),
                 format!(
                     "{name}: it says neither which connection carried a request nor when one was opened: reuse cannot be seen, \
-                     connections are the fewest that the overlap of requests allows. A NetLog of the browser (chrome://net-export) tells"
+                     connections are the fewest that the overlap of requests allows. {better}"
                 ),
             );
             format!("written by {by}; nothing in it tells whether connections were reused")
@@ -130,22 +142,18 @@ fn words(document: &Document, evidence: Evidence, name: &str, scope: &mut Scope<
 }
 
 /// Decides what a file's fields are worth.
-fn choose(document: &Document) -> Evidence {
-    let port = |entry: &Entry| entry.origin.port.to_string();
-    let mut with_id = document
+fn choose(source: &Source<'_>) -> Evidence {
+    let port = |entry: &Entry| entry.origin.as_ref().map(|origin| origin.port.to_string());
+    let mut with_id = source
         .entries
         .iter()
         .filter_map(|entry| Some((entry, entry.id.as_deref()?)))
         .peekable();
     let has_ids = with_id.peek().is_some();
-    if has_ids && !with_id.all(|(entry, id)| id == port(entry)) {
+    if has_ids && !with_id.all(|(entry, id)| port(entry).is_some_and(|port| id == port)) {
         return Evidence::Ids;
     }
-    if document
-        .entries
-        .iter()
-        .any(|entry| entry.timings.has_setup())
-    {
+    if source.entries.iter().any(|entry| entry.timings.has_setup()) {
         Evidence::Timings
     } else {
         Evidence::Nothing
@@ -154,11 +162,12 @@ fn choose(document: &Document) -> Evidence {
 
 struct Layout {
     evidence: Evidence,
+    is_coarse: bool,
     /// The file has at least one time for connecting, so that the lack of one means something.
     tool_tells_connects: bool,
     laid: Vec<Laid>,
     by_id: HashMap<Box<str>, usize>,
-    by_origin: HashMap<Origin, Vec<usize>>,
+    by_origin: HashMap<Option<Origin>, Vec<usize>>,
 }
 
 impl Layout {
@@ -209,10 +218,18 @@ impl Layout {
             return None;
         }
         let places = self.by_origin.get(&entry.origin)?;
-        places.iter().rev().copied().find(|&at| {
-            let laid = &self.laid[at];
+        let fits = |at: &usize| {
+            let laid = &self.laid[*at];
             !laid.closing && (laid.multiplexes || laid.free_at <= entry.sent_at())
-        })
+        };
+        let free = places.iter().rev().find(|at| fits(at));
+        // times to the second overlap where requests did not; one that did not connect came on a connection that was there
+        let any = || {
+            places
+                .last()
+                .filter(|_| self.is_coarse && self.tool_tells_connects)
+        };
+        free.or_else(any).copied()
     }
 
     fn open(&mut self, entry: &Entry, scope: &mut Scope<'_>) -> usize {
@@ -283,15 +300,19 @@ fn why() -> Certainty {
 fn connection(entry: &Entry, begun: Nanos, scope: &mut Scope<'_>) -> Connection {
     let id: ConnectionId = scope.next_connection();
     let mut connection = Connection::new(id, begun);
-    connection.origin = Some(entry.origin.clone());
+    connection.origin = entry.origin.clone();
+    let port = entry.origin.as_ref().map(|origin| origin.port);
     connection.peer = entry
         .address
-        .map(|address| SocketAddr::new(address, entry.origin.port));
+        .zip(port)
+        .map(|(address, port)| SocketAddr::new(address, port));
+    connection.agent.clone_from(&entry.agent);
     connection.protocol = entry.protocol;
     if entry.protocol == Some(Protocol::Http3) {
         connection.transport = Transport::Quic;
     }
-    if entry.origin.scheme == Scheme::Https {
+    let scheme = entry.origin.as_ref().map(|origin| origin.scheme);
+    if scheme == Some(Scheme::Https) {
         connection.tls = Some(Tls::default());
     }
     connection
@@ -333,10 +354,15 @@ fn fill(entry: &Entry, mut one: Exchange, scope: &Scope<'_>) -> Exchange {
     one.spans.wait = phase(timings.wait);
     one.spans.receive = phase(timings.receive);
     one.end = scope.nanos(entry.ended_at()).max(one.at);
-    one.fingerprint = (entry.request_body.unwrap_or(0) == 0)
-        .then(|| scope.key.of(entry.method.as_str(), &entry.full_target, b""));
-    one.method = Some(entry.method.clone());
-    one.target = Some(entry.target.clone());
+    // one from before the run's beginning was put there
+    one.spans.keep_within(one.at, one.end);
+    // with a body, or without its method and target, a request cannot be told from another
+    one.fingerprint = (entry.request_body.unwrap_or(0) == 0 && entry.target.is_some())
+        .then_some(entry.method.as_ref())
+        .flatten()
+        .map(|method| scope.key.of(method.as_str(), &entry.full_target, b""));
+    one.method = entry.method.clone();
+    one.target = entry.target.clone();
     one.status = entry.status;
     one.outcome = entry.outcome;
     one.terms = entry.terms;

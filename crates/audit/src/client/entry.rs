@@ -1,0 +1,112 @@
+//! A request as the client's own tool tells it: a HAR entry, a row of a load generator.
+
+use ledger::{Method, Origin, Outcome, Protocol, SetupPhase, Target, Terms};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Nanoseconds of each phase; `None` for what did not apply or is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Timings {
+    pub(crate) blocked: Option<u64>,
+    pub(crate) dns: Option<u64>,
+    /// Without TLS.
+    pub(crate) connect: Option<u64>,
+    pub(crate) ssl: Option<u64>,
+    pub(crate) send: Option<u64>,
+    pub(crate) wait: Option<u64>,
+    pub(crate) receive: Option<u64>,
+}
+
+impl Timings {
+    /// Nanoseconds before the request could be sent.
+    pub(crate) fn before_send(&self) -> u64 {
+        [self.blocked, self.dns, self.connect, self.ssl]
+            .iter()
+            .flatten()
+            .sum()
+    }
+
+    /// Nanoseconds from sending on.
+    pub(crate) fn in_flight(&self) -> u64 {
+        [self.send, self.wait, self.receive].iter().flatten().sum()
+    }
+
+    /// Whether a connection was set up for this request.
+    pub(crate) fn has_setup(&self) -> bool {
+        self.connect.or(self.ssl).is_some()
+    }
+}
+
+/// What an entry tells.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// Nanoseconds since 1970.
+    pub(crate) at: u64,
+    pub(crate) timings: Timings,
+    /// Whole time in nanoseconds, where the phases are not told.
+    pub(crate) time: u64,
+    /// Absent where the tool does not repeat it.
+    pub(crate) origin: Option<Origin>,
+    pub(crate) method: Option<Method>,
+    pub(crate) target: Option<Target>,
+    /// Method, URL and no body: what a retry is recognised by.
+    pub(crate) full_target: Box<str>,
+    pub(crate) protocol: Option<Protocol>,
+    pub(crate) status: Option<u16>,
+    pub(crate) outcome: Outcome,
+    /// The step of a dial that failed.
+    pub(crate) dial: Option<SetupPhase>,
+    pub(crate) address: Option<IpAddr>,
+    /// What the file calls the connection.
+    pub(crate) id: Option<Box<str>>,
+    /// What the client calls itself.
+    pub(crate) agent: Option<Arc<str>>,
+    pub(crate) client_closes: bool,
+    pub(crate) server_closes: bool,
+    pub(crate) terms: Terms,
+    pub(crate) request_head: u64,
+    pub(crate) request_body: Option<u64>,
+    pub(crate) head: u64,
+    pub(crate) body: Option<u64>,
+}
+
+impl Entry {
+    /// A request of which only its start is known, in nanoseconds since 1970 or since the start of the run, and that it was answered.
+    pub(crate) fn of_tool(at: u64) -> Entry {
+        Entry {
+            at,
+            timings: Timings::default(),
+            time: 0,
+            origin: None,
+            method: None,
+            target: None,
+            full_target: "".into(),
+            protocol: None,
+            status: None,
+            outcome: Outcome::Ok,
+            dial: None,
+            address: None,
+            id: None,
+            agent: None,
+            client_closes: false,
+            server_closes: false,
+            terms: Terms::default(),
+            request_head: 0,
+            request_body: None,
+            head: 0,
+            body: None,
+        }
+    }
+
+    /// When the request was sent.
+    pub(crate) fn sent_at(&self) -> u64 {
+        self.at.saturating_add(self.timings.before_send())
+    }
+
+    /// When it was over.
+    pub(crate) fn ended_at(&self) -> u64 {
+        let phases = self.timings.before_send() + self.timings.in_flight();
+        self.at
+            .saturating_add(if phases > 0 { phases } else { self.time })
+    }
+}

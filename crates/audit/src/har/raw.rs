@@ -1,0 +1,228 @@
+//! One entry of a HAR file as it stands there, and how it is read.
+
+use crate::client::{
+    Entry, Timings, add_terms, closes, failure, nanos, nanos_of_ms, protocol, split,
+};
+use crate::loose::Loose;
+use ledger::agent::product;
+use ledger::{Method, Outcome, Target, Terms};
+use serde::Deserialize;
+
+/// An entry as it stands in the file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct RawEntry {
+    started_date_time: Loose,
+    time: Loose,
+    #[serde(deserialize_with = "or_nothing")]
+    request: RawRequest,
+    #[serde(deserialize_with = "or_nothing")]
+    response: RawResponse,
+    #[serde(deserialize_with = "or_nothing")]
+    timings: RawTimings,
+    connection: Loose,
+    #[serde(rename = "_socket")]
+    socket: Loose,
+    #[serde(rename = "serverIPAddress")]
+    server_ip_address: Loose,
+    #[serde(rename = "_fromCache")]
+    from_cache: Loose,
+    #[serde(rename = "_fetchedViaServiceWorker")]
+    by_service_worker: Loose,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawRequest {
+    method: Loose,
+    url: Loose,
+    http_version: Loose,
+    headers_size: Loose,
+    body_size: Loose,
+    #[serde(deserialize_with = "or_nothing")]
+    headers: Vec<RawHeader>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawResponse {
+    status: Loose,
+    http_version: Loose,
+    headers_size: Loose,
+    body_size: Loose,
+    #[serde(deserialize_with = "or_nothing")]
+    headers: Vec<RawHeader>,
+    #[serde(rename = "_error")]
+    error: Loose,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawTimings {
+    blocked: Loose,
+    dns: Loose,
+    connect: Loose,
+    ssl: Loose,
+    send: Loose,
+    wait: Loose,
+    receive: Loose,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawHeader {
+    name: Loose,
+    value: Loose,
+}
+
+/// `null` for something that need not be there.
+fn or_nothing<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+impl RawEntry {
+    /// `None` for an entry that did not go over a network, or that has no time or no URL.
+    pub(super) fn read(&self) -> Option<Entry> {
+        let at = nanos(&self.started_date_time.text()?)?;
+        let url = self.request.url.text()?;
+        let (origin, full_target) = split(&url)?;
+        if self.from_cache.is_set() || self.by_service_worker.is_set() {
+            return None;
+        }
+        let timings = timings(&self.timings);
+        let time = self.time.number().map_or(0, nanos_of_ms);
+        let id = self.connection.text().or(self.socket.text());
+        let address = self
+            .server_ip_address
+            .text()
+            .and_then(|text| text.trim_matches(['[', ']']).parse().ok());
+        let status = self.response.status.count();
+        let status = status.and_then(|status| u16::try_from(status).ok());
+        let status = status.filter(|&status| status > 0);
+        let error = self.response.error.text();
+        let (outcome, dial) = match (&error, status) {
+            (Some(error), _) => failure(error)?,
+            (None, Some(_)) => (Outcome::Ok, None),
+            // blocked, or cancelled before it was sent
+            (None, None) => return None,
+        };
+        // what took no time, from nowhere, on no connection came from a cache
+        let took = time.max(timings.before_send() + timings.in_flight());
+        if outcome.is_ok() && took == 0 && address.is_none() && id.is_none() {
+            return None;
+        }
+        let version = self.response.http_version.text();
+        let version = version.filter(|text| protocol(text).is_some());
+        let version = version.or(self.request.http_version.text());
+        let method = self.request.method.text().unwrap_or_default();
+        let mut entry = Entry {
+            at,
+            timings,
+            time,
+            origin: Some(origin),
+            target: Some(Target::new(&full_target)),
+            method: Some(Method::new(&method)),
+            full_target: full_target.into(),
+            protocol: version.and_then(|text| protocol(&text)),
+            status,
+            outcome,
+            dial,
+            address,
+            id: id.map(|id| egress(&id).into()),
+            agent: fields(&self.request.headers, "user-agent").find_map(|value| product(&value)),
+            client_closes: false,
+            server_closes: false,
+            terms: Terms::default(),
+            request_head: self.request.headers_size.count().unwrap_or(0),
+            request_body: self.request.body_size.count(),
+            head: self.response.headers_size.count().unwrap_or(0),
+            body: self.response.body_size.count(),
+        };
+        entry.client_closes =
+            fields(&self.request.headers, "connection").any(|value| closes(&value));
+        entry.server_closes =
+            fields(&self.response.headers, "connection").any(|value| closes(&value));
+        for value in fields(&self.response.headers, "keep-alive") {
+            add_terms(&mut entry.terms, &value);
+        }
+        Some(entry)
+    }
+}
+
+/// -1 stands for what did not apply; 0 is how some say the same of a set-up.
+fn timings(raw: &RawTimings) -> Timings {
+    let phase = |value: &Loose| value.number().filter(|ms| *ms >= 0.0).map(nanos_of_ms);
+    let step = |value: &Loose| phase(value).filter(|&nanos| nanos > 0);
+    let ssl = step(&raw.ssl);
+    // HAR 1.2: connect includes ssl. HAR 1.1 and Firefox tell them apart, so that ssl may be the longer one
+    let connect = step(&raw.connect).map(|both| match ssl {
+        Some(ssl) if ssl <= both => both - ssl,
+        _ => both,
+    });
+    Timings {
+        blocked: step(&raw.blocked),
+        dns: step(&raw.dns),
+        connect,
+        ssl,
+        send: phase(&raw.send),
+        wait: phase(&raw.wait),
+        receive: phase(&raw.receive),
+    }
+}
+
+/// Fiddler names both of its sides; what reaches the server is the second.
+fn egress(id: &str) -> &str {
+    id.split_once("EgressPort:").map_or(id, |(_, port)| port)
+}
+
+fn fields<'a>(headers: &'a [RawHeader], name: &'a str) -> impl Iterator<Item = String> + 'a {
+    headers.iter().filter_map(move |header| {
+        let matches = header.name.text()?.eq_ignore_ascii_case(name);
+        matches.then(|| header.value.text()).flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(json: &str) -> Option<Entry> {
+        let raw: RawEntry = serde_json::from_str(json).unwrap();
+        raw.read()
+    }
+
+    #[test]
+    fn types_that_nobody_agrees_on_are_read() {
+        let one = entry(
+            r#"{"startedDateTime":"2024-01-01T00:00:00.5+01:00","time":"12.5","connection":443,"serverIPAddress":"[::1]",
+            "request":{"method":"GET","url":"https://u:p@A.example:8443/x?token=1","headers":null},
+            "response":{"status":"200","httpVersion":"h2","headers":[{"name":"Keep-Alive","value":"timeout=5, max=9"}]},
+            "timings":{"blocked":-1,"connect":10,"ssl":4,"send":0,"wait":"1","receive":1}}"#,
+        )
+        .unwrap();
+        assert_eq!(one.origin.unwrap().to_string(), "https://a.example:8443");
+        assert_eq!(one.target.unwrap().as_str(), "/x");
+        assert_eq!(one.timings.connect, Some(6_000_000));
+        assert_eq!((one.terms.timeout_s, one.terms.max), (Some(5), Some(9)));
+        assert_eq!(one.id.as_deref(), Some("443"));
+        assert_eq!(one.protocol, Some(ledger::Protocol::Http2));
+    }
+
+    #[test]
+    fn what_did_not_go_over_a_network_is_left_out() {
+        let with = |url: &str, time: u32, rest: &str| {
+            let at = r#""startedDateTime":"2024-01-01T00:00:00Z""#;
+            entry(&format!(
+                r#"{{{at},"time":{time},"request":{{"method":"GET","url":"{url}"}},"response":{{"status":200}}{rest}}}"#
+            ))
+        };
+        assert!(with("http://a/", 1, "").is_some());
+        assert!(with("http://a/", 0, "").is_none());
+        assert!(with("data:text/plain,x", 1, "").is_none());
+        assert!(with("http://a/", 1, r#","_fromCache":"disk""#).is_none());
+    }
+}

@@ -1,0 +1,166 @@
+//! The first line of a NetLog: what the numbers in its events mean. They change from version to version, the names rarely.
+
+use super::event::RawEvent;
+use crate::loose::Loose;
+use serde::Deserialize;
+use std::collections::HashMap;
+
+const NANOS_PER_MS: u64 = 1_000_000;
+
+/// What the numbers mean.
+#[derive(Default)]
+pub(super) struct Constants {
+    /// Milliseconds from ticks to 1970.
+    offset_ms: u64,
+    events: HashMap<u64, Kind>,
+    sources: HashMap<u64, Origin>,
+    errors: HashMap<i64, String>,
+}
+
+macro_rules! named {
+    ($(#[$about:meta])* $name:ident { $($variant:ident $($text:literal)|+,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum $name {
+            $($variant,)*
+        }
+
+        impl $name {
+            fn named(text: &str) -> Option<$name> {
+                Some(match text {
+                    $($($text)|+ => $name::$variant,)*
+                    _ => return None,
+                })
+            }
+        }
+    };
+}
+
+named! {
+    /// The events that matter here.
+    Kind {
+        RequestAlive "REQUEST_ALIVE",
+        StartJob "URL_REQUEST_START_JOB",
+        StreamRequest "HTTP_STREAM_REQUEST",
+        BoundToJob "HTTP_STREAM_REQUEST_BOUND_TO_JOB",
+        SendRequest "HTTP_TRANSACTION_SEND_REQUEST",
+        RequestHeaders "HTTP_TRANSACTION_SEND_REQUEST_HEADERS" | "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS"
+            | "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS",
+        ResponseHeaders "HTTP_TRANSACTION_READ_RESPONSE_HEADERS",
+        ReadBody "HTTP_TRANSACTION_READ_BODY",
+        StreamJob "HTTP_STREAM_JOB",
+        BoundToSocket "SOCKET_POOL_BOUND_TO_SOCKET",
+        Http2Session "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION" | "HTTP2_SESSION_POOL_IMPORTED_SESSION_FROM_SOCKET"
+            | "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION_FROM_IP_POOL" | "HTTP_STREAM_JOB_HTTP2_SESSION_AVAILABLE",
+        Http2Initialized "HTTP2_SESSION_INITIALIZED",
+        Http2Goaway "HTTP2_SESSION_RECV_GOAWAY",
+        Http2Setting "HTTP2_SESSION_RECV_SETTING",
+        QuicSession "QUIC_SESSION",
+        BoundToQuicSession "HTTP_STREAM_JOB_BOUND_TO_QUIC_SESSION" | "QUIC_SESSION_POOL_USE_EXISTING_SESSION"
+            | "QUIC_SESSION_POOL_ATTACH_JOB_TO_EXISTING_SESSION",
+        ConnectJobCreated "SOCKET_POOL_CONNECT_JOB_CREATED",
+        ConnectJob "CONNECT_JOB",
+        SocketAlive "SOCKET_ALIVE",
+        TcpConnect "TCP_CONNECT",
+        SslConnect "SSL_CONNECT",
+        BytesSent "SOCKET_BYTES_SENT",
+        BytesReceived "SOCKET_BYTES_RECEIVED",
+        ReadError "SOCKET_READ_ERROR",
+        ClosingSocket "SOCKET_POOL_CLOSING_SOCKET",
+    }
+}
+
+named! {
+    /// The sources whose events matter here.
+    Origin {
+        Request "URL_REQUEST" | "WEB_SOCKET_TRANSPORT_CONNECT_JOB",
+        Job "HTTP_STREAM_JOB",
+        Socket "SOCKET",
+        Http2 "HTTP2_SESSION",
+        Quic "QUIC_SESSION",
+        Connect "CONNECT_JOB" | "TRANSPORT_CONNECT_JOB" | "TCP_CONNECT_JOB" | "SSL_CONNECT_JOB" | "HTTP_PROXY_CONNECT_JOB"
+            | "SOCKS_CONNECT_JOB",
+    }
+}
+
+#[derive(Deserialize)]
+struct Line {
+    constants: Raw,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Raw {
+    log_event_types: HashMap<String, u64>,
+    log_source_type: HashMap<String, u64>,
+    time_tick_offset: Loose,
+    #[serde(default)]
+    net_error: HashMap<String, i64>,
+}
+
+impl Constants {
+    /// Reads the first line, which ends in a comma; `None` where it does not hold them.
+    pub(super) fn read(line: &[u8]) -> Option<Constants> {
+        let line = line.trim_ascii();
+        let line = line.strip_suffix(b",").unwrap_or(line);
+        // the object goes on with the events
+        let whole = [line, b"}"].concat();
+        let raw = serde_json::from_slice::<Line>(&whole).ok()?.constants;
+        let events = raw.log_event_types.iter();
+        let sources = raw.log_source_type.iter();
+        Some(Constants {
+            offset_ms: raw.time_tick_offset.count()?,
+            events: events
+                .filter_map(|(name, number)| Some((*number, Kind::named(name)?)))
+                .collect(),
+            sources: sources
+                .filter_map(|(name, number)| Some((*number, Origin::named(name)?)))
+                .collect(),
+            errors: raw
+                .net_error
+                .into_iter()
+                .map(|(name, code)| (code, name))
+                .collect(),
+        })
+    }
+
+    pub(super) fn kind(&self, event: &RawEvent) -> Option<Kind> {
+        self.events.get(&event.kind).copied()
+    }
+
+    pub(super) fn origin(&self, event: &RawEvent) -> Option<Origin> {
+        self.sources.get(&event.source.kind).copied()
+    }
+
+    /// The name of an error, as `ERR_CONNECTION_REFUSED`.
+    pub(super) fn error(&self, code: i64) -> &str {
+        self.errors.get(&code).map_or("", String::as_str)
+    }
+
+    /// When an event happened, in nanoseconds since 1970.
+    pub(super) fn nanos(&self, event: &RawEvent) -> Option<u64> {
+        let ms = self.offset_ms.checked_add(event.time.count()?)?;
+        let nanos = ms.checked_mul(NANOS_PER_MS)?;
+        (nanos <= i64::MAX as u64).then_some(nanos)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_get_their_names() {
+        let line = br#"{"constants":{"logEventTypes":{"TCP_CONNECT":7,"WHATEVER":8},"logSourceType":{"SOCKET":10},"timeTickOffset":"1000","netError":{"ERR_FAILED":-2},"x":[]},"#;
+        let constants = Constants::read(line).unwrap();
+        let event =
+            RawEvent::read(br#"{"phase":1,"source":{"id":4,"type":10},"time":"5","type":7},"#)
+                .unwrap();
+        assert_eq!(constants.kind(&event), Some(Kind::TcpConnect));
+        assert_eq!(constants.origin(&event), Some(Origin::Socket));
+        assert_eq!(constants.nanos(&event), Some(1_005_000_000));
+        assert_eq!(constants.error(-2), "ERR_FAILED");
+        assert!(Constants::read(b"{\"constants\":{}},").is_none());
+        assert!(Constants::read(b"").is_none());
+    }
+}

@@ -1,0 +1,214 @@
+//! One event as it stands in the file. What is of another type than expected is nothing, so that no version breaks the reading.
+
+use crate::loose::Loose;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+
+/// How an event lies in the time of what it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Edge {
+    /// It has no length.
+    Point,
+    Begin,
+    End,
+}
+
+/// An event.
+#[derive(Debug, Default, serde::Deserialize)]
+pub(super) struct RawEvent {
+    #[serde(default)]
+    pub(super) params: Params,
+    #[serde(default)]
+    phase: u64,
+    pub(super) source: RawSource,
+    /// Milliseconds in ticks.
+    pub(super) time: Loose,
+    #[serde(rename = "type")]
+    pub(super) kind: u64,
+}
+
+/// What an event belongs to.
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize)]
+pub(super) struct RawSource {
+    pub(super) id: u64,
+    #[serde(rename = "type", default)]
+    pub(super) kind: u64,
+}
+
+/// The parameters that matter here.
+#[derive(Debug, Default)]
+pub(super) struct Params {
+    pub(super) url: Loose,
+    pub(super) method: Loose,
+    pub(super) host: Loose,
+    pub(super) destination: Loose,
+    pub(super) group: Loose,
+    pub(super) local_address: Loose,
+    pub(super) remote_address: Loose,
+    pub(super) net_error: Loose,
+    pub(super) next_proto: Loose,
+    pub(super) version: Loose,
+    pub(super) cipher_suite: Loose,
+    pub(super) is_resumed: Loose,
+    pub(super) byte_count: Loose,
+    pub(super) reason: Loose,
+    pub(super) id: Loose,
+    pub(super) value: Loose,
+    /// The source that this one depends on.
+    pub(super) dependency: Option<u64>,
+    /// Fields of a head, each `name: value`.
+    pub(super) headers: Vec<String>,
+}
+
+impl RawEvent {
+    /// Reads a line, which ends in a comma; `None` for one that is damaged.
+    pub(super) fn read(line: &[u8]) -> Option<RawEvent> {
+        let line = line.trim_ascii();
+        let line = line.strip_suffix(b",").unwrap_or(line);
+        serde_json::from_slice(line).ok()
+    }
+
+    pub(super) fn edge(&self) -> Edge {
+        match self.phase {
+            1 => Edge::Begin,
+            2 => Edge::End,
+            _ => Edge::Point,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Params {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Params, D::Error> {
+        deserializer.deserialize_any(Any(Params::default()))
+    }
+}
+
+struct Any(Params);
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Params;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("parameters")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Params, E> {
+        Ok(self.0)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Params, E> {
+        Ok(self.0)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Params, E> {
+        Ok(self.0)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Params, E> {
+        Ok(self.0)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Params, E> {
+        Ok(self.0)
+    }
+
+    fn visit_unit<E>(self) -> Result<Params, E> {
+        Ok(self.0)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Params, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(self.0)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Params, A::Error> {
+        let mut params = self.0;
+        while let Some(key) = object.next_key::<String>()? {
+            let place = match key.as_str() {
+                "url" => &mut params.url,
+                "method" => &mut params.method,
+                "host" => &mut params.host,
+                "destination" | "original_url" => &mut params.destination,
+                "group_id" | "group_name" => &mut params.group,
+                "local_address" | "source_address" => &mut params.local_address,
+                "remote_address" | "peer_address" => &mut params.remote_address,
+                "net_error" => &mut params.net_error,
+                "next_proto" => &mut params.next_proto,
+                "version" => &mut params.version,
+                "cipher_suite" => &mut params.cipher_suite,
+                "is_resumed" => &mut params.is_resumed,
+                "byte_count" => &mut params.byte_count,
+                "reason" => &mut params.reason,
+                "id" => &mut params.id,
+                "value" => &mut params.value,
+                "source_dependency" => {
+                    params.dependency = object.next_value::<Dependency>()?.0;
+                    continue;
+                }
+                "headers" => {
+                    params.headers = object.next_value::<Texts>()?.0;
+                    continue;
+                }
+                _ => {
+                    object.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            *place = object.next_value()?;
+        }
+        Ok(params)
+    }
+}
+
+/// The `id` of an object; nothing of what is none.
+#[derive(Default)]
+struct Dependency(Option<u64>);
+
+impl<'de> Deserialize<'de> for Dependency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Dependency, D::Error> {
+        // an object's `id` is among the parameters that are read
+        Ok(Dependency(Params::deserialize(deserializer)?.id.count()))
+    }
+}
+
+/// A list of texts; what is none is empty, and what is no text in it is left out.
+#[derive(Default)]
+struct Texts(Vec<String>);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Texts, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            List(Vec<Loose>),
+            Other(IgnoredAny),
+        }
+        Ok(match Either::deserialize(deserializer)? {
+            Either::List(list) => Texts(list.iter().filter_map(|item| item.text()).collect()),
+            Either::Other(_) => Texts::default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_of_another_type_is_nothing() {
+        let event = RawEvent::read(
+            br#"{"params":{"headers":{"line":""},"url":["x"],"source_dependency":7,"net_error":-105,"x":{"y":[1]}},"phase":2,"source":{"id":4},"time":5,"type":7}"#,
+        )
+        .unwrap();
+        assert!(event.params.headers.is_empty());
+        assert_eq!(event.params.url, Loose::Nothing);
+        assert_eq!(event.params.dependency, None);
+        assert_eq!(event.params.net_error.number(), Some(-105.0));
+        assert_eq!(event.edge(), Edge::End);
+        assert!(
+            RawEvent::read(b"{\"params\":[1],\"source\":{\"id\":1},\"time\":\"1\",\"type\":1},")
+                .is_some()
+        );
+        assert!(RawEvent::read(b"{\"params\"").is_none());
+    }
+}

@@ -1,0 +1,125 @@
+//! Chromium's NetLog (`--log-net-log=FILE`, chrome://net-export): what its network stack did, socket by socket, so that reuse is
+//! known and not worked out. An event a line, as Chromium writes it; the end is missing where the browser did not end in order.
+
+mod constants;
+mod event;
+mod follow;
+mod request;
+mod socket;
+
+use crate::account::{Account, Unit};
+use crate::error::AuditError;
+use crate::input::Input;
+use crate::scope::Scope;
+use constants::Constants;
+use event::RawEvent;
+use follow::Follow;
+
+/// The longest line that is read, in bytes: the constants are one.
+const LONGEST: usize = 8 << 20;
+/// How many lines pass between two questions whether to go on.
+const BREATH: u64 = 4096;
+
+/// Whether a file with these first bytes is a NetLog.
+pub(crate) fn is_netlog(prefix: &[u8]) -> bool {
+    let start = prefix[..prefix.len().min(256)].trim_ascii_start();
+    let after_brace = start.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+    let after_key = after_brace.and_then(|rest| rest.strip_prefix(b"\"constants\""));
+    after_key.is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"))
+}
+
+/// When its first event happened, in nanoseconds since 1970, if the constants are that short.
+pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
+    let mut lines = prefix.split(|&byte| byte == b'\n');
+    let constants = Constants::read(lines.next()?)?;
+    lines
+        .take(8)
+        .filter_map(RawEvent::read)
+        .filter_map(|event| constants.nanos(&event))
+        .min()
+}
+
+/// Reads a NetLog to its end, or to where it was cut off.
+pub(crate) fn read(
+    input: &mut Input,
+    scope: &mut Scope<'_>,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Account, AuditError> {
+    let broken = |input: &Input, why: &str| AuditError::Broken {
+        path: input.path.clone(),
+        format: "NetLog",
+        why: why.to_owned(),
+    };
+    let mut buffer = Vec::new();
+    input.window.line(&mut buffer, LONGEST);
+    let Some(constants) = Constants::read(&buffer) else {
+        return Err(broken(
+            input,
+            "its first line does not hold the constants, as in a file that Chromium wrote",
+        ));
+    };
+    let mut follow = Follow::new(constants);
+    let (mut events, mut skipped) = (0_u64, 0_u64);
+    let mut whole = false;
+    while input.window.line(&mut buffer, LONGEST) {
+        let mut line = buffer.trim_ascii();
+        if line.is_empty() || line.starts_with(b"\"events\"") {
+            continue;
+        }
+        // the list ends behind its last event; after it comes the state of the stack
+        if line.starts_with(b"\"polledData\"") || line.starts_with(b"]") {
+            whole = true;
+            break;
+        }
+        let without_comma = line.strip_suffix(b",").unwrap_or(line);
+        if let Some(last) = without_comma.strip_suffix(b"}]") {
+            whole = true;
+            line = &line[..=last.len()];
+        }
+        events += 1;
+        match RawEvent::read(line) {
+            Some(event) => follow.take(&event, scope),
+            None => skipped += 1,
+        }
+        if whole || events.is_multiple_of(BREATH) && !go_on() {
+            break;
+        }
+    }
+    if events == skipped {
+        return Err(broken(
+            input,
+            "none of its events can be read: one a line is expected, as Chromium writes them",
+        ));
+    }
+    let name = input.path.display().to_string();
+    if !whole {
+        scope.caveat(
+            "netlog-cut",
+            format!("{name}: it has no end, the browser was still writing or was killed: what was under way then is not counted"),
+        );
+    }
+    let told = follow.finish(&name, scope);
+    Ok(Account {
+        path: input.path.clone(),
+        format: input.format,
+        unit: Unit::Events,
+        read: events,
+        skipped,
+        bytes: input.window.taken(),
+        evidence: Some(told),
+        advice: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_netlog_is_told_by_its_first_key() {
+        assert!(is_netlog(b"{\"constants\":{\"activeFieldTrialGroups\""));
+        assert!(is_netlog(b" { \"constants\" : {}"));
+        assert!(!is_netlog(b"{\"constants"));
+        assert!(!is_netlog(b"{\"log\":{}}"));
+    }
+}

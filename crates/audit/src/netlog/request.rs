@@ -1,0 +1,226 @@
+//! A request of a NetLog, and the exchange that it is. Times in nanoseconds since 1970.
+
+use super::constants::Constants;
+use super::event::Params;
+use super::socket::Socket;
+use crate::client;
+use crate::scope::Scope;
+use ledger::agent::product;
+use ledger::{
+    Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Method, Nanos, Origin,
+    Outcome, Protocol, SetupPhase, Side, Span, Target, Terms,
+};
+use std::sync::Arc;
+
+/// What is known of a request so far. A redirect, a retry and an authentication each make another of it.
+#[derive(Default)]
+pub(super) struct Request {
+    pub(super) origin: Option<Origin>,
+    full_target: Box<str>,
+    method: Option<Method>,
+    /// The job that finds it a connection.
+    pub(super) job: Option<u64>,
+    /// The socket or session that it was given, and its position there.
+    pub(super) carrier: Option<(u64, u32)>,
+    /// When a connection was wanted.
+    pub(super) wanted: Option<u64>,
+    send: (Option<u64>, Option<u64>),
+    head_sent: Option<u64>,
+    first_byte: Option<u64>,
+    last_byte: Option<u64>,
+    status: Option<u16>,
+    pub(super) terms: Terms,
+    pub(super) close_sent_by: Option<Side>,
+    /// Bytes of the answer's body, where they were told.
+    body: u64,
+    failed: Option<Failure>,
+    pub(super) agent: Option<Arc<str>>,
+}
+
+impl Request {
+    /// The URL is known, now or anew.
+    pub(super) fn aim(&mut self, params: &Params) {
+        if let Some((origin, path)) = params.url.text().and_then(|url| client::split(&url)) {
+            self.origin = Some(origin);
+            self.full_target = path.into();
+        }
+        if let Some(method) = params.method.text() {
+            self.method = Some(Method::new(&method));
+        }
+    }
+
+    /// Another try at the same URL.
+    pub(super) fn again(&self) -> Request {
+        Request {
+            origin: self.origin.clone(),
+            full_target: self.full_target.clone(),
+            method: self.method.clone(),
+            ..Request::default()
+        }
+    }
+
+    /// Whether it was sent, or failed to be.
+    pub(super) fn has_begun(&self) -> bool {
+        self.head_sent.is_some() || self.failed.is_some()
+    }
+
+    pub(super) fn send_begins(&mut self, at: u64) {
+        self.send.0.get_or_insert(at);
+    }
+
+    pub(super) fn send_ends(&mut self, at: u64) {
+        self.send.1 = Some(at);
+    }
+
+    /// Its head goes out.
+    pub(super) fn head_out(&mut self, params: &Params, at: u64) {
+        self.head_sent.get_or_insert(at);
+        for (name, value) in fields(params) {
+            if name.eq_ignore_ascii_case("connection") && client::closes(value) {
+                self.close_sent_by = Some(Side::Client);
+            } else if name.eq_ignore_ascii_case("user-agent") {
+                self.agent = product(value);
+            }
+        }
+    }
+
+    /// The head of its answer is there; an interim one is followed by another.
+    pub(super) fn head_in(&mut self, params: &Params, at: u64) {
+        self.first_byte.get_or_insert(at);
+        let line = params.headers.first().map_or("", String::as_str);
+        let status = line.split(' ').nth(1).and_then(|word| word.parse().ok());
+        self.status = status.or(self.status);
+        for (name, value) in fields(params) {
+            if name.eq_ignore_ascii_case("keep-alive") {
+                client::add_terms(&mut self.terms, value);
+            } else if name.eq_ignore_ascii_case("connection") && client::closes(value) {
+                self.close_sent_by.get_or_insert(Side::Server);
+            }
+        }
+        self.last_byte = Some(at);
+    }
+
+    /// A part of its body was read.
+    pub(super) fn body_in(&mut self, params: &Params, at: u64) {
+        self.last_byte = Some(at);
+        self.body += params.byte_count.count().unwrap_or(0);
+    }
+
+    /// It is over with an error.
+    pub(super) fn fail(&mut self, params: &Params, constants: &Constants) {
+        let Some(code) = params.net_error.number().filter(|&code| code < 0.0) else {
+            return;
+        };
+        let kind = client::failure(constants.error(code as i64));
+        if let Some((Outcome::Failed(kind), _)) = kind {
+            self.failed = Some(kind);
+        } else if self.status.is_none() {
+            self.failed = Some(Failure::Aborted);
+        }
+    }
+
+    /// The exchange. `now` is when it is known to be over.
+    pub(super) fn exchange(
+        &self,
+        carrier: Option<(ConnectionId, &Socket)>,
+        now: u64,
+        scope: &mut Scope<'_>,
+    ) -> Exchange {
+        let wanted = self.wanted.or(self.head_sent).unwrap_or(now);
+        let mut one = Exchange::new(scope.next_exchange(), scope.nanos(wanted));
+        let end = match self.failed {
+            Some(_) => now,
+            None => self.last_byte.unwrap_or(now),
+        };
+        one.end = scope.nanos(end.max(wanted));
+        if let Some((id, socket)) = carrier {
+            let nth = self.carrier.map_or(1, |(_, nth)| nth);
+            one.connection = Some(id);
+            one.ordinal = Some(nth);
+            let fresh = socket.is_fresh_for(wanted, nth);
+            one.fresh = Some(fresh);
+            if fresh {
+                one.spans.wait_for_setup(&socket.setup(scope), one.at);
+            }
+        }
+        self.fill_spans(&mut one, carrier.map(|(_, socket)| socket), scope);
+        one.method = self.method.clone();
+        one.target = Some(Target::new(&self.full_target));
+        one.fingerprint = self
+            .method
+            .as_ref()
+            .filter(|method| matches!(method.as_str(), "GET" | "HEAD"))
+            .map(|method| scope.key.of(method.as_str(), &self.full_target, b""));
+        one.status = self.status;
+        one.terms = self.terms;
+        one.close_sent_by = self.close_sent_by;
+        one.bytes.body = self.body;
+        one.outcome = match (self.failed, self.status) {
+            (Some(kind), _) => Outcome::Failed(kind),
+            (None, Some(_)) => Outcome::Ok,
+            (None, None) => Outcome::Failed(Failure::Closed),
+        };
+        one
+    }
+
+    /// Tells of the dial that failed, where that is why it has no connection.
+    pub(super) fn tell_dial(
+        &self,
+        exchange: &Exchange,
+        scope: &mut Scope<'_>,
+    ) -> Option<ConnectionId> {
+        let kind = self.failed?;
+        let phase = match kind {
+            Failure::Lookup => SetupPhase::Dns,
+            Failure::Refused | Failure::ConnectTimeout | Failure::Unreachable => {
+                SetupPhase::Connect
+            }
+            _ => return None,
+        };
+        let mut dial = Connection::new(scope.next_connection(), exchange.at);
+        dial.origin = self.origin.clone();
+        dial.failed = Some(DialFailure {
+            phase,
+            kind,
+            detail: None,
+        });
+        scope.record(Event::Opened(&dial));
+        Some(dial.id)
+    }
+
+    fn fill_spans(&self, one: &mut Exchange, socket: Option<&Socket>, scope: &Scope<'_>) {
+        let is_h1 = socket.is_some_and(|socket| socket.protocol != Some(Protocol::Http2));
+        let (Some(begin), Some(head)) = (self.send.0, self.head_sent) else {
+            return;
+        };
+        // in HTTP/2 the step ends when the answer is there
+        let sent = match (self.send.1, self.first_byte) {
+            (Some(sent), Some(first)) if is_h1 && sent <= first => sent,
+            _ => head,
+        };
+        let within = |wall: u64, from: Nanos| scope.nanos(wall).max(from).min(one.end);
+        let ready = [one.spans.dns, one.spans.connect, one.spans.ssl];
+        let ready = ready.iter().flatten().map(|span| span.end).max();
+        let mut at = ready.unwrap_or(one.at).max(one.at).min(one.end);
+        let begin = within(begin, at);
+        if begin > at {
+            one.spans.blocked = Some(Span::new(at, begin));
+        }
+        at = begin;
+        let sent = within(sent, at);
+        one.spans.send = Some(Span::new(at, sent));
+        let Some(first) = self.first_byte else { return };
+        let first = within(first, sent);
+        one.spans.wait = Some(Span::new(sent, first));
+        one.spans.receive = Some(Span::new(first, one.end));
+        let (from, to) = (one.at, one.end);
+        one.spans.keep_within(from, to);
+    }
+}
+
+fn fields(params: &Params) -> impl Iterator<Item = (&str, &str)> {
+    params.headers.iter().filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        Some((name, value.trim()))
+    })
+}

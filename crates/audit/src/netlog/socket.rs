@@ -1,0 +1,261 @@
+//! A socket, or a QUIC session, of a NetLog, and the connection that it is.
+
+use super::constants::Constants;
+use super::event::Params;
+use crate::client;
+use crate::log;
+use crate::scope::Scope;
+use ledger::{
+    Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, DialFailure, Ending,
+    Event, Failure, Handshake, Moment, Origin, Outcome, Probes, Protocol, Scheme, Setup,
+    SetupPhase, Side, Span, Terms, Tls, Transport,
+};
+use std::sync::Arc;
+
+/// A first request that comes later than this behind the set-up did not wait for it: the connection was opened ahead. Nanoseconds.
+const AHEAD: u64 = 1_000_000_000;
+
+/// What is known of a socket so far. Times in nanoseconds since 1970.
+#[derive(Default)]
+pub(super) struct Socket {
+    /// The connection, once it was told of.
+    pub(super) told: Option<ConnectionId>,
+    pub(super) at: u64,
+    /// When the job began that made it, if the file says so: before the name was looked up.
+    pub(super) job_at: Option<u64>,
+    pub(super) origin: Option<Origin>,
+    pub(super) is_quic: bool,
+    tcp: (Option<u64>, Option<u64>),
+    ssl: (Option<u64>, Option<u64>),
+    local: Option<Box<str>>,
+    remote: Option<Box<str>>,
+    failed: Option<DialFailure>,
+    tls: Option<Tls>,
+    pub(super) protocol: Option<Protocol>,
+    pub(super) terms: Terms,
+    pub(super) agent: Option<Arc<str>>,
+    pub(super) announced_by: Option<Side>,
+    closed_by: (Option<Side>, Option<Ending>),
+    /// Requests given to it, and those of them that are not over.
+    pub(super) given: u32,
+    pub(super) in_flight: u32,
+    last_end: u64,
+    bytes: ConnectionBytes,
+    gone_at: Option<u64>,
+}
+
+impl Socket {
+    pub(super) fn begin(at: u64) -> Socket {
+        Socket {
+            at,
+            ..Socket::default()
+        }
+    }
+
+    /// TCP's handshake begins.
+    pub(super) fn dial(&mut self, at: u64) {
+        self.tcp.0.get_or_insert(at);
+    }
+
+    /// TCP's handshake is over.
+    pub(super) fn dialled(&mut self, params: &Params, at: u64, constants: &Constants) {
+        self.tcp.1.get_or_insert(at);
+        self.local = params.local_address.text().map(Into::into);
+        self.remote = params.remote_address.text().map(Into::into);
+        self.fail(params, SetupPhase::Connect, constants);
+    }
+
+    /// TLS begins.
+    pub(super) fn secure(&mut self, at: u64) {
+        self.ssl.0.get_or_insert(at);
+    }
+
+    /// TLS is there.
+    pub(super) fn secured(&mut self, params: &Params, at: u64, constants: &Constants) {
+        self.ssl.1.get_or_insert(at);
+        let mut tls = Tls::default();
+        let version = params.version.text().unwrap_or_default();
+        tls.version = log::tls_version(version.trim_start_matches("TLS "));
+        let suite = params.cipher_suite.count();
+        let suite = suite.and_then(|suite| u16::try_from(suite).ok());
+        tls.cipher = suite.map(|suite| wire::tls::suite_name(suite).into());
+        if self.failed.is_none() && params.net_error.number().is_none() {
+            tls.handshake = Some(match params.is_resumed.is_set() {
+                true => Handshake::Resumed,
+                false => Handshake::Full,
+            });
+        }
+        let chosen = params.next_proto.text();
+        self.protocol = chosen.as_deref().and_then(client::protocol);
+        tls.alpn_chosen = chosen.as_deref().map(Into::into);
+        self.tls = Some(tls);
+        self.fail(params, SetupPhase::Ssl, constants);
+    }
+
+    fn fail(&mut self, params: &Params, phase: SetupPhase, constants: &Constants) {
+        let Some(code) = params.net_error.number().filter(|&code| code < 0.0) else {
+            return;
+        };
+        let name = constants.error(code as i64);
+        let kind = match client::failure(name) {
+            Some((Outcome::Failed(kind), _)) => kind,
+            _ if phase == SetupPhase::Ssl => Failure::Tls,
+            _ => Failure::Unreachable,
+        };
+        self.failed.get_or_insert(DialFailure {
+            phase,
+            kind,
+            detail: (!name.is_empty()).then(|| name.into()),
+        });
+    }
+
+    pub(super) fn sent(&mut self, params: &Params) {
+        self.bytes.sent += params.byte_count.count().unwrap_or(0);
+    }
+
+    pub(super) fn received(&mut self, params: &Params) {
+        self.bytes.received += params.byte_count.count().unwrap_or(0);
+    }
+
+    /// An error while reading tells who ended it.
+    pub(super) fn broke(&mut self, params: &Params, constants: &Constants) {
+        let code = params.net_error.number().unwrap_or(0.0);
+        match constants.error(code as i64) {
+            "ERR_CONNECTION_CLOSED" => self.closed_by = (Some(Side::Server), Some(Ending::Fin)),
+            "ERR_CONNECTION_RESET" => self.closed_by = (Some(Side::Server), Some(Ending::Rst)),
+            _ => {}
+        }
+    }
+
+    /// The pool closes it, and says why.
+    pub(super) fn closing(&mut self, reason: &str) {
+        if self.closed_by.0.is_some() {
+            return;
+        }
+        let by = match reason {
+            "Remote side closed connection" => (Some(Side::Server), Some(Ending::Fin)),
+            // it says only that it could not be used again
+            "Connection was closed when it was returned to the pool" => (None, None),
+            _ => (Some(Side::Client), None),
+        };
+        self.closed_by = by;
+    }
+
+    pub(super) fn gone(&mut self, at: u64) {
+        self.gone_at.get_or_insert(at);
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone_at.is_some()
+    }
+
+    /// Whether all steps of its set-up are over.
+    pub(super) fn is_set_up(&self) -> bool {
+        let scheme = self.origin.as_ref().map(|origin| origin.scheme);
+        match scheme {
+            _ if self.failed.is_some() => true,
+            Some(Scheme::Http | Scheme::Tcp) => self.tcp.1.is_some(),
+            Some(Scheme::Https) => self.ssl.1.is_some(),
+            None => false,
+        }
+    }
+
+    fn set_up_at(&self) -> u64 {
+        self.ssl.1.or(self.tcp.1).unwrap_or(self.at)
+    }
+
+    /// Whether a request that was wanted at a time waited for the set-up; `nth` from 1.
+    pub(super) fn is_fresh_for(&self, wanted: u64, nth: u32) -> bool {
+        let ready = self.set_up_at();
+        wanted < ready || (nth == 1 && wanted <= ready.saturating_add(AHEAD))
+    }
+
+    /// Its steps on the run's clock.
+    pub(super) fn setup(&self, scope: &Scope<'_>) -> Setup {
+        let span = |from: Option<u64>, to: Option<u64>| {
+            let (from, to) = (from?, to?);
+            Some(Span::new(
+                scope.nanos(from),
+                scope.nanos(to).max(scope.nanos(from)),
+            ))
+        };
+        let dns = span(self.job_at, self.tcp.0).filter(|span| span.nanos() > 0);
+        Setup {
+            dns,
+            connect: span(self.tcp.0, self.tcp.1),
+            ssl: span(self.ssl.0, self.ssl.1),
+        }
+    }
+
+    /// Tells of it, unless that was done; the number of the connection.
+    pub(super) fn tell(&mut self, scope: &mut Scope<'_>) -> ConnectionId {
+        if let Some(id) = self.told {
+            return id;
+        }
+        let id = scope.next_connection();
+        self.told = Some(id);
+        scope.record(Event::Opened(&self.connection(id, scope)));
+        id
+    }
+
+    /// Tells what is known by now of what was told before.
+    pub(super) fn revise(&self, scope: &mut Scope<'_>) {
+        if let Some(id) = self.told {
+            scope.record(Event::Revised(&self.connection(id, scope)));
+        }
+    }
+
+    fn connection(&self, id: ConnectionId, scope: &Scope<'_>) -> Connection {
+        let setup = self.setup(scope);
+        let steps = [setup.dns, setup.connect, setup.ssl];
+        let first = steps.iter().flatten().map(|span| span.start).min();
+        let mut connection = Connection::new(id, first.unwrap_or(scope.nanos(self.at)));
+        connection.origin = self.origin.clone();
+        let address = |text: &Option<Box<str>>| text.as_deref()?.parse().ok();
+        connection.local = address(&self.local);
+        connection.peer = address(&self.remote);
+        if self.is_quic {
+            connection.transport = Transport::Quic;
+        }
+        connection.protocol = self.protocol;
+        let is_secure = matches!(&self.origin, Some(origin) if origin.scheme == Scheme::Https);
+        connection.tls = self.tls.clone().or(is_secure.then(Tls::default));
+        connection.setup = setup;
+        connection.failed = self.failed.clone();
+        connection.terms = self.terms;
+        connection.agent.clone_from(&self.agent);
+        connection.certainty = Certainty::Exact;
+        connection
+    }
+
+    /// A request on it is over.
+    pub(super) fn carried(&mut self, end: u64) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.last_end = self.last_end.max(end);
+    }
+
+    /// Tells of its end, if it was told of.
+    pub(super) fn tell_end(&self, scope: &mut Scope<'_>) {
+        let (Some(connection), Some(gone_at), None) = (self.told, self.gone_at, &self.failed)
+        else {
+            return;
+        };
+        let (by, how) = self.closed_by;
+        let closed = Closed {
+            connection,
+            variant: None,
+            round: None,
+            close: Close {
+                at: scope.nanos(gone_at.max(self.last_end)),
+                by,
+                how,
+                announced_by: self.announced_by,
+                moment: (self.given == 0).then_some(Moment::Unused),
+                exchanges: Some(u64::from(self.given)),
+                bytes: self.bytes,
+                probes: Probes::default(),
+            },
+        };
+        scope.record(Event::Closed(&closed));
+    }
+}

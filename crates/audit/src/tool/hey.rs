@@ -1,0 +1,47 @@
+//! hey: eight columns, seconds to four digits, `offset` being when a request began since the start of the run. Latency includes
+//! the time for connecting; `DNS+dialup` is 0 for a request on a connection that was there.
+
+use super::cells::seconds;
+use crate::client::{Entry, Timings};
+
+pub(super) const HEAD: &str =
+    "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset";
+
+pub(super) fn row(line: &str) -> Option<Entry> {
+    let cells: Vec<&str> = line.split(',').collect();
+    let [time, dialup, dns, send, wait, receive, status, offset] = cells[..] else {
+        return None;
+    };
+    let mut entry = Entry::of_tool(seconds(offset)?);
+    entry.time = seconds(time)?;
+    let (dialup, dns) = (seconds(dialup)?, seconds(dns)?);
+    let step = |nanos: u64| (nanos > 0).then_some(nanos);
+    entry.timings = Timings {
+        blocked: None,
+        dns: step(dns),
+        // TLS is in it, too
+        connect: step(dialup.saturating_sub(dns)),
+        ssl: None,
+        send: seconds(send),
+        wait: seconds(wait),
+        receive: seconds(receive),
+    };
+    entry.status = Some(status.trim().parse().ok()?);
+    Some(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_a_request() {
+        let one = row("0.0042,0.0036,0.0010,0.0001,0.0003,0.0001,200,0.0001").unwrap();
+        assert_eq!((one.at, one.time), (100_000, 4_200_000));
+        assert_eq!(one.timings.connect, Some(2_600_000));
+        assert!(one.timings.has_setup());
+        let one = row("0.0002,0.0000,0.0000,0.0000,0.0001,0.0000,404,0.0200").unwrap();
+        assert!(!one.timings.has_setup());
+        assert!(row("0.0002,0.0000,x").is_none());
+    }
+}

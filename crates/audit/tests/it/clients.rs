@@ -1,0 +1,148 @@
+//! What clients' own tools wrote of runs against servers that counted too: NetLogs of Chromium, rows of load generators.
+
+use crate::reading::{self, Outcome};
+use audit::KeyLog;
+use ledger::{Certainty, EndedBy, Failure, Protocol, Row};
+
+fn audited(name: &str) -> Outcome {
+    reading::file(name, KeyLog::default())
+}
+
+/// Paths on each connection that carried something, whatever the order.
+fn paths(outcome: &Outcome) -> Vec<Vec<String>> {
+    let paths = |connection: &ledger::Connection| {
+        let all = outcome.exchanges_on(connection.id);
+        let all = all.iter().filter(|one| one.outcome.is_ok());
+        let mut paths: Vec<String> = all
+            .map(|one| one.target.as_ref().unwrap().to_string())
+            .collect();
+        paths.sort();
+        paths
+    };
+    let mut all: Vec<_> = outcome.connections().into_iter().map(paths).collect();
+    all.retain(|paths| !paths.is_empty());
+    all.sort();
+    all
+}
+
+fn fresh(outcome: &Outcome, wanted: bool) -> usize {
+    let all = outcome.exchanges().filter(|one| one.fresh == Some(wanted));
+    all.count()
+}
+
+#[test]
+fn a_netlog_and_the_servers_log_of_the_same_page_agree() {
+    for (name, connections, reused) in [("plain", 4, 7), ("http2", 1, 10), ("tls13", 6, 5)] {
+        let browser = audited(&format!("netlog/{name}.json.gz"));
+        let server = audited(&format!("netlog/{name}.log"));
+        assert_eq!(paths(&browser), paths(&server), "{name}");
+        assert_eq!(paths(&browser).len(), connections, "{name}");
+        assert_eq!(fresh(&server, false), reused, "{name}");
+        assert_eq!(fresh(&browser, false), reused, "{name}");
+        assert!(browser.caveat("netlog-cut").is_none(), "{name}");
+    }
+}
+
+#[test]
+fn a_netlog_tells_of_tls_and_of_who_closed() {
+    let browser = audited("netlog/http2.json.gz");
+    let carrying = browser
+        .exchanges()
+        .find_map(|one| one.connection.filter(|_| one.outcome.is_ok()));
+    let all = browser.connections();
+    let connection = all.iter().find(|one| Some(one.id) == carrying).unwrap();
+    let tls = connection.tls.as_ref().unwrap();
+    assert_eq!(tls.version, Some(ledger::TlsVersion::Tls12));
+    assert_eq!(
+        tls.cipher.as_deref(),
+        Some("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256")
+    );
+    assert_eq!(connection.protocol, Some(Protocol::Http2));
+    assert_eq!(connection.terms.max_streams, Some(128));
+    assert!(connection.setup.ssl.is_some());
+    assert_eq!(
+        connection.agent.as_deref(),
+        Some("HeadlessChrome/156.0.0.0")
+    );
+    let plain = audited("netlog/plain.json.gz");
+    let by_client = plain
+        .rows
+        .iter()
+        .filter(|row| matches!(row, Row::Closed(end) if end.close.ended_by() == EndedBy::Client));
+    assert_eq!(by_client.count(), 5);
+    // the browser's own requests: there was no network
+    let lookups = plain
+        .exchanges()
+        .filter(|one| one.outcome.failure() == Some(Failure::Lookup));
+    assert!(lookups.count() > 0);
+}
+
+#[test]
+fn a_netlog_that_was_cut_anywhere_is_read_so_far() {
+    let whole = reading::unpacked("netlog/plain.json.gz");
+    let constants = whole.iter().position(|&byte| byte == b'\n').unwrap();
+    let mut most = 0;
+    for end in (constants + 400..whole.len()).step_by(9973) {
+        let Ok(outcome) = reading::bytes(&whole[..end], KeyLog::default()) else {
+            continue;
+        };
+        let count = outcome.exchanges().count();
+        assert!(count >= most || most == 0, "{count} after {most}");
+        most = count;
+        assert!(outcome.caveat("netlog-cut").is_some());
+    }
+    assert!(most >= 11);
+}
+
+/// The server ended connections after seven requests: 40 requests on two clients need six or seven.
+#[test]
+fn tools_without_ids_are_told_by_their_time_for_connecting() {
+    for (name, opened) in [("oha.csv", 6), ("k6.json.gz", 7), ("k6.csv.gz", 7)] {
+        let outcome = audited(&format!("tools/{name}"));
+        assert_eq!(outcome.exchanges().count(), 40, "{name}");
+        assert_eq!(outcome.connections().len(), opened, "{name}");
+        assert_eq!(fresh(&outcome, true), opened, "{name}");
+        assert_eq!(fresh(&outcome, false), 40 - opened, "{name}");
+        assert!(outcome.caveat("tool-without-ids").is_some(), "{name}");
+        let inferred = |one: &&ledger::Connection| matches!(one.certainty, Certainty::Inferred(_));
+        assert!(outcome.connections().iter().all(inferred), "{name}");
+    }
+    // 0.1 ms is as long as a connection on one machine takes to open: two were not seen
+    let hey = audited("tools/hey.csv");
+    assert_eq!(hey.exchanges().count(), 40);
+    assert!(fresh(&hey, true) <= 7);
+    assert!(hey.caveat("tool-without-failures").is_some());
+    assert!(
+        audited("tools/k6.csv.gz")
+            .caveat("tool-coarse-times")
+            .is_some()
+    );
+}
+
+#[test]
+fn ohas_time_for_connecting_names_the_connection_in_http_2() {
+    let outcome = audited("tools/oha-http2.csv");
+    assert_eq!(outcome.connections().len(), 3);
+    assert_eq!((fresh(&outcome, true), fresh(&outcome, false)), (3, 17 - 3));
+}
+
+#[test]
+fn where_a_tool_measures_no_connecting_reuse_is_unknown() {
+    let row = |at: u64| {
+        format!(
+            "17952592271234567{at:02},200,1500000,0,100,,aGk=,,{at},GET,http://a.example:81/x?y=1,Q29u\n"
+        )
+    };
+    let text: String = (0..20).map(row).collect();
+    let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
+    assert_eq!(outcome.exchanges().count(), 20);
+    assert!(outcome.exchanges().all(|one| one.fresh.is_none()));
+    assert!(outcome.caveat("tool-without-evidence").is_some());
+}
+
+#[test]
+fn a_summary_is_refused_with_the_way_to_the_requests() {
+    let bytes = std::fs::read(reading::fixture("tools/oha-summary.json")).unwrap();
+    let error = reading::bytes(&bytes, KeyLog::default()).unwrap_err();
+    assert!(error.to_string().contains("--output-format csv"), "{error}");
+}

@@ -1,0 +1,117 @@
+//! Packets: one exchange of each HTTP version over the newest TLS version, and one over each other, captured as they pass.
+
+use super::{Bench, Ended};
+use crate::caller::Halt;
+use crate::capture::Capture;
+use crate::line::Line;
+use ledger::card::VersionTried;
+use ledger::{Protocol, TlsVersion};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the packets of the end are waited for.
+const LINGER: Duration = Duration::from_millis(200);
+
+/// What was captured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packets {
+    /// A pcapng file with the packets and the TLS secrets that make them readable.
+    pub file: Vec<u8>,
+    /// What was spoken on its connections, in their order in the file, such as `HTTP/2 over TLS 1.3`.
+    pub spoken: Vec<String>,
+    /// Packets that there was no room for.
+    pub lost: u64,
+}
+
+/// Why there is nothing to capture.
+pub(super) fn reason_to_skip(bench: &Bench<'_>) -> Option<&'static str> {
+    bench.peer.is_none().then_some("no TCP")
+}
+
+pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+    let (Some(mut capture), Some(peer)) = (bench.capture.take(), bench.peer) else {
+        return Ok(());
+    };
+    capture.begin(peer.port()).map_err(Halt::Own)?;
+    let mut spoken = Vec::new();
+    let mut done = Ok(());
+    for tried in wanted(bench) {
+        done = record(bench, &mut capture, &tried, &mut spoken);
+        if done.is_err() {
+            break;
+        }
+    }
+    bench.caller.observer.packets(&Packets {
+        file: capture.file(),
+        spoken,
+        lost: capture.lost(),
+    });
+    done
+}
+
+/// The combinations of versions whose packets tell something new.
+fn wanted(bench: &Bench<'_>) -> Vec<VersionTried> {
+    let spoken = || {
+        bench
+            .card
+            .versions
+            .iter()
+            .filter(|tried| tried.outcome.is_ok())
+    };
+    let newest = spoken().filter_map(|tried| tried.tls).max();
+    let is_wanted = |tried: &&VersionTried| {
+        if tried.tls == newest {
+            tried.asks || tried.http != Protocol::Http10
+        } else {
+            tried.http == bench.http
+        }
+    };
+    spoken().filter(is_wanted).cloned().collect()
+}
+
+fn record(
+    bench: &mut Bench<'_>,
+    capture: &mut Capture,
+    tried: &VersionTried,
+    spoken: &mut Vec<String>,
+) -> Result<(), Ended> {
+    let client = match tried.tls {
+        Some(_) => {
+            let client = bench.plans.client(tried.http, tried.tls, false)?;
+            Some(client.with_key_log(capture.secrets()))
+        }
+        None => None,
+    };
+    let plan = bench.plans.with_client(tried.http, client)?;
+    let Ok(line) = bench.caller.open(&Arc::new(plan))? else {
+        return Ok(());
+    };
+    let ends = (line.connection.local, line.connection.peer);
+    let done = ask_once(bench, line, tried);
+    if let (Some(local), Some(peer)) = ends {
+        let name = name(tried.http, tried.tls);
+        if capture.keep(local, peer, &name).map_err(Halt::Own)? > 0 {
+            spoken.push(name);
+        }
+    }
+    done
+}
+
+/// One exchange, the end of the connection, and time for its packets to pass.
+fn ask_once(bench: &mut Bench<'_>, mut line: Line, tried: &VersionTried) -> Result<(), Ended> {
+    let request = if tried.asks {
+        bench.keeping_request()
+    } else {
+        bench.light_request()
+    };
+    let answered = bench.caller.ask(&mut line, &request, None);
+    bench.caller.close(line);
+    answered?;
+    let until = bench.caller.clock.now().after(LINGER.as_nanos() as u64);
+    Ok(bench.caller.pause(&mut [], until)?)
+}
+
+fn name(http: Protocol, tls: Option<TlsVersion>) -> String {
+    let over = tls.map_or_else(String::new, |tls| format!(" over TLS {}", tls.as_str()));
+    format!("HTTP/{}{over}", http.as_str())
+}

@@ -1,0 +1,67 @@
+//! Packets in time: from what an audit finds in a capture to what a page lays out.
+
+use anyhow::Context;
+use audit::{Audit, Choice, Hints, Input, KeyLog, Ladder, Options};
+use check::Packets;
+use findings::answers::{AnswerFacts, Answers};
+use report::ladder::{LadderFacts, StepFacts};
+use std::io::Cursor;
+use std::path::Path;
+
+/// A ladder for a page.
+pub(crate) fn facts(ladder: &Ladder) -> LadderFacts {
+    let steps = ladder.steps.iter().map(|step| StepFacts {
+        at: step.at,
+        by_client: step.by_client,
+        words: words(step),
+        again: step.again,
+    });
+    LadderFacts {
+        what: format!("connection {}", ladder.connection.0),
+        client: ladder.client.to_string(),
+        server: ladder.server.to_string(),
+        steps: steps.collect(),
+        left_out: ladder.left_out,
+    }
+}
+
+/// Flags, then what is in a packet; where that has no name, its length.
+fn words(step: &audit::Step) -> String {
+    let mut words: Vec<String> = step.flags.iter().map(|flag| (*flag).to_owned()).collect();
+    words.extend(step.names.iter().cloned());
+    if step.len > 0 && step.names.is_empty() {
+        words.push(format!("{} bytes", step.len));
+    }
+    words.join(", ")
+}
+
+/// A ladder for each connection that a check captured, and how its answers came.
+pub(crate) fn of_packets(
+    packets: &Packets,
+) -> anyhow::Result<(Vec<LadderFacts>, Vec<AnswerFacts>)> {
+    let mut ladders = Vec::new();
+    let mut told = Vec::new();
+    for (number, what) in (1..).zip(&packets.spoken) {
+        let file = Box::new(Cursor::new(packets.file.clone()));
+        let input = Input::from_reader(Path::new("packets"), file, None, &Hints::default())
+            .context("packets")?;
+        let mut audit = Audit::new(Options {
+            keys: KeyLog::default(),
+            ladder: Some(Choice::Number(number)),
+            random: super::head::fingerprint_key()?,
+            base: 0,
+        });
+        let mut answers = Answers::default();
+        audit
+            .read(input, &mut answers, &mut || true)
+            .context("packets")?;
+        audit.finish(&mut answers);
+        ladders.extend(audit.ladder().map(|ladder| LadderFacts {
+            what: what.clone(),
+            ..facts(&ladder)
+        }));
+        // each pass reads all of them
+        told = answers.facts();
+    }
+    Ok((ladders, told))
+}

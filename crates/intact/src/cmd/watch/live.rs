@@ -1,0 +1,178 @@
+//! `--live`: the program in a pane of its own, and beside it what its connections do. One thread: it carries what is typed to the
+//! program, what the program prints to its pane, and draws. All keys are the program's.
+
+mod board;
+mod pane;
+mod terminal;
+mod view;
+
+pub(super) use board::Reporting;
+
+use board::Board;
+use pane::Pane;
+use ratatui::layout::Rect;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use terminal::Terminal;
+
+/// The longest that the view stands still: the clock and the rates move on though the program does not.
+const PACE: Duration = Duration::from_millis(100);
+/// The shortest time between two pictures.
+const FRAME: Duration = Duration::from_millis(33);
+
+/// The view, while the program runs.
+pub(crate) struct Live {
+    board: Arc<Board>,
+    end: Arc<AtomicBool>,
+    /// Gone once it was joined; what the program's pane showed last.
+    thread: Option<JoinHandle<Vec<u8>>>,
+    /// The program's end of its terminal.
+    far: Arc<OwnedFd>,
+}
+
+impl Live {
+    /// Takes the terminal over. Fails where standard input or output is none.
+    pub(crate) fn start(subject: &str) -> anyhow::Result<Live> {
+        let terminal = Terminal::take_over()?;
+        let (columns, rows) = terminal.size();
+        let pane = view::Areas::of(columns, rows).pane;
+        let (pane, far) = Pane::open(pane.width, pane.height)?;
+        let board = Arc::new(Board::new(subject));
+        let end = Arc::new(AtomicBool::new(false));
+        let thread = {
+            let (board, end) = (board.clone(), end.clone());
+            let show = move || show(terminal, pane, &board, &end);
+            // signals are for the thread that watches; SIGWINCH is not needed, the size is asked for
+            watch::without_signals(|| {
+                std::thread::Builder::new()
+                    .name(terminal::SCREEN.to_owned())
+                    .spawn(show)
+            })?
+        };
+        Ok(Live {
+            board,
+            end,
+            thread: Some(thread),
+            far: Arc::new(far),
+        })
+    }
+
+    /// The terminal that the program is to have.
+    pub(crate) fn terminal(&self) -> Arc<OwnedFd> {
+        self.far.clone()
+    }
+
+    /// Where facts are put.
+    pub(crate) fn board(&self) -> Arc<Board> {
+        self.board.clone()
+    }
+
+    /// Gives the terminal back, and prints there what the program's pane showed last.
+    pub(crate) fn finish(mut self) {
+        self.end.store(true, Ordering::Release);
+        let last = self.thread.take().map(JoinHandle::join);
+        if let Some(Ok(last)) = last {
+            let mut out = io::stdout().lock();
+            // a terminal that is gone takes no page either
+            let _ = out.write_all(&last).and_then(|()| out.flush());
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.end.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Shows until the end; what the pane showed last. If drawing breaks, what is typed and printed is still passed on: the program
+/// must not stand still because of us.
+fn show(mut terminal: Terminal, mut pane: Pane, board: &Board, end: &AtomicBool) -> Vec<u8> {
+    let drawn = catch_unwind(AssertUnwindSafe(|| {
+        draw_until(&mut terminal, &mut pane, board, end)
+    }));
+    match drawn {
+        Ok(Ok(())) => {
+            terminal.give_back();
+            pane.last_words()
+        }
+        Ok(Err(_)) | Err(_) => {
+            terminal::leave_screen();
+            while !end.load(Ordering::Acquire) {
+                wait(&pane, true);
+                let mut out = io::stdout().lock();
+                let _ = out.write_all(&pane.take_raw()).and_then(|()| out.flush());
+                pane.type_in();
+            }
+            terminal.give_back();
+            Vec::new()
+        }
+    }
+}
+
+fn draw_until(
+    terminal: &mut Terminal,
+    pane: &mut Pane,
+    board: &Board,
+    end: &AtomicBool,
+) -> io::Result<()> {
+    let mut screen = view::screen()?;
+    let mut shown = Instant::now();
+    let mut size = (0, 0);
+    let mut dirty = true;
+    loop {
+        let over = end.load(Ordering::Acquire);
+        if terminal.size() != size {
+            size = terminal.size();
+            let area = view::Areas::of(size.0, size.1).pane;
+            pane.resize(area.width, area.height);
+            screen.resize(Rect::new(0, 0, size.0, size.1))?;
+            dirty = true;
+        }
+        dirty |= pane.take();
+        pane.type_in();
+        let since = shown.elapsed();
+        if (dirty && since >= FRAME) || since >= PACE || over {
+            shown = Instant::now();
+            dirty = false;
+            terminal.set_modes(&pane.modes())?;
+            let board = board.read();
+            screen.draw(|frame| view::draw(frame, pane, &board))?;
+        }
+        if over {
+            return Ok(());
+        }
+        wait(pane, !dirty);
+    }
+}
+
+/// Waits until something is typed or printed.
+fn wait(pane: &Pane, long: bool) {
+    let time = if long { PACE } else { FRAME };
+    let time = Timespec {
+        tv_sec: 0,
+        tv_nsec: time.subsec_nanos().into(),
+    };
+    let keyboard = rustix::stdio::stdin();
+    let mut both = [
+        PollFd::from_borrowed_fd(pane.near(), PollFlags::IN),
+        PollFd::from_borrowed_fd(keyboard, PollFlags::IN),
+    ];
+    // while the program reads nothing, nothing more is taken from the keyboard
+    let watched = if pane.is_full() { 1 } else { 2 };
+    // interrupted or not: the loop looks again
+    let _ = poll(&mut both[..watched], Some(&time));
+    // a program that has closed its terminal leaves it readable for ever
+    if both[0].revents().contains(PollFlags::HUP) {
+        std::thread::sleep(FRAME);
+    }
+}

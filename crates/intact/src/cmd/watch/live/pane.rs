@@ -1,0 +1,236 @@
+//! The program's pane: a pseudo-terminal, and what a terminal would show of what is printed there.
+
+use anyhow::Context;
+use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use vt100::{Callbacks, Parser, Screen};
+
+/// Lines that have scrolled out of the pane and are kept, to be printed at the end.
+const SCROLLBACK: usize = 2000;
+/// Bytes that wait for a program that does not read what is typed.
+const MAX_TYPED: usize = 64 * 1024;
+/// Bytes that are taken before the next picture.
+const MAX_TAKEN: usize = 256 * 1024;
+
+pub(super) struct Pane {
+    near: OwnedFd,
+    parser: Parser<Answers>,
+    typed: Vec<u8>,
+}
+
+/// What the terminal answers when the program asks.
+#[derive(Default)]
+struct Answers(Vec<u8>);
+
+impl Pane {
+    /// A pane of that size, and the program's end of it.
+    pub(super) fn open(columns: u16, rows: u16) -> anyhow::Result<(Pane, OwnedFd)> {
+        let open = || -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+            let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+            rustix::io::fcntl_setfd(&near, rustix::io::FdFlags::CLOEXEC)?;
+            grantpt(&near)?;
+            unlockpt(&near)?;
+            let name = ptsname(&near, Vec::new())?;
+            let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+            let far = rustix::fs::open(name, flags, Mode::empty())?;
+            fcntl_setfl(&near, fcntl_getfl(&near)? | OFlags::NONBLOCK)?;
+            Ok((near, far))
+        };
+        let (near, far) = open().context("--live: a pseudo-terminal")?;
+        let pane = Pane {
+            near,
+            parser: Parser::new_with_callbacks(rows, columns, SCROLLBACK, Answers::default()),
+            typed: Vec::new(),
+        };
+        pane.tell_size(columns, rows);
+        Ok((pane, far))
+    }
+
+    /// Our end.
+    pub(super) fn near(&self) -> BorrowedFd<'_> {
+        self.near.as_fd()
+    }
+
+    /// Makes it another size; the kernel tells the program.
+    pub(super) fn resize(&mut self, columns: u16, rows: u16) {
+        if self.parser.screen().size() != (rows, columns) {
+            self.parser.screen_mut().set_size(rows, columns);
+            self.tell_size(columns, rows);
+        }
+    }
+
+    fn tell_size(&self, columns: u16, rows: u16) {
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        // a program that has closed its terminal needs no size
+        let _ = tcsetwinsize(&self.near, size);
+    }
+
+    /// Takes what the program has printed; whether that was anything.
+    pub(super) fn take(&mut self) -> bool {
+        let mut taken = 0;
+        let mut chunk = [0; 8192];
+        while taken < MAX_TAKEN
+            && let Ok(count @ 1..) = rustix::io::read(&self.near, &mut chunk)
+        {
+            taken += count;
+            self.parser.process(&chunk[..count]);
+        }
+        let answers = std::mem::take(&mut self.parser.callbacks_mut().0);
+        if self.typed.len() < MAX_TYPED {
+            self.typed.extend(answers);
+        }
+        taken > 0
+    }
+
+    /// The same without a look at it.
+    pub(super) fn take_raw(&mut self) -> Vec<u8> {
+        let mut chunk = vec![0; 8192];
+        let count = rustix::io::read(&self.near, &mut chunk).unwrap_or(0);
+        chunk.truncate(count);
+        chunk
+    }
+
+    /// Whether the program reads too little of what is typed to take more.
+    pub(super) fn is_full(&self) -> bool {
+        self.typed.len() >= MAX_TYPED
+    }
+
+    /// Hands on what is typed.
+    pub(super) fn type_in(&mut self) {
+        let mut keys = [0; 4096];
+        while !self.is_full() && is_readable(rustix::stdio::stdin()) {
+            match rustix::io::read(rustix::stdio::stdin(), &mut keys) {
+                Ok(count @ 1..) => self.typed.extend(&keys[..count]),
+                _ => break,
+            }
+        }
+        while !self.typed.is_empty()
+            && let Ok(count @ 1..) = rustix::io::write(&self.near, &self.typed)
+        {
+            self.typed.drain(..count);
+        }
+    }
+
+    /// What it shows.
+    pub(super) fn screen(&self) -> &Screen {
+        self.parser.screen()
+    }
+
+    /// How the program wants keys and the mouse to be told, as sequences for the person's terminal.
+    pub(super) fn modes(&self) -> Vec<u8> {
+        self.parser.screen().input_mode_formatted()
+    }
+
+    /// The lines that the program has printed, for the terminal that was there before: the last of them, with their colours.
+    pub(super) fn last_words(mut self) -> Vec<u8> {
+        // what a full-screen program shows is no output
+        self.parser.process(b"\x1b[?1049l");
+        let screen = self.parser.screen_mut();
+        let (_, columns) = screen.size();
+        screen.set_scrollback(usize::MAX);
+        let mut lines = Vec::new();
+        for back in (1..=screen.scrollback()).rev() {
+            screen.set_scrollback(back);
+            let line = screen.rows_formatted(0, columns).next().unwrap_or_default();
+            let is_cut = screen.row_wrapped(0);
+            lines.push((line, is_cut));
+        }
+        screen.set_scrollback(0);
+        let now: Vec<Vec<u8>> = screen.rows_formatted(0, columns).collect();
+        let filled = screen.rows(0, columns).collect::<Vec<_>>();
+        let filled = filled.iter().rposition(|row| !row.trim().is_empty());
+        let filled = filled.map_or(0, |last| last + 1);
+        for (number, line) in now.into_iter().take(filled).enumerate() {
+            lines.push((line, screen.row_wrapped(number as u16)));
+        }
+        let mut words = Vec::new();
+        for (line, is_cut) in lines {
+            words.extend(line);
+            words.extend(if is_cut { &b"\x1b[m"[..] } else { b"\x1b[m\n" });
+        }
+        words
+    }
+}
+
+impl Callbacks for Answers {
+    fn unhandled_csi(
+        &mut self,
+        screen: &mut Screen,
+        first: Option<u8>,
+        _second: Option<u8>,
+        parameters: &[&[u16]],
+        last: char,
+    ) {
+        let parameter = parameters.first().and_then(|one| one.first()).copied();
+        let answer = match (first, parameter, last) {
+            (None, Some(5), 'n') => "\x1b[0n".to_owned(),
+            (None, Some(6), 'n') => {
+                let (row, column) = screen.cursor_position();
+                format!("\x1b[{};{}R", row + 1, column + 1)
+            }
+            // a VT100 with what everybody expects of it
+            (None, None | Some(0), 'c') => "\x1b[?1;2c".to_owned(),
+            (Some(b'>'), None | Some(0), 'c') => "\x1b[>0;0;0c".to_owned(),
+            _ => return,
+        };
+        self.0.extend(answer.into_bytes());
+    }
+}
+
+fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut one = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+    poll(&mut one, Some(&now)).is_ok_and(|ready| ready > 0)
+        && one[0].revents().contains(PollFlags::IN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn shown(printed: &[u8]) -> Pane {
+        let (mut pane, far) = Pane::open(20, 3).unwrap();
+        std::fs::File::from(far.try_clone().unwrap())
+            .write_all(printed)
+            .unwrap();
+        while !pane.take() {}
+        pane
+    }
+
+    #[test]
+    fn what_scrolled_away_is_among_the_last_words() {
+        let pane = shown(b"one\ntwo\nthree\nfour\nfive");
+        let words = String::from_utf8(pane.last_words()).unwrap();
+        let words = words.replace("\x1b[m", "");
+        assert_eq!(words, "one\ntwo\nthree\nfour\nfive\n");
+    }
+
+    #[test]
+    fn a_program_that_asks_where_its_cursor_is_gets_an_answer() {
+        let mut pane = shown(b"abc\x1b[6n");
+        assert_eq!(pane.typed, b"\x1b[1;4R");
+        pane.typed.clear();
+    }
+
+    #[test]
+    fn a_full_screen_leaves_no_words() {
+        let pane = shown(b"before\r\n\x1b[?1049hFULL");
+        let words = String::from_utf8(pane.last_words()).unwrap();
+        assert!(
+            words.contains("before") && !words.contains("FULL"),
+            "{words}"
+        );
+    }
+}

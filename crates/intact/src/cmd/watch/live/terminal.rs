@@ -1,0 +1,98 @@
+//! The person's terminal: taken over as a whole and given back as it was, also after a panic.
+
+use anyhow::{Context, bail};
+use rustix::stdio::{stdin, stdout};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, Once, PoisonError};
+
+/// The name of the thread that draws.
+pub(super) const SCREEN: &str = "screen";
+
+/// The other screen, cleared.
+const ENTER: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[H";
+/// All modes that a program can have set by way of its pane, then the screen that was there before, with its cursor.
+const LEAVE: &[u8] = b"\x1b[?1l\x1b>\x1b[?2004l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[0m\x1b[?25h\x1b[?1049l";
+
+/// How the terminal was, while it is ours.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+static HOOK: Once = Once::new();
+
+/// The terminal, while it is ours.
+pub(super) struct Terminal {
+    modes: Vec<u8>,
+}
+
+impl Terminal {
+    /// Takes it over: every key comes as it is, and nothing is echoed.
+    pub(super) fn take_over() -> anyhow::Result<Terminal> {
+        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+            bail!(
+                "--live needs a terminal for standard input and output: run it without --live, or not in a pipe"
+            );
+        }
+        let before = tcgetattr(stdin()).context("--live: the terminal")?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        HOOK.call_once(|| {
+            let print = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                // panics of other threads are caught there, and the view goes on; after one of this thread keys are still
+                // passed on as they come
+                if std::thread::current().name() == Some(SCREEN) {
+                    leave_screen();
+                }
+                print(panic);
+            }));
+        });
+        tcsetattr(stdin(), OptionalActions::Flush, &raw).context("--live: the terminal")?;
+        let mut out = io::stdout().lock();
+        out.write_all(ENTER).and_then(|()| out.flush())?;
+        Ok(Terminal { modes: Vec::new() })
+    }
+
+    /// Columns and rows.
+    pub(super) fn size(&self) -> (u16, u16) {
+        match tcgetwinsize(stdout()) {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
+            _ => (80, 24),
+        }
+    }
+
+    /// Sets how keys and the mouse are to be told, as the program wants them.
+    pub(super) fn set_modes(&mut self, modes: &[u8]) -> io::Result<()> {
+        if self.modes != modes {
+            self.modes = modes.to_vec();
+            io::stdout().write_all(modes)?;
+        }
+        Ok(())
+    }
+
+    /// Gives it back.
+    pub(super) fn give_back(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Back to the screen that was there before; keys still come as they are.
+pub(super) fn leave_screen() {
+    let mut out = io::stdout().lock();
+    // a terminal that is gone needs nothing
+    let _ = out.write_all(LEAVE).and_then(|()| out.flush());
+}
+
+/// Makes the terminal what it was; once.
+fn restore() {
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(before) = before {
+        leave_screen();
+        let _ = tcsetattr(stdin(), OptionalActions::Flush, &before);
+    }
+}

@@ -1,0 +1,340 @@
+//! What the view looks like: the pane at the upper left, so that the program's mouse keeps its coordinates, and the board beside it
+//! where there is room for both, else under it.
+
+use super::board::Shown;
+use super::pane::Pane;
+use findings::observe::ObservedFacts;
+use findings::{Finding, Severity};
+use ratatui::backend::TermionBackend;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders, Padding, Paragraph, Sparkline, Wrap};
+use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
+use report::number::{count, percent, time};
+use std::io::{self, Stdout};
+use tui_term::widget::{Cursor, PseudoTerminal};
+
+/// Columns that the board takes beside the pane, with its edge.
+const BESIDE: u16 = 44;
+/// Columns that a program has at least, before the board goes under it.
+const AT_LEAST: u16 = 76;
+/// Rows that the board takes under the pane, with its edge.
+const UNDER: u16 = 8;
+/// Rows below which one line must do.
+const FEW: u16 = 18;
+
+/// The screen to draw on; what is there is ours already.
+/// Its size is set by `resize`: a terminal that does not know its own has one too.
+pub(super) fn screen() -> io::Result<Screen> {
+    let viewport = Viewport::Fixed(Rect::new(0, 0, 1, 1));
+    Terminal::with_options(
+        TermionBackend::new(io::stdout()),
+        TerminalOptions { viewport },
+    )
+}
+
+/// What is drawn on.
+pub(super) type Screen = Terminal<TermionBackend<Stdout>>;
+
+/// Who has which part of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Areas {
+    pub(super) pane: Rect,
+    board: Rect,
+}
+
+impl Areas {
+    /// By columns and rows of the screen.
+    pub(super) fn of(columns: u16, rows: u16) -> Areas {
+        let (columns, rows) = (columns.max(2), rows.max(2));
+        if columns >= AT_LEAST + BESIDE {
+            let width = columns - BESIDE;
+            return Areas {
+                pane: Rect::new(0, 0, width, rows),
+                board: Rect::new(width, 0, BESIDE, rows),
+            };
+        }
+        let under = if rows >= FEW { UNDER } else { 1 };
+        Areas {
+            pane: Rect::new(0, 0, columns, rows - under),
+            board: Rect::new(0, rows - under, columns, under),
+        }
+    }
+}
+
+/// Draws it all.
+pub(super) fn draw(frame: &mut Frame<'_>, pane: &Pane, shown: &Shown) {
+    let all = frame.area();
+    let areas = Areas::of(all.width, all.height);
+    let (pane_area, board) = (areas.pane.intersection(all), areas.board.intersection(all));
+    let mut cursor = Cursor::default();
+    cursor.hide();
+    let widget = PseudoTerminal::new(pane.screen()).cursor(cursor);
+    frame.render_widget(widget, pane_area);
+    if !pane.screen().hide_cursor() {
+        let (row, column) = pane.screen().cursor_position();
+        let place = Position::new(pane_area.x + column, pane_area.y + row);
+        if pane_area.contains(place) {
+            frame.set_cursor_position(place);
+        }
+    }
+    if board.height == 1 {
+        let line = Line::from(summary(shown)).reversed();
+        frame.render_widget(Paragraph::new(line), board);
+    } else if board.width == all.width {
+        draw_under(frame, board, shown);
+    } else {
+        draw_beside(frame, board, shown);
+    }
+}
+
+fn draw_beside(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
+    let inner = framed(frame, area, Borders::LEFT, shown);
+    let width = usize::from(inner.width);
+    let mut lines = vec![Line::from(shown.subject.as_str()).dim(), Line::default()];
+    lines.extend(figures(shown));
+    lines.push(Line::default());
+    let head = usize::from(inner.y) + lines.len();
+    let [top, rest] = split(inner, (head as u16).saturating_sub(inner.y));
+    frame.render_widget(Paragraph::new(lines), top);
+    let [rates, rest] = split(rest, 6);
+    draw_rates(frame, rates, shown);
+    let mut lines = Vec::new();
+    if let Some(facts) = &shown.facts {
+        let most = usize::from(rest.height / 2).clamp(1, 12);
+        lines.extend(destinations(facts, width, most));
+        lines.push(Line::default());
+    }
+    lines.extend(findings(shown, width, true));
+    frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), rest);
+}
+
+fn draw_under(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
+    let inner = framed(frame, area, Borders::TOP, shown);
+    let [top, rest] = split(inner, 1);
+    frame.render_widget(Paragraph::new(Line::from(summary(shown))), top);
+    let half = inner.width / 2;
+    let left = Rect {
+        width: half.saturating_sub(1),
+        ..rest
+    };
+    let right = Rect {
+        x: rest.x + half,
+        width: rest.width - half,
+        ..rest
+    };
+    if let Some(facts) = &shown.facts {
+        let lines = destinations(
+            facts,
+            usize::from(left.width),
+            usize::from(left.height.saturating_sub(1)),
+        );
+        frame.render_widget(Paragraph::new(lines), left);
+    }
+    let lines = findings(shown, usize::from(right.width), false);
+    frame.render_widget(Paragraph::new(lines), right);
+}
+
+/// The edge towards the pane, with the name and the time; what is left inside.
+fn framed(frame: &mut Frame<'_>, area: Rect, edge: Borders, shown: &Shown) -> Rect {
+    let seconds = shown.since.elapsed().as_secs();
+    let title = format!(" intact watch {:02}:{:02} ", seconds / 60, seconds % 60);
+    let block = Block::new()
+        .borders(edge)
+        .border_style(Style::new().fg(Color::DarkGray))
+        .title(Span::from(title).bold());
+    let block = match edge {
+        Borders::LEFT => block.padding(Padding::left(1)),
+        _ => block,
+    };
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    inner
+}
+
+fn split(area: Rect, rows: u16) -> [Rect; 2] {
+    let rows = rows.min(area.height);
+    let first = Rect {
+        height: rows,
+        ..area
+    };
+    let second = Rect {
+        y: area.y + rows,
+        height: area.height - rows,
+        ..area
+    };
+    [first, second]
+}
+
+/// Requests and connections on one line.
+fn summary(shown: &Shown) -> String {
+    let (requests, connections) = shown.rates.back().copied().unwrap_or_default();
+    let Some(facts) = &shown.facts else {
+        return "no connection yet".to_owned();
+    };
+    format!(
+        "{} requests ({requests}/s) on {} connections ({connections}/s, {} open), {} reused",
+        count(facts.requests.total),
+        count(facts.connections.opened),
+        count(shown.open),
+        percent(facts.reuse),
+    )
+}
+
+fn figures(shown: &Shown) -> Vec<Line<'static>> {
+    let Some(facts) = &shown.facts else {
+        return vec![Line::from("no connection yet")];
+    };
+    let failed = facts.requests.failures() + facts.connections.failed.values().sum::<u64>();
+    let mut lines = vec![
+        Line::from(format!("requests     {}", count(facts.requests.total))),
+        Line::from(format!(
+            "connections  {}, {} open, {} needed",
+            count(facts.connections.opened),
+            count(shown.open),
+            count(facts.connections.needed)
+        )),
+        Line::from(vec![
+            Span::from("reused       "),
+            Span::from(percent(facts.reuse)).bold(),
+        ]),
+    ];
+    if let Some(wasted) = facts.totals.wasted_ms.filter(|wasted| *wasted > 0.0) {
+        lines.push(Line::from(format!("wasted       {} of set-up", time(wasted))).yellow());
+    }
+    if failed > 0 {
+        lines.push(Line::from(format!("failed       {}", count(failed))).red());
+    }
+    lines
+}
+
+fn draw_rates(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
+    let (requests, connections) = shown.rates.back().copied().unwrap_or_default();
+    let rows = [
+        ("requests/s", requests, Color::Cyan),
+        ("new connections/s", connections, Color::Yellow),
+    ];
+    let mut rest = area;
+    for (nth, (name, now, colour)) in rows.into_iter().enumerate() {
+        let [head, below] = split(rest, 1);
+        let [spark, below] = split(below, 2);
+        rest = below;
+        frame.render_widget(Paragraph::new(Line::from(format!("{name} {now}"))), head);
+        let values = shown.rates.iter().map(|rates| match nth {
+            0 => rates.0,
+            _ => rates.1,
+        });
+        let all: Vec<u64> = values.collect();
+        let latest = &all[all.len().saturating_sub(usize::from(spark.width))..];
+        let line = Sparkline::default().data(latest.iter().copied());
+        frame.render_widget(line.style(Style::new().fg(colour)), spark);
+    }
+}
+
+fn destinations(facts: &ObservedFacts, width: usize, most: usize) -> Vec<Line<'static>> {
+    let name_width = width.saturating_sub(18).max(8);
+    let mut lines = vec![
+        Line::from(format!(
+            "{:<name_width$} {:>6} {:>5} {:>4}",
+            "destination", "reqs", "conns", "kept"
+        ))
+        .dim(),
+    ];
+    for one in facts.destinations.iter().take(most) {
+        let figures = &one.figures;
+        let kept = figures
+            .reuse
+            .map_or("-".to_owned(), |reuse| format!("{:.0}%", reuse * 100.0));
+        let line = format!(
+            "{:<name_width$} {:>6} {:>5} {kept:>4}",
+            short(&report::terminal::escape(&one.origin), name_width),
+            brief(figures.requests.total),
+            brief(figures.connections.opened),
+        );
+        let line = Line::from(line);
+        lines.push(if figures.avoidable > 0 {
+            line.yellow()
+        } else {
+            line
+        });
+    }
+    lines
+}
+
+fn findings(shown: &Shown, width: usize, full: bool) -> Vec<Line<'static>> {
+    if shown.findings.is_empty() {
+        return vec![Line::from("nothing stands out so far").dim()];
+    }
+    let mut lines = vec![Line::from("findings, the newest first").dim()];
+    for (_, finding) in &shown.findings {
+        let line = said(finding);
+        let line = if full { line } else { short(&line, width) };
+        let line = Line::from(line);
+        lines.push(match finding.severity {
+            Severity::Error => line.red(),
+            Severity::Warning => line.yellow(),
+            Severity::Info => line,
+        });
+        if full {
+            lines.push(Line::default());
+        }
+    }
+    lines
+}
+
+fn said(finding: &Finding) -> String {
+    report::terminal::escape(&format!("{}: {}", finding.rule, finding.claim))
+}
+
+fn brief(number: u64) -> String {
+    match number {
+        0..100_000 => number.to_string(),
+        100_000..100_000_000 => format!("{}k", number / 1000),
+        _ => format!("{}M", number / 1_000_000),
+    }
+}
+
+/// At most so many columns of it.
+fn short(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pane_has_room_on_every_screen() {
+        for (columns, rows) in [
+            (200, 50),
+            (120, 24),
+            (119, 24),
+            (80, 24),
+            (80, 10),
+            (20, 5),
+            (1, 1),
+        ] {
+            let areas = Areas::of(columns, rows);
+            assert!(
+                areas.pane.width >= 1 && areas.pane.height >= 1,
+                "{columns}x{rows}"
+            );
+            assert!(areas.pane.intersection(areas.board).is_empty(), "{areas:?}");
+            assert_eq!((areas.pane.x, areas.pane.y), (0, 0));
+        }
+        assert_eq!(Areas::of(80, 24).pane, Rect::new(0, 0, 80, 16));
+        assert_eq!(Areas::of(120, 24).pane, Rect::new(0, 0, 76, 24));
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_with_a_mark() {
+        assert_eq!(short("abcdef", 4), "abc…");
+        assert_eq!(short("abcd", 4), "abcd");
+    }
+}

@@ -1,0 +1,58 @@
+//! The live view of a build without the feature `live`: there is none, and that is said.
+
+use crate::cmd::observing::Observing;
+use anyhow::bail;
+use findings::observe::Observed;
+use ledger::{Event, Sink};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use watch::Observer;
+
+/// No view.
+pub(crate) struct Live(std::convert::Infallible);
+
+impl Live {
+    /// Tells that there is none.
+    pub(crate) fn start(_subject: &str) -> anyhow::Result<Live> {
+        bail!(
+            "this intact was built without its live view: build it with `--features live`, a default"
+        )
+    }
+
+    /// The terminal that the program is to have.
+    pub(crate) fn terminal(&self) -> Arc<OwnedFd> {
+        match self.0 {}
+    }
+
+    /// Where facts would be put.
+    pub(crate) fn board(&self) {
+        match self.0 {}
+    }
+
+    /// Gives the terminal back.
+    pub(crate) fn finish(self) {
+        match self.0 {}
+    }
+}
+
+/// Records.
+pub(crate) struct Reporting<'a>(&'a mut Observing<Observed>);
+
+impl<'a> Reporting<'a> {
+    /// Records, and reports to nobody.
+    pub(crate) fn new(recording: &'a mut Observing<Observed>, (): ()) -> Reporting<'a> {
+        Reporting(recording)
+    }
+}
+
+impl Sink for Reporting<'_> {
+    fn record(&mut self, event: Event<'_>) {
+        self.0.record(event);
+    }
+}
+
+impl Observer for Reporting<'_> {
+    fn tick(&mut self) {
+        self.0.tick();
+    }
+}

@@ -1,0 +1,158 @@
+//! What `intact fleet` says where SQS or S3 refuses: a stand-in on loopback answers as they do.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Output};
+use std::thread;
+
+/// Answers every request in the same way until the process ends; its URL.
+fn refusing(status: u16, kind: &'static str, body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || while answer(&stream, status, kind, body).is_some() {});
+        }
+    });
+    url
+}
+
+fn answer(mut stream: &TcpStream, status: u16, kind: &str, body: &str) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
+        let line = line.trim_end().to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    reader.read_exact(&mut vec![0; length]).ok()?;
+    let head = format!(
+        "HTTP/1.1 {status} Refused\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).ok()?;
+    stream.write_all(body.as_bytes()).ok()
+}
+
+fn run(url: &str, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_intact"))
+        .arg("fleet")
+        .args(words)
+        .env("AWS_ACCESS_KEY_ID", "test")
+        .env("AWS_SECRET_ACCESS_KEY", "a-secret-that-nobody-prints")
+        .env("AWS_REGION", "us-east-1")
+        .env("AWS_ENDPOINT_URL_SQS", url)
+        .env("AWS_ENDPOINT", url)
+        .env("AWS_ALLOW_HTTP", "true")
+        .output()
+        .unwrap()
+}
+
+/// The exit code and standard error, which names no secret.
+fn told(out: &Output) -> (Option<i32>, String) {
+    let words = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(!words.contains("a-secret-that"), "{words}");
+    (out.status.code(), words)
+}
+
+#[test]
+fn what_sqs_refuses_is_told_by_what_a_person_can_do() {
+    const JSON: &str = "application/x-amz-json-1.0";
+    for (status, body, code, words) in [
+        (
+            400,
+            r#"{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"The specified queue does not exist."}"#,
+            2,
+            "queue sqs://rig: not there",
+        ),
+        (
+            403,
+            r#"{"__type":"com.amazon.coral.service#AccessDeniedException","message":"not authorized to perform sqs:GetQueueUrl"}"#,
+            4,
+            "not permitted: not authorized to perform sqs:GetQueueUrl",
+        ),
+        (
+            403,
+            r#"{"__type":"com.amazon.coral.service#InvalidSignatureException","message":"Signature expired: 20260101T000000Z is now earlier than 20260101T010000Z"}"#,
+            4,
+            "Signature expired",
+        ),
+        (
+            400,
+            r#"{"__type":"com.amazonaws.sqs#RequestThrottled","message":"Rate exceeded"}"#,
+            70,
+            "throttled: Rate exceeded: fewer workers at once",
+        ),
+        (503, "busy", 70, "throttled"),
+    ] {
+        let url = refusing(status, JSON, body);
+        let (exit, said) = told(&run(&url, &["status", "--queue", "sqs://rig"]));
+        assert_eq!(exit, Some(code), "{body}: {said}");
+        assert!(said.contains(words), "{body}: {said}");
+    }
+}
+
+#[test]
+fn what_s3_refuses_is_told_by_what_a_person_can_do() {
+    for (status, body, code, words) in [
+        (
+            404,
+            "<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>",
+            5,
+            "store s3://nowhere/rig: not there: NoSuchBucket",
+        ),
+        (
+            403,
+            "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>",
+            4,
+            "not permitted: AccessDenied",
+        ),
+        (
+            403,
+            "<Error><Code>RequestTimeTooSkewed</Code><Message>The difference between the request time and the current time is too large.</Message></Error>",
+            4,
+            "RequestTimeTooSkewed: The difference between the request time",
+        ),
+        (
+            503,
+            "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>",
+            5,
+            "throttled: SlowDown: Please reduce your request rate.: fewer workers at once",
+        ),
+    ] {
+        let url = refusing(status, "application/xml", body);
+        let (exit, said) = told(&run(&url, &["report", "s3://nowhere/rig"]));
+        assert_eq!(exit, Some(code), "{body}: {said}");
+        assert!(said.contains(words), "{body}: {said}");
+    }
+}
+
+#[test]
+fn a_bucket_that_is_not_there_stops_a_campaign_before_anything_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    let text = "name = \"t\"\nrepetitions = 1\nduration = \"20ms\"\n\
+         [limits]\nrequests = 1000\nrate = 100\nworkers = 1\n\
+         [[target]]\nname = \"t\"\nurl = \"http://127.0.0.1:9/\"\ni-own-this = \"127.0.0.1\"\n";
+    std::fs::write(&plan, text).unwrap();
+    let body = "<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>";
+    let url = refusing(404, "application/xml", body);
+    let queue = format!("sqlite:{}", folder.path().join("q.sqlite").display());
+    let words = ["run", plan.to_str().unwrap(), "--queue", &queue];
+    let (exit, said) = told(&run(
+        &url,
+        &[&words[..], &["--store", "s3://nowhere"]].concat(),
+    ));
+    assert_eq!(exit, Some(2), "{said}");
+    assert!(said.contains("make it, or name another"), "{said}");
+    let out = run(&url, &["status", "--queue", &queue, "--json"]);
+    let status: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(status["queue"]["waiting"], 0);
+}

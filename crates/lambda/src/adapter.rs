@@ -1,0 +1,115 @@
+//! A function that serves HTTP: takes the part of a runtime client before it, as platforms for containers do. Each event is a request
+//! on a connection of its own, and the answer to that is the function's.
+
+use crate::event::Event;
+use crate::room::{Answer, Delivery, Room};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+use wire::http1::{Eof, Kind, ResponseEvent, ResponseParser};
+
+/// How often a function that does not listen yet is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(2);
+
+/// From a connection that broke to the end of the process that did it, at most.
+const LAST_BREATH: Duration = Duration::from_millis(500);
+
+/// A port that is free at this moment. The function is told of it by `PORT`.
+pub(crate) fn free_port() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+/// Hands events to the server at `address` and its answers to the room, until that is closed or the process has ended.
+pub(crate) fn serve(address: SocketAddr, path: &str, room: &Room) {
+    if !listens(address, room) {
+        return;
+    }
+    while let Some(delivery) = room.next() {
+        let id = delivery.id.clone();
+        let sent = send(address, path, &delivery);
+        room.delivered(delivery, true);
+        let answer = sent.and_then(receive);
+        let at = Instant::now();
+        let answer = match answer {
+            Ok(answer) => answer,
+            // a process that ends closes its connections a moment before
+            Err(_) if room.ends_within(LAST_BREATH) => return,
+            Err(error) => Answer::Error(format!("HTTP: {error}")),
+        };
+        room.answer(&id, answer, at);
+    }
+}
+
+/// Waits until the function takes connections.
+fn listens(address: SocketAddr, room: &Room) -> bool {
+    while !room.is_closed() && !room.has_exited() {
+        if TcpStream::connect(address).is_ok() {
+            return true;
+        }
+        std::thread::sleep(ASK_AGAIN);
+    }
+    false
+}
+
+/// Sends the event: a GET where it is empty, else a POST of it. A function that is frozen has it in its socket then.
+fn send(address: SocketAddr, path: &str, delivery: &Delivery) -> io::Result<TcpStream> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    let body: &[u8] = &delivery.body;
+    let empty = body == Event::EMPTY.as_bytes();
+    let method = if empty { "GET" } else { "POST" };
+    let mut bytes = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nUser-Agent: intact/{}\r\nX-Amzn-Request-Id: {}\r\nConnection: close\r\n",
+        env!("CARGO_PKG_VERSION"),
+        delivery.id
+    )
+    .into_bytes();
+    if !empty {
+        let head = format!(
+            "Content-Type: application/json\r\nContent-Length: {}\r\n",
+            body.len()
+        );
+        bytes.extend_from_slice(head.as_bytes());
+    }
+    bytes.extend_from_slice(b"\r\n");
+    if !empty {
+        bytes.extend_from_slice(body);
+    }
+    stream.write_all(&bytes)?;
+    Ok(stream)
+}
+
+/// Reads the answer to its end; one of the server's own failure (5xx) is an error of the function.
+fn receive(mut stream: TcpStream) -> io::Result<Answer> {
+    let mut parser = ResponseParser::default();
+    parser.expect(Kind::Plain);
+    let mut buffer = vec![0; 64 * 1024];
+    let (mut status, mut length) = (0, 0);
+    loop {
+        let read = stream.read(&mut buffer)?;
+        let mut bytes = &buffer[..read];
+        let mut over = read == 0 && parser.finish() == Eof::Complete;
+        if read == 0 && !over {
+            let words = "the connection was closed before the answer was complete";
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, words));
+        }
+        while !over {
+            let step = parser.parse(bytes).map_err(io::Error::other)?;
+            bytes = &bytes[step.consumed..];
+            match step.event {
+                None => break,
+                Some(ResponseEvent::Head(head)) => status = head.status,
+                Some(ResponseEvent::Body(piece)) => length += piece.len() as u64,
+                Some(ResponseEvent::End(_)) => over = true,
+                Some(ResponseEvent::Interim(_) | ResponseEvent::Trailers(_)) => {}
+            }
+        }
+        if over {
+            return Ok(if status >= 500 {
+                Answer::Error(format!("HTTP: status {status}"))
+            } else {
+                Answer::Response { bytes: length }
+            });
+        }
+    }
+}

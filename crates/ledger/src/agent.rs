@@ -1,0 +1,54 @@
+//! What a client calls itself, cut down to the product: a `User-Agent` in full names machines, builds and people.
+
+use std::sync::Arc;
+
+/// The longest product that is kept, in bytes.
+const LONGEST: usize = 64;
+/// What browsers call themselves behind the words that all of them begin with, the most specific first.
+const BROWSERS: [&str; 7] = [
+    "HeadlessChrome/",
+    "Edg/",
+    "OPR/",
+    "Firefox/",
+    "CriOS/",
+    "Chrome/",
+    "Version/",
+];
+
+/// The first product of a `User-Agent` (RFC 9110 section 10.1.5), `python-requests/2.31.0` for example; of a browser the one that tells it from
+/// others. `None` for what names none.
+pub fn product(field: &str) -> Option<Arc<str>> {
+    let words = || field.split([' ', '\t', ',', ';', '(', ')']);
+    let is_browser = field.starts_with("Mozilla/");
+    let browser = is_browser.then(|| {
+        let named = |name: &&str| words().find(|word| word.starts_with(*name));
+        BROWSERS.iter().find_map(named)
+    });
+    let product = browser
+        .flatten()
+        .or(words().find(|word| !word.is_empty()))?;
+    let is_clean = product.bytes().all(|byte| byte.is_ascii_graphic());
+    (is_clean && product != "-").then(|| product[..product.len().min(LONGEST)].into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_product_is_kept_and_the_rest_is_not() {
+        let of = |field: &str| product(field).map(|name| name.to_string());
+        let told = |name: &str| Some(name.to_owned());
+        assert_eq!(
+            of("python-requests/2.31.0 (me@example)"),
+            told("python-requests/2.31.0")
+        );
+        assert_eq!(of("Go-http-client/1.1"), told("Go-http-client/1.1"));
+        let chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/156.0.0.0 Safari/537.36";
+        assert_eq!(of(chrome), told("HeadlessChrome/156.0.0.0"));
+        assert_eq!(of("Mozilla/5.0 (compatible; x)"), told("Mozilla/5.0"));
+        assert_eq!(of("-"), None);
+        assert_eq!(of(""), None);
+        assert_eq!(of("ü/1"), None);
+    }
+}
