@@ -1,10 +1,10 @@
-// A hundred listTables calls of the AWS SDK 3, one after the other, at a server that echoes: node list-tables.mjs ENDPOINT
+// A hundred listTables calls of the AWS SDK 3, one after the other, at a server that answers with nothing: node list-tables.mjs ENDPOINT
 // KEEPALIVE=off hands the SDK an agent that keeps nothing.
 //
 //   npm install @aws-sdk/client-dynamodb
-//   intact serve --write-ca ca.pem &
+//   intact serve --body 0 --write-ca ca.pem &
 //   export NODE_EXTRA_CA_CERTS=ca.pem
-//   intact compare --rtt 30ms --env KEEPALIVE=off,on -- node list-tables.mjs https://localhost:8443/echo
+//   intact compare --rtt 30ms --env KEEPALIVE=off,on -- node list-tables.mjs https://localhost:8443/
 import { Agent } from "node:https";
 import { DynamoDBClient, ListTablesCommand } from "@aws-sdk/client-dynamodb";
 
