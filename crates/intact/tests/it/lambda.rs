@@ -304,6 +304,8 @@ fn nothing_outlives_a_platform_that_is_killed() {
     let mut platform = Command::new(env!("CARGO_BIN_EXE_intact"))
         .args([
             "lambda",
+            "--freezer",
+            "signals",
             "--init-timeout",
             "600s",
             "--",

@@ -173,28 +173,13 @@ fn nearest_of(written: &str, keys: &'static [&'static str]) -> Option<&'static s
     if let Some((_, key)) = meant {
         return Some(key);
     }
+    // longer words are no typing errors
+    let written: String = written.chars().take(32).collect();
     keys.iter()
-        .map(|key| (distance(written, key), *key))
+        .map(|key| (strsim::levenshtein(&written, key), *key))
         .filter(|&(distance, key)| distance <= 2 && distance < key.len())
         .min()
         .map(|(_, key)| key)
-}
-
-/// Levenshtein's, over at most 32 characters: longer words are no typing errors.
-fn distance(one: &str, other: &str) -> usize {
-    let one: Vec<char> = one.chars().take(32).collect();
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
-            let substituted = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 fn wrong(key: &'static str, value: &str, wanted: &'static str) -> SpecError {

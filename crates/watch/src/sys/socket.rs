@@ -88,6 +88,28 @@ pub(crate) fn is_connected(socket: &impl AsFd) -> bool {
         .is_ok_and(|state| state != TCP_CLOSE && state != SYN_SENT)
 }
 
+/// How many bytes of payload the kernel has received on a connection whose other side has ended; `None` where it does not tell.
+pub(crate) fn received_to_the_end(socket: &impl AsFd) -> Option<u64> {
+    // linux/tcp.h: tcpi_bytes_received ends here; the rest is not asked for
+    const BYTES_RECEIVED: usize = 128;
+    let mut info = [0u8; BYTES_RECEIVED + 8];
+    let mut len = info.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes into `info`.
+    checked(unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    })
+    .ok()?;
+    let count = u64::from_ne_bytes(*info[BYTES_RECEIVED..].first_chunk()?);
+    // the end takes a place in the sequence
+    (len as usize == info.len()).then(|| count.checked_sub(1))?
+}
+
 /// The interval of TCP keep-alive probes in seconds, where they are on: how long the connection idles before the first.
 pub(crate) fn probe_interval(socket: &impl AsFd) -> Option<u32> {
     let on: i32 = option(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE).ok()?;

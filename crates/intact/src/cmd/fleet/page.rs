@@ -28,24 +28,27 @@ pub(super) fn plan(plan: &Plan) -> String {
         let targets = plan.targets.iter();
         targets.filter(|target| target.measure == kind).count()
     };
-    let time = span(Duration::from_millis(plan.slice_ms));
     line(format!("{} messages", number::count(estimate.messages)));
     if of(Kind::Bench) > 0 {
         line(format!(
-            "benches: {} targets x {} labels x {} variants x {} repetitions x {} slices of {time}",
+            "benches: {} targets x {} labels x {} variants x {} repetitions x {} slices of {}",
             of(Kind::Bench),
             plan.labels.len(),
             plan.variants.len(),
             plan.repetitions,
             plan.slices,
+            span(Duration::from_millis(plan.slice_ms)),
         ));
     }
-    if of(Kind::Check) > 0 {
+    let checks = plan.targets.iter();
+    let checks = checks.filter(|target| target.measure == Kind::Check);
+    if let Some(longest) = checks.map(|target| plan.ms_of(target)).max() {
         line(format!(
-            "checks: {} targets x {} labels x {} repetitions, each within {time}",
+            "checks: {} targets x {} labels x {} repetitions, each within {}",
             of(Kind::Check),
             plan.labels.len(),
             plan.repetitions,
+            span(Duration::from_millis(longest)),
         ));
     }
     line(format!(
@@ -226,7 +229,7 @@ pub(super) fn report_json(
     let found: Vec<Outlier> = outliers(&measured(campaign));
     let mut groups = Vec::new();
     for Chapter { group, facts } in chapters {
-        let bench: Value = serde_json::from_str(&report::json::bench(&group.run, facts)?)?;
+        let bench = report::json::bench_value(&group.run, facts)?;
         groups.push(json!({"target": group.target, "label": group.label, "bench": bench}));
     }
     let checks: Vec<Value> = checks

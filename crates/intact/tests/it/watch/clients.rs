@@ -4,7 +4,9 @@ use super::watch;
 use crate::peers::program;
 use crate::program::{Server, exchanges};
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 /// What both sides counted: requests, connections.
 fn counts(facts: &Value, tally: &Value) -> [(u64, u64); 2] {
@@ -82,6 +84,81 @@ fn curl_and_wget_reuse_their_connection() {
         for scheme in ["http", "https"] {
             hold_ledgers_together("wget", scheme, &words, (2, 1));
         }
+    }
+}
+
+/// A proxy that grants every CONNECT, and prints its port.
+const PROXY: &str = "
+import socket, threading
+def copy(source, sink):
+    while data := source.recv(65536): sink.sendall(data)
+    sink.shutdown(socket.SHUT_WR)
+def carry(near):
+    head = b''
+    while b'\\r\\n\\r\\n' not in head: head += near.recv(65536)
+    host, port = head.split()[1].decode().rsplit(':', 1)
+    far = socket.create_connection((host, int(port)))
+    near.sendall(b'HTTP/1.1 200 Connection established\\r\\n\\r\\n')
+    threading.Thread(target=copy, args=(near, far), daemon=True).start()
+    copy(far, near)
+server = socket.create_server(('127.0.0.1', 0))
+print(server.getsockname()[1], flush=True)
+while True: threading.Thread(target=carry, args=server.accept()[:1], daemon=True).start()
+";
+
+struct Proxy {
+    child: Child,
+    port: String,
+}
+
+impl Proxy {
+    fn start() -> Proxy {
+        let mut child = Command::new("python3")
+            .args(["-c", PROXY])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut port = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut port).unwrap();
+        let port = port.trim().to_owned();
+        Proxy { child, port }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn what_passes_through_the_tunnel_of_a_proxy_is_seen() {
+    if program("curl", "watch curl through a proxy").is_none()
+        || program("python3", "watch curl through a proxy").is_none()
+    {
+        return;
+    }
+    let proxy = Proxy::start();
+    let proxy_url = format!("http://127.0.0.1:{}", proxy.port);
+    for scheme in ["http", "https"] {
+        let mut words = vec![
+            "curl",
+            "-sS",
+            "--http1.1",
+            "--proxytunnel",
+            "--cacert",
+            "{ca}",
+        ];
+        words.extend(["--proxy", &proxy_url, "--noproxy", ""]);
+        words.extend(["-o", "/dev/null", "{url}", "-o", "/dev/null", "{url}"]);
+        let facts = hold_ledgers_together("curl through a proxy", scheme, &words, (2, 1));
+        let destinations = facts["destinations"].as_array().unwrap();
+        assert_eq!(destinations.len(), 1, "{facts}");
+        let host = destinations[0]["host"].as_str().unwrap();
+        assert!(!host.ends_with(&proxy.port), "{host}");
     }
 }
 
