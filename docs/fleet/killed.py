@@ -76,7 +76,7 @@ def kill_workers(campaign):
     children = f"/proc/{campaign.pid}/task/{campaign.pid}/children"
     killed = 0
     while campaign.poll() is None:
-        time.sleep(random.uniform(0.2, 1.0))
+        time.sleep(random.uniform(0.3, 2.0))
         try:
             with open(children) as file:
                 workers = [int(word) for word in file.read().split()]

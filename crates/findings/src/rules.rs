@@ -9,6 +9,7 @@ mod body_not_drained;
 mod client;
 mod close_announced_not_kept;
 mod connection_close_sent;
+mod first_request_costs_more;
 mod h2_available_unused;
 mod h2_not_multiplexed;
 mod idle_timeout_race;
@@ -28,6 +29,7 @@ mod stale_reuse;
 mod state_carried_over;
 mod tcp_keepalive_is_not_reuse;
 mod tls_never_resumed;
+mod waits;
 
 pub(crate) use bill::cost_ms;
 pub use bill::{Bill, Claim};
@@ -95,6 +97,7 @@ pub fn all() -> Vec<Box<dyn Rule>> {
         Box::new(old_tls::OldTls),
         Box::new(h2_available_unused::H2AvailableUnused),
         Box::new(slower_when_reused::SlowerWhenReused),
+        Box::new(first_request_costs_more::FirstRequestCostsMore),
         Box::<pinned_to_old_address::PinnedToOldAddress>::default(),
         Box::<state_carried_over::StateCarriedOver>::default(),
         Box::<tcp_keepalive_is_not_reuse::TcpKeepaliveIsNotReuse>::default(),

@@ -40,6 +40,9 @@ pub struct Client {
     /// Since which version connections are reused without a setting.
     #[serde(default)]
     pub since: Option<String>,
+    /// The option that limits a connection's life, with its default, as documented: it is not measured.
+    #[serde(default)]
+    pub life: Option<String>,
     /// The names of the options that matter, with their defaults.
     #[serde(default)]
     pub options: Vec<String>,

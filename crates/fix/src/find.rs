@@ -24,7 +24,7 @@ pub enum FindError {
         nearest: Vec<String>,
     },
     /// The client is known, that version of it was never measured.
-    #[error("{client} {version} was never measured; measured: {}", .measured.join(", "))]
+    #[error("{client} {version} was never measured; measured: {}", .measured.join("; "))]
     Version {
         /// The client's id.
         client: String,

@@ -39,7 +39,7 @@ pub struct Plan {
     pub repetitions: u32,
     /// Messages that one repetition of a bench is split into, so that a function's time limit holds.
     pub slices: u32,
-    /// How long one message benches, and may check, in milliseconds.
+    /// How long one message benches, in milliseconds.
     pub slice_ms: u64,
     /// What may be sent.
     pub limits: Limits,
@@ -190,6 +190,18 @@ impl Plan {
         self.limits.rate / f64::from(self.limits.workers)
     }
 
+    /// How long one of a target's messages benches, or the longest that it may check, in milliseconds.
+    pub fn ms_of(&self, target: &Target) -> u64 {
+        let longest = match target.measure {
+            Kind::Bench => return self.slice_ms,
+            // the plan was checked: its target can be
+            Kind::Check => target.longest_check(self.rate_of_worker()),
+        };
+        longest.map_or(self.slice_ms, |time| {
+            u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+        })
+    }
+
     /// Requests that one delivery sends in its time; a check's whole budget.
     fn requests_in_time(&self, target: &Target) -> u64 {
         match target.measure {
@@ -209,13 +221,15 @@ impl Plan {
             self.len_of(target) * in_time.min(self.requests_per_delivery(target))
         });
         let requests_per_target = most.max().unwrap_or(0);
-        let rounds = self.len().div_ceil(u64::from(self.limits.workers));
+        let times = self.targets.iter();
+        let all = times.map(|target| self.ms_of(target).saturating_mul(self.len_of(target)));
+        let all = all.fold(0, u64::saturating_add);
         Estimate {
             messages: self.len(),
             requests_per_target,
             most_per_target: requests_per_target * u64::from(self.limits.deliveries),
             rate_per_target: self.limits.rate,
-            duration: Duration::from_millis(self.slice_ms.saturating_mul(rounds)),
+            duration: Duration::from_millis(all.div_ceil(u64::from(self.limits.workers))),
             capped: self
                 .targets
                 .iter()
@@ -271,7 +285,7 @@ impl Plan {
         let recipe = Recipe {
             target: target.clone(),
             axes: settings.map_or_else(BTreeMap::new, |settings| settings.axes.clone()),
-            ms: self.slice_ms,
+            ms: self.ms_of(target),
             most_requests: self.requests_per_delivery(target),
             rate_per_s: self.rate_of_worker(),
         };

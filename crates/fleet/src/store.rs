@@ -18,6 +18,7 @@ use ledger::{Exchange, Run, Tally};
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -269,6 +270,17 @@ impl Store {
     /// Whether some delivery of a message was finished.
     pub fn has(&self, message: &Message) -> Result<bool, StoreError> {
         Ok(!self.keys(&results_of(message))?.is_empty())
+    }
+
+    /// How many messages of a plan have a result.
+    pub fn finished(&self, plan: &str) -> Result<u64, StoreError> {
+        let keys = self.keys(&format!("results/plan={plan}"))?;
+        let messages: BTreeSet<&str> = keys
+            .iter()
+            .filter_map(|key| key.rsplit_once('/'))
+            .map(|(message, _)| message)
+            .collect();
+        Ok(messages.len() as u64)
     }
 
     /// Writes the requests of a message; a later delivery replaces them.

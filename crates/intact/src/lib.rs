@@ -18,7 +18,13 @@ struct Cli {
     command: Option<Command>,
 }
 
-const AFTER: &str = "Without a command: the demonstration, a bench of the built-in server, about 15 s.
+const AFTER: &str = "Examples:
+  intact                                         keep-alive on against off, on the built-in server, 30 ms away
+  intact check https://my.server/                does a server keep connections alive?
+  intact watch -- node server.js                 does a program reuse them?
+  intact bench https://my.server/health          what does a new connection per request cost?
+
+Without a command: the demonstration, a bench of the built-in server, about 15 s.
 With a URL in its place (intact https://my.server/): a short check, then a short bench.
 
 Exit codes: 0 fine; 1 a requirement failed; 2 usage; 3 nothing succeeded; 4 not permitted here; 5 input unreadable;

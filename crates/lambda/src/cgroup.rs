@@ -1,5 +1,7 @@
 //! Control groups for environments, where this process may make them: a freezer that takes a whole tree at once, and a share of the
-//! processor. Version 1 and 2. Where it may not, the caller is told and does without.
+//! processor. Where it may not, the caller is told and does without.
+//!
+//! The freezer is that of version 2 only: what version 1 has frozen does not even die of SIGKILL, and would outlive us.
 
 use rustix::process::Pid;
 use std::fs;
@@ -18,6 +20,11 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_micros(200);
 
+/// Part of version 2 itself, not a controller.
+const FREEZER: &str = "";
+/// Its file.
+const SWITCH: &str = "cgroup.freeze";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
     One,
@@ -34,11 +41,12 @@ pub(crate) struct Group {
 impl Group {
     /// One that can be frozen.
     pub(crate) fn freezer(environment: u64) -> io::Result<Group> {
-        let group = Group::make("freezer", &format!("{environment}-frozen"))?;
-        // a kernel before 5.2 has no freezer in version 2
-        match group.path.join(group.switch()).exists() {
-            true => Ok(group),
-            false => Err(io::ErrorKind::Unsupported.into()),
+        let group = Group::make(FREEZER, &format!("{environment}-frozen"))?;
+        // Linux before 5.2 has none
+        if group.path.join(SWITCH).exists() {
+            Ok(group)
+        } else {
+            Err(io::ErrorKind::Unsupported.into())
         }
     }
 
@@ -87,13 +95,9 @@ impl Group {
 
     /// Has all that is in it stand still.
     pub(crate) fn freeze(&self) -> io::Result<()> {
-        let (frozen, file, told) = match self.version {
-            Version::One => ("FROZEN", "freezer.state", "FROZEN"),
-            Version::Two => ("1", "cgroup.events", "frozen 1"),
-        };
-        fs::write(self.path.join(self.switch()), frozen)?;
+        fs::write(self.path.join(SWITCH), "1")?;
         let deadline = Instant::now() + LONGEST;
-        while !fs::read_to_string(self.path.join(file))?.contains(told) {
+        while !fs::read_to_string(self.path.join("cgroup.events"))?.contains("frozen 1") {
             if Instant::now() >= deadline {
                 return Err(io::ErrorKind::TimedOut.into());
             }
@@ -104,18 +108,7 @@ impl Group {
 
     /// Lets it go on.
     pub(crate) fn thaw(&self) -> io::Result<()> {
-        let running = match self.version {
-            Version::One => "THAWED",
-            Version::Two => "0",
-        };
-        fs::write(self.path.join(self.switch()), running)
-    }
-
-    fn switch(&self) -> &'static str {
-        match self.version {
-            Version::One => "freezer.state",
-            Version::Two => "cgroup.freeze",
-        }
+        fs::write(self.path.join(SWITCH), "0")
     }
 }
 
@@ -161,7 +154,7 @@ fn place(mounts: &str, ours: &str, controller: &str) -> Option<(PathBuf, Version
             wanted(names).then(|| path.trim_start_matches('/'))
         })
     };
-    let has = |list: &str| list.split(',').any(|one| one == controller);
+    let has = |list: &str| controller != FREEZER && list.split(',').any(|one| one == controller);
     if let Some(root) = mount(&|kind, options| kind == "cgroup" && has(options)) {
         return Some((Path::new(root).join(group(&has)?), Version::One));
     }
@@ -181,10 +174,7 @@ mod tests {
         let cpu = Path::new("/sys/fs/cgroup/cpu,cpuacct/a/b").to_owned();
         assert_eq!(place(HYBRID, ours, "cpu"), Some((cpu, Version::One)));
         let freezer = Path::new("/sys/fs/cgroup/unified/user.slice").to_owned();
-        assert_eq!(
-            place(HYBRID, ours, "freezer"),
-            Some((freezer, Version::Two))
-        );
+        assert_eq!(place(HYBRID, ours, FREEZER), Some((freezer, Version::Two)));
         assert_eq!(place("", ours, "cpu"), None);
     }
 }

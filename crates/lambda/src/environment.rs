@@ -184,10 +184,6 @@ impl Environment {
 
 impl Drop for Environment {
     fn drop(&mut self) {
-        // one that is frozen by a control group of version 1 does not even die
-        if let Some(group) = &self.freezer {
-            let _ = group.thaw();
-        }
         if self.watched.is_some() {
             self.end_watched();
         }

@@ -96,11 +96,10 @@ impl Plan {
         Group::cpu(0, 1.0).is_ok()
     }
 
-    /// The idle time before the turn of this number, from 1: how long it takes.
+    /// The idle time before the turn of this number, from 1.
     pub(crate) fn idle_before(&self, turn: u64) -> Duration {
         let count = self.idle.len().max(1) as u64;
         let index = turn.saturating_sub(2) % count;
-        let idle = self.idle.get(index as usize).copied().unwrap_or_default();
-        idle.div_f64(self.time_scale.max(f64::MIN_POSITIVE))
+        self.idle.get(index as usize).copied().unwrap_or_default()
     }
 }

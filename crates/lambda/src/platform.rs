@@ -3,7 +3,7 @@
 use crate::LambdaError;
 use crate::environment::{Environment, Start};
 use crate::freezer::Frozen;
-use crate::plan::{Freezer, Function, Place, Plan};
+use crate::plan::{Function, Place, Plan};
 use crate::room::{Answer, Delivery, State};
 use ledger::{Event, Fate, Invocation, Nanos, Row, Sink, Span};
 use std::io;
@@ -50,6 +50,8 @@ struct Kept {
     served: u64,
     /// Its start, until its first invocation.
     init: Option<Span>,
+    /// How long it was meant to rest, in nanoseconds.
+    rest: Option<u64>,
     /// While it rests, and since when.
     frozen: Option<(Frozen, Instant)>,
 }
@@ -97,7 +99,7 @@ impl<'a> Platform<'a> {
                     && plan.cold_every.is_none_or(|every| here.served < every)
             });
             kept.truncate(together as usize);
-            let rested = self.rest(&mut kept, plan.idle_before(turn), plan.freezer, over)?;
+            let rested = self.rest(&mut kept, plan, turn, over)?;
             let missing = together - kept.len() as u64;
             for begun in self.begin(missing, function, plan, place)? {
                 match begun.environment {
@@ -105,6 +107,7 @@ impl<'a> Platform<'a> {
                         environment,
                         served: 0,
                         init: Some(begun.init),
+                        rest: None,
                         frozen: None,
                     }),
                     Err(words) => {
@@ -142,6 +145,7 @@ impl<'a> Platform<'a> {
             environment,
             init: Some(init),
             frozen: None,
+            rest: None,
             at: init.end,
             end: init.end,
             fate,
@@ -223,26 +227,31 @@ impl<'a> Platform<'a> {
     fn rest(
         &mut self,
         kept: &mut [Kept],
-        idle: Duration,
-        freezer: Option<Freezer>,
+        plan: &Plan,
+        turn: u64,
         over: &dyn Fn() -> bool,
     ) -> Result<bool, LambdaError> {
-        if idle.is_zero() || kept.is_empty() {
+        let asked = plan.idle_before(turn);
+        if asked.is_zero() || kept.is_empty() {
             return Ok(false);
         }
-        if freezer.is_some() {
+        for here in &mut *kept {
+            here.rest = u64::try_from(asked.as_nanos()).ok();
+        }
+        if plan.freezer.is_some() {
             for here in &mut *kept {
                 let frozen = here.environment.freeze().map_err(LambdaError::Freezer)?;
                 here.frozen = Some((frozen, Instant::now()));
             }
             self.gate.close().map_err(LambdaError::Gate)?;
         }
+        let idle = asked.div_f64(plan.time_scale.max(f64::MIN_POSITIVE));
         let began = Instant::now();
         while began.elapsed() < idle && !over() {
             let left = idle.saturating_sub(began.elapsed());
             std::thread::sleep(left.min(Duration::from_millis(100)));
         }
-        Ok(freezer.is_some())
+        Ok(plan.freezer.is_some())
     }
 
     /// Invokes all environments at once, and waits for all.
@@ -312,6 +321,7 @@ impl<'a> Platform<'a> {
                 environment: here.environment.number,
                 init,
                 frozen: since.map(|since| Span::new(self.at(since), self.at(at))),
+                rest: here.rest.take(),
                 at: self.at(at),
                 end: self.at(end),
                 fate,

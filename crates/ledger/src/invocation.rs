@@ -23,6 +23,9 @@ pub struct Invocation {
     /// How long the environment stood still before; absent where it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen: Option<Span>,
+    /// How long it was meant to rest before, in nanoseconds; `frozen` tells how long it did, and a run may pass that time faster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<u64>,
     /// When the event was there and the environment was running.
     pub at: Nanos,
     /// When the answer was complete, or what else ended it.
@@ -113,6 +116,7 @@ mod tests {
                 environment: 2,
                 init: None,
                 frozen: Some(Span::new(Nanos(1), Nanos(2))),
+                rest: Some(1),
                 at: Nanos(3),
                 end: Nanos(4),
                 fate,

@@ -240,6 +240,12 @@ fn section(out: &mut String, catalogue: &Catalogue, client: &Client) {
     if let Some(since) = &client.since {
         let _ = writeln!(out, "Reuses by default: {since}.\n");
     }
+    if let Some(life) = &client.life {
+        let _ = writeln!(
+            out,
+            "Limits a connection's life, as documented and not measured: {life}.\n"
+        );
+    }
     out.push_str(
         "| variant | versions | 10 | 3x10 | TLS 10 / 3x10 | resumed | idle limit | hint | dead | race | unread | 404 | probes | cookies | look-ups | TTL 1 s | longest life | `Connection` | measured |
 | --- | --- | --: | --: | --: | --: | --- | --- | --- | --- | --- | --: | --- | --- | --: | --- | --- | --- | --- |

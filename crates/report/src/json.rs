@@ -54,6 +54,11 @@ pub fn bench(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
     Ok(text)
 }
 
+/// The same as a value, to be put into another document.
+pub fn bench_value(run: &Run, facts: &BenchFacts) -> serde_json::Result<serde_json::Value> {
+    serde_json::to_value(Document::new(run, facts))
+}
+
 /// The same without a blank too many, to be put into a page.
 pub(crate) fn bench_compact(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
     serde_json::to_string(&Document::new(run, facts))

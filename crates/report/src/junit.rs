@@ -4,21 +4,29 @@
 //! `testsuites` > `testsuite` > `testcase` > `failure`.
 
 use findings::requirement::Verdict;
-use findings::{Finding, Severity, rules};
+use findings::{Finding, Severity};
 use std::fmt::Write;
 
 /// The document: a suite of requirements, and one of rules in which a rule fails when it has a finding of `fail_on` or worse
-/// (with `None` no rule fails, and what it found is its output).
+/// (with `None` no rule fails, and what it found is its output). `judged`: the rules that were looked at, so that one without a
+/// finding has passed; others are there when they found something.
 pub fn document(
     command: &str,
     verdicts: &[Verdict],
+    judged: &[&str],
     findings: &[Finding],
     fail_on: Option<Severity>,
 ) -> String {
     let requirements: Vec<Case> = verdicts.iter().map(Case::of_requirement).collect();
-    let rules: Vec<Case> = rules::all()
+    let mut ids = judged.to_vec();
+    for finding in findings {
+        if !ids.contains(&finding.rule) {
+            ids.push(finding.rule);
+        }
+    }
+    let rules: Vec<Case> = ids
         .iter()
-        .map(|rule| Case::of_rule(rule.doc().id, findings, fail_on))
+        .map(|id| Case::of_rule(id, findings, fail_on))
         .collect();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let all = || requirements.iter().chain(&rules);

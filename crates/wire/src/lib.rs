@@ -4,6 +4,7 @@
 //! at most one event a call, so any split of the bytes gives the same events. Time enters only where a caller
 //! supplies it. Every byte is foreign: memory is bounded, and no input panics.
 
+pub mod dns;
 pub mod exchange;
 pub mod h2;
 pub mod http1;

@@ -1,10 +1,11 @@
 //! The catalogue while it is measured: read from the tree, compared or written anew.
 
 use super::lock::{Lock, Of};
-use super::watched::Watched;
+use super::watched::{Counts, Order, Watched};
 use super::{Args, Job, check, environment};
 use anyhow::{Context, bail};
 use fix::{Catalogue, Client, Measurement, Variant};
+use std::fmt::Write;
 use std::fs;
 
 /// What came of all of them.
@@ -30,25 +31,38 @@ impl Done {
                 return println!("{name}: FAILED: {error:#}");
             }
         };
-        for row in &rows {
-            // what is inferred is marked
-            let mark = if row.inferred.is_empty() { "" } else { "~" };
-            println!(
-                "| {name} | {} | {} | {mark}{} | {} | {} |",
-                row.scheme,
-                row.watch.connections,
-                row.watch.requests,
-                if row.server == row.watch {
-                    "the same".to_owned()
-                } else {
-                    format!("{}, {}", row.server.connections, row.server.requests)
-                },
-                if row.differences.is_empty() {
-                    "the same".to_owned()
-                } else {
-                    row.differences.join("; ")
-                },
-            );
+        for scheme in ["http", "https"] {
+            let cell = |order: Order| {
+                let mut rows = rows.iter();
+                let row = rows.find(|row| row.scheme == scheme && row.order == order)?;
+                // what is inferred is marked
+                let mark = if row.is_inferred { "~" } else { "" };
+                let Counts {
+                    connections,
+                    requests,
+                } = row.watch;
+                let mut told = format!("{connections}, {mark}{requests}");
+                if row.server != row.watch {
+                    let Counts {
+                        connections,
+                        requests,
+                    } = row.server;
+                    let _ = write!(told, " (server: {connections}, {requests})");
+                }
+                for difference in &row.differences {
+                    let _ = write!(told, "; {difference}");
+                }
+                Some(told)
+            };
+            let [in_turn, at_once] = Order::ALL.map(cell);
+            if in_turn.is_some() || at_once.is_some() {
+                let told = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
+                println!(
+                    "| {name} | {scheme} | {} | {} |",
+                    told(in_turn),
+                    told(at_once)
+                );
+            }
         }
         if rows.iter().all(Watched::holds) {
             self.fine += 1;

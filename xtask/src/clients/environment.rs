@@ -264,13 +264,19 @@ impl Environment {
     }
 }
 
-/// Copies the files of a folder, not its folders.
+/// Copies the files of a folder, not its folders. Those that are there already are left alone: a program may be starting from them.
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     let entries = fs::read_dir(from).with_context(|| from.display().to_string())?;
     for entry in entries {
         let entry = entry?;
         if entry.file_type()?.is_file() {
-            fs::copy(entry.path(), to.join(entry.file_name()))?;
+            let (text, to) = (fs::read(entry.path())?, to.join(entry.file_name()));
+            if fs::read(&to).is_ok_and(|there| there == text) {
+                continue;
+            }
+            let new = to.with_extension("new");
+            fs::write(&new, text)?;
+            fs::rename(new, to)?;
         }
     }
     Ok(())

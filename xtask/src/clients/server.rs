@@ -129,6 +129,12 @@ impl Books {
         self.connections.len() as u64
     }
 
+    /// Whether HTTP/2 was spoken.
+    pub(crate) fn has_http2(&self) -> bool {
+        let mut spoken = self.connections.values().filter_map(|one| one.protocol);
+        spoken.any(|protocol| protocol.as_str() == "2")
+    }
+
     /// All exchanges.
     pub(crate) fn requests(&self) -> u64 {
         self.exchanges.len() as u64

@@ -6,7 +6,7 @@ use super::fragments::Fragments;
 use super::ip::{self, Datagram, Udp, protocol};
 use super::ladder::Ladder;
 use super::link::{self, Inside};
-use super::names::{self, Names};
+use super::names::Names;
 use super::quic::Quic;
 use super::speech::{Guess, guess_client, guess_server};
 use crate::audit::Choice;
@@ -15,6 +15,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use wire::Side;
+use wire::dns;
 use wire::tcp::Segment;
 use wire::tls::decrypt::KeyLog;
 
@@ -175,7 +176,7 @@ impl Network {
         let source = SocketAddr::new(datagram.source, udp.source);
         let target = SocketAddr::new(datagram.target, udp.target);
         let len = datagram.len.saturating_sub(8);
-        if udp.source == names::PORT || udp.target == names::PORT {
+        if udp.source == dns::PORT || udp.target == dns::PORT {
             self.names.take(source, target, udp.payload, at, scope);
         } else if !self.quic.take(source, target, udp.payload, len, at, scope) {
             self.facts.skipped += 1;

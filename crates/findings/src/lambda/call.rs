@@ -22,6 +22,8 @@ pub struct Call {
     pub init_ms: Option<f64>,
     /// How long the environment was frozen before; `None`: it was not.
     pub frozen_ms: Option<f64>,
+    /// How long it was meant to rest before (`--idle`); `None`: not at all.
+    pub rest_ms: Option<f64>,
     /// `answered`, `error`, `timeout`, `crash`, `no-start`, `unanswered`, `never-asked-again`.
     pub outcome: &'static str,
     /// What the function or the system said of it.
@@ -45,12 +47,15 @@ impl Call {
         self.outcome == "answered"
     }
 
-    /// Cold, hot, or frozen for so long. Pauses are told apart to a tenth of a second: the machine adds a few milliseconds to each.
+    /// Cold, hot, or frozen for so long as was asked: the machine adds a few milliseconds to each pause.
     pub(super) fn kind(&self) -> String {
-        match (self.init_ms, self.frozen_ms) {
-            (Some(_), _) => "cold".to_owned(),
-            (None, None) => "hot".to_owned(),
-            (None, Some(ms)) => format!("frozen {} s", (ms / 100.0).round() / 10.0),
+        let seconds = |ms: f64| (ms / 100.0).round() / 10.0;
+        match (self.init_ms, self.frozen_ms, self.rest_ms) {
+            (Some(_), ..) => "cold".to_owned(),
+            (None, None, None) => "hot".to_owned(),
+            (None, None, Some(ms)) => format!("rested {} s", seconds(ms)),
+            (None, Some(_), Some(ms)) => format!("frozen {} s", seconds(ms)),
+            (None, Some(ms), None) => format!("frozen {} s", seconds(ms)),
         }
     }
 }
@@ -69,6 +74,7 @@ pub(super) fn calls(invocations: &[Invocation], traffic: Option<&Traffic>) -> Ve
             ms: ms(one.end.since(one.at)),
             init_ms: one.init.map(|init| ms(init.nanos())),
             frozen_ms: one.frozen.map(|frozen| ms(frozen.nanos())),
+            rest_ms: one.rest.map(ms),
             outcome: one.fate.id(),
             detail: one.fate.words().map(str::to_owned),
             answered_again: one.answered_again,

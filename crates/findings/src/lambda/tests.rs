@@ -34,6 +34,7 @@ fn invocation(variant: u32, environment: u64, from: u64, to: u64) -> Invocation 
         environment,
         init: None,
         frozen: None,
+        rest: None,
         at: at(from),
         end: at(to),
         fate: Fate::Answered(1),

@@ -5,7 +5,16 @@ use super::frozen::Saw;
 use super::variant::{Kind, VariantFacts};
 
 pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[Compared]) -> Vec<String> {
-    let mut sentences: Vec<String> = comparisons.iter().map(sentence).collect();
+    let mut told: Vec<&Compared> = comparisons.iter().collect();
+    // what differs most comes first; where nothing is shown the order stays
+    let shown = |one: &Compared| {
+        let saved = one
+            .saved_ms
+            .filter(|saved| saved.low > 0.0 || saved.high < 0.0);
+        saved.map_or(0.0, |saved| saved.value.abs())
+    };
+    told.sort_by(|a, b| shown(b).total_cmp(&shown(a)));
+    let mut sentences: Vec<String> = told.into_iter().map(sentence).collect();
     for variant in variants {
         let whose = if variants.len() > 1 {
             format!("{}: ", variant.name)

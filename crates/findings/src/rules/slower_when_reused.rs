@@ -1,12 +1,10 @@
 //! `slower-when-reused`: the answer takes longer on a kept connection than on a new one.
 
+use super::waits::Waits;
 use super::{Bill, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::words::ms;
-use ledger::{Histogram, Phase};
 
-/// Requests of each kind that it takes.
-const LEAST: u64 = 10;
 /// How much longer the median must be, in nanoseconds and as a factor.
 const LONGER: f64 = 15_000_000.0;
 const FACTOR: f64 = 1.5;
@@ -31,17 +29,12 @@ impl Rule for SlowerWhenReused {
     fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (_, name, counts) in bill.destinations() {
-            let Some(detail) = &counts.detail else {
-                continue;
-            };
-            let wait = |fresh: bool| {
-                let kind = detail
-                    .cell
-                    .merged(|key| key.outcome.is_ok() && key.fresh == Some(fresh))?;
-                median(kind.phase(Phase::Wait))
-            };
-            let (Some((fresh, fresh_count)), Some((reused, reused_count))) =
-                (wait(true), wait(false))
+            let Some(Waits {
+                fresh,
+                fresh_count,
+                reused,
+                reused_count,
+            }) = Waits::of(counts)
             else {
                 continue;
             };
@@ -59,10 +52,4 @@ impl Rule for SlowerWhenReused {
         }
         findings
     }
-}
-
-/// The median in nanoseconds, and of how many.
-fn median(wait: &Histogram) -> Option<(f64, u64)> {
-    let median = wait.quantile(0.5).filter(|_| wait.count() >= LEAST)?;
-    Some((median, wait.count()))
 }

@@ -53,6 +53,15 @@ impl Target {
             .map_or(Ok(IDLE_LIMIT), duration::with_unit)
     }
 
+    /// How long a check of this target takes at most: asking at no more than so many requests a second, the idle limit, the race at it,
+    /// the card.
+    pub(super) fn longest_check(&self, requests_per_s: f64) -> Result<Duration, CheckTargetError> {
+        let asking = Duration::try_from_secs_f64(f64::from(self.budget()?) / requests_per_s);
+        let idle = self.idle_limit()?;
+        let waiting = idle.saturating_add(idle.min(RACE)).saturating_add(CARD);
+        Ok(asking.unwrap_or(Duration::MAX).saturating_add(waiting))
+    }
+
     /// Requests that a check of this target sends at most.
     pub(super) fn budget(&self) -> Result<u32, CheckTargetError> {
         Ok(self.check(1.0)?.budget().requests())
@@ -60,8 +69,13 @@ impl Target {
 }
 
 impl Plan {
-    /// Whether a target's checks fit into what the plan allows them, or the key that is in their way.
-    pub(super) fn has_room_for(&self, target: &Target) -> Result<(), (&'static str, String)> {
+    /// Whether a target's checks fit into what the plan allows them, or the key that is in their way. `limit` is what a message may
+    /// take, where the plan says so.
+    pub(super) fn has_room_for(
+        &self,
+        target: &Target,
+        limit: Option<Duration>,
+    ) -> Result<(), (&'static str, String)> {
         if target.measure == Kind::Bench {
             return match &target.idle_limit {
                 Some(_) => Err(("idle-limit", "is for measure = \"check\"".to_owned())),
@@ -83,20 +97,16 @@ impl Plan {
                 ),
             ));
         }
-        let idle = target.idle_limit().map_err(|error| wrong(error.into()))?;
-        let asking = Duration::try_from_secs_f64(f64::from(budget) / self.rate_of_worker());
-        let longest = asking
-            .unwrap_or(Duration::MAX)
-            .saturating_add(idle + idle.min(RACE) + CARD);
-        if Duration::from_millis(self.slice_ms) < longest {
-            return Err((
+        let longest = target.longest_check(self.rate_of_worker()).map_err(wrong)?;
+        match limit {
+            Some(limit) if limit < longest => Err((
                 "slice",
                 format!(
-                    "a check of {name} may take {} s, which is how long its worker holds the message: make `duration` and `slice` as long, or `idle-limit` shorter (0 leaves it out)",
+                    "a check of {name} may take {} s: make it as long, or `idle-limit` shorter (0 leaves the wait out)",
                     longest.as_secs_f64().ceil()
                 ),
-            ));
+            )),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }

@@ -138,10 +138,9 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
     let time =
         |key: &str, text: &str| with_unit(text).map_err(|error| wrong(key, &error.to_string()));
     let duration = time("duration", &source.duration)?;
-    let slice = match &source.slice {
-        Some(text) => time("slice", text)?,
-        None => duration,
-    };
+    let limit = source.slice.as_deref().map(|text| time("slice", text));
+    let limit = limit.transpose()?;
+    let slice = limit.unwrap_or(duration);
     if duration.is_zero() || slice.is_zero() || slice > duration {
         return Err(wrong("slice", "above zero, and not longer than `duration`"));
     }
@@ -237,7 +236,7 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
                 ),
             ));
         }
-        plan.has_room_for(target)
+        plan.has_room_for(target, limit)
             .map_err(|(key, words)| wrong(key, &words))?;
     }
     Ok(plan)

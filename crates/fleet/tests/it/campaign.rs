@@ -103,6 +103,7 @@ fn a_message_that_was_delivered_twice_counts_once() {
     let campaign = rig.read();
     assert_eq!(campaign.progress.finished, 4);
     assert_eq!(campaign.progress.duplicates, 1);
+    assert_eq!(rig.store.finished(&rig.plan.id).unwrap(), 4);
 }
 
 #[test]

@@ -243,6 +243,18 @@ fn a_check_that_the_plan_has_no_room_for_is_refused_by_what_is_in_its_way() {
     let quick = quick.replace("slice = \"5m\"", "slice = \"50s\"");
     let plan = parse(Path::new("p.toml"), &quick).unwrap();
     assert!(!plan.targets[0].check(10.0).unwrap().config().idle);
+    // without a limit of its own a check takes what it needs, whatever a bench takes
+    let beside = CHECKED
+        .replace("duration = \"10m\"", "duration = \"100ms\"")
+        .replace("slice = \"5m\"\n", "");
+    let plan = parse(Path::new("p.toml"), &beside).unwrap();
+    // 182 requests at 10/s, an idle limit of 90 s, the race, the card
+    let needed = 18_200 + 90_000 + 30_000 + 30_000;
+    assert!(plan.messages().all(|message| message.recipe.ms == needed));
+    assert_eq!(
+        plan.estimate().duration.as_millis(),
+        u128::from(4 * needed / 5)
+    );
 }
 
 proptest! {

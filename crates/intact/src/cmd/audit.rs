@@ -2,7 +2,9 @@
 
 use super::files::Files;
 use super::gates::Gates;
-use super::ladder::{self, secret};
+use super::head::{fingerprint_key, of_words, words};
+use super::json;
+use super::ladder;
 use super::observing::{Audited, Observing};
 use super::page::{PageFile, page_file};
 use crate::console;
@@ -43,7 +45,7 @@ pub(crate) struct Args {
     files: Files,
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
-    json: Option<String>,
+    json: Option<PathBuf>,
     /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
     #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
     report: Option<PageFile>,
@@ -88,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             0 => Choice::First,
             number => Choice::Number(number),
         }),
-        random: secret(),
+        random: fingerprint_key()?,
         base: base.unwrap_or(0),
     });
     let bar = Bar::over(&inputs);
@@ -224,22 +226,12 @@ fn nothing_read(errors: &[AuditError]) -> Failed {
 }
 
 fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
-    let argv: Vec<String> = std::env::args_os()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
     let started = jiff::Timestamp::from_nanosecond(i128::from(base.unwrap_or(0)))
         .context("the input begins at a time that no calendar has")?;
     let vantage = inputs
         .first()
         .map_or(Vantage::Middle, |input| input.vantage());
-    let mut run = Run::new(
-        "audit",
-        env!("CARGO_PKG_VERSION"),
-        vantage,
-        started,
-        super::bench::run_id(),
-        &argv,
-    );
+    let mut run = of_words("audit", vantage, started, &words());
     run.clock = "the input's".to_owned();
     run.rows = Rows::All;
     run.ends_seen = inputs.iter().all(Input::sees_ends);
@@ -283,16 +275,13 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    fn tell(&self, json: Option<&str>) -> anyhow::Result<()> {
-        if let Some(to) = json {
+    fn tell(&self, to: Option<&Path>) -> anyhow::Result<()> {
+        json::tell(to, || {
             let change = self.change.as_ref();
-            let document =
-                report::json::audit(self.run, self.facts, &self.inputs, &self.answers, change)?;
-            if to == "-" {
-                console::print(&document);
-                return Ok(());
-            }
-            std::fs::write(to, document).with_context(|| format!("--json={to}"))?;
+            report::json::audit(self.run, self.facts, &self.inputs, &self.answers, change)
+        })?;
+        if json::takes_output(to) {
+            return Ok(());
         }
         let paper = console::paper();
         let mut page = report::terminal::observed(self.run, self.facts, paper);

@@ -1,11 +1,13 @@
 //! `intact bench`: variants side by side.
 
 use super::builtin::{Builtin, Ready};
+use super::gates::Gates;
+use super::head;
+use super::json;
 use super::linked::{self, Near};
 use super::page::{PageFile, page_file};
 use super::reach::Reach;
 use super::recording::Recording;
-use super::requirements;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
@@ -16,9 +18,8 @@ use dial::Clock;
 use dial::tls::Verify;
 use findings::bench::{Baseline, BenchFacts, Pictures};
 use findings::requirement::Document;
-use ledger::{Protocol, Rows, Run, TlsVersion, Vantage};
+use ledger::{Protocol, Rows, TlsVersion, Vantage};
 use report::page::BenchRun;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -175,7 +176,7 @@ pub(crate) struct Args {
 
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
-    json: Option<String>,
+    json: Option<PathBuf>,
     /// One row per request, hey's columns first
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     csv: Option<PathBuf>,
@@ -188,9 +189,6 @@ pub(crate) struct Args {
     /// Set the stored ledger of an earlier bench beside this one
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     baseline: Option<PathBuf>,
-    /// A requirement, may be repeated: 'keepalive=on: p99 < 50ms', 'avoidable == 0'; exit 1 when one fails; `help` lists what can be asked
-    #[arg(long, value_name = "EXPR", help_heading = "Output")]
-    require: Vec<String>,
     /// Which requests have a row in the ledger [default: sample; all with --csv]
     #[arg(
         long,
@@ -199,6 +197,8 @@ pub(crate) struct Args {
         help_heading = "Output"
     )]
     rows: Option<RowChoice>,
+    #[command(flatten)]
+    gates: Gates,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -207,6 +207,7 @@ const EXAMPLES: &str = "Examples:
   intact bench https://my.server/ --keepalive off --resume off,on
   intact bench http://localhost:8080/ -z 10s --keepalive on,on    A/A: how far apart are two equal variants?
   intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
+  intact bench https://my.server/ --require 'keepalive=on: p99 < 50ms' --fail-on warning --junit bench.xml
   intact bench --json | jq '.comparisons[0].saved_ms'
 
 -n and -z are per variant over all rounds. Under keep-alive the first request on each connection that a round opens is warm-up.";
@@ -238,7 +239,7 @@ enum RowChoice {
 
 /// Runs a bench and prints its page.
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
-    if requirements::list_if_asked(&args.require, Document::Bench) {
+    if args.gates.list_if_asked(Document::Bench) {
         return Ok(ExitCode::from(exit::FINE));
     }
     let near = match &args.link {
@@ -247,12 +248,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         Some(spec) => return linked::run(spec, args.url.as_deref()),
     };
     let interrupt = Interrupt::listen()?;
-    let json = args.json.clone();
+    let to = args.json.clone();
     let demonstration = args.demonstration;
     let ledger = args.ledger.clone();
     let csv = args.csv.clone();
     let page_file = args.report.clone();
-    let requirements = requirements::parse(&args.require, Document::Bench)?;
+    let gates = args.gates.clone();
+    let requirements = gates.parse(Document::Bench)?;
     // read first: a wrong folder is found out before anything is sent
     let baseline = args
         .baseline
@@ -277,15 +279,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let polite = config.opening_per_s.is_some();
     let bench = Bench::new(config).map_err(usage_or_own)?;
     announce(&bench, polite);
-    let argv: Vec<String> = std::env::args().collect();
-    let mut head = Run::new(
-        "bench",
-        env!("CARGO_PKG_VERSION"),
-        Vantage::Client,
-        jiff::Timestamp::now(),
-        run_id(),
-        &argv,
-    );
+    let mut head = head::head("bench", Vantage::Client);
     bench.describe(&mut head);
     if ready.is_some() {
         head.subject = None;
@@ -314,8 +308,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     }
     let mut facts = BenchFacts::new(&head, &tally, &recorded.first);
     facts.baseline = baseline.map(|(run, then)| Baseline::new(&run, &then, &facts));
-    write_json(json.as_deref(), &head, &facts)?;
-    if json.as_deref() != Some("-") {
+    json::tell(to.as_deref(), || report::json::bench(&head, &facts))?;
+    if !json::takes_output(to.as_deref()) {
         console::print(&report::terminal::bench(&head, &facts, console::paper()));
     }
     if demonstration {
@@ -330,7 +324,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         };
         file.write(&[run.into()])?;
     }
-    let kept = requirements::hold(&requirements, &facts);
+    let kept = gates.hold(&requirements, &head, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
         None if !facts.any_success() => exit::UNREACHABLE,
@@ -366,16 +360,6 @@ fn announce(bench: &Bench, polite: bool) {
             bench.rounds()
         ));
     }
-}
-
-fn write_json(to: Option<&str>, run: &Run, facts: &BenchFacts) -> anyhow::Result<()> {
-    let Some(to) = to else { return Ok(()) };
-    let document = report::json::bench(run, facts)?;
-    if to == "-" {
-        console::print(&document);
-        return Ok(());
-    }
-    std::fs::write(to, document).with_context(|| format!("--json={to}"))
 }
 
 fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Failed> {
@@ -431,7 +415,7 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
         length: Length::Exchanges(1),
         rounds: args.rounds,
         threads: args.threads,
-        seed: args.seed.unwrap_or_else(|| random() >> 32),
+        seed: args.seed.unwrap_or_else(head::seed),
         opening_per_s: None,
         requests_per_s: None,
         most: None,
@@ -500,16 +484,6 @@ fn defaults(config: &mut Config, is_ours: bool) -> Result<(), Failed> {
     config.rounds = Some(rounds as u32);
     config.length = Length::Exchanges(requests);
     Ok(())
-}
-
-/// A new run's id.
-pub(crate) fn run_id() -> u128 {
-    (u128::from(random()) << 64) | u128::from(random())
-}
-
-/// 64 random bits from the seed of the standard library's hash tables.
-fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
 }
 
 /// `1.0`, `1.1` or `2`.

@@ -1,7 +1,9 @@
 //! `intact check`: the card of a server.
 
-use super::bench::{http_version, run_id, time};
+use super::bench::{http_version, time};
 use super::gates::Gates;
+use super::head;
+use super::json;
 use super::page::{PageFile, page_file};
 use super::reach::Reach;
 use super::watching::{Early, Wanted, Watched, Watching};
@@ -16,7 +18,7 @@ use dial::Clock;
 use dial::tls::Verify;
 use findings::check::CheckFacts;
 use findings::requirement::Document;
-use ledger::{Method, Protocol, Run, Vantage};
+use ledger::{Method, Protocol, Vantage};
 use report::page::CheckRun;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -87,7 +89,7 @@ pub(crate) struct Args {
 
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
-    json: Option<String>,
+    json: Option<PathBuf>,
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
@@ -121,25 +123,16 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let interrupt = Interrupt::listen()?;
     let requirements = args.gates.parse(Document::Check)?;
     let gates = args.gates.clone();
-    let json = args.json.clone();
+    let to = args.json.clone();
     let ledger = args.ledger.clone();
     let page = args.report.clone();
     let (capture, wanted) = capture(&args)?;
     let config = config(args)?;
     let check = Check::new(config).map_err(Failed::usage)?;
     announce(check.budget(), check.config());
-    let argv: Vec<String> = std::env::args().collect();
-    let mut head = Run::new(
-        "check",
-        env!("CARGO_PKG_VERSION"),
-        Vantage::Client,
-        jiff::Timestamp::now(),
-        run_id(),
-        &argv,
-    );
-    head.host = bench::machine::host();
+    let mut head = head::head("check", Vantage::Client);
     head.subject = Some(check.config().url());
-    let prints = json.as_deref() != Some("-");
+    let prints = !json::takes_output(to.as_deref());
     let early = prints.then(|| Early {
         run: head.clone(),
         next: next(check.budget(), check.config()),
@@ -160,14 +153,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     } = watching.finish(&card);
     let mut facts = CheckFacts::new(&card, &rows);
     facts.caveats.extend(caveats);
-    if let Some(to) = json.as_deref() {
-        let document = report::json::check(&head, &facts).map_err(anyhow::Error::from)?;
-        if to == "-" {
-            console::print(&document);
-        } else {
-            std::fs::write(to, document).with_context(|| format!("--json={to}"))?;
-        }
-    }
+    json::tell(to.as_deref(), || report::json::check(&head, &facts))?;
     if prints {
         let paper = console::paper();
         console::print(&match &known {

@@ -5,12 +5,14 @@ mod rounds;
 
 use super::files::Files;
 use super::gates::Gates;
+use super::head::{with_words, words};
+use super::json;
 use super::page::{PageFile, page_file};
 use super::stored;
 use super::watch::Keys;
 use crate::console;
 use crate::exit::{self, Failed};
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use findings::compare::{CompareFacts, Contest};
 use findings::requirement::Document;
 use ledger::store::Reader;
@@ -108,9 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         (false, false) => return Err(usage("either programs or ledgers, not both")),
     };
     if let Some(path) = &args.json {
-        let document = report::json::compare(&run, &facts).context("--json")?;
-        std::fs::write(path, document)
-            .with_context(|| format!("--json={}: cannot be written", path.display()))?;
+        json::write(path, || report::json::compare(&run, &facts))?;
     }
     console::print(&report::terminal::compare(&run, &facts, console::paper()));
     if let Some(file) = &args.report {
@@ -179,8 +179,8 @@ fn named(names: Vec<String>) -> Vec<Variant> {
 
 /// The run's head, its command line without what a program's words may hold.
 fn head(vantage: Vantage) -> Run {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    let argv: Vec<String> = words
+    let argv: Vec<String> = words()
+        .into_iter()
         .map(|word| {
             if word.contains(char::is_whitespace) {
                 programs::words_of_shell(&word)
@@ -189,16 +189,7 @@ fn head(vantage: Vantage) -> Run {
             }
         })
         .collect();
-    let mut head = Run::new(
-        "compare",
-        env!("CARGO_PKG_VERSION"),
-        vantage,
-        jiff::Timestamp::now(),
-        super::bench::run_id(),
-        &argv,
-    );
-    head.host = bench::machine::host();
-    head
+    with_words("compare", vantage, &argv)
 }
 
 fn usage(words: &'static str) -> Failed {

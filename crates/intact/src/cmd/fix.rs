@@ -1,8 +1,8 @@
 //! `intact fix`: what an HTTP client does with its connections, and what to set.
 
+use super::json;
 use crate::console;
 use crate::exit::{self, Failed};
-use anyhow::Context;
 use fix::Catalogue;
 use report::terminal::Question;
 use std::path::PathBuf;
@@ -29,8 +29,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = super::bench::time)]
     server_idle: Option<Duration>,
     /// Print JSON instead of the page, or write it to FILE
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    json: Option<Option<PathBuf>>,
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    json: Option<PathBuf>,
 }
 
 /// Looks up and prints.
@@ -52,17 +52,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         server_idle: args.server_idle,
         version: found.version,
     };
-    let json = || report::json::fix(&catalogue, &found.clients, args.server_idle);
-    match &args.json {
-        Some(Some(path)) => {
-            let text = json().map_err(anyhow::Error::from)?;
-            std::fs::write(path, text).with_context(|| format!("--json={}", path.display()))?;
-        }
-        Some(None) => {
-            console::print(&json().map_err(anyhow::Error::from)?);
-            return Ok(ExitCode::from(exit::FINE));
-        }
-        None => {}
+    let to = args.json.as_deref();
+    json::tell(to, || {
+        report::json::fix(&catalogue, &found.clients, args.server_idle)
+    })?;
+    if json::takes_output(to) {
+        return Ok(ExitCode::from(exit::FINE));
     }
     let paper = console::paper();
     let page = match (&args.client, &found.clients[..]) {

@@ -1,6 +1,7 @@
 //! `intact fleet`: campaigns over a queue, workers and an object store.
 
 mod cards;
+mod ending;
 #[cfg(feature = "aws")]
 mod lambda;
 mod measure;
@@ -60,6 +61,9 @@ sqs://, s3://, gs:// and az:// need a build with `--features aws`.";
 #[derive(Subcommand)]
 enum Act {
     /// What a plan will send, how long it takes
+    #[command(
+        after_help = "Examples:\n  intact fleet plan rig.toml\n  intact fleet plan rig.toml --json | jq .messages"
+    )]
     Plan {
         /// The plan (TOML)
         plan: PathBuf,
@@ -75,6 +79,9 @@ enum Act {
     #[cfg(feature = "aws")]
     Lambda(lambda::Args),
     /// How far a campaign is
+    #[command(
+        after_help = "Examples:\n  intact fleet status --queue sqlite:fleet-rig/queue.sqlite\n  intact fleet status --queue sqs://rig --json"
+    )]
     Status {
         /// The queue: sqlite:PATH or sqs://NAME
         #[arg(long)]
@@ -84,6 +91,9 @@ enum Act {
         json: bool,
     },
     /// The report of a store
+    #[command(
+        after_help = "Examples:\n  intact fleet report fleet-rig/store\n  intact fleet report s3://bucket/rig --report rig.html --require 'keepalive=on: p99 < 50ms'"
+    )]
     Report {
         /// The store: a folder, or a URL such as s3://BUCKET/PREFIX
         store: String,
@@ -174,19 +184,15 @@ fn report(
         },
     )
     .map_err(unread)?;
-    let checks = cards.facts();
+    let checks = cards.checks();
     let chapters = page::chapters(&campaign);
     console::print(&if shown.json {
         page::report_json(&campaign, &chapters, &checks)?
     } else {
         page::report(&campaign, &chapters, &checks, console::paper())
     });
-    match &shown.file {
-        Some(_) if chapters.is_empty() => {
-            console::note("--report: nothing was written, checks have no page yet: see --json");
-        }
-        Some(file) => page::write(file, &chapters)?,
-        None => {}
+    if let Some(file) = &shown.file {
+        page::write(file, &chapters, &checks)?;
     }
     let of_benches: Vec<Requirement> = requirements
         .iter()

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, clap::Args)]
 #[command(next_help_heading = "Gates")]
 pub(crate) struct Gates {
-    /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4', 'findings.stale-reuse == 0'; exit 1 when one fails; `help` lists what can be asked
+    /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4', 'keepalive=on: p99 < 50ms'; exit 1 when one fails; `help` lists what can be asked
     #[arg(long, value_name = "EXPR")]
     require: Vec<String>,
     /// Exit 1 when there is a finding of this severity or above
@@ -57,6 +57,12 @@ pub(crate) trait Judged: Facts {
 
     /// The short page.
     fn summary(&self, run: &Run) -> String;
+
+    /// The rules that were looked at: one without a finding has passed.
+    fn judged(&self) -> Vec<&'static str> {
+        let rules = findings::rules::all();
+        rules.iter().map(|rule| rule.doc().id).collect()
+    }
 }
 
 impl Judged for ObservedFacts {
@@ -88,6 +94,11 @@ impl Judged for CheckFacts {
     fn summary(&self, run: &Run) -> String {
         as_it_is(&report::terminal::check(run, self, PLAIN))
     }
+
+    /// An experiment looks at questions of its own, not at the rules.
+    fn judged(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
 }
 
 impl Judged for LambdaFacts {
@@ -98,6 +109,11 @@ impl Judged for LambdaFacts {
     /// As `check` does it.
     fn summary(&self, run: &Run) -> String {
         as_it_is(&report::terminal::lambda(run, self, PLAIN))
+    }
+
+    /// An experiment looks at questions of its own, not at the rules.
+    fn judged(&self) -> Vec<&'static str> {
+        Vec::new()
     }
 }
 
@@ -118,6 +134,11 @@ impl Judged for BenchFacts {
 
     fn summary(&self, run: &Run) -> String {
         report::summary::bench(run, self)
+    }
+
+    /// An experiment looks at questions of its own, not at the rules.
+    fn judged(&self) -> Vec<&'static str> {
+        Vec::new()
     }
 }
 
@@ -173,7 +194,13 @@ impl Gates {
             )));
         }
         if let Some(path) = &self.junit {
-            let text = report::junit::document(&run.producer, &verdicts, facts.findings(), least);
+            let text = report::junit::document(
+                &run.producer,
+                &verdicts,
+                &facts.judged(),
+                facts.findings(),
+                least,
+            );
             write(path, &text).context("--junit")?;
         }
         if let Some(path) = &self.markdown {

@@ -48,7 +48,7 @@ pub(crate) fn of_packets(
         let mut audit = Audit::new(Options {
             keys: KeyLog::default(),
             ladder: Some(Choice::Number(number)),
-            random: secret(),
+            random: super::head::fingerprint_key()?,
             base: 0,
         });
         let mut answers = Answers::default();
@@ -64,13 +64,4 @@ pub(crate) fn of_packets(
         told = answers.facts();
     }
     Ok((ladders, told))
-}
-
-/// Random bytes for the fingerprints of an audit.
-pub(crate) fn secret() -> [u8; 32] {
-    let mut key = [0; 32];
-    for half in key.chunks_mut(16) {
-        half.copy_from_slice(&super::bench::run_id().to_le_bytes());
-    }
-    key
 }

@@ -6,9 +6,10 @@ mod output;
 mod recording;
 
 use super::gates::Gates;
+use super::head::{self, fingerprint_key};
 use super::link::Server;
 use super::page::{PageFile, page_file};
-use super::watch::{Keys, fingerprint_key, key_logging};
+use super::watch::{Keys, key_logging};
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
@@ -410,21 +411,13 @@ fn event(told: &str) -> Result<Vec<u8>, Failed> {
 }
 
 fn head(args: &Args, variants: impl Iterator<Item = Variant>) -> Run {
-    let argv: Vec<String> = std::env::args_os()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let mut head = Run::new(
-        "lambda",
-        env!("CARGO_PKG_VERSION"),
-        Vantage::Middle,
-        jiff::Timestamp::now(),
-        super::bench::run_id(),
-        &argv,
-    );
-    head.host = bench::machine::host();
+    let mut argv = head::words();
+    // said by ourselves, on the link's client side
+    argv.retain(|word| !(args.linked && word == "--linked"));
+    let mut head = head::with_words("lambda", Vantage::Middle, &argv);
     let seed = args.seed;
     head.rows = Rows::All;
-    head.seed = Some(seed.unwrap_or_else(|| super::bench::run_id() as u64 >> 32));
+    head.seed = Some(seed.unwrap_or_else(head::seed));
     head.variants = variants.collect();
     head
 }

@@ -6,13 +6,14 @@ mod far;
 mod wrapped;
 
 use super::builtin::ourselves;
+use super::head::{of_words, words};
 use crate::console;
 use crate::exit::{self, Failed};
 use control::Control;
 use document::{Document, Done};
 pub(crate) use far::{Far, Server};
 use jiff::Timestamp;
-use ledger::{Run, Vantage};
+use ledger::Vantage;
 use link::{Link, LinkError, Spec};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -127,17 +128,7 @@ impl Job<'_> {
         let server = far.end().map_err(own)?;
         console::note(&document::end(&link, &account, server.as_ref()));
         if let Some(path) = &self.json {
-            let argv: Vec<String> = std::env::args_os()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect();
-            let mut head = Run::new(
-                "link",
-                env!("CARGO_PKG_VERSION"),
-                Vantage::Middle,
-                started,
-                super::bench::run_id(),
-                &argv,
-            );
+            let mut head = of_words("link", Vantage::Middle, started, &words());
             head.host = bench::machine::host();
             head.link = Some(self.spec.to_string());
             let done = Done {

@@ -18,6 +18,8 @@ pub(crate) mod watch;
 mod builtin;
 mod files;
 mod gates;
+mod head;
+mod json;
 mod ladder;
 mod linked;
 mod observing;

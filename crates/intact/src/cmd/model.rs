@@ -1,5 +1,6 @@
 //! `intact model`: what a chain of services takes, predicted.
 
+use super::json;
 use super::stored;
 use crate::console;
 use crate::exit::{self, Failed};
@@ -57,7 +58,7 @@ pub(crate) struct Args {
     mermaid: Option<PathBuf>,
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
-    json: Option<String>,
+    json: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -98,15 +99,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         std::fs::write(path, report::mermaid(&forecast.sequence))
             .with_context(|| format!("--mermaid {}", path.display()))?;
     }
-    let json = || report::json::model(&subject, &forecast, fit.as_ref());
-    match args.json.as_deref() {
-        Some("-") => {
-            console::print(&json().context("--json")?);
-            return Ok(ExitCode::from(exit::FINE));
-        }
-        Some(path) => std::fs::write(path, json().context("--json")?)
-            .with_context(|| format!("--json={path}"))?,
-        None => {}
+    let to = args.json.as_deref();
+    json::tell(to, || {
+        report::json::model(&subject, &forecast, fit.as_ref())
+    })?;
+    if json::takes_output(to) {
+        return Ok(ExitCode::from(exit::FINE));
     }
     let page = report::terminal::model(
         &forecast,

@@ -65,10 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         });
     }
     if let Some(file) = &args.report {
-        let runs = stored
-            .iter()
-            .map(|(one, _)| one.source())
-            .collect::<Result<Vec<Source<'_>>, Failed>>()?;
+        let runs: Vec<Source<'_>> = stored.iter().map(|(one, _)| one.source()).collect();
         file.write(&runs)?;
     }
     let mut kept = true;
@@ -150,8 +147,8 @@ impl Stored {
         }
     }
 
-    fn source(&self) -> Result<Source<'_>, Failed> {
-        Ok(match self {
+    fn source(&self) -> Source<'_> {
+        match self {
             Stored::Bench(one) => Source::Bench(BenchRun {
                 run: &one.run,
                 facts: &one.facts,
@@ -167,15 +164,15 @@ impl Stored {
                 run: &one.run,
                 facts: &one.facts,
             }),
-            Stored::Lambda(one) => Source::Lambda(LambdaRun {
-                run: &one.run,
-                facts: &one.facts,
-            }),
             Stored::Check(one) => Source::Checked(CheckRun {
                 run: &one.run,
                 facts: &one.facts,
             }),
-        })
+            Stored::Lambda(one) => Source::Lambda(LambdaRun {
+                run: &one.run,
+                facts: &one.facts,
+            }),
+        }
     }
 }
 

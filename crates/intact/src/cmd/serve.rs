@@ -5,13 +5,15 @@ mod options;
 mod summary;
 
 use super::builtin::Ready;
+use super::head;
+use super::json;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
-use ledger::{Run, Sink, Vantage};
+use ledger::{Sink, Vantage};
 use log::Log;
 pub(crate) use options::Args;
-use serve::{Addresses, ServeError, Server, Totals};
+use serve::{Addresses, ServeError, Server};
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::Read;
@@ -36,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         ServeError::Listen { .. } | ServeError::Authority(_) => Failed::usage(error),
         other => Failed::from(anyhow::Error::from(other)),
     })?;
-    let run = head();
+    let run = head::head("serve", Vantage::Server);
     let log = match &args.ledger {
         None => None,
         Some(folder) => Some(Log::create(folder, &run)?),
@@ -62,8 +64,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         console::print(&format!("{tally}\n"));
         return Ok(ExitCode::from(exit::FINE));
     }
-    write_json(args.json.as_deref(), &totals)?;
-    if args.json.as_deref() != Some("-") {
+    let to = args.json.as_deref();
+    json::tell(to, || Ok(serde_json::to_string_pretty(&totals)? + "\n"))?;
+    if !json::takes_output(to) {
         console::print(&summary::page(&totals));
     }
     Ok(ExitCode::from(code.get()))
@@ -90,28 +93,6 @@ fn behind(spec: &link::Spec, command: &[OsString]) -> Result<ExitCode, Failed> {
     .run()
 }
 
-fn head() -> Run {
-    let argv: Vec<String> = std::env::args().collect();
-    Run::new(
-        "serve",
-        env!("CARGO_PKG_VERSION"),
-        Vantage::Server,
-        jiff::Timestamp::now(),
-        super::bench::run_id(),
-        &argv,
-    )
-}
-
-fn write_json(to: Option<&str>, totals: &Totals) -> anyhow::Result<()> {
-    let Some(to) = to else { return Ok(()) };
-    let document = serde_json::to_string_pretty(totals)? + "\n";
-    if to == "-" {
-        console::print(&document);
-        return Ok(());
-    }
-    std::fs::write(to, document).with_context(|| format!("--json={to}"))
-}
-
 /// Says where it listens.
 fn tell(args: &Args, addresses: Addresses, ca: &str) -> anyhow::Result<()> {
     let (Some(plain), Some(tls)) = (addresses.plain, addresses.tls) else {
@@ -131,7 +112,7 @@ fn tell(args: &Args, addresses: Addresses, ca: &str) -> anyhow::Result<()> {
         Some(path) => format!("--cacert {}", path.display()),
         None => "--insecure, or start it with --write-ca ca.pem".to_owned(),
     };
-    let say = if args.json.as_deref() == Some("-") {
+    let say = if json::takes_output(args.json.as_deref()) {
         console::note
     } else {
         console::print

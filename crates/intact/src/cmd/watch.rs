@@ -16,18 +16,18 @@ use live::{Live, Reporting};
 
 use super::files::Files;
 use super::gates::Gates;
+use super::head;
+use super::json;
 use super::observing::Observing;
 use super::page::{PageFile, page_file};
 use crate::console;
 use crate::exit::{self, Failed};
-use anyhow::Context;
-use findings::observe::{Observed, ObservedFacts};
+use findings::observe::Observed;
 use findings::requirement::Document;
-use ledger::{Rows, Run, Vantage};
+use ledger::{Rows, Vantage};
 use report::page::ObservedRun;
 use std::ffi::OsString;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use watch::{Clock, Config, Ended, KeyLogging, Mode, Outcome, Subjects, WatchError};
@@ -130,7 +130,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let requirements = args.gates.parse(Document::Watch)?;
     let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
     let clock = Clock::start();
-    let mut head = head();
+    let mut head = head::head("watch", Vantage::Middle);
+    head.rows = Rows::All;
     head.subject = Some(subject(args));
     head.link = args
         .rtt
@@ -162,7 +163,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         facts.cpu = Some(cpu);
     }
     if let Some(path) = &args.json {
-        write_json(path, &head, &facts).map_err(own)?;
+        json::write(path, || report::json::observed(&head, &facts)).map_err(own)?;
     }
     if let Some(file) = &args.report {
         let run = ObservedRun {
@@ -191,7 +192,7 @@ fn run_command(
     clock: Clock,
     recording: &mut Observing<Observed>,
 ) -> Result<Outcome, Failed> {
-    let key = fingerprint_key().map_err(|error| Failed::wrapper(exit::OWN_FAILURE, error))?;
+    let key = head::fingerprint_key().map_err(|error| Failed::wrapper(exit::OWN_FAILURE, error))?;
     let mut config = Config::new(args.command.clone(), key);
     config.mode = match args.mode {
         How::Auto => Mode::Auto,
@@ -260,33 +261,6 @@ fn subject(args: &Args) -> String {
     line
 }
 
-/// The run's head.
-fn head() -> Run {
-    let argv: Vec<String> = std::env::args_os()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let mut head = Run::new(
-        "watch",
-        env!("CARGO_PKG_VERSION"),
-        Vantage::Middle,
-        jiff::Timestamp::now(),
-        super::bench::run_id(),
-        &argv,
-    );
-    head.host = bench::machine::host();
-    head.rows = Rows::All;
-    head
-}
-
-/// A key for this run's fingerprints; it is never stored.
-pub(super) fn fingerprint_key() -> anyhow::Result<[u8; 32]> {
-    let mut key = [0; 32];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut random| random.read_exact(&mut key))
-        .context("/dev/urandom")?;
-    Ok(key)
-}
-
 /// The program was not run: a wrapper's exit codes.
 pub(super) fn not_run(error: WatchError) -> Failed {
     let code = match error {
@@ -299,9 +273,4 @@ pub(super) fn not_run(error: WatchError) -> Failed {
         WatchError::Nested | WatchError::Setup(..) => exit::OWN_FAILURE,
     };
     Failed::wrapper(code, error)
-}
-
-fn write_json(path: &Path, run: &Run, facts: &ObservedFacts) -> anyhow::Result<()> {
-    let document = report::json::observed(run, facts)?;
-    std::fs::write(path, document).with_context(|| format!("--json={}", path.display()))
 }

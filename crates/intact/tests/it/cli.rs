@@ -231,3 +231,44 @@ fn a_misspelt_command_is_no_url() {
     assert_eq!(code(&out), 2);
     assert!(said(&out).contains("'bench'"), "{}", said(&out));
 }
+
+#[test]
+fn a_bench_has_the_gates_of_the_other_commands() {
+    let dir = tempfile::tempdir().unwrap();
+    let (junit, markdown) = (dir.path().join("j.xml"), dir.path().join("s.md"));
+    let server = Server::start(&["--max-requests", "5"]);
+    let words = |fail_on: &'static str| {
+        let out = intact(&[
+            "bench",
+            &server.plain(),
+            "-n",
+            "100",
+            "--keepalive",
+            "on",
+            "--fail-on",
+            fail_on,
+            "--junit",
+            junit.to_str().unwrap(),
+            "--markdown",
+            markdown.to_str().unwrap(),
+        ]);
+        out.status.code()
+    };
+    assert_eq!(
+        words("warning"),
+        Some(1),
+        "the server closes after 5 requests"
+    );
+    let tests = std::fs::read_to_string(&junit).unwrap();
+    assert!(
+        tests.contains("<testcase classname=\"intact.bench.rules\" name=\"server-closes-early\">"),
+        "{tests}"
+    );
+    assert!(
+        !tests.contains("stale-reuse"),
+        "a rule that nobody looked at: {tests}"
+    );
+    assert_eq!(words("error"), Some(0));
+    let pages = std::fs::read_to_string(&markdown).unwrap();
+    assert_eq!(pages.matches("### intact bench").count(), 2, "{pages}");
+}

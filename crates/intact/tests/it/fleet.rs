@@ -219,7 +219,7 @@ fn a_report_has_a_page_and_is_held_against_requirements() {
 #[test]
 fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
     let server = Server::start(&["--idle-timeout", "300ms", "--max-requests", "40"]);
-    let rig = Rig::new(&server.plain(), 2, "40s");
+    let rig = Rig::new(&server.plain(), 2, "20ms");
     let path = rig.path("plan.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     let text = text
@@ -285,8 +285,11 @@ fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
         words(&unanswered.stderr).contains("the plan has no bench"),
         "{unanswered:?}"
     );
-    let page = words(&intact(&["fleet", "report", &store]).stdout);
+    let html = rig.path("cards.html");
+    let page = words(&intact(&["fleet", "report", &store, "--report", &html]).stdout);
     assert!(page.contains("Connections are kept alive."), "{page}");
+    let html = std::fs::read_to_string(html).unwrap();
+    assert!(html.contains("<figure id=\"waterfall\""), "{html}");
 }
 
 #[test]
@@ -507,7 +510,14 @@ fn a_function_that_sqs_feeds_measures_its_messages_under_our_own_lambda() {
         words.extend(function);
         let out = intact(&words);
         assert_eq!(out.status.code(), Some(0), "{out:?}");
-        assert_eq!(document(&out)["requests"]["ok"], 2, "{out:?}");
+        let told = document(&out);
+        let outcomes: Vec<&Value> = told["invocations"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|invocation| &invocation["outcome"])
+            .collect();
+        assert_eq!(outcomes, ["answered", "answered"], "{out:?}");
         words_of_function(&out)
     };
     assert_eq!(

@@ -120,6 +120,12 @@ fn what_s3_refuses_is_told_by_what_a_person_can_do() {
             4,
             "RequestTimeTooSkewed: The difference between the request time",
         ),
+        (
+            503,
+            "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>",
+            5,
+            "throttled: SlowDown: Please reduce your request rate.: fewer workers at once",
+        ),
     ] {
         let url = refusing(status, "application/xml", body);
         let (exit, said) = told(&run(&url, &["report", "s3://nowhere/rig"]));

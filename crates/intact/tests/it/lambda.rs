@@ -2,8 +2,12 @@
 
 use crate::link::on_link;
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Answers four times, then ends in the middle of an invocation.
@@ -84,7 +88,13 @@ fn the_document_of_a_function_is_what_its_schema_says() {
     assert_eq!(stored, document, "the ledger tells the same");
     let rows = std::fs::read_to_string(csv).unwrap();
     assert_eq!(rows.lines().count(), 25, "{rows}");
-    assert!(std::fs::read_to_string(page).unwrap().contains("<svg"));
+    let page = std::fs::read_to_string(page).unwrap();
+    for picture in ["latency", "means", "invocations"] {
+        assert!(
+            page.contains(&format!("<figure id=\"{picture}\"")),
+            "{picture}"
+        );
+    }
     for variant in document["variants"].as_array().unwrap() {
         assert_eq!(variant["outcomes"]["answered"], 10, "{variant}");
         assert_eq!(variant["outcomes"]["crash"], 2, "{variant}");
@@ -103,6 +113,84 @@ fn a_function_that_never_answers_is_told_by_the_exit_code() {
     );
     let told = lambda(&["--", "/no/such/program"]);
     assert_eq!(told.status.code(), Some(127));
+}
+
+/// Asks a server once an invocation, over one connection or over a new one each.
+const CALLER: &str = r#"
+import http.client, os
+api = http.client.HTTPConnection(os.environ["AWS_LAMBDA_RUNTIME_API"])
+root = "/2018-06-01/runtime/invocation/"
+kept = None
+while True:
+    api.request("GET", root + "next")
+    answer = api.getresponse()
+    event, id = answer.read(), answer.headers["Lambda-Runtime-Aws-Request-Id"]
+    if kept is None or os.environ["KEEP"] == "0":
+        kept = http.client.HTTPConnection("127.0.0.1", int(os.environ["SERVER"]))
+    kept.request("GET", "/")
+    kept.getresponse().read()
+    api.request("POST", root + id + "/response", event)
+    api.getresponse().read()
+"#;
+
+/// Answers every request; how many connections it has taken.
+fn server() -> (u16, Arc<AtomicU64>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let taken = Arc::new(AtomicU64::new(0));
+    let counted = taken.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            counted.fetch_add(1, Ordering::Relaxed);
+            let mut stream = stream.unwrap();
+            std::thread::spawn(move || {
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                while let Some(Ok(line)) = lines.next() {
+                    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+                    if line.is_empty() && stream.write_all(answer).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    (port, taken)
+}
+
+#[test]
+fn connections_and_requests_belong_to_the_invocation_that_made_them() {
+    let (port, taken) = server();
+    let variants = ["0", "1"].map(|keep| format!("KEEP={keep} SERVER={port}"));
+    let told = lambda(&[
+        "-n",
+        "4",
+        "--rounds",
+        "1",
+        "--json",
+        "--variants",
+        &variants[0],
+        &variants[1],
+        "--",
+        "python3",
+        "-c",
+        CALLER,
+    ]);
+    assert_eq!(told.status.code(), Some(0), "{told:?}");
+    let document: Value = serde_json::from_slice(&told.stdout).unwrap();
+    for (variant, connections) in [(0, [1, 1, 1, 1]), (1, [1, 0, 0, 0])] {
+        let ours = document["invocations"].as_array().unwrap().iter();
+        let ours: Vec<&Value> = ours.filter(|call| call["variant"] == variant).collect();
+        let opened: Vec<&Value> = ours.iter().map(|call| &call["connections"]).collect();
+        assert_eq!(opened, connections);
+        assert!(ours.iter().all(|call| call["requests"] == 1), "{ours:?}");
+        let sum: u64 = connections.iter().sum();
+        assert_eq!(document["variants"][variant]["sent"]["connections"], sum);
+    }
+    assert_eq!(
+        taken.load(Ordering::Relaxed),
+        5,
+        "what the server has counted"
+    );
 }
 
 #[test]
@@ -216,6 +304,8 @@ fn nothing_outlives_a_platform_that_is_killed() {
     let mut platform = Command::new(env!("CARGO_BIN_EXE_intact"))
         .args([
             "lambda",
+            "--freezer",
+            "signals",
             "--init-timeout",
             "600s",
             "--",

@@ -19,6 +19,7 @@ mod ledgers;
 mod link;
 mod model;
 mod observed;
+mod options;
 mod pages;
 mod peers;
 mod program;

@@ -1,6 +1,6 @@
 //! `--report`: what it writes, and what it refuses before anything is sent.
 
-use crate::program::intact;
+use crate::program::{Server, intact};
 
 #[test]
 fn a_bench_leaves_a_page_and_so_do_its_ledgers() {
@@ -44,6 +44,32 @@ fn a_bench_leaves_a_page_and_so_do_its_ledgers() {
         both.contains("### Run 1") && both.contains("### Run 2"),
         "{both}"
     );
+}
+
+#[test]
+fn a_check_has_a_page_and_so_does_its_ledger() {
+    let server = Server::start(&["--idle-timeout", "300ms", "--announce"]);
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let words = ["--ledger", &at("ledger"), "--report", &at("live.html")];
+    let out = intact(&[&["check", &server.plain()], &words[..]].concat());
+    assert!(out.status.success(), "{out:?}");
+    let live = std::fs::read_to_string(at("live.html")).unwrap();
+    for part in [
+        "<figure id=\"waterfall\"",
+        "Limits of a connection",
+        "What to set clients to",
+    ] {
+        assert!(live.contains(part), "{part}");
+    }
+    let out = intact(&["report", &at("ledger"), "--report", &at("stored.html")]);
+    assert!(out.status.success(), "{out:?}");
+    // both carry everything as JSON
+    assert_eq!(live, std::fs::read_to_string(at("stored.html")).unwrap());
+    let out = intact(&["report", &at("ledger"), "--report", &at("stored.md")]);
+    assert!(out.status.success(), "{out:?}");
+    let text = std::fs::read_to_string(at("stored.md")).unwrap();
+    assert!(text.contains("#### Limits of a connection"), "{text}");
 }
 
 #[test]

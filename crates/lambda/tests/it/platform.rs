@@ -281,4 +281,5 @@ fn idle_times_pass_faster_where_they_are_scaled() {
     plan.time_scale = 100_000.0;
     let told = invoked(&function("answer"), &plan, &mut NoGate);
     assert!(told[1].frozen.is_some());
+    assert_eq!(told[1].rest, Some(3_600_000_000_000));
 }

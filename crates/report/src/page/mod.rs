@@ -48,10 +48,10 @@ pub enum Source<'a> {
     Observed(ObservedRun<'a>),
     /// Programs side by side.
     Compared(CompareRun<'a>),
-    /// A function.
-    Lambda(LambdaRun<'a>),
     /// The card of a server.
     Checked(CheckRun<'a>),
+    /// A function.
+    Lambda(LambdaRun<'a>),
 }
 
 impl<'a> From<LambdaRun<'a>> for Source<'a> {
@@ -90,8 +90,8 @@ impl<'a> Source<'a> {
             Source::Bench(one) => one.run,
             Source::Observed(one) => one.run,
             Source::Compared(one) => one.run,
-            Source::Lambda(one) => one.run,
             Source::Checked(one) => one.run,
+            Source::Lambda(one) => one.run,
         }
     }
 
@@ -132,8 +132,8 @@ impl<'a> Source<'a> {
             Source::Bench(one) => bench::chapter(one, prefix),
             Source::Observed(one) => observed::chapter(one, prefix),
             Source::Compared(one) => compare::chapter(one, prefix),
-            Source::Lambda(one) => lambda::chapter(one, prefix),
             Source::Checked(one) => check::chapter(one, prefix),
+            Source::Lambda(one) => lambda::chapter(one, prefix),
         }
     }
 }

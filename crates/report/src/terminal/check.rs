@@ -4,6 +4,7 @@ mod limits;
 mod waterfall;
 
 use super::number::{count, maybe_time, time};
+use super::observed::plural;
 use super::page::Page;
 use super::table::Column;
 use super::{Ink, Paper, escape};
@@ -46,11 +47,14 @@ pub fn check_limits(known: &CheckFacts, facts: &CheckFacts, paper: Paper) -> Str
 
 /// What was sent for it.
 fn sent(facts: &CheckFacts) -> String {
-    format!(
-        "{} requests on {} connections",
-        count(facts.requests.total),
-        count(facts.connections.opened)
-    )
+    let requests = several(facts.requests.total, "request");
+    let connections = several(facts.connections.opened, "connection");
+    format!("{requests} on {connections}")
+}
+
+/// `1 request`, `1,100 requests`.
+fn several(number: u64, noun: &str) -> String {
+    format!("{} {}", count(number), plural(number, noun))
 }
 
 /// A page that becomes a card.
@@ -319,11 +323,10 @@ impl Card {
         ]);
         for tls in &facts.tls {
             let told = format!(
-                "TLS {}: {}, {} certificate{} of {} bytes",
+                "TLS {}: {}, {} of {} bytes",
                 tls.version,
                 escape(tls.cipher.as_deref().unwrap_or("cipher unknown")),
-                tls.certificates,
-                if tls.certificates == 1 { "" } else { "s" },
+                several(u64::from(tls.certificates), "certificate"),
                 count(tls.chain_bytes)
             );
             self.page.wrapped(Some(Ink::Faint), &told, "  ");

@@ -92,6 +92,11 @@ pub fn fix_client(
     if let Some(newest) = measured.last() {
         page.behaviour(newest);
     }
+    if let Some(life) = &client.life {
+        page.point(&format!(
+            "the option for that, as documented and not measured: {life}"
+        ));
+    }
     page.variants(catalogue, client, question);
     for (head, lines) in [("Options", &client.options), ("Traps", &client.traps)] {
         if !lines.is_empty() {
@@ -260,9 +265,9 @@ impl Page {
                 "an address whose name holds for 1 s is used for",
                 &cells.remembered,
             ),
-            ("limit on the life of a connection in use", &cells.life),
             ("TCP keep-alive probes", &cells.probes),
             ("cookies that the server sets", cells.cookies),
+            ("limit on the life of a connection in use", &cells.life),
         ] {
             if how != "-" {
                 self.point(&format!("{what}: {how}"));

@@ -67,6 +67,12 @@ impl Page {
                 count(totals.lookups.total),
                 plural(totals.lookups.total, "look-up")
             ));
+            if let Some(took) = totals.lookups.ms.filter(|took| *took > 0.0) {
+                told.push_str(&format!(" in {}", time(took)));
+            }
+            if totals.lookups.failed > 0 {
+                told.push_str(&format!(" ({} failed)", count(totals.lookups.failed)));
+            }
         }
         self.wrapped(Some(Ink::Faint), &told, "");
         self.line("");
@@ -286,7 +292,7 @@ fn requests(figures: &Figures) -> String {
     }
 }
 
-fn plural(count: u64, noun: &str) -> String {
+pub(super) fn plural(count: u64, noun: &str) -> String {
     if count == 1 {
         noun.to_owned()
     } else {

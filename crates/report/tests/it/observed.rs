@@ -284,14 +284,23 @@ fn requirements_are_held_against_all_and_against_each_destination() {
 fn each_requirement_and_each_rule_is_a_test_for_a_ci() {
     let (run, facts) = facts();
     let fail_on = Some(findings::Severity::Warning);
+    let all = findings::rules::all();
+    let all: Vec<&str> = all.iter().map(|rule| rule.doc().id).collect();
     insta::assert_snapshot!(report::junit::document(
         &run.producer,
         &verdicts(&facts),
+        &all,
         &facts.findings,
         fail_on
     ));
-    let quiet = report::junit::document(&run.producer, &[], &facts.findings, None);
+    let quiet = report::junit::document(&run.producer, &[], &all, &facts.findings, None);
     assert!(quiet.contains("failures=\"0\"") && quiet.contains("<system-out>"));
+    // what a command found without looking at rules is there too, and no rule is said to have passed
+    let own = report::junit::document("check", &[], &[], &facts.findings, fail_on);
+    assert!(
+        own.contains("name=\"stale-reuse\">") && !own.contains("name=\"connection-close-sent\""),
+        "{own}"
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ pub(crate) struct Books<'a> {
     numbers: Numbers,
     keys: Option<Keys>,
     faults: u64,
+    differences: u64,
 }
 
 impl<'a> Books<'a> {
@@ -25,6 +26,7 @@ impl<'a> Books<'a> {
             numbers: config.numbers.clone(),
             keys,
             faults: 0,
+            differences: 0,
         }
     }
 
@@ -39,6 +41,11 @@ impl<'a> Books<'a> {
     /// An observation broke; its connection goes on unseen.
     pub(crate) fn count_fault(&mut self) {
         self.faults += 1;
+    }
+
+    /// The kernel has counted other bytes on a connection than we have carried.
+    pub(crate) fn count_difference(&mut self) {
+        self.differences += 1;
     }
 
     /// Whether programs were told to log keys.
@@ -61,6 +68,15 @@ impl<'a> Books<'a> {
 
     /// Tells what went wrong in here.
     pub(crate) fn finish(&mut self) {
+        if self.differences > 0 {
+            self.observer.record(Event::Caveat(&Caveat {
+                id: "kernel-differs".to_owned(),
+                words: format!(
+                    "{} connections carried other amounts of data by the kernel's count than by ours; please report it",
+                    self.differences
+                ),
+            }));
+        }
         if self.faults > 0 {
             self.observer.record(Event::Caveat(&Caveat {
                 id: "observer-fault".to_owned(),

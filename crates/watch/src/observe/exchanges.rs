@@ -17,6 +17,8 @@ use wire::http1::Version;
 const AHEAD: u64 = 250_000_000;
 /// Streams that begin this soon after the first waited for the same set-up.
 const TOGETHER: u64 = 5_000_000;
+/// The method that asks a proxy for a tunnel.
+const CONNECT: &[u8] = b"CONNECT";
 /// Bytes of a request's body that go into its fingerprint; its length always does.
 const FINGERPRINTED: usize = 16 * 1024;
 
@@ -35,6 +37,8 @@ pub(super) struct Exchanges {
     first_request: Option<u64>,
     /// When the first answer came.
     first_answer: Option<u64>,
+    /// A CONNECT that was granted just now: where the tunnel leads, and since when.
+    tunnel: Option<(Vec<u8>, u64)>,
 }
 
 /// A request whose exchange is not over.
@@ -70,7 +74,11 @@ impl Exchanges {
                     return;
                 };
                 self.count += 1;
-                self.first_request.get_or_insert(request.started_at);
+                // if it is granted, it is set-up and no exchange
+                let asks_for_tunnel = request.method == CONNECT && exchange.stream.is_none();
+                if !asks_for_tunnel {
+                    self.first_request.get_or_insert(request.started_at);
+                }
                 self.stale |= end.is_some_and(|(by, _)| by == Side::Server);
                 self.open.push(Open {
                     stream: exchange.stream,
@@ -79,7 +87,7 @@ impl Exchanges {
                     ordinal: self.count as u32,
                     body: Vec::new(),
                 });
-                if self.count == 1 {
+                if self.count == 1 && !asks_for_tunnel {
                     learn(about, exchange.stream.is_some(), request);
                     let agent = request.agent.as_deref().unwrap_or_default();
                     about.agent = std::str::from_utf8(agent).ok().and_then(product);
@@ -133,6 +141,15 @@ impl Exchanges {
         let Some(open) = place.map(|place| self.open.remove(place)) else {
             return;
         };
+        if request.method == CONNECT && exchange.stream.is_none() {
+            let response = exchange.response.as_ref();
+            if let Some(granted) = response.filter(|response| response.status / 100 == 2) {
+                self.count -= 1;
+                self.tunnel = Some((request.target.clone(), granted.head_at));
+                return;
+            }
+            learn(about, false, request);
+        }
         let mut row = Exchange::new(open.id, Nanos(request.started_at));
         row.variant = about.variant;
         row.round = about.round;
@@ -168,6 +185,25 @@ impl Exchanges {
         self.last_end = Some(row.end);
         tell(about, told, books);
         books.record(Event::Exchange(&row));
+    }
+
+    /// The tunnel that a proxy has granted, if it just has: the connection's set-up goes on to there, and what follows is
+    /// between the program and that.
+    pub(super) fn enter_tunnel(&mut self, about: &mut Connection) -> bool {
+        let Some((target, since)) = self.tunnel.take() else {
+            return false;
+        };
+        about.protocol = None;
+        if let Some(connect) = &mut about.setup.connect {
+            connect.end = connect.end.max(Nanos(since));
+        }
+        if let Some(origin) = &mut about.origin
+            && let Some((host, port)) = split_authority(&target)
+        {
+            origin.host = host;
+            origin.port = port.unwrap_or(origin.port);
+        }
+        true
     }
 
     /// Takes a turn of talk that could not be read for an exchange.

@@ -1,16 +1,20 @@
 //! Counts requests on an encrypted connection by whose turn it is to talk: a request begins where the program speaks after
 //! the server has.
 //!
-//! Exact for HTTP/1 requests that are sent in one go. A body that is sent after an interim answer, pipelining and HTTP/2
-//! streams beside each other are miscounted, which is why all of it is marked as inferred.
+//! Exact for requests that are sent in one go, one after the other; what of HTTP/2 is no request is told by its size. A body
+//! that is sent after an interim answer, pipelining and HTTP/2 streams beside each other are miscounted, which is why all of it is
+//! marked as inferred.
 
 use super::secure::Mark;
+use super::shape::Shape;
 use wire::Side;
 
 /// Counts turns.
 #[derive(Default)]
 pub(super) struct Guess {
     open: Option<Turn>,
+    /// What is a request if it is answered.
+    doubtful: Option<Mark>,
 }
 
 /// What is taken for one request and its answer. Times are in nanoseconds, bytes are encrypted ones.
@@ -29,6 +33,29 @@ pub(super) struct Turn {
 impl Guess {
     /// Takes what passed; the turn that it ended.
     pub(super) fn take(&mut self, mark: Mark) -> Option<Turn> {
+        match (mark.shape, mark.from) {
+            (Shape::Farewell, _) => return None,
+            (Shape::Control, _) => {
+                self.doubtful = None;
+                return None;
+            }
+            (Shape::Doubtful, _) if !self.is_asking() => {
+                self.doubtful = Some(mark);
+                return None;
+            }
+            (_, Side::Client) => self.doubtful = None,
+            (_, Side::Server) => {
+                if let Some(asked) = self.doubtful.take() {
+                    let before = self.speak(asked);
+                    self.speak(mark);
+                    return before;
+                }
+            }
+        }
+        self.speak(mark)
+    }
+
+    fn speak(&mut self, mark: Mark) -> Option<Turn> {
         match (mark.from, &mut self.open) {
             (Side::Client, Some(turn)) if turn.answered.is_none() => {
                 turn.sent = mark.at;
@@ -84,6 +111,7 @@ mod tests {
                 from,
                 at,
                 bytes: 10,
+                shape: Shape::Data,
             }));
         }
         assert!(guess.is_asking());
@@ -100,5 +128,45 @@ mod tests {
                 (7, 7, None, 7, 10)
             ]
         );
+    }
+
+    #[test]
+    fn what_may_be_a_request_is_one_if_it_is_answered() {
+        use Shape::{Control, Data, Doubtful};
+        use Side::{Client, Server};
+        let count = |talk: &[(Side, Shape)]| {
+            let mut guess = Guess::default();
+            let mut turns = 0;
+            for (at, &(from, shape)) in talk.iter().enumerate() {
+                let mark = Mark {
+                    from,
+                    at: at as u64,
+                    bytes: 10,
+                    shape,
+                };
+                turns += u32::from(guess.take(mark).is_some());
+            }
+            turns + u32::from(guess.end().is_some())
+        };
+        let exchange = [(Client, Data), (Server, Data)];
+        let after = |more: &[(Side, Shape)]| count(&[&exchange, more].concat());
+        assert_eq!(after(&[(Client, Doubtful)]), 1);
+        assert_eq!(after(&[(Client, Doubtful), (Server, Control)]), 1);
+        assert_eq!(after(&[(Client, Doubtful), (Server, Data)]), 2);
+        assert_eq!(
+            after(&[(Client, Doubtful), (Client, Data), (Server, Data)]),
+            2
+        );
+        // settings, and their acknowledgement, before the answer
+        assert_eq!(
+            after(&[
+                (Client, Data),
+                (Server, Control),
+                (Client, Data),
+                (Server, Data)
+            ]),
+            2
+        );
+        assert_eq!(after(&[(Client, Control), (Server, Data)]), 1);
     }
 }

@@ -9,6 +9,7 @@ mod first;
 mod guess;
 mod keys;
 mod secure;
+mod shape;
 
 pub(crate) use books::Books;
 pub(crate) use keys::Keys;
@@ -99,9 +100,13 @@ impl Observation {
         let end = self.first_end();
         let (about, told) = (&mut self.about, &mut self.told);
         let exchanges = &mut self.exchanges;
-        self.application.read(from, bytes, at, |event| {
+        let kept = self.application.read(from, bytes, at, |event| {
             exchanges.take(event, end, about, told, books);
-        })
+        });
+        if exchanges.enter_tunnel(about) {
+            self.application = Application::default();
+        }
+        kept
     }
 
     fn read_secure(&mut self, from: wire::Side, bytes: &[u8], at: u64, books: &mut Books<'_>) {

@@ -2,6 +2,7 @@
 //! not, the marks that turns of talk are counted by.
 
 use super::books::Books;
+use super::shape::{Shape, Sizes};
 use ledger::{
     Connection, DialFailure, Ending, Failure, Handshake, Nanos, SetupPhase, Span, Tls, TlsVersion,
 };
@@ -14,8 +15,8 @@ use wire::tls::{ClientHello, Mode, TLS12, TLS13, suite_name};
 const MAX_WAITING: usize = 64 * 1024;
 /// Keys that have not come this long after the handshake will not, in nanoseconds. Node writes them late.
 const KEYS_LATE: u64 = 2_000_000_000;
-/// The payload of an encrypted alert in TLS 1.3: two bytes, their type, the tag.
-const ALERT_LEN: u64 = 19;
+/// The payload of an encrypted alert in TLS 1.3: two bytes, their type, the tag; and what the JDK adds.
+const ALERT_LENS: [u64; 2] = [19, 35];
 
 /// The TLS of one connection.
 pub(super) struct Secure {
@@ -25,6 +26,10 @@ pub(super) struct Secure {
     /// Both sides were read in plain: no more keys are looked for.
     settled: [bool; 2],
     waiting: Vec<Mark>,
+    /// How often the program and the server have said something since the handshake.
+    said: [u8; 2],
+    /// The program began with the preface of HTTP/2, and nothing else.
+    is_http2: bool,
     plain: Vec<Piece>,
     /// Who seems to have said `close_notify` first, told by the size of the record.
     farewell: Option<Side>,
@@ -48,6 +53,7 @@ pub(super) struct Mark {
     pub(super) at: u64,
     /// Encrypted bytes.
     pub(super) bytes: u64,
+    pub(super) shape: Shape,
 }
 
 /// Plain text, in the order of its arrival.
@@ -69,6 +75,8 @@ impl Secure {
             },
             settled: [false; 2],
             waiting: Vec::new(),
+            said: [0; 2],
+            is_http2: false,
             plain: Vec::new(),
             farewell: None,
         }
@@ -173,7 +181,7 @@ impl Secure {
         let now = self.traffic(from);
         let facts = self.decryptor.facts();
         let is_13 = facts.version() == Some(TLS13);
-        let (mut records, bytes) = (now.0 - before.0, now.1 - before.1);
+        let (mut records, mut bytes) = (now.0 - before.0, now.1 - before.1);
         if is_13 && !finished {
             // the server's part is handshake until then; the client's begins with its Finished
             records = match from {
@@ -181,14 +189,35 @@ impl Secure {
                 Side::Client if facts.finished.is_some() => records.saturating_sub(1),
                 Side::Client => 0,
             };
+            bytes -= facts.client_data.first_len.unwrap_or(0).min(bytes);
         }
-        let farewell = is_13 && records == 1 && bytes == ALERT_LEN;
-        if farewell {
+        if records == 0 {
+            return;
+        }
+        let said = &mut self.said[usize::from(from == Side::Server)];
+        // a server says its tickets first
+        let opening = *said < 1 + u8::from(from == Side::Server);
+        *said = said.saturating_add(1);
+        let mut shape = Sizes::of(facts).map_or(Shape::Data, |sizes| {
+            sizes.shape(from, records, bytes, opening)
+        });
+        if opening && shape == Shape::Control {
+            self.is_http2 |= from == Side::Client;
+        } else if self.is_http2 && from == Side::Server && *said == 1 && records == 1 {
+            // tickets: settings come before answers
+            shape = Shape::Control;
+        }
+        if shape == Shape::Farewell {
             self.farewell.get_or_insert(from);
-        } else if records > 0 && self.waiting.len() < MAX_WAITING {
+        } else if self.waiting.len() < MAX_WAITING {
             // it was data after all
             self.farewell = self.farewell.filter(|side| *side != from);
-            self.waiting.push(Mark { from, at, bytes });
+            self.waiting.push(Mark {
+                from,
+                at,
+                bytes,
+                shape,
+            });
         }
     }
 
@@ -260,7 +289,7 @@ impl Secure {
         // in TLS 1.3 a client that refuses the certificate says so encrypted, where its Finished would be
         let refused = facts.version() == Some(TLS13)
             && facts.client_data.records == 1
-            && facts.client_data.bytes == ALERT_LEN;
+            && ALERT_LENS.contains(&facts.client_data.bytes);
         self.decryptor.inner().finished.is_some() || facts.finished.is_some() && !refused
     }
 

@@ -279,6 +279,12 @@ impl<'a> Relay<'a> {
             });
             self.close(id);
         } else if out.has_ended() && back.has_ended() {
+            let agree = |end: &TcpStream, way: &Way| {
+                socket::received_to_the_end(end).is_none_or(|kernel| kernel == way.taken())
+            };
+            if !(agree(near, out) && agree(far, back)) {
+                self.books.count_difference();
+            }
             self.close(id);
         } else if back_stop == Stop::Turn || out_stop == Stop::Turn {
             self.again.push(id);

@@ -49,8 +49,8 @@ pub(super) struct Way {
     reset: bool,
     /// It was passed on.
     ended: bool,
-    /// Some bytes have left the source.
-    has_spoken: bool,
+    /// How many bytes have left the source.
+    taken: u64,
     /// Whether the sink tells when it has room.
     room_told: bool,
     /// Where a distance is emulated.
@@ -76,7 +76,12 @@ impl Way {
 
     /// Whether any bytes have left the source.
     pub(super) fn has_spoken(&self) -> bool {
-        self.has_spoken
+        self.taken > 0
+    }
+
+    /// How many bytes have left the source.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Whether the end of the stream was passed on.
@@ -136,7 +141,7 @@ impl Way {
                     }
                 }
                 Ok(count) => {
-                    self.has_spoken = true;
+                    self.taken += count as u64;
                     let bytes = &scratch[..count];
                     // a short read has emptied the socket; only an end may follow without another event
                     self.readable = count == scratch.len() || self.closing;

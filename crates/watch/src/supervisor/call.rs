@@ -3,7 +3,7 @@
 use super::trap::Trap;
 use crate::sys::notify::Notice;
 use crate::sys::process::Place;
-use ledger::Connection;
+use ledger::{Connection, Nanos};
 use mio::net::TcpStream;
 use socket2::Socket;
 use std::net::SocketAddr;
@@ -59,6 +59,8 @@ pub(super) struct Dial {
     pub(super) not_before: Instant,
     /// When it is to be looked at next.
     pub(super) deadline: Option<Instant>,
+    /// When the program called.
+    pub(super) began: Nanos,
     /// What is known of the connection.
     pub(super) about: Connection,
 }

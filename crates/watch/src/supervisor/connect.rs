@@ -5,7 +5,7 @@ use super::names::Ends;
 use super::trap::{Trap, begin};
 use super::{FIRST_CALL, Supervisor, listen_outside};
 use crate::order::Carriage;
-use crate::sys::address::{self, Named, unmapped};
+use crate::sys::address::{self, Named, on_socket, unmapped};
 use crate::sys::notify::{Answer, Notice};
 use crate::sys::process::{has_signal, read_memory};
 use crate::sys::socket;
@@ -37,7 +37,7 @@ impl Supervisor {
         };
         if protocol != libc::IPPROTO_TCP {
             if protocol == libc::IPPROTO_UDP {
-                self.connect_datagrams(notice, cookie, wanted);
+                return Some(self.connect_datagrams(notice, cookie, socket, local, wanted));
             }
             return UNTOUCHED;
         }
@@ -75,6 +75,7 @@ impl Supervisor {
         about.peer = Some(unmapped(wanted));
         about.origin = Some(origin(unmapped(wanted)));
         about.owner = self.owner(notice.thread);
+        self.note_lookup(&mut about);
         if self.mode == Mode::Info {
             self.follow(cookie, about, Unwatched::NoRelay);
             return UNTOUCHED;
@@ -113,6 +114,7 @@ impl Supervisor {
             decided: None,
             not_before: now + self.round_trip,
             deadline: None,
+            began,
             about,
         };
         // on this machine it is decided already
@@ -138,6 +140,24 @@ impl Supervisor {
             pid: identity.process,
             command: identity.command,
         })
+    }
+
+    /// The look-up that a connection waited for is the first part of its set-up, and gives it its name until a better one is
+    /// known.
+    fn note_lookup(&mut self, about: &mut Connection) {
+        let Some(address) = about.peer.map(|peer| peer.ip()) else {
+            return;
+        };
+        if let Some(origin) = &mut about.origin
+            && let Some(name) = self.lookups.name_of(address)
+        {
+            origin.host = name;
+        }
+        let process = Supervisor::process_of(about.owner.as_ref());
+        if let Some(span) = self.lookups.claim(process, address, about.at) {
+            about.at = span.start;
+            about.setup.dns = Some(span);
+        }
     }
 
     /// The address that a `connect` names, and a copy of its socket; `None` where it is not for us.
@@ -329,7 +349,7 @@ impl Supervisor {
 
     /// As the program sees it, the connection is established now.
     fn note_connected(&self, dial: &mut Dial) {
-        dial.about.setup.connect = Some(Span::new(dial.about.at, self.clock.now()));
+        dial.about.setup.connect = Some(Span::new(dial.began, self.clock.now()));
     }
 
     /// The program closed its socket before the destination had answered.
@@ -436,14 +456,6 @@ fn connect(socket: &Socket, to: SocketAddr, alone: bool) -> io::Result<()> {
     let begun = begin(socket, to);
     socket.set_nonblocking(false)?;
     begun
-}
-
-/// An address as a socket of that family can be connected to it.
-fn on_socket(address: SocketAddr, v6: bool) -> SocketAddr {
-    match address {
-        SocketAddr::V4(v4) if v6 => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
-        _ => address,
-    }
 }
 
 /// The ledger's kind of a failed connect.

@@ -8,7 +8,6 @@ mod connect;
 mod landing;
 mod lookups;
 mod names;
-mod question;
 mod trap;
 
 use crate::order::{Order, Orders};
@@ -43,6 +42,9 @@ const DEADLINES: Token = Token(4);
 const ENDS: Token = Token(5);
 /// Tokens of calls begin here: two a call, the way to the destination and our end of a meeting.
 const FIRST_CALL: usize = 6;
+
+/// Tokens of sockets that speak with name servers begin here.
+const LOOKUP: usize = 1 << 62;
 
 /// Descriptors that are kept free for what is under way and for files.
 const RESERVED: u64 = 64;
@@ -163,7 +165,7 @@ impl Supervisor {
         while !(self.abandoned || orphaned && self.ended.is_some()) {
             self.timer
                 .set(self.deadlines.first().map(|(when, _)| *when));
-            if let Err(error) = self.poll.poll(&mut events, None)
+            if let Err(error) = self.poll.poll(&mut events, self.lookups.pace())
                 && error.kind() != io::ErrorKind::Interrupted
             {
                 break;
@@ -190,13 +192,14 @@ impl Supervisor {
                         }
                     }
                     token if PADS.contains(&token) => self.take_arrivals(token.0 - PADS[0].0),
+                    token if token.0 >= LOOKUP => self.take_answer(token),
                     Token(token) => self.guard((token - FIRST_CALL) / 2, Supervisor::advance),
                 }
             }
             self.take_deadlines();
-            self.record_unseen_lookups(false);
+            self.settle_lookups(false);
         }
-        self.record_unseen_lookups(true);
+        self.settle_lookups(true);
         for call in std::mem::take(&mut self.calls).into_values() {
             self.record_given_up(call.dial.about);
         }
@@ -250,6 +253,10 @@ impl Supervisor {
                 let _ = self.see_sendmmsg(notice);
                 Some(Answer::Continue)
             }
+            libc::SYS_recvfrom => {
+                let _ = self.see_recvfrom(notice);
+                Some(Answer::Continue)
+            }
             _ => Some(Answer::Continue),
         }
     }
@@ -265,7 +272,7 @@ impl Supervisor {
         notice: &Notice,
         which: fn(names::Ends) -> SocketAddr,
     ) -> Option<Answer> {
-        if self.names.is_empty() {
+        if self.names.is_empty() && self.lookups.follows_none() {
             return None;
         }
         let thread = notice.thread;
@@ -274,10 +281,12 @@ impl Supervisor {
             .processes
             .copy_descriptor(thread, descriptor as i32)
             .ok()?;
-        let ends = self.names.find(socket::cookie(&socket).ok()?)?;
+        let cookie = socket::cookie(&socket).ok()?;
+        self.look_before_program(cookie);
+        let ends = self.names.find(cookie)?;
         // until it is connected, and once it is not any more, the kernel knows better
         let asks_peer = notice.call == libc::SYS_getpeername;
-        if asks_peer && !socket::is_connected(&socket) {
+        if asks_peer && !self.lookups.follows(cookie) && !socket::is_connected(&socket) {
             return None;
         }
         let bytes = address::write(which(ends), ends.v6);

@@ -76,6 +76,14 @@ pub(crate) fn unmapped(address: SocketAddr) -> SocketAddr {
     }
 }
 
+/// An address as a socket of that family can be connected to it.
+pub(crate) fn on_socket(address: SocketAddr, v6: bool) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) if v6 => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
+        _ => address,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -32,7 +32,7 @@ const QUESTION: u32 = 512;
 pub(crate) struct Asked {
     /// `getpeername` and `getsockname`: where a relay has to keep up appearances.
     pub(crate) names: bool,
-    /// Datagrams that may be questions to a name server.
+    /// Datagrams that may be questions to a name server, and answers.
     pub(crate) questions: bool,
 }
 
@@ -90,6 +90,18 @@ pub(crate) fn program(asked: Asked) -> Vec<sock_filter> {
         call(
             libc::SYS_sendmmsg,
             &[load(low(2)), if_greater(2, 1), ASK, ALLOW],
+        );
+        // answers are taken with their sender's address; data of connections is not
+        call(
+            libc::SYS_recvfrom,
+            &[
+                load(low(4)),
+                unless_equal(0, 3),
+                load(high(4)),
+                unless_equal(0, 1),
+                ALLOW,
+                ASK,
+            ],
         );
     }
     code.push(ALLOW);
@@ -188,11 +200,13 @@ mod tests {
             for call in [
                 libc::SYS_read,
                 libc::SYS_write,
-                libc::SYS_recvfrom,
+                libc::SYS_recvmsg,
                 libc::SYS_execve,
             ] {
                 assert_eq!(says(asked, call, [u64::MAX; 6]), ALLOW);
             }
+            // recv
+            assert_eq!(says(asked, libc::SYS_recvfrom, [3, 1, 9, 0, 0, 0]), ALLOW);
             assert_eq!(
                 says(asked, libc::SYS_getpeername, [0; 6]) == ASK,
                 asked.names
@@ -218,6 +232,9 @@ mod tests {
         assert_eq!(send(0x7fff_0000, 513, 0), ALLOW);
         let few = |count| says(ALL, libc::SYS_sendmmsg, [3, 0, count, 0, 0, 0]);
         assert_eq!((few(2), few(3)), (ASK, ALLOW));
+        let take = |address| says(ALL, libc::SYS_recvfrom, [3, 0, 2048, 0, address, 0]);
+        assert_eq!((take(0x7fff_0000), take(0xff_0000_0000)), (ASK, ASK));
+        assert_eq!(take(0), ALLOW);
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod filter;
 pub(crate) mod launch;
 pub(crate) mod notify;
 pub(crate) mod process;
+pub(crate) mod program;
 pub(crate) mod refuge;
 pub(crate) mod signals;
 pub(crate) mod socket;

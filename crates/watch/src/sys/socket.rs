@@ -88,6 +88,28 @@ pub(crate) fn is_connected(socket: &impl AsFd) -> bool {
         .is_ok_and(|state| state != TCP_CLOSE && state != SYN_SENT)
 }
 
+/// How many bytes of payload the kernel has received on a connection whose other side has ended; `None` where it does not tell.
+pub(crate) fn received_to_the_end(socket: &impl AsFd) -> Option<u64> {
+    // linux/tcp.h: tcpi_bytes_received ends here; the rest is not asked for
+    const BYTES_RECEIVED: usize = 128;
+    let mut info = [0u8; BYTES_RECEIVED + 8];
+    let mut len = info.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes into `info`.
+    checked(unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    })
+    .ok()?;
+    let count = u64::from_ne_bytes(*info[BYTES_RECEIVED..].first_chunk()?);
+    // the end takes a place in the sequence
+    (len as usize == info.len()).then(|| count.checked_sub(1))?
+}
+
 /// The interval of TCP keep-alive probes in seconds, where they are on: how long the connection idles before the first.
 pub(crate) fn probe_interval(socket: &impl AsFd) -> Option<u32> {
     let on: i32 = option(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE).ok()?;
@@ -130,6 +152,50 @@ pub(crate) fn share_address(theirs: &Socket, ours: &Socket, address: SocketAddr)
         .and_then(|()| ours.bind(&SockAddr::from(SocketAddr::new(host, address.port()))));
     theirs.set_reuse_address(before)?;
     bound
+}
+
+/// Takes a datagram socket's peer away, and the address and port that it was given for that.
+pub(crate) fn disconnect(socket: &impl AsFd) {
+    // SAFETY: an address of zeroes is the one that asks for this (AF_UNSPEC); the kernel reads it.
+    let _ = unsafe {
+        let nobody: libc::sockaddr = std::mem::zeroed();
+        libc::connect(
+            socket.as_fd().as_raw_fd(),
+            &raw const nobody,
+            size_of::<libc::sockaddr>() as libc::socklen_t,
+        )
+    };
+}
+
+/// What a look at a socket gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peeked {
+    /// So many bytes of the next datagram, which stays where it is.
+    Bytes(usize),
+    /// There is none.
+    Nothing,
+    /// An error waits for the program, and goes on waiting.
+    Failed,
+}
+
+/// Looks at the next datagram.
+pub(crate) fn peek(socket: &impl AsFd, into: &mut [u8]) -> Peeked {
+    let descriptor = socket.as_fd().as_raw_fd();
+    let mut poll = libc::pollfd {
+        fd: descriptor,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one pollfd, as the count says.
+    unsafe { libc::poll(&raw mut poll, 1, 0) };
+    // to receive would take the error away
+    if poll.revents & libc::POLLERR != 0 {
+        return Peeked::Failed;
+    }
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: the kernel writes into the buffer, not beyond its end.
+    let count = unsafe { libc::recv(descriptor, into.as_mut_ptr().cast(), into.len(), flags) };
+    usize::try_from(count).map_or(Peeked::Nothing, Peeked::Bytes)
 }
 
 /// Makes the end of a connection a RST instead of a FIN.

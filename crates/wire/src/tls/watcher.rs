@@ -60,6 +60,8 @@ pub struct Traffic {
     pub records: u64,
     /// Their payload, still encrypted, in bytes.
     pub bytes: u64,
+    /// The payload of the first, in bytes.
+    pub first_len: Option<u64>,
     /// The time of the first, in nanoseconds.
     pub first_at: Option<u64>,
     /// The time of the last, in nanoseconds.
@@ -313,6 +315,7 @@ impl Facts {
         };
         traffic.records += 1;
         traffic.bytes += len as u64;
+        traffic.first_len = traffic.first_len.or(Some(len as u64));
         traffic.first_at = traffic.first_at.or(Some(at));
         traffic.last_at = Some(at);
     }

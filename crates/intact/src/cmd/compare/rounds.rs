@@ -2,8 +2,9 @@
 
 use super::programs::{self, Program};
 use super::{Args, head};
+use crate::cmd::head::{fingerprint_key, seed};
 use crate::cmd::observing::Observing;
-use crate::cmd::watch::{fingerprint_key, key_logging, not_run};
+use crate::cmd::watch::{key_logging, not_run};
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
@@ -40,10 +41,7 @@ pub(super) fn of_programs(args: &Args) -> Result<(Run, CompareFacts, Option<u8>)
 fn described(args: &Args, programs: &[Program]) -> Run {
     let mut run = head(Vantage::Middle);
     run.rows = Rows::All;
-    run.seed = Some(
-        args.seed
-            .unwrap_or_else(|| crate::cmd::bench::run_id() as u64 >> 32),
-    );
+    run.seed = Some(args.seed.unwrap_or_else(seed));
     run.variants = programs.iter().map(|one| one.variant.clone()).collect();
     run.varied = programs[0].variant.axes.keys().cloned().collect();
     run.link = args

@@ -5,7 +5,7 @@ use findings::check::CheckFacts;
 use findings::fleet::{Cards, CardsFacts};
 use findings::requirement::{Document, Requirement};
 use fleet::{Checked, Kind, Outcome, Plan};
-use ledger::Row;
+use ledger::{Row, Run};
 
 /// Missed requirements that are told one by one.
 const TOLD: u64 = 5;
@@ -15,13 +15,22 @@ pub(super) struct Checks {
     pub(super) target: String,
     pub(super) label: String,
     pub(super) facts: CardsFacts,
+    /// The first card as it is, for the page.
+    pub(super) first: Option<(Run, CheckFacts)>,
 }
 
 /// Takes cards as they are read.
 pub(super) struct CardsRead<'a> {
-    groups: Vec<(String, String, Cards)>,
+    groups: Vec<Group>,
     requirements: Vec<(&'a Requirement, Held)>,
     has_benches: bool,
+}
+
+struct Group {
+    target: String,
+    label: String,
+    cards: Cards,
+    first: Option<(Run, CheckFacts)>,
 }
 
 /// How a requirement fared.
@@ -38,7 +47,12 @@ impl<'a> CardsRead<'a> {
         let of = |kind| plan.targets.iter().filter(move |one| one.measure == kind);
         let groups = of(Kind::Check)
             .flat_map(|target| plan.labels.iter().map(move |label| (target, label)))
-            .map(|(target, label)| (target.name.clone(), label.clone(), Cards::default()))
+            .map(|(target, label)| Group {
+                target: target.name.clone(),
+                label: label.clone(),
+                cards: Cards::default(),
+                first: None,
+            })
             .collect();
         CardsRead {
             groups,
@@ -59,13 +73,6 @@ impl<'a> CardsRead<'a> {
             .map(|exchange| Row::Exchange(Box::new(exchange.clone())))
             .collect();
         let facts = CheckFacts::of(&checked.card, &outcome.tally, &rows);
-        let group = self
-            .groups
-            .iter_mut()
-            .find(|(target, label, _)| *target == outcome.target && *label == outcome.label);
-        if let Some((_, _, cards)) = group {
-            cards.add(&facts);
-        }
         for (requirement, held) in &mut self.requirements {
             let verdict = requirement.evaluate(&facts);
             if verdict.passed() {
@@ -77,16 +84,28 @@ impl<'a> CardsRead<'a> {
                 held.told.push(format!("{}: {verdict}", outcome.message));
             }
         }
+        let group = self
+            .groups
+            .iter_mut()
+            .find(|group| group.target == outcome.target && group.label == outcome.label);
+        if let Some(group) = group {
+            group.cards.add(&facts);
+            // results come sorted, so that the first is the same one whenever the store is read
+            if group.first.is_none() {
+                group.first = Some((outcome.run.clone(), facts));
+            }
+        }
     }
 
-    /// What the cards say together.
-    pub(super) fn facts(&self) -> Vec<Checks> {
-        self.groups
-            .iter()
-            .map(|(target, label, cards)| Checks {
-                target: target.clone(),
-                label: label.clone(),
-                facts: cards.facts(),
+    /// What the cards say together; once.
+    pub(super) fn checks(&mut self) -> Vec<Checks> {
+        std::mem::take(&mut self.groups)
+            .into_iter()
+            .map(|group| Checks {
+                target: group.target,
+                label: group.label,
+                facts: group.cards.facts(),
+                first: group.first,
             })
             .collect()
     }

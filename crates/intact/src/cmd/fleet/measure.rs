@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 
+use crate::cmd::head::of_words;
 use crate::interrupt::Interrupt;
 use fleet::{Kind, Measure, Measured, Message, RowFiles, Then, Trouble};
 use ledger::{Run, Vantage};
@@ -23,14 +24,8 @@ impl Measure for Measurer {
 
 /// The head of a message's ledger.
 fn head(message: &Message) -> Run {
-    Run::new(
-        "fleet",
-        env!("CARGO_PKG_VERSION"),
-        Vantage::Client,
-        jiff::Timestamp::now(),
-        crate::cmd::bench::run_id(),
-        std::slice::from_ref(&message.id),
-    )
+    let words = std::slice::from_ref(&message.id);
+    of_words("fleet", Vantage::Client, jiff::Timestamp::now(), words)
 }
 
 /// Another delivery would fail in the same way.

@@ -8,7 +8,7 @@ use findings::fleet::{Measured, Outlier, outliers};
 use findings::timeline::Timeline;
 use fleet::{Campaign, Counts, Group, Kind, Plan};
 use report::number;
-use report::page::{BenchRun, Source};
+use report::page::{BenchRun, CheckRun, Source};
 use report::terminal::Paper;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -28,24 +28,27 @@ pub(super) fn plan(plan: &Plan) -> String {
         let targets = plan.targets.iter();
         targets.filter(|target| target.measure == kind).count()
     };
-    let time = span(Duration::from_millis(plan.slice_ms));
     line(format!("{} messages", number::count(estimate.messages)));
     if of(Kind::Bench) > 0 {
         line(format!(
-            "benches: {} targets x {} labels x {} variants x {} repetitions x {} slices of {time}",
+            "benches: {} targets x {} labels x {} variants x {} repetitions x {} slices of {}",
             of(Kind::Bench),
             plan.labels.len(),
             plan.variants.len(),
             plan.repetitions,
             plan.slices,
+            span(Duration::from_millis(plan.slice_ms)),
         ));
     }
-    if of(Kind::Check) > 0 {
+    let checks = plan.targets.iter();
+    let checks = checks.filter(|target| target.measure == Kind::Check);
+    if let Some(longest) = checks.map(|target| plan.ms_of(target)).max() {
         line(format!(
-            "checks: {} targets x {} labels x {} repetitions, each within {time}",
+            "checks: {} targets x {} labels x {} repetitions, each within {}",
             of(Kind::Check),
             plan.labels.len(),
             plan.repetitions,
+            span(Duration::from_millis(longest)),
         ));
     }
     line(format!(
@@ -59,7 +62,13 @@ pub(super) fn plan(plan: &Plan) -> String {
         line("the cap on requests ends messages before their time is over".to_owned());
     }
     line(format!(
-        "about {} with {} workers",
+        "{} {} with {} workers",
+        // a check ends when it knows enough
+        if of(Kind::Check) > 0 {
+            "at most"
+        } else {
+            "about"
+        },
         span(estimate.duration),
         plan.limits.workers
     ));
@@ -129,14 +138,21 @@ pub(super) fn chapters(campaign: &Campaign) -> Vec<Chapter<'_>> {
         .collect()
 }
 
-/// Writes the page: a chapter per target and label.
-pub(super) fn write(file: &PageFile, chapters: &[Chapter<'_>]) -> anyhow::Result<()> {
+/// Writes the page: a chapter per target and label. Of checks it has the first card of each; all of them together are in the terminal's
+/// report and in the JSON.
+pub(super) fn write(
+    file: &PageFile,
+    chapters: &[Chapter<'_>],
+    checks: &[Checks],
+) -> anyhow::Result<()> {
     // results hold counts and no single exchanges: the page goes without a timeline
     let timeline = Timeline::of_variants();
     let pictures: Vec<Pictures> = chapters
         .iter()
         .map(|Chapter { group, facts }| Pictures::new(&group.run, &group.tally, facts, &timeline))
         .collect();
+    let cards = checks.iter().filter_map(|one| one.first.as_ref());
+    let cards = cards.map(|(run, facts)| Source::Checked(CheckRun { run, facts }));
     let runs: Vec<Source<'_>> = chapters
         .iter()
         .zip(&pictures)
@@ -147,7 +163,11 @@ pub(super) fn write(file: &PageFile, chapters: &[Chapter<'_>]) -> anyhow::Result
                 pictures,
             })
         })
+        .chain(cards)
         .collect();
+    if runs.is_empty() {
+        anyhow::bail!("--report: there is no result yet");
+    }
     file.write(&runs)
 }
 
@@ -209,7 +229,7 @@ pub(super) fn report_json(
     let found: Vec<Outlier> = outliers(&measured(campaign));
     let mut groups = Vec::new();
     for Chapter { group, facts } in chapters {
-        let bench: Value = serde_json::from_str(&report::json::bench(&group.run, facts)?)?;
+        let bench = report::json::bench_value(&group.run, facts)?;
         groups.push(json!({"target": group.target, "label": group.label, "bench": bench}));
     }
     let checks: Vec<Value> = checks

@@ -1,16 +1,17 @@
 //! `intact fleet run`: fills the queue, keeps local workers alive until it is worked off, reports.
 
+use super::ending::Ending;
 use super::{Shown, load, open_queue, open_store, own, page, report};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use fleet::{Counts, Plan, Queue, SqliteQueue, Store};
+use fleet::{Counts, Plan, Queue, SqliteQueue, Store, StoreError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often workers and queue are looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -19,6 +20,9 @@ const FRUITLESS: u32 = 20;
 
 /// A campaign from here.
 #[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  intact fleet run rig.toml\n  intact fleet run rig.toml --dir here --workers 4\n  intact fleet run rig.toml --queue sqs://rig --store s3://bucket/rig --workers 0"
+)]
 pub(crate) struct Args {
     /// The plan (TOML)
     plan: PathBuf,
@@ -89,7 +93,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
         });
     }
     let share = workers.div_ceil(queues.len() as u32);
-    let ended = work_off(&mut crews, share, &plan, &interrupt);
+    let ended = work_off(&mut crews, share, &plan, &store, &interrupt);
     for crew in &mut crews {
         crew.stop();
     }
@@ -232,8 +236,10 @@ fn work_off(
     crews: &mut [Crew],
     share: u32,
     plan: &Plan,
+    store: &Store,
     interrupt: &Interrupt,
 ) -> anyhow::Result<()> {
+    let mut ending = Ending::default();
     let bar = if std::io::stderr().is_terminal() {
         ProgressBar::with_draw_target(Some(plan.len()), ProgressDrawTarget::stderr_with_hz(5))
     } else {
@@ -244,6 +250,7 @@ fn work_off(
     )?);
     while interrupt.signal().is_none() {
         let mut all = Counts::default();
+        let mut remembers = true;
         for crew in &mut *crews {
             crew.look()?;
             let counts = crew.queue.counts()?;
@@ -254,6 +261,7 @@ fn work_off(
                 crew.left = Some(left);
                 crew.fruitless = 0;
             }
+            remembers &= counts.done.is_some();
             all.waiting += counts.waiting;
             all.claimed += counts.claimed;
             all.dead = Some(all.dead.unwrap_or(0) + counts.dead.unwrap_or(0));
@@ -277,7 +285,9 @@ fn work_off(
             Some(dead) if dead > 0 => format!("({dead} given up)"),
             _ => String::new(),
         });
-        if left == 0 {
+        let dead = all.dead.unwrap_or(0);
+        let is_complete = || Ok::<_, StoreError>(store.finished(&plan.id)? + dead >= plan.len());
+        if ending.is_over(left, remembers, Instant::now(), is_complete)? {
             break;
         }
         std::thread::sleep(LOOK);

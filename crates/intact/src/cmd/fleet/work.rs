@@ -15,6 +15,9 @@ const WAIT: Duration = Duration::from_secs(1);
 
 /// A worker.
 #[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  intact fleet work --queue sqlite:here/queue.sqlite --store here/store\n  intact fleet work --queue sqs://rig --store s3://bucket/rig"
+)]
 pub(crate) struct Args {
     /// The queue: sqlite:PATH or sqs://NAME
     #[arg(long)]

@@ -1,13 +1,13 @@
 //! The page, and the files that were asked for.
 
 use super::Args;
+use crate::cmd::json;
 use crate::console;
 use anyhow::Context;
 use findings::lambda::{Call, Case, LambdaFacts};
 use ledger::Run;
 use report::page::LambdaRun;
 use std::fmt::Write as _;
-use std::path::Path;
 
 /// Writes them; JSON on standard output takes the place of the page.
 pub(super) fn write(args: &Args, run: &Run, facts: &LambdaFacts) -> anyhow::Result<()> {
@@ -18,16 +18,10 @@ pub(super) fn write(args: &Args, run: &Run, facts: &LambdaFacts) -> anyhow::Resu
     if let Some(file) = &args.report {
         file.write(&[LambdaRun { run, facts }.into()])?;
     }
-    let document = report::json::lambda(run, facts).context("--json")?;
-    match &args.json {
-        Some(path) if path == Path::new("-") => console::print(&document),
-        told => {
-            if let Some(path) = told {
-                std::fs::write(path, document)
-                    .with_context(|| format!("--json={}: cannot be written", path.display()))?;
-            }
-            console::print(&report::terminal::lambda(run, facts, console::paper()));
-        }
+    let to = args.json.as_deref();
+    json::tell(to, || report::json::lambda(run, facts))?;
+    if !json::takes_output(to) {
+        console::print(&report::terminal::lambda(run, facts, console::paper()));
     }
     Ok(())
 }

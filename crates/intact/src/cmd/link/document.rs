@@ -2,7 +2,7 @@
 
 use super::far::{Far, Served};
 use super::wrapped::Ended;
-use anyhow::Context;
+use crate::cmd::json;
 use ledger::{Caveat, Run};
 use link::{Account, Counts, Link, RoundTrip, Spec};
 use serde::Serialize;
@@ -175,8 +175,6 @@ impl<'a> Document<'a> {
     }
 
     pub(super) fn write(&self, path: &Path) -> anyhow::Result<()> {
-        let mut text = serde_json::to_string_pretty(self)?;
-        text.push('\n');
-        std::fs::write(path, text).with_context(|| format!("--json={}", path.display()))
+        json::write(path, || Ok(serde_json::to_string_pretty(self)? + "\n"))
     }
 }

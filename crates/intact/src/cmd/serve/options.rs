@@ -41,7 +41,7 @@ pub(crate) struct Args {
     wrongs: Wrongs,
     /// Print the counts at the end as JSON, or write them to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
-    pub(super) json: Option<String>,
+    pub(super) json: Option<PathBuf>,
     /// Put the server at the far end of an emulated link and run CMD on the near one: short for `intact link SPEC -- CMD`
     #[arg(long, value_name = "SPEC", help_heading = "Link")]
     pub(super) link: Option<link::Spec>,

@@ -10,6 +10,7 @@ pub(super) use board::Reporting;
 
 use board::Board;
 use pane::Pane;
+use ratatui::layout::Rect;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -105,7 +106,7 @@ fn show(mut terminal: Terminal, mut pane: Pane, board: &Board, end: &AtomicBool)
             pane.last_words()
         }
         Ok(Err(_)) | Err(_) => {
-            terminal.leave_screen();
+            terminal::leave_screen();
             while !end.load(Ordering::Acquire) {
                 wait(&pane, true);
                 let mut out = io::stdout().lock();
@@ -134,6 +135,7 @@ fn draw_until(
             size = terminal.size();
             let area = view::Areas::of(size.0, size.1).pane;
             pane.resize(area.width, area.height);
+            screen.resize(Rect::new(0, 0, size.0, size.1))?;
             dirty = true;
         }
         dirty |= pane.take();

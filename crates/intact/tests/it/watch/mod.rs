@@ -3,6 +3,9 @@
 #![cfg(target_os = "linux")]
 
 mod clients;
+mod large;
+mod live;
+mod names;
 mod processor;
 mod semantics;
 mod wrapper;

@@ -80,13 +80,13 @@ fn headline(facts: &CheckFacts, words: String) -> Headline {
             "connections; how long they may idle was not measured",
         ),
         (true, _, Some(limit)) => {
-            let more = if idle.is_some_and(|idle| idle.measured_s.is_none()) {
-                " and more"
+            let least = if idle.is_some_and(|idle| idle.measured_s.is_none()) {
+                "≥ "
             } else {
                 ""
             };
             return Headline {
-                number: format!("{}{more}", findings::check::seconds(limit)),
+                number: format!("{least}{}", findings::check::seconds(limit)),
                 standing,
                 caption: "is how long an idle connection is kept".to_owned(),
                 words,

@@ -8,6 +8,9 @@ use findings::lambda::{Call, Kind, LambdaFacts, VariantFacts};
 /// Variants in one picture.
 const GROUPS: usize = 8;
 
+/// Invocations of a variant that are drawn one by one: a page stays small.
+const FIRST: usize = 500;
+
 /// All that have something to show.
 pub(super) fn all(facts: &LambdaFacts) -> Vec<Figure> {
     [times(facts), means(facts), over_rounds(facts), calls(facts)]
@@ -169,6 +172,7 @@ fn calls(facts: &LambdaFacts) -> Option<Figure> {
             svg::Cloud {
                 name: name(facts, variant),
                 points: ours
+                    .take(FIRST)
                     .enumerate()
                     .map(|(nth, call)| point(nth, call))
                     .collect(),
@@ -180,7 +184,7 @@ fn calls(facts: &LambdaFacts) -> Option<Figure> {
         return None;
     }
     let mut notes = vec![
-        "Each invocation in its order. ◆ cold, ● hot, ○ after a freeze, × not answered.".to_owned(),
+        "Each invocation in its order, the first 500 of a variant. ◆ cold, ● hot, ○ after a freeze, × not answered.".to_owned(),
     ];
     left_out(&mut notes, facts);
     let picture = svg::Scatter {
@@ -188,5 +192,5 @@ fn calls(facts: &LambdaFacts) -> Option<Figure> {
         x_label: |nth| format!("{nth:.0}"),
         y_label: tick,
     };
-    Some(Figure::new("invocations", "Every invocation", picture, notes).across())
+    Some(Figure::new("invocations", "The first invocations", picture, notes).across())
 }

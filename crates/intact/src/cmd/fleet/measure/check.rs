@@ -53,8 +53,9 @@ pub(super) fn measure(
     if is_late {
         tally.caveats.push(Caveat {
             id: "time-over".to_owned(),
-            words: "the message's time was over before all probes had run: give the plan a longer `slice`"
-                .to_owned(),
+            words:
+                "the message's time was over before all probes had run: the server answers slowly"
+                    .to_owned(),
         });
     }
     Ok(Measured {

@@ -38,9 +38,10 @@ impl Terminal {
         HOOK.call_once(|| {
             let print = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
-                // panics of other threads are caught there, and the view goes on
+                // panics of other threads are caught there, and the view goes on; after one of this thread keys are still
+                // passed on as they come
                 if std::thread::current().name() == Some(SCREEN) {
-                    restore();
+                    leave_screen();
                 }
                 print(panic);
             }));
@@ -68,12 +69,6 @@ impl Terminal {
         Ok(())
     }
 
-    /// Back to the screen that was there before; keys still come as they are.
-    pub(super) fn leave_screen(&self) {
-        let mut out = io::stdout().lock();
-        let _ = out.write_all(LEAVE).and_then(|()| out.flush());
-    }
-
     /// Gives it back.
     pub(super) fn give_back(self) {
         drop(self);
@@ -86,13 +81,18 @@ impl Drop for Terminal {
     }
 }
 
+/// Back to the screen that was there before; keys still come as they are.
+pub(super) fn leave_screen() {
+    let mut out = io::stdout().lock();
+    // a terminal that is gone needs nothing
+    let _ = out.write_all(LEAVE).and_then(|()| out.flush());
+}
+
 /// Makes the terminal what it was; once.
 fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(before) = before {
-        let mut out = io::stdout().lock();
-        // a terminal that is gone needs nothing
-        let _ = out.write_all(LEAVE).and_then(|()| out.flush());
+        leave_screen();
         let _ = tcsetattr(stdin(), OptionalActions::Flush, &before);
     }
 }

@@ -10,7 +10,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Padding, Paragraph, Sparkline, Wrap};
-use ratatui::{Frame, Terminal};
+use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 use report::number::{count, percent, time};
 use std::io::{self, Stdout};
 use tui_term::widget::{Cursor, PseudoTerminal};
@@ -25,9 +25,17 @@ const UNDER: u16 = 8;
 const FEW: u16 = 18;
 
 /// The screen to draw on; what is there is ours already.
-pub(super) fn screen() -> io::Result<Terminal<TermionBackend<Stdout>>> {
-    Terminal::new(TermionBackend::new(io::stdout()))
+/// Its size is set by `resize`: a terminal that does not know its own has one too.
+pub(super) fn screen() -> io::Result<Screen> {
+    let viewport = Viewport::Fixed(Rect::new(0, 0, 1, 1));
+    Terminal::with_options(
+        TermionBackend::new(io::stdout()),
+        TerminalOptions { viewport },
+    )
 }
+
+/// What is drawn on.
+pub(super) type Screen = Terminal<TermionBackend<Stdout>>;
 
 /// Who has which part of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +125,11 @@ fn draw_under(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
         ..rest
     };
     if let Some(facts) = &shown.facts {
-        let lines = destinations(facts, usize::from(left.width), usize::from(left.height) - 1);
+        let lines = destinations(
+            facts,
+            usize::from(left.width),
+            usize::from(left.height.saturating_sub(1)),
+        );
         frame.render_widget(Paragraph::new(lines), left);
     }
     let lines = findings(shown, usize::from(right.width), false);

@@ -1,0 +1,56 @@
+//! `first-request-costs-more`: a new connection costs more than its handshakes.
+
+use super::waits::Waits;
+use super::{Bill, Doc, Rule};
+use crate::finding::{Finding, Severity};
+use crate::words::ms;
+
+/// How much longer the median must be, in nanoseconds and as a factor.
+const LONGER: f64 = 1_000_000.0;
+const FACTOR: f64 = 1.5;
+
+static DOC: Doc = Doc {
+    id: "first-request-costs-more",
+    what: "The first answer on a new connection takes longer than later ones, handshakes left out: something warms up per connection (authentication, a cache, a thread, a connection of a proxy's own).",
+    evidence: "The median of `wait` over complete requests, fresh and reused apart.",
+    threshold: "Ten requests of each kind, fresh slower by 1 ms and by half.",
+    false_positives: "Different requests on fresh and on reused connections (a log-in first, a search later). Observed, not an experiment: `intact bench` tells.",
+    fix: "One more reason to keep connections: what it takes is not in the cost of the other findings, which count handshakes and look-ups only",
+    risk: "None beyond those of keeping connections",
+};
+
+pub(super) struct FirstRequestCostsMore;
+
+impl Rule for FirstRequestCostsMore {
+    fn doc(&self) -> &'static Doc {
+        &DOC
+    }
+
+    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (_, name, counts) in bill.destinations() {
+            let Some(Waits {
+                fresh,
+                fresh_count,
+                reused,
+                reused_count,
+            }) = Waits::of(counts)
+            else {
+                continue;
+            };
+            if fresh - reused < LONGER || fresh < reused * FACTOR {
+                continue;
+            }
+            let words = format!(
+                "a new connection costs {} beyond its handshakes: its first answer takes {}, later ones {}",
+                ms((fresh - reused) / 1e6),
+                ms(fresh / 1e6),
+                ms(reused / 1e6)
+            );
+            let evidence =
+                format!("medians of {fresh_count} fresh and {reused_count} reused requests");
+            findings.push(Finding::by(&DOC, Severity::Info, name, words, evidence));
+        }
+        findings
+    }
+}

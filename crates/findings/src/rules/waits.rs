@@ -1,0 +1,41 @@
+//! How long requests on fresh and on reused connections waited for the first byte of their answer.
+
+use crate::observe::Counts;
+use ledger::{Histogram, Phase};
+
+/// Requests of each kind that it takes.
+const LEAST: u64 = 10;
+
+/// The medians in nanoseconds, and of how many.
+pub(super) struct Waits {
+    pub(super) fresh: f64,
+    pub(super) fresh_count: u64,
+    pub(super) reused: f64,
+    pub(super) reused_count: u64,
+}
+
+impl Waits {
+    /// Those of a destination, if it had enough requests of both kinds.
+    pub(super) fn of(counts: &Counts) -> Option<Waits> {
+        let detail = counts.detail.as_ref()?;
+        let wait = |fresh: bool| {
+            let kind = detail
+                .cell
+                .merged(|key| key.outcome.is_ok() && key.fresh == Some(fresh))?;
+            median(kind.phase(Phase::Wait))
+        };
+        let (fresh, fresh_count) = wait(true)?;
+        let (reused, reused_count) = wait(false)?;
+        Some(Waits {
+            fresh,
+            fresh_count,
+            reused,
+            reused_count,
+        })
+    }
+}
+
+fn median(wait: &Histogram) -> Option<(f64, u64)> {
+    let median = wait.quantile(0.5).filter(|_| wait.count() >= LEAST)?;
+    Some((median, wait.count()))
+}

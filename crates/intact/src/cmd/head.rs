@@ -1,0 +1,60 @@
+//! What every run begins with: its head, its id, its chance and its key.
+
+use anyhow::Context;
+use ledger::{Run, Vantage};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Read;
+
+/// The head of a run of a command that begins now, on this machine.
+pub(crate) fn head(producer: &str, vantage: Vantage) -> Run {
+    with_words(producer, vantage, &words())
+}
+
+/// The same, where not all words are to be told as they are.
+pub(crate) fn with_words(producer: &str, vantage: Vantage, words: &[String]) -> Run {
+    let mut run = of_words(producer, vantage, jiff::Timestamp::now(), words);
+    run.host = bench::machine::host();
+    run
+}
+
+/// The head of a run that began at another time, perhaps elsewhere.
+pub(crate) fn of_words(
+    producer: &str,
+    vantage: Vantage,
+    started: jiff::Timestamp,
+    words: &[String],
+) -> Run {
+    let version = env!("CARGO_PKG_VERSION");
+    Run::new(producer, version, vantage, started, id(), words)
+}
+
+/// The words of the command line; what is not UTF-8 in them is marked.
+pub(crate) fn words() -> Vec<String> {
+    std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// A new run's id.
+pub(crate) fn id() -> u128 {
+    (u128::from(random()) << 64) | u128::from(random())
+}
+
+/// A seed that a person can type.
+pub(crate) fn seed() -> u64 {
+    random() >> 32
+}
+
+/// 64 random bits from the seed of the standard library's hash tables.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// A key for a run's fingerprints; it is never stored.
+pub(crate) fn fingerprint_key() -> anyhow::Result<[u8; 32]> {
+    let mut key = [0; 32];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut random| random.read_exact(&mut key))
+        .context("/dev/urandom")?;
+    Ok(key)
+}

@@ -1,0 +1,58 @@
+//! What the help says: every command has examples, and docs/options.md is the help of all of them.
+
+use clap::Command;
+use std::fmt::Write;
+
+/// A command and those below it, with their names as they are typed; without the hidden ones.
+fn all(command: &Command, name: &str, into: &mut Vec<(String, Command)>) {
+    into.push((name.to_owned(), command.clone()));
+    for below in command.get_subcommands() {
+        if !below.is_hide_set() && below.get_name() != "help" {
+            all(below, &format!("{name} {}", below.get_name()), into);
+        }
+    }
+}
+
+fn commands() -> Vec<(String, Command)> {
+    let mut commands = Vec::new();
+    all(&intact::command(), "intact", &mut commands);
+    commands
+}
+
+#[test]
+fn every_command_has_examples_that_name_it() {
+    let commands = commands();
+    assert!(commands.len() > 12);
+    for (name, mut command) in commands {
+        let help = command.render_long_help().to_string();
+        let (_, examples) = help
+            .split_once("Examples:\n")
+            .unwrap_or_else(|| panic!("{name} --help has no examples"));
+        assert!(examples.contains(&name), "{name}: {examples}");
+    }
+}
+
+#[test]
+fn the_page_of_all_options_is_the_help_of_all_commands() {
+    if cfg!(feature = "aws") {
+        // it has a command more; the page is that of the default build
+        return;
+    }
+    let mut page = String::from(
+        "# All options\n\nMade from the definitions of the command line; a test holds this page to them (`INTACT_UPDATE=1 cargo test -p intact options` writes it). `intact COMMAND --help` prints the same.\n",
+    );
+    for (name, command) in commands() {
+        let mut command = command.bin_name(&name).term_width(100);
+        let help = command.render_help().to_string();
+        let _ = write!(page, "\n## `{name}`\n\n```text\n{}\n```\n", help.trim_end());
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/options.md");
+    if std::env::var_os("INTACT_UPDATE").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap();
+    assert!(
+        written == page,
+        "docs/options.md is not what the help says: INTACT_UPDATE=1 cargo test -p intact options"
+    );
+}

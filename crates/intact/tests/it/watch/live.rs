@@ -1,0 +1,87 @@
+//! `--live`: on a terminal of its own the program's keys, its end and its last words pass through, and the terminal is given back.
+
+use crate::peers::program;
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+/// What ends the view: the screen that was there before.
+const LEAVE: &str = "\x1b[?1049l";
+
+/// Runs a shell command under `watch --live` on a terminal that `script` makes; types these keys once `ready` is on the screen.
+/// Exit code, and everything that the terminal was sent. None where there is no `script`.
+fn on_a_terminal(command: &str, keys: &str) -> Option<(i32, String)> {
+    program("script", "watch --live")?;
+    let line = format!("{} watch --live -- {command}", env!("CARGO_BIN_EXE_intact"));
+    let mut script = Command::new("timeout")
+        .args(["60", "script", "-qec", &line, "/dev/null"])
+        .env("TERM", "xterm-256color")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut sent = Vec::new();
+    let mut out = script.stdout.take().unwrap();
+    let mut keyboard = script.stdin.take().unwrap();
+    let mut chunk = [0; 4096];
+    let mut typed = false;
+    while let Ok(count @ 1..) = out.read(&mut chunk) {
+        sent.extend_from_slice(&chunk[..count]);
+        if !typed && String::from_utf8_lossy(&sent).contains("ready") {
+            typed = true;
+            keyboard.write_all(keys.as_bytes()).unwrap();
+        }
+    }
+    let code = script.wait().unwrap().code().unwrap();
+    Some((code, String::from_utf8_lossy(&sent).into_owned()))
+}
+
+#[test]
+fn the_program_s_words_and_exit_code_outlive_the_view() {
+    let Some((code, sent)) = on_a_terminal(
+        "sh -c 'echo ready; read word; echo got $word; exit 9'",
+        "milk\r",
+    ) else {
+        return;
+    };
+    assert_eq!(code, 9, "{sent}");
+    let (_, after) = sent.rsplit_once(LEAVE).unwrap();
+    let at = |words: &str| {
+        after
+            .find(words)
+            .unwrap_or_else(|| panic!("{words}: {after}"))
+    };
+    assert!(at("ready") < at("got milk") && at("got milk") < at("No connection was opened"));
+}
+
+#[test]
+fn ctrl_c_reaches_the_program_and_not_us() {
+    let command =
+        "sh -c 'trap \"echo caught; exit 5\" INT; echo ready; while :; do sleep 0.05; done'";
+    let Some((code, sent)) = on_a_terminal(command, "\x03") else {
+        return;
+    };
+    assert_eq!(code, 5, "{sent}");
+    assert!(
+        sent.rsplit_once(LEAVE).unwrap().1.contains("caught"),
+        "{sent}"
+    );
+}
+
+#[test]
+fn a_program_that_is_not_there_leaves_the_terminal_as_it_was() {
+    let Some((code, sent)) = on_a_terminal("/no/such/program", "") else {
+        return;
+    };
+    assert_eq!(code, 127, "{sent}");
+    assert!(
+        sent.rsplit_once(LEAVE).unwrap().1.contains("not found"),
+        "{sent}"
+    );
+}
+
+#[test]
+fn without_a_terminal_there_is_no_view() {
+    let out = crate::program::intact(&["watch", "--live", "--", "true"]);
+    assert_eq!(out.status.code(), Some(2), "{out:?}");
+    assert!(String::from_utf8_lossy(&out.stderr).contains("needs a terminal"));
+}

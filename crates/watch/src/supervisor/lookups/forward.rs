@@ -1,0 +1,109 @@
+//! A look-up's datagrams on their way through us, for programs whose reads we cannot see beforehand (Go).
+//!
+//! The program's socket is connected to one of ours and goes by the server's name; another of ours is connected to the
+//! server. Datagrams pass unchanged, refusals as refusals. In the end the program's socket is connected to the server itself.
+
+use crate::sys::address::{on_socket, unmapped};
+use mio::net::UdpSocket;
+use mio::{Interest, Registry, Token};
+use socket2::SockRef;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+/// The longest datagram, in bytes.
+pub(super) const MAX_DATAGRAM: usize = 65_535;
+/// Datagrams in a row; beyond that they are dropped, as UDP may.
+const TURN: usize = 256;
+
+/// Two sockets of ours between a program and a name server.
+pub(super) struct Forward {
+    near: UdpSocket,
+    far: UdpSocket,
+    /// What the program's socket would have for its own address.
+    pub(super) local: SocketAddr,
+}
+
+/// Which way a datagram goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// To the server.
+    Out,
+    /// To the program.
+    Back,
+}
+
+impl Forward {
+    /// Puts itself between a program's socket and the server.
+    pub(super) fn between(program: &OwnedFd, v6: bool, server: SocketAddr) -> io::Result<Forward> {
+        let (any, host) = if server.is_ipv6() {
+            (Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::LOCALHOST.into())
+        } else {
+            (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::LOCALHOST.into())
+        };
+        let far = UdpSocket::bind(SocketAddr::new(any, 0))?;
+        far.connect(server)?;
+        let near = UdpSocket::bind(SocketAddr::new(host, 0))?;
+        let local = far.local_addr()?;
+        let program = SockRef::from(program);
+        program.connect(&on_socket(near.local_addr()?, v6).into())?;
+        let child = program.local_addr()?.as_socket();
+        near.connect(unmapped(child.ok_or(io::ErrorKind::AddrNotAvailable)?))?;
+        Ok(Forward { near, far, local })
+    }
+
+    /// The higher of its descriptors.
+    pub(super) fn last_descriptor(&self) -> RawFd {
+        self.near.as_raw_fd().max(self.far.as_raw_fd())
+    }
+
+    pub(super) fn register(
+        &mut self,
+        registry: &Registry,
+        near: Token,
+        far: Token,
+    ) -> io::Result<()> {
+        registry.register(&mut self.near, near, Interest::READABLE)?;
+        registry.register(&mut self.far, far, Interest::READABLE)
+    }
+
+    /// Passes on what there is one way, and shows it. An error is the server's refusal.
+    pub(super) fn pass(
+        &self,
+        way: Way,
+        scratch: &mut [u8],
+        mut see: impl FnMut(&[u8]),
+    ) -> io::Result<()> {
+        let (from, to) = match way {
+            Way::Out => (&self.near, &self.far),
+            Way::Back => (&self.far, &self.near),
+        };
+        for _ in 0..TURN {
+            let count = match from.recv(scratch) {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                // the program is gone, and its socket with it
+                Err(_) if way == Way::Out => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            see(&scratch[..count]);
+            match to.send(&scratch[..count]) {
+                // a lost datagram is what the protocol expects
+                Err(error) if way == Way::Out && error.kind() != io::ErrorKind::WouldBlock => {
+                    return Err(error);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The server has refused, and so do we: what the program's socket is told is what the server would have told it.
+    pub(super) fn refuse(self, program: &OwnedFd) {
+        drop(self);
+        // to a port that nobody has: the kernel answers as the server's would
+        let _ =
+            SockRef::from(program).send_with_flags(&[0], libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
+    }
+}

@@ -1,0 +1,417 @@
+//! Look-ups under way: questions and answers of one process for one name, brought together.
+//!
+//! Knows no sockets and no clock. Questions for several types of record of a name (A, AAAA) are one look-up.
+
+use ledger::{Lookup, Nanos, Owner, Span};
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use wire::dns::Message;
+
+/// Questions for other types of record of a name that come within this time are of the same look-up, in nanoseconds.
+const TOGETHER: u64 = 5_000_000_000;
+/// The same question again after this time is a retry, before it another look-up beside the first. Nanoseconds.
+const RETRY: u64 = 500_000_000;
+/// How long a look-up that has all its answers waits for a sister question (Go asks for each type apart). Nanoseconds.
+const SETTLE: u64 = 20_000_000;
+/// A look-up without an answer is given up after this time, in nanoseconds.
+const PATIENCE: u64 = 10_000_000_000;
+/// More types of record than a resolver asks for at once.
+const MAX_KINDS: usize = 8;
+/// Look-ups that are followed at a time, and ended ones that are remembered.
+const MAX: usize = 1024;
+const MAX_PAST: usize = 64;
+/// A connection this long after a look-up did not wait for it, in nanoseconds.
+const WAITED: u64 = 1_000_000_000;
+
+/// There is no server at that address.
+pub(super) const UNREACHABLE: &str = "unreachable";
+
+/// A question: the socket's cookie and the number in it.
+pub(super) type Question = (u64, u16);
+
+/// One look-up.
+struct Open {
+    name: Arc<str>,
+    owner: Option<Owner>,
+    server: SocketAddr,
+    since: u64,
+    kinds: Vec<u16>,
+    /// Questions without an answer.
+    waiting: Vec<Question>,
+    /// When the last answer came.
+    last: Option<u64>,
+    addresses: Vec<IpAddr>,
+    ttl_s: Option<u32>,
+    error: Option<&'static str>,
+    /// An answer came and could not be read.
+    unread: bool,
+    /// It was known by an answer first: its questions are sent unseen.
+    by_answer: bool,
+    /// A connection was made from it.
+    claimed: bool,
+}
+
+/// Who asks whom.
+#[derive(Clone, Debug)]
+pub(super) struct Asker {
+    pub(super) owner: Option<Owner>,
+    pub(super) server: SocketAddr,
+}
+
+impl Asker {
+    pub(super) fn process(&self) -> u32 {
+        self.owner.as_ref().map_or(0, |owner| owner.pid)
+    }
+}
+
+/// What was found out of late: the process, when, and the addresses.
+struct Past {
+    process: u32,
+    span: Span,
+    addresses: Vec<IpAddr>,
+    by_answer: bool,
+    claimed: bool,
+}
+
+/// All look-ups.
+#[derive(Default)]
+pub(super) struct LookupsOpen {
+    open: Vec<Open>,
+    past: VecDeque<Past>,
+}
+
+impl LookupsOpen {
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// A question was sent.
+    pub(super) fn ask(&mut self, asker: &Asker, question: Question, asked: &Message, at: u64) {
+        let process = asker.process();
+        let own = self.open.iter_mut().rev().find(|open| {
+            let same = open.process() == process && *open.name == *asked.name;
+            let age = at.saturating_sub(open.since);
+            let is_new = !open.kinds.contains(&asked.kind) && open.kinds.len() < MAX_KINDS;
+            let is_retry = age >= RETRY && open.addresses.is_empty();
+            same && age < TOGETHER && is_new || same && is_retry || open.waits_for(question)
+        });
+        if let Some(open) = own {
+            open.kinds.push(asked.kind);
+            if !open.waits_for(question) {
+                open.waiting.push(question);
+            }
+            return;
+        }
+        if self.open.len() < MAX {
+            let mut open = Open::new(asker, &asked.name, asked.kind, at);
+            open.waiting.push(question);
+            self.open.push(open);
+        }
+    }
+
+    /// An answer came, to a question that was seen or, since `since`, to one that was not.
+    pub(super) fn answer(
+        &mut self,
+        asker: &Asker,
+        question: Question,
+        answer: &Message,
+        since: u64,
+        at: u64,
+    ) {
+        let process = asker.process();
+        let place = self
+            .open
+            .iter()
+            .position(|open| open.waits_for(question) && *open.name == *answer.name)
+            .or_else(|| {
+                self.open.iter().rposition(|open| {
+                    open.process() == process
+                        && *open.name == *answer.name
+                        && !open.kinds.contains(&answer.kind)
+                        && since.abs_diff(open.since) < RETRY
+                })
+            });
+        let open = match place {
+            Some(place) => &mut self.open[place],
+            None if self.open.len() < MAX => {
+                self.open
+                    .push(Open::new(asker, &answer.name, answer.kind, since));
+                let newest = self.open.len() - 1;
+                let open = &mut self.open[newest];
+                open.by_answer = true;
+                open
+            }
+            None => return,
+        };
+        open.kinds.push(answer.kind);
+        open.waiting.retain(|other| *other != question);
+        open.last = Some(at);
+        open.addresses.extend(&answer.addresses);
+        open.ttl_s = open.ttl_s.into_iter().chain(answer.ttl_s).min();
+        // a server that answers makes up for one that is not there
+        let before = open.error.filter(|error| *error != UNREACHABLE);
+        open.error = answer.error().or(before);
+    }
+
+    /// Something came on a socket and was gone before it could be read; or the way to the server is closed, `error`.
+    pub(super) fn lose(&mut self, cookie: u64, error: Option<&'static str>, at: u64) {
+        let of_socket = |question: &Question| question.0 == cookie;
+        for open in &mut self.open {
+            let before = open.waiting.len();
+            match (error, open.waiting.iter().position(of_socket)) {
+                (_, None) => continue,
+                (None, Some(place)) => {
+                    open.waiting.remove(place);
+                    open.unread = true;
+                }
+                (Some(_), Some(_)) => open.waiting.retain(|question| !of_socket(question)),
+            }
+            debug_assert!(open.waiting.len() < before);
+            open.error = open.error.or(error);
+            open.last = Some(at);
+            if error.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Hands on look-ups that are over; `awaits` tells whether a process waits for a sister question's answer that was sent
+    /// unseen at about that time.
+    pub(super) fn settle(
+        &mut self,
+        now: u64,
+        all: bool,
+        awaits: impl Fn(u32, u64) -> bool,
+        mut tell: impl FnMut(Lookup),
+    ) {
+        let mut place = 0;
+        while let Some(open) = self.open.get_mut(place) {
+            let age = now.saturating_sub(open.since);
+            let quiet = open.last.map(|last| now.saturating_sub(last));
+            let is_answered = open.waiting.is_empty()
+                && quiet.is_some_and(|quiet| quiet >= SETTLE)
+                && !awaits(open.process(), open.since);
+            if !(all || is_answered || age > PATIENCE) {
+                place += 1;
+                continue;
+            }
+            let open = self.open.remove(place);
+            if self.past.len() >= MAX_PAST {
+                self.past.pop_front();
+            }
+            let lookup = open.ended(now);
+            self.past.push_back(Past {
+                process: open.process(),
+                span: lookup.span,
+                addresses: open.addresses,
+                by_answer: open.by_answer,
+                claimed: open.claimed,
+            });
+            tell(lookup);
+        }
+    }
+
+    /// Whether a question of this socket has no answer yet.
+    pub(super) fn waits_on(&self, cookie: u64) -> bool {
+        let mut waiting = self.open.iter().flat_map(|open| &open.waiting);
+        waiting.any(|question| question.0 == cookie)
+    }
+
+    /// Whether a look-up of a process that sends its questions unseen began within that time of `since`.
+    pub(super) fn is_beside(&self, process: u32, since: u64, within: u64) -> bool {
+        let open = self.open.iter().filter(|open| open.by_answer);
+        let past = self.past.iter().filter(|past| past.by_answer);
+        open.map(|open| (open.process(), open.since))
+            .chain(past.map(|past| (past.process, past.span.start.0)))
+            .any(|(of, began)| of == process && began.abs_diff(since) < within)
+    }
+
+    /// The look-up that a process's connection to an address waited for; each is claimed once.
+    pub(super) fn claim(&mut self, process: u32, address: IpAddr, now: u64) -> Option<Span> {
+        let is_recent = |end: u64| now.saturating_sub(end) <= WAITED;
+        for open in self.open.iter_mut().rev() {
+            if let Some(last) = open.last
+                && open.process() == process
+                && open.addresses.contains(&address)
+                && is_recent(last)
+                && !std::mem::replace(&mut open.claimed, true)
+            {
+                return Some(Span::new(Nanos(open.since), Nanos(last)));
+            }
+        }
+        let past = self.past.iter_mut().rev().find(|past| {
+            past.process == process
+                && !past.claimed
+                && past.addresses.contains(&address)
+                && is_recent(past.span.end.0)
+        })?;
+        past.claimed = true;
+        Some(past.span)
+    }
+}
+
+impl Open {
+    fn new(asker: &Asker, name: &str, kind: u16, since: u64) -> Open {
+        Open {
+            name: name.into(),
+            owner: asker.owner.clone(),
+            server: asker.server,
+            since,
+            kinds: vec![kind],
+            waiting: Vec::new(),
+            last: None,
+            addresses: Vec::new(),
+            ttl_s: None,
+            error: None,
+            unread: false,
+            by_answer: false,
+            claimed: false,
+        }
+    }
+
+    fn process(&self) -> u32 {
+        self.owner.as_ref().map_or(0, |owner| owner.pid)
+    }
+
+    fn waits_for(&self, question: Question) -> bool {
+        self.waiting.contains(&question)
+    }
+
+    fn ended(&self, now: u64) -> Lookup {
+        let answer = match self.error {
+            _ if !self.addresses.is_empty() => Some(Ok(self.addresses.clone())),
+            Some(error) => Some(Err(error.into())),
+            None if self.unread => None,
+            // the name is there, and has no address of these kinds
+            None if self.last.is_some() => Some(Ok(Vec::new())),
+            None => Some(Err("no answer".into())),
+        };
+        Lookup {
+            variant: None,
+            round: None,
+            name: Some(self.name.clone()),
+            span: Span::new(Nanos(self.since), Nanos(self.last.unwrap_or(now))),
+            answer,
+            ttl_s: self.ttl_s,
+            resolver: Some(self.server.to_string().into()),
+            owner: self.owner.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::dns::{A, AAAA};
+
+    const MS: u64 = 1_000_000;
+
+    fn asker(pid: u32) -> Asker {
+        Asker {
+            owner: Some(Owner {
+                pid,
+                command: "test".into(),
+            }),
+            server: "192.0.2.53:53".parse().unwrap(),
+        }
+    }
+
+    fn message(id: u16, name: &str, kind: u16, addresses: &[&str]) -> Message {
+        Message {
+            id,
+            is_answer: !addresses.is_empty(),
+            is_truncated: false,
+            code: 0,
+            name: name.to_owned(),
+            kind,
+            addresses: addresses
+                .iter()
+                .map(|address| address.parse().unwrap())
+                .collect(),
+            ttl_s: Some(u32::from(id)),
+        }
+    }
+
+    fn ended(open: &mut LookupsOpen, now: u64) -> Vec<Lookup> {
+        let mut told = Vec::new();
+        open.settle(now, false, |_, _| false, |lookup| told.push(lookup));
+        told
+    }
+
+    #[test]
+    fn addresses_of_both_kinds_are_one_look_up_with_the_smaller_ttl() {
+        let mut open = LookupsOpen::default();
+        let one = asker(1);
+        open.ask(&one, (7, 40), &message(40, "a.example", A, &[]), 0);
+        open.ask(&one, (7, 30), &message(30, "a.example", AAAA, &[]), 0);
+        let v4 = message(40, "a.example", A, &["192.0.2.1"]);
+        open.answer(&one, (7, 40), &v4, 0, 3 * MS);
+        assert!(ended(&mut open, 100 * MS).is_empty());
+        let address = "192.0.2.1".parse().unwrap();
+        let span = open.claim(1, address, 4 * MS).unwrap();
+        assert_eq!((span.start, span.end), (Nanos(0), Nanos(3 * MS)));
+        assert!(open.claim(1, address, 4 * MS).is_none());
+        let v6 = message(30, "a.example", AAAA, &["2001:db8::1"]);
+        open.answer(&one, (7, 30), &v6, 0, 5 * MS);
+        assert!(ended(&mut open, 6 * MS).is_empty());
+        let told = ended(&mut open, 30 * MS);
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].ttl_s, Some(30));
+        assert_eq!(told[0].span, Span::new(Nanos(0), Nanos(5 * MS)));
+        let answer = told[0].answer.clone().unwrap().unwrap();
+        assert_eq!(answer.len(), 2);
+        assert!(
+            open.claim(1, address, 6 * MS).is_none(),
+            "claimed before it was over"
+        );
+    }
+
+    #[test]
+    fn the_same_question_beside_the_first_is_another_look_up_and_later_a_retry() {
+        let mut open = LookupsOpen::default();
+        let question = message(1, "a.example", A, &[]);
+        open.ask(&asker(1), (7, 1), &question, 0);
+        open.ask(&asker(1), (8, 1), &question, MS);
+        open.ask(&asker(2), (9, 1), &question, MS);
+        assert_eq!(open.open.len(), 3);
+        open.ask(&asker(1), (10, 1), &question, 5_000 * MS);
+        assert_eq!(open.open.len(), 3);
+        let told = ended(&mut open, 20_000 * MS);
+        assert_eq!(told.len(), 3);
+        assert!(
+            told.iter()
+                .all(|lookup| lookup.answer == Some(Err("no answer".into())))
+        );
+    }
+
+    #[test]
+    fn an_answer_to_a_question_that_was_not_seen_tells_its_name() {
+        let mut open = LookupsOpen::default();
+        let one = asker(1);
+        let v4 = message(1, "a.example", A, &["192.0.2.1"]);
+        let v6 = message(2, "a.example", AAAA, &["2001:db8::1"]);
+        open.answer(&one, (7, 1), &v4, MS, 3 * MS);
+        open.answer(&one, (8, 2), &v6, 2 * MS, 4 * MS);
+        let told = ended(&mut open, 90 * MS);
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].span, Span::new(Nanos(MS), Nanos(4 * MS)));
+    }
+
+    #[test]
+    fn an_answer_that_was_not_read_has_a_time_and_no_content() {
+        let mut open = LookupsOpen::default();
+        open.ask(&asker(1), (7, 1), &message(1, "a.example", A, &[]), 0);
+        open.lose(7, None, 2 * MS);
+        open.lose(7, None, 3 * MS);
+        let told = ended(&mut open, 90 * MS);
+        assert_eq!(
+            (told[0].answer.clone(), told[0].span.end),
+            (None, Nanos(2 * MS))
+        );
+        open.ask(&asker(1), (7, 1), &message(1, "a.example", A, &[]), 0);
+        open.lose(7, Some(UNREACHABLE), 2 * MS);
+        let told = ended(&mut open, 90 * MS);
+        assert_eq!(told[0].answer, Some(Err(UNREACHABLE.into())));
+    }
+}

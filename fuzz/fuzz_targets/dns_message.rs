@@ -1,0 +1,13 @@
+//! Questions to name servers and answers as an observer reads them: no panic, bounded names and records.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    if let Some(message) = wire::dns::parse(data) {
+        assert!(message.name.len() <= 1024);
+        assert!(message.addresses.len() <= 64);
+        assert!(message.is_answer || message.addresses.is_empty());
+    }
+});
