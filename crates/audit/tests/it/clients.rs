@@ -107,7 +107,7 @@ fn tools_without_ids_are_told_by_their_time_for_connecting() {
         let inferred = |one: &&ledger::Connection| matches!(one.certainty, Certainty::Inferred(_));
         assert!(outcome.connections().iter().all(inferred), "{name}");
     }
-    // 0.1 ms is as long as a connection on one machine takes to open: two were not seen
+    // 0.1 ms is as long as a connection on one machine takes to open: not all are seen
     let hey = audited("tools/hey.csv");
     assert_eq!(hey.exchanges().count(), 40);
     assert!(fresh(&hey, true) <= 7);

@@ -31,6 +31,10 @@ pub(crate) struct Files {
     /// All requests as HAR 1.2
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     har: Option<PathBuf>,
+    /// The run as metrics in Prometheus' text format, with OpenTelemetry's names
+    #[cfg(feature = "prometheus")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    prometheus: Option<PathBuf>,
 }
 
 /// The open files.
@@ -39,6 +43,8 @@ pub(crate) struct Kept {
     ledger: Option<(Writer, Tally)>,
     csv: Option<BufWriter<File>>,
     har: Option<HarWriter<BufWriter<File>>>,
+    #[cfg(feature = "prometheus")]
+    metrics: Option<super::prometheus::Metrics>,
     connections: HashMap<ConnectionId, Connection>,
     trouble: Option<String>,
     lost: u64,
@@ -78,6 +84,11 @@ impl Files {
             ledger: ledger.map(|writer| (writer, Tally::new())),
             csv,
             har,
+            #[cfg(feature = "prometheus")]
+            metrics: self
+                .prometheus
+                .as_deref()
+                .map(|path| super::prometheus::Metrics::new(path, run)),
             connections: HashMap::new(),
             trouble: None,
             lost: 0,
@@ -96,6 +107,10 @@ impl Kept {
                 self.ledger = None;
                 self.stumble(format!("--ledger: {error}"));
             }
+        }
+        #[cfg(feature = "prometheus")]
+        if let Some(metrics) = &mut self.metrics {
+            metrics.record(event);
         }
         self.remember(event);
         if let Event::Exchange(exchange) = event {
@@ -139,6 +154,12 @@ impl Kept {
             && let Err(error) = har.finish()
         {
             self.stumble(format!("--har: {error}"));
+        }
+        #[cfg(feature = "prometheus")]
+        if let Some(metrics) = self.metrics.take()
+            && let Err(error) = metrics.write()
+        {
+            self.stumble(format!("{error:#}"));
         }
         self.trouble.map(|trouble| Caveat {
             id: "not-written".to_owned(),

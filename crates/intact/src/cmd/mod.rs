@@ -24,6 +24,8 @@ mod ladder;
 mod linked;
 mod observing;
 mod page;
+#[cfg(feature = "prometheus")]
+mod prometheus;
 mod reach;
 mod recording;
 mod requirements;

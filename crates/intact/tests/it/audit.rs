@@ -44,6 +44,9 @@ fn every_kind_of_input_gives_a_document_of_the_schema() {
         ("logs/nginx-intact.log", 15, 10),
         ("logs/nginx-combined.log", 15, 0),
         ("logs/caddy.log", 5, 3),
+        ("tools/oha-http2.csv", 17, 3),
+        ("tools/k6.json.gz", 40, 7),
+        ("netlog/plain.log", 11, 4),
     ] {
         let document = document(&[&fixture(name)]);
         let faults: Vec<String> = validator

@@ -49,7 +49,9 @@ pub enum SpecError {
         wanted: &'static str,
     },
     /// Delays that contradict each other.
-    #[error("rtt must be up + down: give two of them, or rtt alone for two equal halves")]
+    #[error(
+        "rtt must be up + down, each at most 60s: give two of them, or rtt alone for two equal halves"
+    )]
     Delays,
     /// More jitter than delay.
     #[error(
@@ -112,7 +114,14 @@ pub(super) struct Delays {
 impl Delays {
     /// Both ways; `None` when nothing was said.
     pub(super) fn resolve(&self) -> Result<Option<(Duration, Duration)>, SpecError> {
-        let rest = |whole: Duration, part| whole.checked_sub(part).ok_or(SpecError::Delays);
+        let rest = |whole: Duration, part| {
+            let rest = whole.checked_sub(part).ok_or(SpecError::Delays)?;
+            // what is left for the other way must be one that could have been given
+            match rest <= LONGEST_DELAY {
+                true => Ok(rest),
+                false => Err(SpecError::Delays),
+            }
+        };
         Ok(Some(match (self.round_trip, self.up, self.down) {
             (None, None, None) => return Ok(None),
             (Some(whole), None, None) => (whole / 2, whole / 2),
@@ -296,6 +305,8 @@ mod tests {
             assert_eq!((spec.up, spec.down), (ms(10), ms(20)), "{text}");
         }
         assert_eq!(parse("rtt=30ms,up=31ms"), Err(SpecError::Delays));
+        // found by fuzzing: 87.2 s one way
+        assert_eq!(parse("up=.8s,rtt=88s"), Err(SpecError::Delays));
         assert_eq!(parse("rtt=30ms,up=10ms,down=10ms"), Err(SpecError::Delays));
     }
 
