@@ -49,6 +49,10 @@ pub(crate) const PEERS: &[Peer] = &[
         source: Source::Debian("wget"),
     },
     Peer {
+        program: "script",
+        source: Source::Debian("bsdutils"),
+    },
+    Peer {
         program: "openssl",
         source: Source::Debian("openssl"),
     },

@@ -20,6 +20,11 @@ impl Clock {
         }
     }
 
+    /// The clock of a run that started at this moment, in another process.
+    pub fn started_at(start: Instant) -> Clock {
+        Clock { start }
+    }
+
     /// Nanoseconds since the start.
     #[inline]
     pub fn now(&self) -> Nanos {

@@ -8,78 +8,28 @@
 //! This crate draws no conclusions and prints nothing. It must never take the program down: where it cannot follow, the
 //! call goes on untouched and that is counted.
 
-mod clock;
 mod config;
 mod error;
 mod outcome;
 
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod follow;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod observe;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod order;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod outside;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod relay;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod run;
 #[cfg(not(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
 #[path = "elsewhere.rs"]
-mod run;
+mod platform;
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod supervisor;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod sys;
+#[path = "linux/mod.rs"]
+mod platform;
 
-pub use clock::Clock;
 pub use config::{Config, KeyLogging, Mode, Numbers, Place, Streams};
+pub use dial::Clock;
 pub use error::WatchError;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-pub use follow::{Subjects, follow};
 pub use outcome::{Cpu, Ended, Outcome, Unwatched};
-pub use run::run;
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
-pub use run::{Subjects, follow, without_signals};
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-pub use sys::signals::without_signals;
+pub use platform::{Subjects, follow, run, without_signals};
 
 /// The name of the process that removes the key log when we end, however we end. It is no part of the program.
 pub const GUARD: &str = "(intact-guard)";

@@ -31,6 +31,8 @@ pub enum Unwatched {
     OtherNamespace,
     /// It is bound to a device or a mark that a connection of ours could not share.
     Steered,
+    /// A 32-bit program made it.
+    ThirtyTwoBits,
     /// The relay could not take it.
     NoRelay,
     /// Something in here broke.
@@ -44,6 +46,7 @@ impl Unwatched {
             Unwatched::Unreadable => "their process does not let itself be looked at",
             Unwatched::OtherNamespace => "they live in a network namespace of their own",
             Unwatched::Steered => "they are bound to a device or carry a mark",
+            Unwatched::ThirtyTwoBits => "32-bit programs made them",
             Unwatched::NoRelay => "the relay could not take them",
             Unwatched::Fault => "something in intact broke; please report it",
         }
@@ -55,6 +58,7 @@ impl Unwatched {
             Unwatched::Unreadable => "unwatched-unreadable",
             Unwatched::OtherNamespace => "unwatched-other-namespace",
             Unwatched::Steered => "unwatched-steered",
+            Unwatched::ThirtyTwoBits => "unwatched-32-bits",
             Unwatched::NoRelay => "unwatched-no-relay",
             Unwatched::Fault => "unwatched-fault",
         }

@@ -31,6 +31,8 @@ pub(crate) struct Script {
     pub(crate) sets_cookie: bool,
     /// Whether each answer is the last on its connection, and says so.
     pub(crate) closes: bool,
+    /// How long it takes to answer.
+    pub(crate) takes: Duration,
 }
 
 impl Script {
@@ -40,6 +42,7 @@ impl Script {
         keep_alive: None,
         sets_cookie: false,
         closes: false,
+        takes: Duration::ZERO,
     };
 }
 
@@ -183,6 +186,7 @@ fn serve(
                         }
                         return Ok(());
                     }
+                    std::thread::sleep(script.takes);
                     stream.write_all(answer(script).as_bytes())?;
                     answered += 1;
                     // some clients read until the connection that they asked to be closed is

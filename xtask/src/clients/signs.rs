@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use fix::{Cookies, Facts, Probing};
 use ledger::Row;
 use ledger::store::Reader;
+use std::time::Duration;
 
 const PATH: &str = "/signs/x";
 
@@ -44,7 +45,11 @@ impl Bench<'_> {
 
     /// Under `intact watch`, which sees the socket options that a program sets.
     fn probes(&self) -> anyhow::Result<Probing> {
-        let peer = Peer::start(Script::PLAIN)?;
+        // long enough that the socket is looked at while the request is under way
+        let peer = Peer::start(Script {
+            takes: Duration::from_millis(200),
+            ..Script::PLAIN
+        })?;
         let folder = tempfile::tempdir()?;
         let ledger = folder.path().join("ledger");
         let mut program = Program::start(self.launch.watched(self.intact, &ledger).command()?)?;

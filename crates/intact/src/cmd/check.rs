@@ -210,6 +210,11 @@ fn next(budget: &Budget, config: &Config) -> String {
 
 /// The means to capture packets where they are wanted, found out before anything is sent.
 fn capture(args: &Args) -> Result<(Option<Capture>, Wanted), Failed> {
+    if args.ladder && json::takes_output(args.json.as_deref()) {
+        return Err(Failed::usage(anyhow::anyhow!(
+            "--ladder is part of the page, which --json replaces: write --json=FILE, or --pcapng FILE instead of --ladder"
+        )));
+    }
     let mut wanted = Wanted {
         ladder: args.ladder,
         pcapng: None,

@@ -104,6 +104,10 @@ impl Watching {
     /// Ends the recording.
     pub(crate) fn finish(mut self, card: &Card) -> Watched {
         self.bar.finish_and_clear();
+        if self.wanted.pcapng.take().is_some() {
+            self.troubles
+                .push("--pcapng: no packets were captured, so the file is empty".to_owned());
+        }
         let tally = std::mem::take(&mut self.tally);
         self.write(|ledger| {
             ledger.replace_card(card)?;

@@ -146,6 +146,27 @@ fn packets_of_each_version_are_shown_and_kept_with_the_keys_inside() {
 }
 
 #[test]
+fn packets_need_a_page_and_an_answer() {
+    let out = intact(&["check", "http://127.0.0.1:9/", "--json", "--ladder"]);
+    assert_eq!(out.status.code(), Some(2), "{out:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("packets.pcapng");
+    let out = intact(&[
+        "check",
+        "http://127.0.0.1:9/",
+        "--pcapng",
+        file.to_str().unwrap(),
+    ]);
+    // 4 where the right to capture is missing
+    if out.status.code() == Some(3) {
+        let page = String::from_utf8(out.stdout).unwrap();
+        assert!(page.contains("no packets were captured"), "{page}");
+    } else {
+        assert_eq!(out.status.code(), Some(4), "{out:?}");
+    }
+}
+
+#[test]
 fn without_the_right_to_capture_the_way_out_is_told_and_nothing_sent() {
     let test = "without_the_right_to_capture_the_way_out_is_told_and_nothing_sent";
     if program("setpriv", test).is_none() {

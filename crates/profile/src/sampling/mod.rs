@@ -38,47 +38,22 @@ impl Sampling {
     /// Begins to sample, in a thread of its own that blocks the signals that the calling one blocks. [`Subject::Children`] is
     /// about the calling thread, which then starts the program.
     pub fn start(subjects: &[Subject]) -> Result<Sampling, ProfileError> {
-        let mut rings = Vec::new();
         let mut tree = Tree::new(Images::default());
-        let mut kernel = true;
+        // the subject's number and a thread of it; none: what we start
+        let mut whom: Vec<(usize, Option<u32>)> = Vec::new();
         for (number, subject) in subjects.iter().enumerate() {
-            let processes = match subject {
-                Subject::Children => Vec::new(),
-                Subject::Processes(processes) => processes.clone(),
-            };
-            let mut threads = Vec::new();
-            for process in processes {
-                let tasks = fs::read_dir(format!("/proc/{process}/task"))
-                    .map_err(|_| ProfileError::NoProcess(process))?;
-                let numbers = tasks.flatten();
-                threads.extend(
-                    numbers.filter_map(|task| task.file_name().to_str()?.parse::<u32>().ok()),
-                );
-                tree.take_running(process);
-            }
-            let whom: Vec<Option<u32>> = match subject {
-                Subject::Children => vec![None],
-                Subject::Processes(_) => threads.into_iter().map(Some).collect(),
-            };
-            for thread in whom {
-                for cpu in perf::cpus() {
-                    match Ring::open(thread, cpu, number, kernel) {
-                        Ok(ring) => rings.push(ring),
-                        // what the kernel does may be hidden while what programs do is not
-                        Err(error) if is_refusal(&error) && kernel && rings.is_empty() => {
-                            kernel = false;
-                            rings.push(Ring::open(thread, cpu, number, kernel).map_err(refused)?);
-                        }
-                        // a thread that has just ended
-                        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                        // a processor that is switched off
-                        Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
-                        Err(error) if is_refusal(&error) => return Err(refused(error)),
-                        Err(error) => return Err(ProfileError::Setup("perf_event_open", error)),
+            match subject {
+                Subject::Children => whom.push((number, None)),
+                Subject::Processes(processes) => {
+                    for &process in processes {
+                        let threads = threads(process)?;
+                        whom.extend(threads.into_iter().map(|thread| (number, Some(thread))));
+                        tree.take_running(process);
                     }
                 }
             }
         }
+        let (rings, kernel) = open(&whom)?;
         let end = Arc::new(AtomicBool::new(false));
         let over = end.clone();
         let work = move || follow(rings, tree, kernel, &over);
@@ -103,6 +78,39 @@ impl Drop for Sampling {
     fn drop(&mut self) {
         self.end.store(true, Ordering::Release);
     }
+}
+
+fn threads(process: u32) -> Result<Vec<u32>, ProfileError> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task"))
+        .map_err(|_| ProfileError::NoProcess(process))?;
+    let numbers = tasks.flatten();
+    Ok(numbers
+        .filter_map(|task| task.file_name().to_str()?.parse().ok())
+        .collect())
+}
+
+/// Opens a ring for each thread on each processor; whether the kernel's own frames are seen.
+fn open(whom: &[(usize, Option<u32>)]) -> Result<(Vec<Ring>, bool), ProfileError> {
+    let mut rings = Vec::new();
+    let mut kernel = true;
+    let room = perf::room_for(whom.len());
+    for &(subject, thread) in whom {
+        for cpu in perf::cpus() {
+            let mut opened = Ring::open(thread, cpu, subject, kernel, room);
+            // what the kernel does may be hidden while what programs do is not
+            if kernel && rings.is_empty() && opened.as_ref().is_err_and(is_refusal) {
+                kernel = false;
+                opened = Ring::open(thread, cpu, subject, kernel, room);
+            }
+            match opened {
+                Ok(ring) => rings.push(ring),
+                // a thread that has just ended, a processor that is switched off
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV)) => {}
+                Err(error) => return Err(refused(error)),
+            }
+        }
+    }
+    Ok((rings, kernel))
 }
 
 fn follow(mut rings: Vec<Ring>, mut tree: Tree, kernel: bool, end: &AtomicBool) -> Profile {
@@ -153,6 +161,10 @@ fn is_refusal(error: &io::Error) -> bool {
 }
 
 fn refused(error: io::Error) -> ProfileError {
+    if error.raw_os_error() == Some(libc::ENOMEM) {
+        let what = "too little memory may be locked for so many threads (ulimit -l)";
+        return ProfileError::Setup(what, error);
+    }
     if !is_refusal(&error) {
         return ProfileError::Setup("perf_event_open", error);
     }

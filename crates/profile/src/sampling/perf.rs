@@ -7,8 +7,10 @@ use perf_event::{Builder, SampleFlag, Sampler};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Bytes of a ring: what an unprivileged user may lock for each processor (`kernel.perf_event_mlock_kb`), less the page at its head.
-const RING: usize = 512 * 1024;
+/// Bytes of all rings of a processor: what an unprivileged user may lock for each (`kernel.perf_event_mlock_kb`), less a page.
+const ROOM: usize = 512 * 1024;
+/// Bytes of a ring at least: a few samples.
+const LEAST: usize = 64 * 1024;
 /// Bytes of the stack that come with a sample.
 const STACK: u32 = 16 * 1024;
 
@@ -87,6 +89,7 @@ impl Ring {
         cpu: usize,
         subject: usize,
         kernel: bool,
+        room: usize,
     ) -> io::Result<Ring> {
         let mut builder = Builder::new(Software::CPU_CLOCK);
         match thread {
@@ -112,8 +115,14 @@ impl Ring {
             .comm_exec(true)
             .task(true)
             .sample_id_all(true)
-            .wakeup_watermark(RING / 4);
-        let sampler = builder.build()?.sampled(RING)?;
+            .wakeup_watermark(room / 4);
+        let sampler = builder.build()?.sampled(room).map_err(|error| {
+            // said of locked memory here, not of a right to sample
+            match error.raw_os_error() {
+                Some(libc::EPERM) => io::Error::from_raw_os_error(libc::ENOMEM),
+                _ => error,
+            }
+        })?;
         Ok(Ring { sampler, subject })
     }
 
@@ -198,6 +207,14 @@ impl Ring {
 /// Marks between the parts of a call chain lie at the top of the address space (`PERF_CONTEXT_MAX`).
 fn is_mark(address: u64) -> bool {
     address >= -4095i64 as u64
+}
+
+/// Bytes of each of so many rings of a processor: a power of two.
+pub(super) fn room_for(rings: usize) -> usize {
+    let share = ROOM / rings.max(1).next_power_of_two();
+    // the page at the head of each counts too
+    let share = if rings > 1 { share / 2 } else { share };
+    share.max(LEAST)
 }
 
 /// Waits until a ring is a quarter full, or for so many milliseconds.

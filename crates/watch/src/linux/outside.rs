@@ -2,7 +2,7 @@
 //! they were gone. What they carried cannot be seen from there.
 
 use crate::Clock;
-use crate::sys::diag::{self, Destroyed, Told};
+use crate::platform::sys::diag::{self, Destroyed, Told};
 use ledger::{
     Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, DialFailure, Ending, Failure,
     Probes, Row, SetupPhase, Side,

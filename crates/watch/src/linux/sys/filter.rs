@@ -6,12 +6,28 @@
 use libc::{BPF_ABS, BPF_JEQ, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W};
 use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_USER_NOTIF, sock_filter};
 
-/// The audit architecture of this build; system calls of another (32-bit programs) pass unseen.
+/// The audit architecture of this build, and that of the 32-bit programs that the same kernel runs.
 #[cfg(target_arch = "x86_64")]
-const ARCH: u32 = 0xc000_003e;
-/// The audit architecture of this build; system calls of another (32-bit programs) pass unseen.
+const ARCHES: [u32; 2] = [0xc000_003e, 0x4000_0003];
+/// The audit architecture of this build, and that of the 32-bit programs that the same kernel runs.
 #[cfg(target_arch = "aarch64")]
-const ARCH: u32 = 0xc000_00b7;
+const ARCHES: [u32; 2] = [0xc000_00b7, 0x4000_0028];
+const ARCH: u32 = ARCHES[0];
+/// The architecture of 32-bit programs.
+pub(crate) const ARCH_32: u32 = ARCHES[1];
+/// Their `connect`, and the one call for all of sockets that older ones make, where there is one.
+#[cfg(target_arch = "x86_64")]
+const CONNECTS_32: [u32; 2] = [362, 102];
+/// Their `connect`.
+#[cfg(target_arch = "aarch64")]
+const CONNECTS_32: [u32; 2] = [283, 283];
+/// `SYS_CONNECT`: the first argument of the one call for all where it connects.
+const CONNECT_OF_ALL: u32 = 3;
+
+/// Whether a 32-bit program connects by the one call for all, whose second argument is the place of the real ones.
+pub(crate) fn is_indirect_32(call: libc::c_long) -> bool {
+    CONNECTS_32[0] != CONNECTS_32[1] && call == libc::c_long::from(CONNECTS_32[1])
+}
 
 /// Offsets into `struct seccomp_data`.
 const NR: u32 = 0;
@@ -44,7 +60,21 @@ pub(crate) fn program(asked: Asked) -> Vec<sock_filter> {
         give(SECCOMP_RET_ERRNO | errno as u32)
     }
 
-    let mut code = vec![load(ARCHITECTURE), if_equal(ARCH, 1), ALLOW, load(NR)];
+    // connects of 32-bit programs are asked about so that they can be counted; all else of theirs passes
+    let mut code = vec![
+        load(ARCHITECTURE),
+        if_equal(ARCH, 9),
+        unless_equal(ARCH_32, 7),
+        load(NR),
+        if_equal(CONNECTS_32[0], 4),
+        unless_equal(CONNECTS_32[1], 4),
+        load(low(0)),
+        if_equal(CONNECT_OF_ALL, 1),
+        ALLOW,
+        ASK,
+        ALLOW,
+        load(NR),
+    ];
     // a body always returns, since it leaves another word than the call's number in the accumulator
     let mut call = |number: libc::c_long, body: &[sock_filter]| {
         code.push(unless_equal(number as u32, body.len() as u8));
@@ -215,11 +245,18 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_another_architecture_pass() {
-        assert_eq!(
-            verdict(&program(ALL), 0x4000_0003, libc::SYS_connect, [0; 6]),
-            ALLOW
-        );
+    fn of_32_bit_programs_connects_are_asked_about_and_of_others_nothing() {
+        let says = |arch, number: u32, first: u32| {
+            let arguments = [u64::from(first), 0, 0, 0, 0, 0];
+            verdict(&program(ALL), arch, libc::c_long::from(number), arguments)
+        };
+        assert_eq!(says(ARCH_32, CONNECTS_32[0], 7), ASK);
+        assert_eq!(says(ARCH_32, CONNECTS_32[1], CONNECT_OF_ALL), ASK);
+        if CONNECTS_32[0] != CONNECTS_32[1] {
+            assert_eq!(says(ARCH_32, CONNECTS_32[1], CONNECT_OF_ALL + 1), ALLOW);
+        }
+        assert_eq!(says(ARCH_32, 4, 3), ALLOW);
+        assert_eq!(says(0xc000_0016, CONNECTS_32[0], 3), ALLOW);
     }
 
     #[test]

@@ -10,15 +10,15 @@ mod lookups;
 mod names;
 mod trap;
 
-use crate::order::{Order, Orders};
-use crate::outside::Outside;
-use crate::sys::address;
-use crate::sys::launch;
-use crate::sys::notify::{Answer, Listener, Notice};
-use crate::sys::process::{Processes, raise_descriptor_limit, read_memory, write_memory};
-use crate::sys::signals::{self, Signals};
-use crate::sys::socket;
-use crate::sys::timer::Timer;
+use crate::platform::order::{Order, Orders};
+use crate::platform::outside::Outside;
+use crate::platform::sys::address;
+use crate::platform::sys::launch;
+use crate::platform::sys::notify::{Answer, Listener, Notice};
+use crate::platform::sys::process::{Processes, raise_descriptor_limit, read_memory, write_memory};
+use crate::platform::sys::signals::{self, Signals};
+use crate::platform::sys::socket;
+use crate::platform::sys::timer::Timer;
 use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, Place, Unwatched};
 use call::Call;
 use landing::Pad;
@@ -212,7 +212,10 @@ impl Supervisor {
         for (reason, count) in &self.unwatched {
             self.record(Row::Caveat(Caveat {
                 id: reason.id().to_owned(),
-                words: format!("{count} connections were not watched: {}", reason.words()),
+                words: match count {
+                    1 => format!("one connection was not watched: {}", reason.words()),
+                    _ => format!("{count} connections were not watched: {}", reason.words()),
+                },
             }));
         }
         self.orders.send(Order::Finish);
@@ -242,6 +245,10 @@ impl Supervisor {
     /// `None`: the answer comes later.
     fn take_call(&mut self, notice: &Notice) -> Option<Answer> {
         match notice.call {
+            _ if notice.is_32 => {
+                let _ = self.count_connect_32(notice);
+                Some(Answer::Continue)
+            }
             libc::SYS_connect => self.connect(notice),
             libc::SYS_getpeername => Some(self.tell_name(notice, |ends| ends.peer)),
             libc::SYS_getsockname => Some(self.tell_name(notice, |ends| ends.local)),

@@ -1,12 +1,12 @@
 //! One watched run: two threads, the supervisor for calls and the relay for data.
 
-use crate::observe::Keys;
-use crate::relay::Relay;
-use crate::supervisor::Supervisor;
-use crate::sys::filter::{self, Asked};
-use crate::sys::launch::{self, Trouble};
-use crate::sys::signals::Signals;
-use crate::sys::terminal;
+use crate::platform::observe::Keys;
+use crate::platform::relay::Relay;
+use crate::platform::supervisor::Supervisor;
+use crate::platform::sys::filter::{self, Asked};
+use crate::platform::sys::launch::{self, Trouble};
+use crate::platform::sys::signals::Signals;
+use crate::platform::sys::terminal;
 use crate::{Clock, Config, Mode, Observer, Outcome, Streams, WatchError};
 use std::io;
 use std::process::{Command, Stdio};

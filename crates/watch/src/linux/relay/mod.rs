@@ -7,11 +7,11 @@ mod delay;
 mod probes;
 mod way;
 
-use crate::observe::{Books, Keys, Observation};
-use crate::order::{Carriage, Order, Orders, far_token, near_token};
-use crate::sys::process::Place;
-use crate::sys::socket;
-use crate::sys::timer::Timer;
+use crate::platform::observe::{Books, Keys, Observation};
+use crate::platform::order::{Carriage, Order, Orders, far_token, near_token};
+use crate::platform::sys::process::Place;
+use crate::platform::sys::socket;
+use crate::platform::sys::timer::Timer;
 use crate::{Clock, Config, Observer};
 use ledger::{ConnectionId, Ending, Side};
 use mio::event::Event;

@@ -4,11 +4,12 @@ use super::call::{Call, Dial, HOLD, LOOK, Stage};
 use super::names::Ends;
 use super::trap::{Trap, begin};
 use super::{FIRST_CALL, Supervisor, listen_outside};
-use crate::order::Carriage;
-use crate::sys::address::{self, Named, on_socket, unmapped};
-use crate::sys::notify::{Answer, Notice};
-use crate::sys::process::{has_signal, read_memory};
-use crate::sys::socket;
+use crate::platform::order::Carriage;
+use crate::platform::sys::address::{self, Named, on_socket, unmapped};
+use crate::platform::sys::filter::is_indirect_32;
+use crate::platform::sys::notify::{Answer, Notice};
+use crate::platform::sys::process::{has_signal, read_memory};
+use crate::platform::sys::socket;
 use crate::{Mode, Unwatched};
 use ledger::{Connection, DialFailure, Failure, Origin, Owner, Row, Scheme, SetupPhase, Span};
 use mio::net::TcpStream;
@@ -131,6 +132,23 @@ impl Supervisor {
         self.calls.insert(number, Call { dial, stage });
         self.guard(number, Supervisor::advance);
         None
+    }
+
+    /// Counts a `connect` of a 32-bit program, which is left to the kernel.
+    pub(super) fn count_connect_32(&mut self, notice: &Notice) -> Option<()> {
+        let mut direct = *notice;
+        if is_indirect_32(notice.call) {
+            let mut words = [0; 12];
+            read_memory(notice.thread, notice.arguments[1], &mut words).ok()?;
+            for (argument, word) in direct.arguments.iter_mut().zip(words.chunks_exact(4)) {
+                *argument = u64::from(u32::from_ne_bytes(*word.first_chunk()?));
+            }
+        }
+        let (named, socket) = self.examine(&direct)?;
+        if matches!(named, Named::Inet(_)) && socket::protocol(&socket).ok()? == libc::IPPROTO_TCP {
+            self.leave(Unwatched::ThirtyTwoBits);
+        }
+        Some(())
     }
 
     /// The process that a call comes from.

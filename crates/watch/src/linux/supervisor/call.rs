@@ -1,8 +1,8 @@
 //! One `connect` of the program that we are making on its behalf.
 
 use super::trap::Trap;
-use crate::sys::notify::Notice;
-use crate::sys::process::Place;
+use crate::platform::sys::notify::Notice;
+use crate::platform::sys::process::Place;
 use ledger::{Connection, Nanos};
 use mio::net::TcpStream;
 use socket2::Socket;

@@ -270,7 +270,7 @@ fn read_u64(bytes: &[u8], at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::socket;
+    use crate::platform::sys::socket;
     use proptest::prelude::*;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};

@@ -1,11 +1,11 @@
 //! Follows programs that run already, from outside: their TCP connections are looked up again and again, and the kernel
 //! tells when one ends. No data is seen, and connections that come and go between two looks belong to nobody.
 
-use crate::outside::{Outside, caveat};
-use crate::sys::diag::{self, Told};
-use crate::sys::process;
-use crate::sys::signals::Signals;
-use crate::sys::timer::Timer;
+use crate::platform::outside::{Outside, caveat};
+use crate::platform::sys::diag::{self, Told};
+use crate::platform::sys::process;
+use crate::platform::sys::signals::Signals;
+use crate::platform::sys::timer::Timer;
 use crate::{Clock, Observer, WatchError};
 use ledger::{Connection, ConnectionId, Origin, Owner, Row, Scheme};
 use mio::unix::SourceFd;

@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "ioctl on the listener")]
 
 use super::checked;
+use super::filter::ARCH_32;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -19,6 +20,8 @@ pub(crate) struct Notice {
     pub(crate) call: libc::c_long,
     /// Its arguments.
     pub(crate) arguments: [u64; 6],
+    /// A 32-bit program made it: number and arguments are those of its architecture.
+    pub(crate) is_32: bool,
 }
 
 /// An answer.
@@ -102,6 +105,7 @@ impl Listener {
                 thread: raw.pid,
                 call: libc::c_long::from(raw.data.nr),
                 arguments: raw.data.args,
+                is_32: raw.data.arch == ARCH_32,
             })),
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {
                 Ok(None)

@@ -3,7 +3,7 @@
 //! The program's socket is connected to one of ours and goes by the server's name; another of ours is connected to the
 //! server. Datagrams pass unchanged, refusals as refusals. In the end the program's socket is connected to the server itself.
 
-use crate::sys::address::{on_socket, unmapped};
+use crate::platform::sys::address::{on_socket, unmapped};
 use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
 use socket2::SockRef;

@@ -1,7 +1,7 @@
 //! What the supervisor tells the relay.
 
-use crate::sys::process::Place;
-use crate::sys::socket;
+use crate::platform::sys::process::Place;
+use crate::platform::sys::socket;
 use ledger::{Connection, ConnectionId, Row};
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token, Waker};

@@ -4,7 +4,7 @@
 //! that are never seen are forgotten. Nothing in here is ever printed.
 
 use crate::config::KeyLogging;
-use crate::sys::refuge::{self, Refuge};
+use crate::platform::sys::refuge::{self, Refuge};
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;

@@ -3,9 +3,9 @@
 //! Asking about `setsockopt` would hold up each such call of the program for longer than the probes are worth; a look at the
 //! socket beside its work costs it nothing.
 
-use crate::observe::Observation;
-use crate::sys::process::Place;
-use crate::sys::socket;
+use crate::platform::observe::Observation;
+use crate::platform::sys::process::Place;
+use crate::platform::sys::socket;
 
 /// Looks in vain after which only some connections are looked at.
 const EAGER: u32 = 32;
