@@ -169,6 +169,8 @@ pub struct LookupFigures {
     pub failed: u64,
     /// The time that they took together, in milliseconds.
     pub ms: Option<f64>,
+    /// Look-ups for each connection opened; absent without look-ups seen or connections.
+    pub per_connection: Option<f64>,
 }
 
 /// Phases of complete requests, those that waited for set-up apart.
@@ -377,6 +379,8 @@ impl Figures {
                 total: lookups.total,
                 failed: lookups.failed,
                 ms: (lookups.total > 0).then(|| lookups.nanos as f64 / NANOS_PER_MS),
+                per_connection: (lookups.total > 0 && counts.opened > 0)
+                    .then(|| lookups.total as f64 / counts.opened as f64),
             },
             latency_ms: ok
                 .as_ref()

@@ -73,6 +73,9 @@ impl Page {
             if totals.lookups.failed > 0 {
                 told.push_str(&format!(" ({} failed)", count(totals.lookups.failed)));
             }
+            if let Some(each) = totals.lookups.per_connection.filter(|each| *each >= 0.05) {
+                told.push_str(&format!(", {each:.1} per connection"));
+            }
         }
         self.wrapped(Some(Ink::Faint), &told, "");
         self.line("");
