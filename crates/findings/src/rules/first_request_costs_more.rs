@@ -28,16 +28,8 @@ impl Rule for FirstRequestCostsMore {
 
     fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for (_, name, counts) in bill.destinations() {
-            let Some(Waits {
-                fresh,
-                fresh_count,
-                reused,
-                reused_count,
-            }) = Waits::of(counts)
-            else {
-                continue;
-            };
+        for (name, waits) in Waits::of_each(bill) {
+            let (fresh, reused) = (waits.fresh, waits.reused);
             if fresh - reused < LONGER || fresh < reused * FACTOR {
                 continue;
             }
@@ -47,8 +39,10 @@ impl Rule for FirstRequestCostsMore {
                 ms(fresh / 1e6),
                 ms(reused / 1e6)
             );
-            let evidence =
-                format!("medians of {fresh_count} fresh and {reused_count} reused requests");
+            let evidence = format!(
+                "medians of {} fresh and {} reused requests",
+                waits.fresh_count, waits.reused_count
+            );
             findings.push(Finding::by(&DOC, Severity::Info, name, words, evidence));
         }
         findings

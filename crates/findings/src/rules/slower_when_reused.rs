@@ -28,16 +28,8 @@ impl Rule for SlowerWhenReused {
 
     fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for (_, name, counts) in bill.destinations() {
-            let Some(Waits {
-                fresh,
-                fresh_count,
-                reused,
-                reused_count,
-            }) = Waits::of(counts)
-            else {
-                continue;
-            };
+        for (name, waits) in Waits::of_each(bill) {
+            let (fresh, reused) = (waits.fresh, waits.reused);
             if reused - fresh < LONGER || reused < fresh * FACTOR {
                 continue;
             }
@@ -46,8 +38,10 @@ impl Rule for SlowerWhenReused {
                 ms(reused / 1e6),
                 ms(fresh / 1e6)
             );
-            let evidence =
-                format!("medians of {reused_count} reused and {fresh_count} fresh requests");
+            let evidence = format!(
+                "medians of {} reused and {} fresh requests",
+                waits.reused_count, waits.fresh_count
+            );
             findings.push(Finding::by(&DOC, Severity::Warning, name, words, evidence));
         }
         findings

@@ -1,5 +1,6 @@
 //! How long requests on fresh and on reused connections waited for the first byte of their answer.
 
+use super::Bill;
 use crate::observe::Counts;
 use ledger::{Histogram, Phase};
 
@@ -15,8 +16,14 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// Those of a destination, if it had enough requests of both kinds.
-    pub(super) fn of(counts: &Counts) -> Option<Waits> {
+    /// Those of each destination that had enough requests of both kinds, with its name.
+    pub(super) fn of_each(bill: &Bill<'_>) -> Vec<(String, Waits)> {
+        bill.destinations()
+            .filter_map(|(_, name, counts)| Some((name, Waits::of(counts)?)))
+            .collect()
+    }
+
+    fn of(counts: &Counts) -> Option<Waits> {
         let detail = counts.detail.as_ref()?;
         let wait = |fresh: bool| {
             let kind = detail

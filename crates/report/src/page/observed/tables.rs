@@ -196,7 +196,9 @@ fn set_up(shown: &[Destination]) -> Table {
             Cell::value((total > 0).then_some(total as f64), |_| count(total))
         })
         .column("look-ups/conn", "", |one| {
-            Cell::value(one.figures.lookups.per_connection, |each| format!("{each:.1}"))
+            Cell::value(one.figures.lookups.per_connection, |each| {
+                format!("{each:.1}")
+            })
         })
         .table("set-up", "What connections cost")
 }
