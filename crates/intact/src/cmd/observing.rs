@@ -22,6 +22,7 @@ impl<F: Sink> Observing<F> {
     }
 
     /// What was worked out so far.
+    #[cfg(feature = "live")]
     pub(crate) fn fold(&self) -> &F {
         &self.fold
     }
