@@ -62,7 +62,17 @@ fn first(books: &Books, totals: &Figures) -> String {
     if opened == 0 && requests == 0 {
         return match totals.connections.failed.values().sum::<u64>() {
             0 => "No connection was opened: nothing to reuse".to_owned(),
-            failed => format!("No connection could be opened: {failed} attempts failed"),
+            failed => {
+                let kinds = totals.connections.failed.iter();
+                let kinds: Vec<String> = kinds
+                    .map(|(kind, count)| format!("{kind} {count}"))
+                    .collect();
+                format!(
+                    "No connection could be opened: {} failed ({})",
+                    many(failed, "attempt"),
+                    kinds.join(", ")
+                )
+            }
         };
     }
     if requests == 0 {
