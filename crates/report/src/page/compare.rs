@@ -1,5 +1,6 @@
 //! The page of a comparison of programs: did the fix help, by how much, and what became of the findings.
 
+use super::by_round;
 use super::download::Download;
 use super::environment::environment;
 use super::parts::{Cell, Columns, FindingGroup, sentence};
@@ -197,36 +198,16 @@ fn over_rounds(
         .iter()
         .take(PROGRAMS)
         .enumerate()
-        .map(|(nth, program)| svg::Line {
-            name: program.name.clone(),
-            tone: Tone::Series(nth as u8),
-            points: program
-                .rounds
-                .iter()
-                .filter_map(|round| {
-                    Some(svg::Station {
-                        x: f64::from(round.round),
-                        y: of(round)?,
-                        interval: None,
-                    })
-                })
-                .collect(),
-            reach: None,
+        .map(|(nth, program)| {
+            let each = program.rounds.iter();
+            let each = each.filter_map(|round| Some((round.round, of(round)?)));
+            by_round::line(nth, &program.name, each)
         })
         .collect();
-    if lines.iter().all(|line| line.points.len() < 2) {
-        return None;
-    }
+    let picture = by_round::picture(lines, Vec::new())?;
     let notes = vec![
         "By round. What befell all programs in one round cancels out in the comparison.".to_owned(),
     ];
-    let picture = svg::Lines {
-        lines,
-        marks: Vec::new(),
-        x_spread: svg::Spread::Linear,
-        x_label: |round| format!("{round:.0}"),
-        y_label: tick,
-    };
     Some(Figure::new(id, title, picture, notes))
 }
 

@@ -4,6 +4,7 @@
 //! writers escape it. Must not compute: what is shown comes from findings.
 
 mod bench;
+mod by_round;
 mod check;
 mod compare;
 mod download;

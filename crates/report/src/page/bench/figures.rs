@@ -3,9 +3,9 @@
 use super::BenchRun;
 use super::tables::field;
 use crate::number::{tick, time};
-use crate::page::Figure;
 use crate::page::download::Download;
 use crate::page::populations;
+use crate::page::{Figure, by_round};
 use crate::svg::{self, Tone};
 use findings::bench::{LatencyPanel, VariantFacts};
 
@@ -266,24 +266,10 @@ fn rounds(one: &BenchRun<'_>) -> Option<Figure> {
             }
         }
         if nth < GROUPS && !rounds.is_empty() {
-            lines.push(svg::Line {
-                name: variant.name.clone(),
-                tone: Tone::Series(nth as u8),
-                points: rounds
-                    .into_iter()
-                    .map(|(round, ms)| svg::Station {
-                        x: f64::from(round),
-                        y: ms,
-                        interval: None,
-                    })
-                    .collect(),
-                reach: None,
-            });
+            lines.push(by_round::line(nth, &variant.name, rounds.into_iter()));
         }
     }
-    if lines.iter().all(|line| line.points.len() < 2) {
-        return None;
-    }
+    let picture = by_round::picture(lines, marks)?;
     let mut notes = vec![
         "Mean latency in each round: how steady the run was. What befell all variants in one round cancels out in the comparison.".to_owned(),
     ];
@@ -293,13 +279,6 @@ fn rounds(one: &BenchRun<'_>) -> Option<Figure> {
         notes.extend(changes);
     }
     left_out(&mut notes, variants.len(), "variants");
-    let picture = svg::Lines {
-        lines,
-        marks,
-        x_spread: svg::Spread::Linear,
-        x_label: |round| format!("{round:.0}"),
-        y_label: tick,
-    };
     Some(Figure::new(
         "rounds",
         "Latency over the rounds",

@@ -1,7 +1,7 @@
 //! The pictures of a function.
 
 use crate::number::{count, tick, time};
-use crate::page::Figure;
+use crate::page::{Figure, by_round};
 use crate::svg::{self, Tone};
 use findings::lambda::{Call, Kind, LambdaFacts, VariantFacts};
 
@@ -115,36 +115,18 @@ fn means(facts: &LambdaFacts) -> Option<Figure> {
 fn over_rounds(facts: &LambdaFacts) -> Option<Figure> {
     let shown = facts.variants.iter().take(GROUPS).enumerate();
     let lines: Vec<svg::Line> = shown
-        .map(|(nth, variant)| svg::Line {
-            name: variant.name.clone(),
-            tone: Tone::Series(nth as u8),
-            points: variant
-                .rounds
-                .iter()
-                .map(|round| svg::Station {
-                    x: f64::from(round.round),
-                    y: round.mean_ms,
-                    interval: None,
-                })
-                .collect(),
-            reach: None,
+        .map(|(nth, variant)| {
+            let each = variant.rounds.iter();
+            let each = each.map(|round| (round.round, round.mean_ms));
+            by_round::line(nth, &variant.name, each)
         })
         .collect();
-    if lines.iter().all(|line| line.points.len() < 2) {
-        return None;
-    }
+    let picture = by_round::picture(lines, Vec::new())?;
     let mut notes = vec![
         "Mean time in each round, without cold and failed invocations: how steady the run was. What befell all variants in one round cancels out in the comparison."
             .to_owned(),
     ];
     left_out(&mut notes, facts);
-    let picture = svg::Lines {
-        lines,
-        marks: Vec::new(),
-        x_spread: svg::Spread::Linear,
-        x_label: |round| format!("{round:.0}"),
-        y_label: tick,
-    };
     Some(Figure::new("rounds", "Over the rounds", picture, notes))
 }
 
