@@ -11,40 +11,20 @@ mod error;
 mod profile;
 mod work;
 
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod code;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod flame;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod sampling;
 #[cfg(not(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
 #[path = "elsewhere.rs"]
-mod sampling;
-
+mod platform;
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-pub use flame::flame_graph;
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
-pub use sampling::flame_graph;
+#[path = "linux/mod.rs"]
+mod platform;
 
 pub use error::ProfileError;
+pub use platform::{Sampling, Subject, flame_graph};
 pub use profile::{Frame, Gap, Profile, Stack};
-pub use sampling::{Sampling, Subject};
 pub use work::{Shares, Work};

@@ -3,7 +3,7 @@
 mod perf;
 mod tree;
 
-use crate::code::Images;
+use crate::platform::code::Images;
 use crate::{Gap, Profile, ProfileError};
 use perf::Ring;
 use std::fs;

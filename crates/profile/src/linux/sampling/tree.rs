@@ -1,7 +1,7 @@
 //! The processes that are sampled: what is mapped where, and the stacks that were met.
 
 use super::perf::{Mapping, Sample, Told, What};
-use crate::code::{Images, PerfMap, Place, Space};
+use crate::platform::code::{Images, PerfMap, Place, Space};
 use crate::work::Work;
 use crate::{Frame, Gap, Profile, Stack};
 use std::collections::HashMap;

@@ -1,0 +1,8 @@
+//! Linux: samples by `perf_event_open`, unwound and named here.
+
+mod code;
+mod flame;
+mod sampling;
+
+pub use flame::flame_graph;
+pub use sampling::{Sampling, Subject};
