@@ -30,6 +30,8 @@ const POLITE_REQUESTS: u64 = 200;
 const POLITE_OPENING: f64 = 10.0;
 /// Time that all variants share when neither -n nor -z is given.
 const LOCAL_SECONDS: u32 = 16;
+/// The same of a short bench.
+const SHORT_SECONDS: u32 = 8;
 
 /// What does a new connection per request cost, and what does each remedy save?
 #[derive(clap::Args)]
@@ -164,6 +166,9 @@ pub(crate) struct Args {
     /// For our own use: end with the demonstration's sentence
     #[arg(long, hide = true)]
     demonstration: bool,
+    /// Half as long where neither -n nor -z says how long: not the person's to say
+    #[arg(skip)]
+    pub(crate) short: bool,
     /// Port for --tls none where the URL is https with a port
     #[arg(long, value_name = "PORT", help_heading = "Connection")]
     plain_port: Option<u16>,
@@ -340,12 +345,6 @@ fn usage_or_own(error: BenchError) -> Failed {
     }
 }
 
-/// Whether the load of a bench with these arguments stays on this machine.
-pub(crate) fn is_local(args: Args) -> Result<bool, Failed> {
-    let url = args.url.clone().unwrap_or_default();
-    config(args, url, None)?.is_local().map_err(Failed::usage)
-}
-
 /// What will be sent, before it is.
 fn announce(bench: &Bench, polite: bool) {
     if let Some((requests, connections)) = bench.budget() {
@@ -448,13 +447,20 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
     match (args.requests, args.time) {
         (Some(requests), _) => config.length = Length::Exchanges(requests),
         (None, Some(time)) => config.length = Length::Time(time),
-        (None, None) => defaults(&mut config, builtin.is_some())?,
+        (None, None) => {
+            let local_seconds = if args.short {
+                SHORT_SECONDS
+            } else {
+                LOCAL_SECONDS
+            };
+            defaults(&mut config, builtin.is_some(), local_seconds)?;
+        }
     }
     Ok(config)
 }
 
 /// Neither -n nor -z: a few seconds on this machine, a few requests elsewhere.
-fn defaults(config: &mut Config, is_ours: bool) -> Result<(), Failed> {
+fn defaults(config: &mut Config, is_ours: bool, local_seconds: u32) -> Result<(), Failed> {
     let variants = config.axes.concurrency.len()
         * config.axes.keepalive.len()
         * config.axes.http.len()
@@ -463,7 +469,7 @@ fn defaults(config: &mut Config, is_ours: bool) -> Result<(), Failed> {
         * config.axes.streams.len();
     let variants = variants.max(1) as u64;
     if is_ours || config.is_local().map_err(Failed::usage)? {
-        let share = Duration::from_secs(u64::from(LOCAL_SECONDS)) / variants as u32;
+        let share = Duration::from_secs(u64::from(local_seconds)) / variants as u32;
         config.length = Length::Time(share.max(Duration::from_secs(1)));
         return Ok(());
     }

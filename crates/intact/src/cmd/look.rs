@@ -44,25 +44,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         args: bench::Args,
     }
     Address::parse(&args.url).map_err(Failed::usage)?;
-    // the words as they were given, without program and command
-    let given: Vec<OsString> = words();
-    let with = |more: &[&str]| -> Vec<OsString> {
-        let name = OsString::from("intact");
-        let more = more.iter().map(OsString::from);
-        std::iter::once(name)
-            .chain(given.iter().cloned())
-            .chain(more)
-            .collect()
-    };
-    let checked = check::run(Checked::parse_from(with(&["--no-idle"])).args)?;
+    let words = words();
+    let short = words.iter().cloned().chain(["--no-idle".into()]);
+    let checked = check::run(Checked::parse_from(short).args)?;
     if checked != ExitCode::from(exit::FINE) {
         return Ok(checked);
     }
     console::print("\n");
-    let near = bench::is_local(Benched::parse_from(with(&[])).args)?;
-    // a server elsewhere gets what bench thinks polite
-    let length: &[&str] = if near { &["-z", "4s"] } else { &[] };
-    let done = bench::run(Benched::parse_from(with(length)).args)?;
+    let mut benched = Benched::parse_from(words).args;
+    benched.short = true;
+    let done = bench::run(benched)?;
     console::note(&format!(
         "\nNext: `intact check {0}` waits for the idle limit; `intact watch -- YOUR PROGRAM` tells whether it reuses its connections",
         ledger::redact::url(&args.url)
@@ -70,11 +61,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     Ok(done)
 }
 
-/// The words behind the URL's place, the URL first.
+/// The words as they were given: the program, the URL, the options.
 fn words() -> Vec<OsString> {
-    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if words.first().is_some_and(|word| word == NAME) {
-        words.remove(0);
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == NAME) {
+        words.remove(1);
     }
     words
 }
