@@ -450,7 +450,7 @@ fn a_store_that_is_full_loses_nothing_and_the_same_command_goes_on_when_there_is
         .unwrap();
     let told = words(&out.stderr);
     if out.status.code() != Some(0) && !told.contains("first ") {
-        return crate::link::skip("store-full", &told);
+        return crate::peers::skip("store-full", &told);
     }
     assert!(
         told.contains("full: ") && told.contains("make room"),
