@@ -207,6 +207,9 @@ impl Supervisor {
             self.release_leavers();
             self.settle_lookups(false);
         }
+        if !self.abandoned {
+            self.listener.dismiss_heir();
+        }
         self.settle_lookups(true);
         for call in std::mem::take(&mut self.calls).into_values() {
             self.record_given_up(call.dial.about);
