@@ -31,7 +31,7 @@ pub enum Unwatched {
     OtherNamespace,
     /// It is bound to a device or a mark that a connection of ours could not share.
     Steered,
-    /// A 32-bit program made it.
+    /// It was made by a system call of 32-bit programs.
     ThirtyTwoBits,
     /// The relay could not take it.
     NoRelay,
@@ -46,7 +46,7 @@ impl Unwatched {
             Unwatched::Unreadable => "their process does not let itself be looked at",
             Unwatched::OtherNamespace => "they live in a network namespace of their own",
             Unwatched::Steered => "they are bound to a device or carry a mark",
-            Unwatched::ThirtyTwoBits => "32-bit programs made them",
+            Unwatched::ThirtyTwoBits => "system calls of 32-bit programs made them",
             Unwatched::NoRelay => "the relay could not take them",
             Unwatched::Fault => "something in intact broke; please report it",
         }

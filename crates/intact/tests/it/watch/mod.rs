@@ -6,6 +6,8 @@ mod clients;
 mod large;
 mod live;
 mod names;
+#[cfg(target_arch = "x86_64")]
+mod narrow;
 mod processor;
 mod semantics;
 mod wrapper;
