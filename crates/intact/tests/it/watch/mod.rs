@@ -8,6 +8,7 @@ mod live;
 mod names;
 #[cfg(target_arch = "x86_64")]
 mod narrow;
+mod pinned;
 mod processor;
 mod semantics;
 mod wrapper;
