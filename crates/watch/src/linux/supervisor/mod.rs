@@ -8,6 +8,7 @@ mod connect;
 mod landing;
 mod lookups;
 mod names;
+mod stages;
 mod trap;
 
 use crate::platform::order::{Order, Orders};
