@@ -115,8 +115,9 @@ impl<'a> Follower<'a> {
                 events.clear();
             }
             self.timer.rung();
-            self.outside
-                .take_ends(self.clock, &mut |row: Row| observer.record(row.as_event()));
+            self.outside.take_ends(self.clock.now(), &mut |row: Row| {
+                observer.record(row.as_event());
+            });
             while let Some(signal) = self.signals.next() {
                 if signal.number != libc::SIGCHLD {
                     return Some(signal.number);
@@ -222,9 +223,9 @@ impl<'a> Follower<'a> {
 
     fn finish(mut self, observer: &mut dyn Observer) {
         let mut tell = |row: Row| observer.record(row.as_event());
-        self.outside.take_ends(self.clock, &mut tell);
+        self.outside.take_ends(self.clock.now(), &mut tell);
         let strangers = self.outside.strangers;
-        self.outside.finish(self.clock, &mut tell);
+        self.outside.finish(self.clock.now(), &mut tell);
         if self.earlier > 0 {
             let words = format!(
                 "{} connections were open before we looked: when they were opened is not known",

@@ -5,7 +5,7 @@ use crate::Clock;
 use crate::platform::sys::diag::{self, Destroyed, Told};
 use ledger::{
     Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, DialFailure, Ending, Failure,
-    Probes, Row, SetupPhase, Side,
+    Nanos, Probes, Row, SetupPhase, Side,
 };
 use std::collections::HashMap;
 use std::io;
@@ -43,8 +43,8 @@ impl Outside {
         self.open.insert(cookie, about);
     }
 
-    /// Takes what the kernel has told.
-    pub(crate) fn take_ends(&mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+    /// Takes what the kernel has told; all of it had ended by then.
+    pub(crate) fn take_ends(&mut self, at: Nanos, tell: &mut dyn FnMut(Row)) {
         let Outside {
             destroyed,
             open,
@@ -52,7 +52,7 @@ impl Outside {
             ..
         } = self;
         destroyed.read(|told| match open.remove(&told.cookie) {
-            Some(about) => record(about, told, true, clock, tell),
+            Some(about) => record(about, told, true, at, tell),
             None => *strangers += 1,
         });
     }
@@ -66,20 +66,24 @@ impl Outside {
     pub(crate) fn finish_after_end(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
         let deadline = Instant::now() + LAST_WORDS;
         while !self.open.is_empty() && Instant::now() < deadline {
-            self.take_ends(clock, tell);
+            self.take_ends(clock.now(), tell);
             std::thread::sleep(Duration::from_millis(2));
         }
-        self.finish(clock, tell);
+        self.finish(clock.now(), tell);
     }
 
     /// Asks for what is still open, and tells what was missed.
-    pub(crate) fn finish(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+    pub(crate) fn finish(mut self, at: Nanos, tell: &mut dyn FnMut(Row)) {
         let open = &mut self.open;
-        let listed = diag::list(|told| {
-            if let Some(about) = open.remove(&told.cookie) {
-                record(about, told, false, clock, tell);
-            }
-        });
+        let listed = if open.is_empty() {
+            Ok(())
+        } else {
+            diag::list(|told| {
+                if let Some(about) = open.remove(&told.cookie) {
+                    record(about, told, false, at, tell);
+                }
+            })
+        };
         let missed = self.open.len();
         if missed > 0 || listed.is_err() || self.destroyed.overruns > 0 {
             let words = format!(
@@ -108,13 +112,7 @@ pub(crate) fn caveat(id: &str, words: String) -> Row {
     Row::Caveat(Caveat { id, words })
 }
 
-fn record(
-    mut about: Connection,
-    told: Told,
-    is_gone: bool,
-    clock: Clock,
-    tell: &mut dyn FnMut(Row),
-) {
+fn record(mut about: Connection, told: Told, is_gone: bool, at: Nanos, tell: &mut dyn FnMut(Row)) {
     if !told.was_established {
         let (kind, detail) = if told.was_answered {
             (
@@ -135,7 +133,7 @@ fn record(
         variant: about.variant,
         round: about.round,
         close: Close {
-            at: clock.now(),
+            at,
             by: told.was_reset.then_some(Side::Client),
             how: told.was_reset.then_some(Ending::Rst),
             announced_by: None,

@@ -1,15 +1,15 @@
 //! Takes a `connect` of the program: what it names, on which socket, and whether it is for us. [`super::stages`] goes on from there.
 
+use super::Supervisor;
 use super::call::{Call, Dial, HOLD, Stage};
 use super::trap::begin;
-use super::{Supervisor, listen_outside};
+use crate::Unwatched;
 use crate::platform::sys::address::{self, Named, unmapped};
 use crate::platform::sys::filter::is_indirect_32;
 use crate::platform::sys::notify::{Answer, Notice};
 use crate::platform::sys::process::read_memory;
 use crate::platform::sys::socket;
-use crate::{Mode, Unwatched};
-use ledger::{Connection, Origin, Owner, Scheme};
+use ledger::{Connection, Nanos, Origin, Owner, Scheme};
 use mio::net::TcpStream;
 use socket2::Socket;
 use std::io;
@@ -35,7 +35,7 @@ impl Supervisor {
         };
         if protocol != libc::IPPROTO_TCP {
             if protocol == libc::IPPROTO_UDP {
-                return Some(self.connect_datagrams(notice, cookie, socket, local, wanted));
+                return Some(self.connect_datagrams(notice, socket, wanted));
             }
             return UNTOUCHED;
         }
@@ -66,18 +66,8 @@ impl Supervisor {
         if !self.listener.is_valid(notice.id) {
             return UNTOUCHED;
         }
-        let mut about = Connection::new(self.numbers.connection(), began);
-        about.variant = self.place.map(|place| place.variant);
-        about.round = self.place.map(|place| place.round);
-        about.environment = self.place.and_then(|place| place.environment);
-        about.peer = Some(unmapped(wanted));
-        about.origin = Some(origin(unmapped(wanted)));
-        about.owner = self.owner(notice.thread);
-        self.note_lookup(&mut about);
-        if self.mode == Mode::Info {
-            self.follow(cookie, about, Unwatched::NoRelay);
-            return UNTOUCHED;
-        }
+        let owner = self.owner(notice.thread);
+        let about = self.about(wanted, began, owner);
         if socket::is_steered(&socket) {
             self.follow(cookie, about, Unwatched::Steered);
             return UNTOUCHED;
@@ -131,6 +121,24 @@ impl Supervisor {
         None
     }
 
+    /// What is known of a connection when the program asks for it.
+    pub(super) fn about(
+        &mut self,
+        wanted: SocketAddr,
+        began: Nanos,
+        owner: Option<Owner>,
+    ) -> Connection {
+        let mut about = Connection::new(self.numbers.connection(), began);
+        about.variant = self.place.map(|place| place.variant);
+        about.round = self.place.map(|place| place.round);
+        about.environment = self.place.and_then(|place| place.environment);
+        about.peer = Some(unmapped(wanted));
+        about.origin = Some(origin(unmapped(wanted)));
+        about.owner = owner;
+        self.note_lookup(&mut about);
+        about
+    }
+
     /// Counts a `connect` of a 32-bit program, which is left to the kernel.
     pub(super) fn count_connect_32(&mut self, notice: &Notice) -> Option<()> {
         let mut direct = *notice;
@@ -176,7 +184,7 @@ impl Supervisor {
     }
 
     /// The address that a `connect` names, and a copy of its socket; `None` where it is not for us.
-    fn examine(&mut self, notice: &Notice) -> Option<(Named, OwnedFd)> {
+    pub(super) fn examine(&mut self, notice: &Notice) -> Option<(Named, OwnedFd)> {
         let [descriptor, place, len, ..] = notice.arguments;
         let len = usize::try_from(len as i32).ok()?.min(address::MAX_LEN);
         let mut bytes = [0; address::MAX_LEN];
@@ -201,17 +209,6 @@ impl Supervisor {
             self.leave(Unwatched::Unreadable);
         }
         looked.ok()
-    }
-
-    /// Leaves a connection to the kernel and follows it from outside, or counts it as unwatched where that cannot be.
-    pub(super) fn follow(&mut self, cookie: u64, about: Connection, reason: Unwatched) {
-        if self.outside.is_none() && self.mode != Mode::Relay {
-            self.outside = listen_outside(self.poll.registry()).ok();
-        }
-        match &mut self.outside {
-            Some(outside) => outside.follow(cookie, about),
-            None => self.leave(reason),
-        }
     }
 }
 

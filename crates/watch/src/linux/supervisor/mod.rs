@@ -3,6 +3,7 @@
 //! Whatever happens in here, every call gets an answer: what cannot be followed continues untouched, and a panic is
 //! caught for the one call that caused it. The data itself is the relay's.
 
+mod beside;
 mod call;
 mod connect;
 mod landing;
@@ -11,7 +12,7 @@ mod names;
 mod stages;
 mod trap;
 
-use crate::platform::order::{Order, Orders};
+use crate::platform::order::Orders;
 use crate::platform::outside::Outside;
 use crate::platform::sys::address;
 use crate::platform::sys::launch;
@@ -26,7 +27,7 @@ use landing::Pad;
 use ledger::{Caveat, Nanos, Row, Span};
 use lookups::Lookups;
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Registry, Token};
+use mio::{Events, Interest, Poll, Token};
 use names::Names;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -75,6 +76,8 @@ pub(crate) struct Supervisor {
     /// A socket of ours with this number or a higher one leaves too little room for others.
     last_descriptor: RawFd,
     outside: Option<Outside>,
+    /// When what the kernel has told of ends is read at the latest.
+    ends_due: Option<Instant>,
     pads: [Option<Pad>; 2],
     traps: Traps,
     calls: HashMap<usize, Call>,
@@ -110,7 +113,7 @@ impl Supervisor {
         )?;
         // each socket's end on this machine is told to it, so it is there only where it is needed
         let outside = match config.mode {
-            Mode::Info => Some(listen_outside(registry)?),
+            Mode::Info => Some(beside::listen(registry)?),
             Mode::Auto | Mode::Relay => None,
         };
         let timer = Timer::new()?;
@@ -145,6 +148,7 @@ impl Supervisor {
             last_descriptor: RawFd::try_from(raise_descriptor_limit().saturating_sub(RESERVED))
                 .unwrap_or(RawFd::MAX),
             outside,
+            ends_due: None,
             pads,
             traps: Traps::default(),
             calls: HashMap::new(),
@@ -164,8 +168,9 @@ impl Supervisor {
         // the program may have ended before its signal was blocked
         self.reap();
         while !(self.abandoned || orphaned && self.ended.is_some()) {
+            let deadline = self.deadlines.first().map(|(when, _)| *when);
             self.timer
-                .set(self.deadlines.first().map(|(when, _)| *when));
+                .set(deadline.into_iter().chain(self.ends_due).min());
             if let Err(error) = self.poll.poll(&mut events, self.lookups.pace())
                 && error.kind() != io::ErrorKind::Interrupted
             {
@@ -184,20 +189,14 @@ impl Supervisor {
                     }
                     SIGNALS => self.take_signals(),
                     DEADLINES => self.timer.rung(),
-                    ENDS => {
-                        if let Some(outside) = &mut self.outside {
-                            let orders = &self.orders;
-                            outside.take_ends(self.clock, &mut |row| {
-                                orders.send(Order::Record(Box::new(row)));
-                            });
-                        }
-                    }
+                    ENDS => self.put_off_ends(),
                     token if PADS.contains(&token) => self.take_arrivals(token.0 - PADS[0].0),
                     token if token.0 >= LOOKUP => self.take_answer(token),
                     Token(token) => self.guard((token - FIRST_CALL) / 2, Supervisor::advance),
                 }
             }
             self.take_deadlines();
+            self.take_late_ends();
             self.settle_lookups(false);
         }
         self.settle_lookups(true);
@@ -206,9 +205,7 @@ impl Supervisor {
         }
         if let Some(outside) = self.outside.take() {
             let orders = &self.orders;
-            outside.finish_after_end(self.clock, &mut |row| {
-                orders.send(Order::Record(Box::new(row)));
-            });
+            outside.finish_after_end(self.clock, &mut |row| orders.record(row));
         }
         for (reason, count) in &self.unwatched {
             self.record(Row::Caveat(Caveat {
@@ -219,7 +216,7 @@ impl Supervisor {
                 },
             }));
         }
-        self.orders.send(Order::Finish);
+        self.orders.finish();
         Outcome {
             ended: self.ended.unwrap_or(Ended::Code(0)),
             span: Span::new(self.began, self.over),
@@ -250,6 +247,7 @@ impl Supervisor {
                 let _ = self.count_connect_32(notice);
                 Some(Answer::Continue)
             }
+            libc::SYS_connect if self.mode == Mode::Info => self.pass_by(notice),
             libc::SYS_connect => self.connect(notice),
             libc::SYS_getpeername => Some(self.tell_name(notice, |ends| ends.peer)),
             libc::SYS_getsockname => Some(self.tell_name(notice, |ends| ends.local)),
@@ -379,14 +377,6 @@ impl Supervisor {
     }
 
     fn record(&self, row: Row) {
-        self.orders.send(Order::Record(Box::new(row)));
+        self.orders.record(row);
     }
-}
-
-/// Has the kernel tell how sockets end.
-fn listen_outside(registry: &Registry) -> io::Result<Outside> {
-    let outside = Outside::new()?;
-    let descriptor = outside.as_raw_fd();
-    registry.register(&mut SourceFd(&descriptor), ENDS, Interest::READABLE)?;
-    Ok(outside)
 }

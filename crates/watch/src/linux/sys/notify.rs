@@ -127,8 +127,8 @@ impl Listener {
         valid == 0
     }
 
-    /// Answers; a caller that has gone needs none.
-    pub(crate) fn answer(&self, id: u64, answer: Answer) {
+    /// Answers; whether the caller was still waiting for it.
+    pub(crate) fn answer(&self, id: u64, answer: Answer) -> bool {
         let mut raw = libc::seccomp_notif_resp {
             id,
             val: 0,
@@ -141,12 +141,13 @@ impl Listener {
             Answer::Error(number) => raw.error = -number,
         }
         // SAFETY: the kernel reads the structure.
-        let _ = unsafe {
+        let sent = unsafe {
             libc::ioctl(
                 self.0.as_raw_fd(),
                 libc::SECCOMP_IOCTL_NOTIF_SEND as _,
                 &raw mut raw,
             )
         };
+        sent == 0
     }
 }

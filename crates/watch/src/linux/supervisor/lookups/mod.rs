@@ -111,12 +111,14 @@ impl Supervisor {
     pub(super) fn connect_datagrams(
         &mut self,
         notice: &Notice,
-        cookie: u64,
         copy: OwnedFd,
-        local: SocketAddr,
         to: SocketAddr,
     ) -> Answer {
         let server = unmapped(to);
+        let (Ok(cookie), Some(local)) = (socket::cookie(&copy), socket::local_address(&copy))
+        else {
+            return Answer::Continue;
+        };
         self.let_asking_go(cookie);
         if server.port() != PORT {
             return Answer::Continue;
