@@ -178,20 +178,10 @@ impl<'a> Follower<'a> {
 
     /// The processes that are followed, by the inodes of their sockets.
     fn owners(&self) -> HashMap<u32, Owner> {
-        let mut processes = match self.subjects {
+        let processes = match self.subjects {
             Subjects::All => process::all(),
-            Subjects::Processes(processes) => processes.clone(),
+            Subjects::Processes(processes) => process::descendants(processes.clone()).collect(),
         };
-        let mut next = 0;
-        while self.subjects != &Subjects::All && next < processes.len() {
-            let children = process::children(processes[next]);
-            let new: Vec<u32> = children
-                .into_iter()
-                .filter(|child| !processes.contains(child))
-                .collect();
-            processes.extend(new);
-            next += 1;
-        }
         let mut owners = HashMap::new();
         for pid in processes {
             let Some(command) = process::command(pid) else {

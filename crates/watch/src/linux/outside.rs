@@ -7,13 +7,15 @@ use ledger::{
     Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, DialFailure, Ending, Failure,
     Nanos, Probes, Row, SetupPhase, Side,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 /// Why such a connection is inferred.
 const WHY: &str = "followed from outside: what it carried cannot be seen";
+/// Ends that are remembered between two looks.
+const MAX_ENDED: usize = 1 << 16;
 /// How long we wait for the kernel's last words, once the program is gone.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
@@ -21,6 +23,8 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 pub(crate) struct Outside {
     destroyed: Destroyed,
     open: HashMap<u64, Connection>,
+    /// Cookies of those that have ended since somebody began to look around.
+    ended: HashSet<u64>,
     count: u64,
     /// Sockets that ended and were not followed, of whatever program.
     pub(crate) strangers: u64,
@@ -31,6 +35,7 @@ impl Outside {
         Ok(Outside {
             destroyed: Destroyed::subscribe()?,
             open: HashMap::new(),
+            ended: HashSet::new(),
             count: 0,
             strangers: 0,
         })
@@ -48,13 +53,29 @@ impl Outside {
         let Outside {
             destroyed,
             open,
+            ended,
             strangers,
             ..
         } = self;
         destroyed.read(|told| match open.remove(&told.cookie) {
-            Some(about) => record(about, told, true, at, tell),
+            Some(about) => {
+                if ended.len() < MAX_ENDED {
+                    ended.insert(told.cookie);
+                }
+                record(about, told, true, at, tell);
+            }
             None => *strangers += 1,
         });
+    }
+
+    /// Somebody looks around: those that end from now on are known still.
+    pub(crate) fn remember_ends(&mut self) {
+        self.ended.clear();
+    }
+
+    /// Whether the socket with this cookie is followed, or was when somebody began to look around.
+    pub(crate) fn knows(&self, cookie: u64) -> bool {
+        self.follows(cookie) || self.ended.contains(&cookie)
     }
 
     /// Whether the socket with this cookie is followed.

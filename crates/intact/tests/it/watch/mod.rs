@@ -11,6 +11,7 @@ mod narrow;
 mod pinned;
 mod processor;
 mod semantics;
+mod unseen;
 mod wrapper;
 
 use crate::program::intact;

@@ -63,7 +63,10 @@ impl Supervisor {
         }
         match &mut self.outside {
             Some(outside) => outside.follow(cookie, about),
-            None => self.leave(reason),
+            None => {
+                self.census.count(cookie);
+                self.leave(reason);
+            }
         }
     }
 

@@ -151,6 +151,7 @@ impl Supervisor {
         }
         let (named, socket) = self.examine(&direct)?;
         if matches!(named, Named::Inet(_)) && socket::protocol(&socket).ok()? == libc::IPPROTO_TCP {
+            self.census.count(socket::cookie(&socket).ok()?);
             self.leave(Unwatched::ThirtyTwoBits);
         }
         Some(())

@@ -5,6 +5,7 @@
 
 mod beside;
 mod call;
+mod census;
 mod connect;
 mod landing;
 mod lookups;
@@ -23,6 +24,7 @@ use crate::platform::sys::socket;
 use crate::platform::sys::timer::Timer;
 use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, Place, Unwatched};
 use call::Call;
+use census::Census;
 use landing::Pad;
 use ledger::{Caveat, Nanos, Row, Span};
 use lookups::Lookups;
@@ -42,8 +44,9 @@ const SIGNALS: Token = Token(1);
 const PADS: [Token; 2] = [Token(2), Token(3)];
 const DEADLINES: Token = Token(4);
 const ENDS: Token = Token(5);
+const LOOKED: Token = Token(6);
 /// Tokens of calls begin here: two a call, the way to the destination and our end of a meeting.
-const FIRST_CALL: usize = 6;
+const FIRST_CALL: usize = 7;
 
 /// Tokens of sockets that speak with name servers begin here.
 const LOOKUP: usize = 1 << 62;
@@ -78,6 +81,7 @@ pub(crate) struct Supervisor {
     outside: Option<Outside>,
     /// When what the kernel has told of ends is read at the latest.
     ends_due: Option<Instant>,
+    census: Census,
     pads: [Option<Pad>; 2],
     traps: Traps,
     calls: HashMap<usize, Call>,
@@ -122,6 +126,7 @@ impl Supervisor {
             DEADLINES,
             Interest::READABLE,
         )?;
+        let census = Census::new(registry)?;
         // a machine may have one family only
         let pads = [Pad::open(false).ok(), Pad::open(true).ok()];
         let namespace = pads.iter().flatten().next().and_then(socket::namespace);
@@ -149,6 +154,7 @@ impl Supervisor {
                 .unwrap_or(RawFd::MAX),
             outside,
             ends_due: None,
+            census,
             pads,
             traps: Traps::default(),
             calls: HashMap::new(),
@@ -169,8 +175,8 @@ impl Supervisor {
         self.reap();
         while !(self.abandoned || orphaned && self.ended.is_some()) {
             let deadline = self.deadlines.first().map(|(when, _)| *when);
-            self.timer
-                .set(deadline.into_iter().chain(self.ends_due).min());
+            let soonest = [deadline, self.ends_due, self.census.due()];
+            self.timer.set(soonest.into_iter().flatten().min());
             if let Err(error) = self.poll.poll(&mut events, self.lookups.pace())
                 && error.kind() != io::ErrorKind::Interrupted
             {
@@ -190,6 +196,7 @@ impl Supervisor {
                     SIGNALS => self.take_signals(),
                     DEADLINES => self.timer.rung(),
                     ENDS => self.put_off_ends(),
+                    LOOKED => self.take_census(),
                     token if PADS.contains(&token) => self.take_arrivals(token.0 - PADS[0].0),
                     token if token.0 >= LOOKUP => self.take_answer(token),
                     Token(token) => self.guard((token - FIRST_CALL) / 2, Supervisor::advance),
@@ -197,7 +204,12 @@ impl Supervisor {
             }
             self.take_deadlines();
             self.take_late_ends();
+            self.look_around();
             self.settle_lookups(false);
+        }
+        self.take_census();
+        if self.abandoned {
+            self.look_at_what_is_left();
         }
         self.settle_lookups(true);
         for call in std::mem::take(&mut self.calls).into_values() {
