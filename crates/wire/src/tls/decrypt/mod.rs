@@ -10,6 +10,8 @@ mod schedule;
 mod suite;
 
 pub use keylog::{KeyLog, MalformedLine};
+pub(crate) use schedule::expand_label;
+pub(crate) use suite::Hash;
 
 use half::{Half, Ladder};
 use keylog::Secrets;
