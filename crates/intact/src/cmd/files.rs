@@ -1,4 +1,4 @@
-//! The files that an observed run is kept in: ledger, CSV, HAR. Trouble with a file does not end the observation: it is told, and
+//! The files that an observed run is kept in: ledger, CSV, HAR, metrics. Trouble with a file does not end the observation: it is told, and
 //! what could not be written is counted.
 
 use anyhow::Context;
@@ -31,10 +31,9 @@ pub(crate) struct Files {
     /// All requests as HAR 1.2
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     har: Option<PathBuf>,
-    /// The run as metrics in Prometheus' text format, with OpenTelemetry's names
-    #[cfg(feature = "prometheus")]
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    prometheus: Option<PathBuf>,
+    #[cfg(feature = "metrics")]
+    #[command(flatten)]
+    metrics: super::metrics::Wanted,
 }
 
 /// The open files.
@@ -43,8 +42,8 @@ pub(crate) struct Kept {
     ledger: Option<(Writer, Tally)>,
     csv: Option<BufWriter<File>>,
     har: Option<HarWriter<BufWriter<File>>>,
-    #[cfg(feature = "prometheus")]
-    metrics: Option<super::prometheus::Metrics>,
+    #[cfg(feature = "metrics")]
+    metrics: Option<super::metrics::Metrics>,
     connections: HashMap<ConnectionId, Connection>,
     trouble: Option<String>,
     lost: u64,
@@ -84,11 +83,8 @@ impl Files {
             ledger: ledger.map(|writer| (writer, Tally::new())),
             csv,
             har,
-            #[cfg(feature = "prometheus")]
-            metrics: self
-                .prometheus
-                .as_deref()
-                .map(|path| super::prometheus::Metrics::new(path, run)),
+            #[cfg(feature = "metrics")]
+            metrics: self.metrics.open(run)?,
             connections: HashMap::new(),
             trouble: None,
             lost: 0,
@@ -108,7 +104,7 @@ impl Kept {
                 self.stumble(format!("--ledger: {error}"));
             }
         }
-        #[cfg(feature = "prometheus")]
+        #[cfg(feature = "metrics")]
         if let Some(metrics) = &mut self.metrics {
             metrics.record(event);
         }
@@ -138,7 +134,7 @@ impl Kept {
     }
 
     /// Ends the files; what could not be written.
-    pub(crate) fn finish(mut self) -> Option<Caveat> {
+    pub(crate) fn finish(mut self) -> Vec<Caveat> {
         self.flush();
         if let Some((writer, tally)) = &mut self.ledger
             && let Err(error) = writer.replace_tally(tally)
@@ -155,16 +151,19 @@ impl Kept {
         {
             self.stumble(format!("--har: {error}"));
         }
-        #[cfg(feature = "prometheus")]
-        if let Some(metrics) = self.metrics.take()
-            && let Err(error) = metrics.write()
-        {
-            self.stumble(format!("{error:#}"));
+        let mut troubles = Vec::new();
+        if let Some(trouble) = self.trouble.take() {
+            troubles.push(format!("{trouble}; {} events were not written", self.lost));
         }
-        self.trouble.map(|trouble| Caveat {
+        #[cfg(feature = "metrics")]
+        if let Some(metrics) = self.metrics.take() {
+            troubles.extend(metrics.finish());
+        }
+        let caveat = |words| Caveat {
             id: "not-written".to_owned(),
-            words: format!("{trouble}; {} events were not written", self.lost),
-        })
+            words,
+        };
+        troubles.into_iter().map(caveat).collect()
     }
 
     fn stumble(&mut self, trouble: String) {
