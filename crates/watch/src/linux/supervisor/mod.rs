@@ -5,6 +5,7 @@
 
 mod call;
 mod connect;
+mod ends;
 mod landing;
 mod lookups;
 mod names;
@@ -21,6 +22,7 @@ use crate::platform::sys::socket;
 use crate::platform::sys::timer::Timer;
 use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, Place, Unwatched};
 use call::Call;
+use ends::Leavers;
 use landing::Pad;
 use ledger::{Caveat, Nanos, Row, Span};
 use lookups::Lookups;
@@ -40,8 +42,9 @@ const SIGNALS: Token = Token(1);
 const PADS: [Token; 2] = [Token(2), Token(3)];
 const DEADLINES: Token = Token(4);
 const ENDS: Token = Token(5);
+const RELEASED: Token = Token(6);
 /// Tokens of calls begin here: two a call, the way to the destination and our end of a meeting.
-const FIRST_CALL: usize = 6;
+const FIRST_CALL: usize = 7;
 
 /// Tokens of sockets that speak with name servers begin here.
 const LOOKUP: usize = 1 << 62;
@@ -83,6 +86,7 @@ pub(crate) struct Supervisor {
     next_call: usize,
     unwatched: BTreeMap<Unwatched, u64>,
     round_trip: Duration,
+    leavers: Leavers,
 }
 
 impl Supervisor {
@@ -153,6 +157,7 @@ impl Supervisor {
             next_call: 0,
             unwatched: BTreeMap::new(),
             round_trip: config.round_trip,
+            leavers: Leavers::default(),
         })
     }
 
@@ -163,8 +168,9 @@ impl Supervisor {
         // the program may have ended before its signal was blocked
         self.reap();
         while !(self.abandoned || orphaned && self.ended.is_some()) {
+            let deadline = self.deadlines.first().map(|(when, _)| *when);
             self.timer
-                .set(self.deadlines.first().map(|(when, _)| *when));
+                .set(deadline.into_iter().chain(self.leavers.deadline()).min());
             if let Err(error) = self.poll.poll(&mut events, self.lookups.pace())
                 && error.kind() != io::ErrorKind::Interrupted
             {
@@ -183,6 +189,7 @@ impl Supervisor {
                     }
                     SIGNALS => self.take_signals(),
                     DEADLINES => self.timer.rung(),
+                    RELEASED => {}
                     ENDS => {
                         if let Some(outside) = &mut self.outside {
                             let orders = &self.orders;
@@ -197,7 +204,11 @@ impl Supervisor {
                 }
             }
             self.take_deadlines();
+            self.release_leavers();
             self.settle_lookups(false);
+        }
+        if !self.abandoned {
+            self.listener.dismiss_heir();
         }
         self.settle_lookups(true);
         for call in std::mem::take(&mut self.calls).into_values() {
@@ -250,6 +261,7 @@ impl Supervisor {
                 Some(Answer::Continue)
             }
             libc::SYS_connect => self.connect(notice),
+            libc::SYS_exit_group => self.end(notice),
             libc::SYS_getpeername => Some(self.tell_name(notice, |ends| ends.peer)),
             libc::SYS_getsockname => Some(self.tell_name(notice, |ends| ends.local)),
             libc::SYS_sendto => {
