@@ -378,6 +378,14 @@ mod tests {
         })
     }
 
+    fn names(fold: Fold) -> Vec<&'static str> {
+        let families = fold.finish().families;
+        families
+            .iter()
+            .map(|family| family.definition.name)
+            .collect()
+    }
+
     const PLACE: &str = "server.address=a.example server.port=80 url.scheme=http";
 
     #[test]
@@ -425,13 +433,7 @@ mod tests {
         let mut one = exchange(1, 0);
         one.spans = Spans::default();
         fold.record(Event::Exchange(&one));
-        let measured = fold.finish();
-        let names: Vec<&str> = measured
-            .families
-            .iter()
-            .map(|family| family.definition.name)
-            .collect();
-        assert_eq!(names, ["intact.requests"]);
+        assert_eq!(names(fold), ["intact.requests"]);
     }
 
     #[test]
@@ -441,13 +443,7 @@ mod tests {
         redis.protocol = Some(Protocol::Redis);
         fold.record(Event::Opened(&redis));
         fold.record(Event::Closed(&closed(1, 7)));
-        let measured = fold.finish();
-        let names: Vec<&str> = measured
-            .families
-            .iter()
-            .map(|family| family.definition.name)
-            .collect();
-        assert_eq!(names, ["intact.connections.opened"]);
+        assert_eq!(names(fold), ["intact.connections.opened"]);
     }
 
     #[test]
