@@ -69,6 +69,14 @@ pub(crate) const PEERS: &[Peer] = &[
         source: Source::Debian("golang-go"),
     },
     Peer {
+        program: "gcc",
+        source: Source::Debian("gcc"),
+    },
+    Peer {
+        program: "certutil",
+        source: Source::Debian("libnss3-tools"),
+    },
+    Peer {
         program: "h2spec",
         source: Source::Go("github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible"),
     },

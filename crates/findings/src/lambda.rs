@@ -190,7 +190,7 @@ impl Sink for Invoked {
             Event::Lookup(lookup) => lookup.variant,
             Event::Invocation(one) => {
                 self.invocations.push(one.clone());
-                None
+                one.variant
             }
             Event::Caveat(caveat) => {
                 if self.caveats.len() < 64 && !self.caveats.contains(caveat) {

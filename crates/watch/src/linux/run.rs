@@ -74,9 +74,7 @@ pub fn run(
     let mut supervisor =
         Supervisor::new(listener, signals, child.id(), orders, clock, config, began)
             .map_err(setup("the supervisor"))?;
-    supervisor
-        .hold_ends(holds)
-        .map_err(setup("the supervisor"))?;
+    supervisor.hold_ends(holds);
     std::thread::scope(|scope| {
         let carrying = std::thread::Builder::new()
             .name("relay".to_owned())

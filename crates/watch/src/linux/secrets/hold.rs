@@ -16,7 +16,7 @@ struct Shared {
     state: Mutex<State>,
     hurried: Condvar,
     /// Of the supervisor's loop.
-    waker: OnceLock<Waker>,
+    waker: OnceLock<Arc<Waker>>,
 }
 
 #[derive(Default)]
@@ -29,7 +29,7 @@ struct State {
 
 impl Holds {
     /// Whom to wake when a process need not be held any longer.
-    pub(crate) fn wake_by(&self, waker: Waker) {
+    pub(crate) fn wake_by(&self, waker: Arc<Waker>) {
         let _ = self.shared.waker.set(waker);
     }
 

@@ -1,10 +1,8 @@
 //! Ends of processes whose memory is still to be looked at: they wait for that, for a moment.
 
-use super::{RELEASED, Supervisor};
+use super::Supervisor;
 use crate::platform::secrets::Holds;
 use crate::platform::sys::notify::{Answer, Notice};
-use mio::Waker;
-use std::io;
 use std::time::{Duration, Instant};
 
 /// How long an end waits at most.
@@ -33,10 +31,9 @@ impl Leavers {
 
 impl Supervisor {
     /// Has ends wait for this.
-    pub(crate) fn hold_ends(&mut self, holds: Holds) -> io::Result<()> {
-        holds.wake_by(Waker::new(self.poll.registry(), RELEASED)?);
+    pub(crate) fn hold_ends(&mut self, holds: Holds) {
+        holds.wake_by(self.waker.clone());
         self.leavers.holds = holds;
-        Ok(())
     }
 
     /// A process is about to end.

@@ -3,15 +3,18 @@
 //! Whatever happens in here, every call gets an answer: what cannot be followed continues untouched, and a panic is
 //! caught for the one call that caused it. The data itself is the relay's.
 
+mod beside;
 mod call;
+mod census;
 mod connect;
 mod ends;
 mod landing;
 mod lookups;
 mod names;
+mod stages;
 mod trap;
 
-use crate::platform::order::{Order, Orders};
+use crate::platform::order::Orders;
 use crate::platform::outside::Outside;
 use crate::platform::sys::address;
 use crate::platform::sys::launch;
@@ -22,18 +25,20 @@ use crate::platform::sys::socket;
 use crate::platform::sys::timer::Timer;
 use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, Place, Unwatched};
 use call::Call;
+use census::Census;
 use ends::Leavers;
 use landing::Pad;
 use ledger::{Caveat, Nanos, Row, Span};
 use lookups::Lookups;
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Registry, Token};
+use mio::{Events, Interest, Poll, Token, Waker};
 use names::Names;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trap::Traps;
 
@@ -42,7 +47,7 @@ const SIGNALS: Token = Token(1);
 const PADS: [Token; 2] = [Token(2), Token(3)];
 const DEADLINES: Token = Token(4);
 const ENDS: Token = Token(5);
-const RELEASED: Token = Token(6);
+const WOKEN: Token = Token(6);
 /// Tokens of calls begin here: two a call, the way to the destination and our end of a meeting.
 const FIRST_CALL: usize = 7;
 
@@ -77,6 +82,11 @@ pub(crate) struct Supervisor {
     /// A socket of ours with this number or a higher one leaves too little room for others.
     last_descriptor: RawFd,
     outside: Option<Outside>,
+    /// When what the kernel has told of ends is read at the latest.
+    ends_due: Option<Instant>,
+    /// For threads that have something to tell.
+    waker: Arc<Waker>,
+    census: Census,
     pads: [Option<Pad>; 2],
     traps: Traps,
     calls: HashMap<usize, Call>,
@@ -113,7 +123,7 @@ impl Supervisor {
         )?;
         // each socket's end on this machine is told to it, so it is there only where it is needed
         let outside = match config.mode {
-            Mode::Info => Some(listen_outside(registry)?),
+            Mode::Info => Some(beside::listen(registry)?),
             Mode::Auto | Mode::Relay => None,
         };
         let timer = Timer::new()?;
@@ -122,6 +132,7 @@ impl Supervisor {
             DEADLINES,
             Interest::READABLE,
         )?;
+        let waker = Arc::new(Waker::new(registry, WOKEN)?);
         // a machine may have one family only
         let pads = [Pad::open(false).ok(), Pad::open(true).ok()];
         let namespace = pads.iter().flatten().next().and_then(socket::namespace);
@@ -148,6 +159,9 @@ impl Supervisor {
             last_descriptor: RawFd::try_from(raise_descriptor_limit().saturating_sub(RESERVED))
                 .unwrap_or(RawFd::MAX),
             outside,
+            ends_due: None,
+            waker,
+            census: Census::new(),
             pads,
             traps: Traps::default(),
             calls: HashMap::new(),
@@ -169,8 +183,13 @@ impl Supervisor {
         self.reap();
         while !(self.abandoned || orphaned && self.ended.is_some()) {
             let deadline = self.deadlines.first().map(|(when, _)| *when);
-            self.timer
-                .set(deadline.into_iter().chain(self.leavers.deadline()).min());
+            let soonest = [
+                deadline,
+                self.ends_due,
+                self.census.due(),
+                self.leavers.deadline(),
+            ];
+            self.timer.set(soonest.into_iter().flatten().min());
             if let Err(error) = self.poll.poll(&mut events, self.lookups.pace())
                 && error.kind() != io::ErrorKind::Interrupted
             {
@@ -189,13 +208,10 @@ impl Supervisor {
                     }
                     SIGNALS => self.take_signals(),
                     DEADLINES => self.timer.rung(),
-                    RELEASED => {}
-                    ENDS => {
-                        if let Some(outside) = &mut self.outside {
-                            let orders = &self.orders;
-                            outside.take_ends(self.clock, &mut |row| {
-                                orders.send(Order::Record(Box::new(row)));
-                            });
+                    ENDS => self.put_off_ends(),
+                    WOKEN => {
+                        if self.census.has_found() {
+                            self.take_census();
                         }
                     }
                     token if PADS.contains(&token) => self.take_arrivals(token.0 - PADS[0].0),
@@ -205,9 +221,14 @@ impl Supervisor {
             }
             self.take_deadlines();
             self.release_leavers();
+            self.take_late_ends();
+            self.look_around();
             self.settle_lookups(false);
         }
-        if !self.abandoned {
+        self.take_census();
+        if self.abandoned {
+            self.look_at_what_is_left();
+        } else {
             self.listener.dismiss_heir();
         }
         self.settle_lookups(true);
@@ -216,9 +237,7 @@ impl Supervisor {
         }
         if let Some(outside) = self.outside.take() {
             let orders = &self.orders;
-            outside.finish_after_end(self.clock, &mut |row| {
-                orders.send(Order::Record(Box::new(row)));
-            });
+            outside.finish_after_end(self.clock, &mut |row| orders.record(row));
         }
         for (reason, count) in &self.unwatched {
             self.record(Row::Caveat(Caveat {
@@ -229,7 +248,7 @@ impl Supervisor {
                 },
             }));
         }
-        self.orders.send(Order::Finish);
+        self.orders.finish();
         Outcome {
             ended: self.ended.unwrap_or(Ended::Code(0)),
             span: Span::new(self.began, self.over),
@@ -260,6 +279,7 @@ impl Supervisor {
                 let _ = self.count_connect_32(notice);
                 Some(Answer::Continue)
             }
+            libc::SYS_connect if self.mode == Mode::Info => self.pass_by(notice),
             libc::SYS_connect => self.connect(notice),
             libc::SYS_exit_group => self.end(notice),
             libc::SYS_getpeername => Some(self.tell_name(notice, |ends| ends.peer)),
@@ -390,14 +410,6 @@ impl Supervisor {
     }
 
     fn record(&self, row: Row) {
-        self.orders.send(Order::Record(Box::new(row)));
+        self.orders.record(row);
     }
-}
-
-/// Has the kernel tell how sockets end.
-fn listen_outside(registry: &Registry) -> io::Result<Outside> {
-    let outside = Outside::new()?;
-    let descriptor = outside.as_raw_fd();
-    registry.register(&mut SourceFd(&descriptor), ENDS, Interest::READABLE)?;
-    Ok(outside)
 }

@@ -155,8 +155,8 @@ impl Listener {
         valid == 0
     }
 
-    /// Answers; a caller that has gone needs none.
-    pub(crate) fn answer(&self, id: u64, answer: Answer) {
+    /// Answers; whether the caller was still waiting for it.
+    pub(crate) fn answer(&self, id: u64, answer: Answer) -> bool {
         let mut raw = libc::seccomp_notif_resp {
             id,
             val: 0,
@@ -169,7 +169,7 @@ impl Listener {
             Answer::Error(number) => raw.error = -number,
         }
         // SAFETY: the kernel reads the structure.
-        let _ = unsafe {
+        let sent = unsafe {
             libc::ioctl(
                 self.descriptor.as_raw_fd(),
                 libc::SECCOMP_IOCTL_NOTIF_SEND as _,
@@ -179,5 +179,6 @@ impl Listener {
         if let Some(heir) = &self.heir {
             heir.forget(id);
         }
+        sent == 0
     }
 }

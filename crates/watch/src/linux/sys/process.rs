@@ -210,6 +210,20 @@ pub(crate) fn children(process: u32) -> Vec<u32> {
         .collect()
 }
 
+/// These processes, and everything that they have started and that is there.
+pub(crate) fn descendants(mut processes: Vec<u32>) -> impl Iterator<Item = u32> {
+    let mut next = 0;
+    while let Some(&process) = processes.get(next) {
+        for child in children(process) {
+            if !processes.contains(&child) {
+                processes.push(child);
+            }
+        }
+        next += 1;
+    }
+    processes.into_iter()
+}
+
 /// Whether a process is there and has not ended.
 pub(crate) fn is_alive(process: u32) -> bool {
     // the state follows the name, which may hold anything
