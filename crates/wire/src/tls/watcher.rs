@@ -62,6 +62,8 @@ pub struct Traffic {
     pub bytes: u64,
     /// The payload of the first, in bytes.
     pub first_len: Option<u64>,
+    /// The payload of the last, in bytes.
+    pub last_len: Option<u64>,
     /// The time of the first, in nanoseconds.
     pub first_at: Option<u64>,
     /// The time of the last, in nanoseconds.
@@ -100,6 +102,14 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// What a side sent as application data.
+    pub fn of(&self, side: Side) -> &Traffic {
+        match side {
+            Side::Client => &self.client_data,
+            Side::Server => &self.server_data,
+        }
+    }
+
     /// The version chosen.
     pub fn version(&self) -> Option<u16> {
         self.server_hello.as_ref().map(ServerHello::version)
@@ -316,6 +326,7 @@ impl Facts {
         traffic.records += 1;
         traffic.bytes += len as u64;
         traffic.first_len = traffic.first_len.or(Some(len as u64));
+        traffic.last_len = Some(len as u64);
         traffic.first_at = traffic.first_at.or(Some(at));
         traffic.last_at = Some(at);
     }

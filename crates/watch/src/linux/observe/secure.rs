@@ -2,7 +2,7 @@
 //! not, the marks that turns of talk are counted by.
 
 use super::books::Books;
-use super::shape::{Shape, Sizes};
+use super::shape::{Place, Shape, Sizes, Speech};
 use ledger::{
     Connection, DialFailure, Ending, Failure, Handshake, Nanos, SetupPhase, Span, Tls, TlsVersion,
 };
@@ -32,6 +32,8 @@ pub(super) struct Secure {
     said: [u8; 2],
     /// The program began with the preface of HTTP/2, and nothing else.
     is_http2: bool,
+    /// The first that the program said was that preface alone: its settings follow.
+    is_preface_alone: bool,
     plain: Vec<Piece>,
     /// Who seems to have said `close_notify` first, told by the size of the record.
     farewell: Option<Side>,
@@ -80,6 +82,7 @@ impl Secure {
             waiting: Vec::new(),
             said: [0; 2],
             is_http2: false,
+            is_preface_alone: false,
             plain: Vec::new(),
             farewell: None,
         }
@@ -196,11 +199,7 @@ impl Secure {
     }
 
     fn traffic(&self, from: Side) -> (u64, u64) {
-        let facts = self.decryptor.facts();
-        let traffic = match from {
-            Side::Client => facts.client_data,
-            Side::Server => facts.server_data,
-        };
+        let traffic = self.decryptor.facts().of(from);
         (traffic.records, traffic.bytes)
     }
 
@@ -223,18 +222,26 @@ impl Secure {
             return;
         }
         let said = &mut self.said[usize::from(from == Side::Server)];
-        // a server says its tickets first
-        let opening = *said < 1 + u8::from(from == Side::Server);
+        let place = match (from, *said) {
+            (Side::Client, 1) if self.is_preface_alone => Place::AfterPreface,
+            // a server says its tickets first
+            (Side::Client, 0) | (Side::Server, 0 | 1) => Place::Opening,
+            _ => Place::Later,
+        };
         *said = said.saturating_add(1);
-        let mut shape = Sizes::of(facts).map_or(Shape::Data, |sizes| {
-            sizes.shape(from, records, bytes, opening)
-        });
-        if opening && shape == Shape::Control {
+        let speech = Speech {
+            from,
+            records,
+            bytes,
+            last: facts.of(from).last_len.unwrap_or(0),
+        };
+        let sizes = Sizes::of(facts);
+        let mut shape = sizes.map_or(Shape::Data, |sizes| sizes.shape(speech, place));
+        if place == Place::Opening && from == Side::Client {
+            self.is_preface_alone = sizes.is_some_and(|sizes| sizes.is_preface_alone(speech));
+        }
+        if place != Place::Later && shape == Shape::Control {
             self.is_http2 |= from == Side::Client;
-            // its settings follow
-            let alone =
-                Sizes::of(facts).is_some_and(|sizes| sizes.is_preface_alone(records, bytes));
-            *said -= u8::from(from == Side::Client && alone);
         } else if self.is_http2 && from == Side::Server && *said == 1 && records == 1 {
             // tickets: settings come before answers
             shape = Shape::Control;

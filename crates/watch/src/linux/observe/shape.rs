@@ -23,6 +23,8 @@ const PING: u64 = 17;
 const PREFACE: u64 = 24;
 const SETTING: u64 = 6;
 const MAX_SETTINGS: u64 = 8;
+/// So few that what follows cannot be the fields of a first request, which are longer than a GOAWAY by more than a few of them.
+const FEW_SETTINGS: u64 = 4;
 
 /// What passed, as far as its size tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,27 @@ pub(super) enum Shape {
     Doubtful,
     /// Anything else.
     Data,
+}
+
+/// Records that passed one way at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Speech {
+    pub(super) from: Side,
+    pub(super) records: u64,
+    /// Their payload, still encrypted, in bytes; and that of the last alone.
+    pub(super) bytes: u64,
+    pub(super) last: u64,
+}
+
+/// Where a side says something after the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Among the first that it says.
+    Opening,
+    /// A client has said its preface of HTTP/2 alone.
+    AfterPreface,
+    /// Anywhere else.
+    Later,
 }
 
 /// What has to be known of a connection before sizes tell anything.
@@ -65,14 +88,15 @@ impl Sizes {
         })
     }
 
-    /// Whether a client has said its preface and nothing else yet.
-    pub(super) fn is_preface_alone(self, records: u64, bytes: u64) -> bool {
-        self.may_be_http2 && bytes == records * self.overhead + PREFACE
+    /// Whether a client says its preface and nothing else.
+    pub(super) fn is_preface_alone(self, speech: Speech) -> bool {
+        self.may_be_http2 && speech.bytes == speech.records * self.overhead + PREFACE
     }
 
-    /// What passed one way at once; `opening`: it is among the first that this side says after the handshake.
-    pub(super) fn shape(self, from: Side, records: u64, bytes: u64, opening: bool) -> Shape {
-        let Some(plain) = bytes.checked_sub(records * self.overhead) else {
+    /// What passed.
+    pub(super) fn shape(self, speech: Speech, place: Place) -> Shape {
+        let Speech { from, records, .. } = speech;
+        let Some(plain) = speech.bytes.checked_sub(records * self.overhead) else {
             return Shape::Data;
         };
         match (from, records, plain) {
@@ -84,32 +108,40 @@ impl Sizes {
             }
             (_, 1, SETTINGS_ACK | WINDOW_UPDATE) | (Side::Server, 1, PING) => Shape::Control,
             (Side::Client, 1, PING) => Shape::Doubtful,
-            (Side::Client, _, _) if opening && is_beginning(plain, records) => Shape::Control,
-            (Side::Server, 1, _) if opening && is_settings(plain) => Shape::Control,
+            // begins and leaves: another connection was quicker
+            (Side::Client, 2.., _)
+                if place != Place::Later && speech.last == self.overhead + ALERT =>
+            {
+                Shape::Control
+            }
+            (Side::Client, _, _) if place == Place::Opening && is_preface(plain) => Shape::Control,
+            (Side::Client, _, _) if place == Place::AfterPreface && is_beginning(plain) => {
+                Shape::Control
+            }
+            (Side::Server, 1, _) if place == Place::Opening && is_settings(plain) => Shape::Control,
             _ => Shape::Data,
         }
     }
 }
 
-/// Whether a client's first words are its preface, SETTINGS and a WINDOW_UPDATE, or some of them; and its last ones, where it
-/// does not need the connection after all.
-fn is_beginning(plain: u64, records: u64) -> bool {
-    let ends: &[u64] = match records {
-        1 => &[0],
-        _ => &[0, PING, ALERT, PING + ALERT],
-    };
-    let begins = |plain: u64| {
-        let settings = plain.checked_sub(PREFACE).is_some_and(is_settings);
-        plain == PREFACE || settings || is_settings(plain)
-    };
-    ends.iter()
-        .filter_map(|end| plain.checked_sub(*end))
-        .any(begins)
+/// Whether a client's first words are its preface alone, with SETTINGS and a WINDOW_UPDATE or without.
+fn is_preface(plain: u64) -> bool {
+    plain == PREFACE || plain.checked_sub(PREFACE).is_some_and(is_beginning)
+}
+
+/// Whether what a client says after its preface are SETTINGS, or a few of them and that it goes away.
+fn is_beginning(plain: u64) -> bool {
+    let leaves = |before| is_list(before, FEW_SETTINGS);
+    is_settings(plain) || plain.checked_sub(PING).is_some_and(leaves)
 }
 
 /// SETTINGS, with a WINDOW_UPDATE or without.
 fn is_settings(plain: u64) -> bool {
-    let is_list = |len: u64| len.is_multiple_of(SETTING) && len / SETTING <= MAX_SETTINGS;
+    is_list(plain, MAX_SETTINGS)
+}
+
+fn is_list(plain: u64, most: u64) -> bool {
+    let is_list = |len: u64| len.is_multiple_of(SETTING) && len / SETTING <= most;
     let heads = [SETTINGS_ACK, SETTINGS_ACK + WINDOW_UPDATE];
     let rest = heads.map(|head| plain.checked_sub(head));
     rest.into_iter().flatten().any(is_list)
@@ -125,28 +157,76 @@ mod tests {
         may_be_http2: true,
     };
 
+    fn speech(from: Side, records: u64, bytes: u64) -> Speech {
+        Speech {
+            from,
+            records,
+            bytes,
+            last: bytes,
+        }
+    }
+
     // as they were seen
     #[test]
     fn go_over_http_2() {
-        assert_eq!(SIZES.shape(Client, 1, 87, true), Shape::Control);
-        assert_eq!(SIZES.shape(Server, 1, 51, true), Shape::Control);
-        assert_eq!(SIZES.shape(Server, 1, 26, false), Shape::Control);
-        assert_eq!(SIZES.shape(Client, 1, 26, false), Shape::Control);
+        assert_eq!(
+            SIZES.shape(speech(Client, 1, 87), Place::Opening),
+            Shape::Control
+        );
+        assert_eq!(
+            SIZES.shape(speech(Server, 1, 51), Place::Opening),
+            Shape::Control
+        );
+        assert_eq!(
+            SIZES.shape(speech(Server, 1, 26), Place::Later),
+            Shape::Control
+        );
+        assert_eq!(
+            SIZES.shape(speech(Client, 1, 26), Place::Later),
+            Shape::Control
+        );
         // the tenth request of ten
-        assert_eq!(SIZES.shape(Client, 1, 32, false), Shape::Data);
-        assert_eq!(SIZES.shape(Client, 2, 45, false), Shape::Farewell);
+        assert_eq!(
+            SIZES.shape(speech(Client, 1, 32), Place::Later),
+            Shape::Data
+        );
+        assert_eq!(
+            SIZES.shape(speech(Client, 2, 45), Place::Later),
+            Shape::Farewell
+        );
     }
 
     #[test]
     fn hyper_over_http_2() {
-        assert_eq!(SIZES.shape(Client, 1, 41, true), Shape::Control);
-        assert!(SIZES.is_preface_alone(1, 41));
+        assert_eq!(
+            SIZES.shape(speech(Client, 1, 41), Place::Opening),
+            Shape::Control
+        );
+        let preface = speech(Client, 1, 41);
+        assert!(SIZES.is_preface_alone(preface));
         // settings, GOAWAY, the alert: another connection was quicker
-        assert_eq!(SIZES.shape(Client, 2, 86, true), Shape::Control);
-        assert_eq!(SIZES.shape(Client, 2, 293, true), Shape::Data);
-        assert_eq!(SIZES.shape(Client, 1, 39, false), Shape::Data);
-        assert_eq!(SIZES.shape(Client, 1, 34, false), Shape::Doubtful);
-        assert_eq!(SIZES.shape(Client, 2, 53, false), Shape::Farewell);
+        let leaves = Speech {
+            last: 19,
+            ..speech(Client, 2, 86)
+        };
+        assert_eq!(SIZES.shape(leaves, Place::AfterPreface), Shape::Control);
+        // the same without the alert, which comes later
+        let goes = speech(Client, 1, 67);
+        assert_eq!(SIZES.shape(goes, Place::AfterPreface), Shape::Control);
+        let asks = speech(Client, 2, 293);
+        assert_eq!(SIZES.shape(asks, Place::AfterPreface), Shape::Data);
+        assert_eq!(
+            SIZES.shape(speech(Client, 1, 39), Place::Later),
+            Shape::Data
+        );
+        assert_eq!(
+            SIZES.shape(speech(Client, 1, 34), Place::Later),
+            Shape::Doubtful
+        );
+        assert_eq!(
+            SIZES.shape(speech(Client, 2, 53), Place::Later),
+            Shape::Farewell
+        );
     }
 
     #[test]
@@ -155,19 +235,31 @@ mod tests {
             overhead: 33,
             may_be_http2: false,
         };
-        assert_eq!(padded.shape(Client, 2, 70, false), Shape::Farewell);
-        assert_eq!(padded.shape(Client, 1, 42, false), Shape::Data);
+        assert_eq!(
+            padded.shape(speech(Client, 2, 70), Place::Later),
+            Shape::Farewell
+        );
+        assert_eq!(
+            padded.shape(speech(Client, 1, 42), Place::Later),
+            Shape::Data
+        );
         let http2 = Sizes {
             may_be_http2: true,
             ..padded
         };
-        assert_eq!(http2.shape(Client, 1, 42, false), Shape::Control);
+        assert_eq!(
+            http2.shape(speech(Client, 1, 42), Place::Later),
+            Shape::Control
+        );
     }
 
     #[test]
     fn requests_of_http_1_are_data() {
         for plain in 18..2000 {
-            assert_eq!(SIZES.shape(Client, 1, plain + 17, false), Shape::Data);
+            assert_eq!(
+                SIZES.shape(speech(Client, 1, plain + 17), Place::Later),
+                Shape::Data
+            );
         }
     }
 }
