@@ -247,13 +247,13 @@ impl Weave {
         }
         if self.requests > 0 {
             let taken_for = if connections {
-                "until the next one on its connection, or that one's end, at most a second"
+                "latencies are not known, and it counts as under way until the next one on its connection, or that one's end, at most a second"
             } else {
-                "0: latencies are not known"
+                "latencies are not known"
             };
             scope.caveat(
                 "log-without-durations",
-                format!("Zeek's http.log does not tell how long a request took; what stands for it is {taken_for}"),
+                format!("Zeek's http.log does not tell how long a request took: {taken_for}"),
             );
         }
         if connections && self.strays > 0 {

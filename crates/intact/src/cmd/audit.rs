@@ -236,7 +236,14 @@ fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
     run.clock = "the input's".to_owned();
     run.rows = Rows::All;
     run.ends_seen = Input::see_ends(inputs);
-    let names: Vec<String> = inputs.iter().map(|input| name(input.path())).collect();
+    run.durations_seen = Input::tell_durations(inputs);
+    let mut names: Vec<String> = inputs.iter().map(|input| name(input.path())).collect();
+    if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
+        names = inputs
+            .iter()
+            .map(|input| input.path().display().to_string())
+            .collect();
+    }
     run.subject = Some(match &names[..] {
         [first, .., last] if names.len() > 3 => format!("{first} ... {last}"),
         names => names.join(" "),
