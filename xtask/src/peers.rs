@@ -61,8 +61,20 @@ pub(crate) const PEERS: &[Peer] = &[
         source: Source::Debian("chromium"),
     },
     Peer {
+        program: "promtool",
+        source: Source::Debian("prometheus"),
+    },
+    Peer {
         program: "go",
         source: Source::Debian("golang-go"),
+    },
+    Peer {
+        program: "gcc",
+        source: Source::Debian("gcc"),
+    },
+    Peer {
+        program: "certutil",
+        source: Source::Debian("libnss3-tools"),
     },
     Peer {
         program: "h2spec",

@@ -31,8 +31,10 @@ pub enum Unwatched {
     OtherNamespace,
     /// It is bound to a device or a mark that a connection of ours could not share.
     Steered,
-    /// A 32-bit program made it.
+    /// It was made by a system call of 32-bit programs.
     ThirtyTwoBits,
+    /// It was open, and the program was never seen to make it.
+    Unseen,
     /// The relay could not take it.
     NoRelay,
     /// Something in here broke.
@@ -46,7 +48,10 @@ impl Unwatched {
             Unwatched::Unreadable => "their process does not let itself be looked at",
             Unwatched::OtherNamespace => "they live in a network namespace of their own",
             Unwatched::Steered => "they are bound to a device or carry a mark",
-            Unwatched::ThirtyTwoBits => "32-bit programs made them",
+            Unwatched::ThirtyTwoBits => "system calls of 32-bit programs made them",
+            Unwatched::Unseen => {
+                "inherited, received from another process, or accepted by a listener that is gone"
+            }
             Unwatched::NoRelay => "the relay could not take them",
             Unwatched::Fault => "something in intact broke; please report it",
         }
@@ -59,6 +64,7 @@ impl Unwatched {
             Unwatched::OtherNamespace => "unwatched-other-namespace",
             Unwatched::Steered => "unwatched-steered",
             Unwatched::ThirtyTwoBits => "unwatched-32-bits",
+            Unwatched::Unseen => "unwatched-unseen",
             Unwatched::NoRelay => "unwatched-no-relay",
             Unwatched::Fault => "unwatched-fault",
         }

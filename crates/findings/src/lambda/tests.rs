@@ -3,7 +3,7 @@
 use super::*;
 use ledger::{
     Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Exchange, Failure, Fate,
-    Moment, Nanos, Outcome, Side, Span, Vantage, Variant,
+    Fingerprint, Moment, Nanos, Outcome, Side, Span, Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
@@ -263,4 +263,38 @@ fn each_environment_needs_connections_of_its_own() {
     let sent = facts.variants[0].sent.as_ref().unwrap();
     assert_eq!((sent.connections, sent.avoidable), (5, 0));
     assert!(facts.findings.is_empty(), "{:?}", facts.findings);
+}
+
+#[test]
+fn the_same_request_in_the_next_invocation_is_no_retry() {
+    let retries = |next: u64, environment: u64| {
+        let mut invoked = Invoked::new(&run(&["it"]));
+        let ask = |connection, from, to, outcome| {
+            let mut one = exchange(connection, from, to, outcome);
+            one.fingerprint = Fingerprint::try_from("0".repeat(32)).ok();
+            one
+        };
+        let mut second = connection(2, 5000);
+        second.environment = Some(environment);
+        invoked.record(Event::Opened(&connection(1, 10)));
+        let failed = ask(1, 3001, 3050, Outcome::Failed(Failure::Stale));
+        invoked.record(Event::Exchange(&failed));
+        invoked.record(Event::Opened(&second));
+        invoked.record(Event::Exchange(&ask(2, 5000, 5100, Outcome::Ok)));
+        // invocations are told of when they have ended
+        invoked.record(Event::Invocation(&invocation(0, 1, 3000, 3100)));
+        invoked.record(Event::Invocation(&invocation(0, environment, next, 6000)));
+        let findings = invoked.facts().findings;
+        findings
+            .iter()
+            .filter(|one| one.rule == "retried-request")
+            .count()
+    };
+    assert_eq!(retries(4900, 1), 0, "an invocation began in between");
+    assert_eq!(retries(5500, 1), 1, "both are of one invocation");
+    assert_eq!(
+        retries(5500, 2),
+        0,
+        "another environment is another process"
+    );
 }

@@ -61,6 +61,13 @@ fn first(books: &Books, totals: &Figures) -> String {
     let about = if totals.inferred.is_empty() { "" } else { "~" };
     if opened == 0 && requests == 0 {
         return match totals.connections.failed.values().sum::<u64>() {
+            0 if books
+                .caveats
+                .iter()
+                .any(|caveat| caveat.id.starts_with("unwatched-")) =>
+            {
+                "No connection was followed: whether any is reused cannot be told".to_owned()
+            }
             0 => "No connection was opened: nothing to reuse".to_owned(),
             failed => {
                 let kinds = totals.connections.failed.iter();

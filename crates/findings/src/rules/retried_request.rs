@@ -4,7 +4,7 @@ use super::{Bill, Doc, KEPT, Rule};
 use crate::finding::{Finding, Severity};
 use crate::observe::Context;
 use crate::words::many;
-use ledger::{ConnectionId, Event, Exchange, Failure, Fingerprint, Nanos, Outcome};
+use ledger::{ConnectionId, Event, Exchange, Failure, Fingerprint, Invocation, Nanos, Outcome};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// A request that comes so long after the failure of its like, in nanoseconds, is a new one.
@@ -13,49 +13,127 @@ const SOON: u64 = 10_000_000_000;
 static DOC: Doc = Doc {
     id: "retried-request",
     what: "A request failed with its connection and was sent again on another one. The library does that silently; a server that had begun may carry it out twice.",
-    evidence: "The same fingerprint (method, full target and body) on another connection within 10 s of a failure that broke the connection before the answer was complete, or a retry that the producer itself recorded. Needs requests that are visible.",
+    evidence: "The same fingerprint (method, full target and body) by the same process on another connection, within 10 s of a failure that broke the connection before the answer was complete and before its like was answered, or a retry that the producer itself recorded. In a function: within the same invocation. Needs requests that are visible.",
     threshold: "One is enough. An error where the method is not idempotent (RFC 9110 section 9.2.2), else a note.",
     false_positives: "A person who presses the button again; a client that polls the same URL and lost one connection.",
     fix: "Remove the cause (`stale-reuse`, resets); let only idempotent requests be retried, and give the others a key that the server recognises",
     risk: "Without any retry each connection that dies while idle becomes an error of the program",
 };
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Seen {
     safe: u64,
     unsafe_to_repeat: u64,
     example: Option<String>,
 }
 
+impl Seen {
+    fn count(&mut self, retry: &Retry) {
+        let count = if retry.is_harmful {
+            &mut self.unsafe_to_repeat
+        } else {
+            &mut self.safe
+        };
+        *count += 1;
+        // an example that may do harm is the better one
+        if self.example.is_none() || (retry.is_harmful && self.unsafe_to_repeat == 1) {
+            self.example.clone_from(&retry.example);
+        }
+    }
+}
+
+/// Who sends: a retry is the same process's.
+#[derive(Clone, Copy)]
+struct Sender {
+    pid: Option<u32>,
+    environment: Option<u64>,
+}
+
+impl Sender {
+    /// Whether both may be one, as far as they are known.
+    fn may_be(self, other: Sender) -> bool {
+        let pids = self.pid.zip(other.pid);
+        let environments = self.environment.zip(other.environment);
+        pids.is_none_or(|(one, other)| one == other)
+            && environments.is_none_or(|(one, other)| one == other)
+    }
+}
+
+/// A failure that somebody may retry.
+struct Broken {
+    connection: Option<ConnectionId>,
+    sender: Sender,
+    at: Nanos,
+    end: Nanos,
+}
+
+/// A request that was sent again.
+struct Retry {
+    destination: usize,
+    environment: Option<u64>,
+    /// When the first began, and when the second did.
+    between: (Nanos, Nanos),
+    is_harmful: bool,
+    example: Option<String>,
+}
+
 #[derive(Default)]
 pub(super) struct RetriedRequest {
-    /// Failures that somebody may retry.
-    failed: HashMap<Fingerprint, (Option<ConnectionId>, Nanos)>,
+    failed: HashMap<Fingerprint, Broken>,
     order: VecDeque<Fingerprint>,
+    /// Retries of functions: an invocation that is told of later may have begun in between.
+    open: VecDeque<Retry>,
     seen: BTreeMap<usize, Seen>,
 }
 
 impl RetriedRequest {
-    fn is_retry(&mut self, exchange: &Exchange) -> bool {
-        if exchange.retry_of.is_some() {
-            return true;
-        }
-        let Some(fingerprint) = exchange.fingerprint else {
-            return false;
-        };
-        let Some(&(connection, end)) = self.failed.get(&fingerprint) else {
-            return false;
-        };
-        let again = exchange.connection != connection
-            && exchange.at >= end
-            && exchange.at.since(end) <= SOON;
-        if again {
+    /// What the request repeats: the time at which that began.
+    fn repeats(&mut self, exchange: &Exchange, sender: Sender) -> Option<Nanos> {
+        let fingerprint = exchange.fingerprint?;
+        let broken = self.failed.get(&fingerprint)?;
+        let is_later = exchange.at >= broken.end;
+        let again = is_later
+            && exchange.connection != broken.connection
+            && sender.may_be(broken.sender)
+            && exchange.at.since(broken.end) <= SOON;
+        let began = again.then_some(broken.at);
+        // what comes after the answer is a request of its own
+        let is_answered = exchange.outcome == Outcome::Ok && exchange.end >= broken.end;
+        if again || is_answered {
             self.failed.remove(&fingerprint);
         }
-        again
+        began
     }
 
-    fn remember(&mut self, exchange: &Exchange) {
+    fn take(&mut self, retry: Retry) {
+        if retry.environment.is_none() {
+            self.seen
+                .entry(retry.destination)
+                .or_default()
+                .count(&retry);
+            return;
+        }
+        self.open.push_back(retry);
+        if self.open.len() > KEPT
+            && let Some(oldest) = self.open.pop_front()
+        {
+            self.seen
+                .entry(oldest.destination)
+                .or_default()
+                .count(&oldest);
+        }
+    }
+
+    /// The same request in the next invocation is that one's own.
+    fn invoked(&mut self, one: &Invocation) {
+        let begins = one.begins();
+        self.open.retain(|retry| {
+            let (first, second) = retry.between;
+            retry.environment != Some(one.environment) || begins <= first || begins > second
+        });
+    }
+
+    fn remember(&mut self, exchange: &Exchange, sender: Sender) {
         use Failure::{Closed, Refusal, Reset, Stale, StreamReset, Truncated};
         let (Some(fingerprint), Outcome::Failed(kind)) = (exchange.fingerprint, exchange.outcome)
         else {
@@ -72,8 +150,13 @@ impl RetriedRequest {
                 self.failed.remove(&oldest);
             }
         }
-        let failure = (exchange.connection, exchange.end);
-        if self.failed.insert(fingerprint, failure).is_none() {
+        let broken = Broken {
+            connection: exchange.connection,
+            sender,
+            at: exchange.at,
+            end: exchange.end,
+        };
+        if self.failed.insert(fingerprint, broken).is_none() {
             self.order.push_back(fingerprint);
         }
     }
@@ -85,31 +168,39 @@ impl Rule for RetriedRequest {
     }
 
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
-        let (Event::Exchange(exchange), Some(destination)) = (event, context.destination) else {
-            return;
+        let (exchange, destination) = match (event, context.destination) {
+            (Event::Exchange(exchange), Some(destination)) => (exchange, destination),
+            (Event::Invocation(one), _) => return self.invoked(one),
+            _ => return,
         };
-        if self.is_retry(exchange) {
-            let seen = self.seen.entry(destination).or_default();
+        let connection = context.live.map(|live| &live.connection);
+        let sender = Sender {
+            pid: connection.and_then(|one| Some(one.owner.as_ref()?.pid)),
+            environment: connection.and_then(|one| one.environment),
+        };
+        let first = self.repeats(exchange, sender);
+        if first.is_some() || exchange.retry_of.is_some() {
             let method = exchange.method.as_ref();
-            let harmful = method.is_some_and(|method| !method.is_idempotent());
-            let count = if harmful {
-                &mut seen.unsafe_to_repeat
-            } else {
-                &mut seen.safe
-            };
-            *count += 1;
-            // an example that may do harm is the better one
-            if seen.example.is_none() || (harmful && seen.unsafe_to_repeat == 1) {
-                seen.example = method
+            self.take(Retry {
+                destination,
+                // what its producer calls a retry is one
+                environment: sender.environment.filter(|_| exchange.retry_of.is_none()),
+                between: (first.unwrap_or(exchange.at), exchange.at),
+                is_harmful: method.is_some_and(|method| !method.is_idempotent()),
+                example: method
                     .zip(exchange.target.as_ref())
-                    .map(|(method, target)| format!("{method} {target}"));
-            }
+                    .map(|(method, target)| format!("{method} {target}")),
+            });
         }
-        self.remember(exchange);
+        self.remember(exchange, sender);
     }
 
     fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
-        let found = self.seen.iter().map(|(&destination, seen)| {
+        let mut seen = self.seen.clone();
+        for retry in &self.open {
+            seen.entry(retry.destination).or_default().count(retry);
+        }
+        let found = seen.iter().map(|(&destination, seen)| {
             let severity = if seen.unsafe_to_repeat > 0 {
                 Severity::Error
             } else {

@@ -284,3 +284,57 @@ fn a_connection_that_is_about_to_be_used_was_not_idle_for_another_request() {
     assert_eq!(beside(204), ["new-connection-per-request"]);
     assert_eq!(beside(250), ["new-client-per-request"]);
 }
+
+/// How many requests `retried-request` tells of, where each is: connection, from, to, how it ended.
+fn retries(exchanges: &[(u64, u64, u64, Outcome)], pids: [u32; 3]) -> usize {
+    let mut observed = Observed::new(&run());
+    for (id, pid) in (1..).zip(pids) {
+        let mut one = Connection::new(ConnectionId(id), Nanos(0));
+        let host = "api.example".into();
+        one.origin = Some(Origin {
+            scheme: Scheme::Http,
+            host,
+            port: 80,
+        });
+        one.owner = Some(Owner {
+            pid,
+            command: "shop".into(),
+        });
+        observed.record(Event::Opened(&one));
+    }
+    for (number, &(connection, from, to, outcome)) in (1..).zip(exchanges) {
+        let mut one = Exchange::new(number, Nanos(from * MS));
+        one.connection = Some(ConnectionId(connection));
+        one.end = Nanos(to * MS);
+        one.outcome = outcome;
+        one.fingerprint = Fingerprint::try_from("0".repeat(32)).ok();
+        observed.record(Event::Exchange(&one));
+    }
+    let findings = observed.facts().findings;
+    findings
+        .iter()
+        .filter(|one| one.rule == "retried-request")
+        .count()
+}
+
+#[test]
+fn a_request_is_a_retry_only_of_the_same_process_and_until_it_is_answered() {
+    let broken = Outcome::Failed(Failure::Reset);
+    let again = [(1, 10, 20, broken), (2, 30, 40, Outcome::Ok)];
+    assert_eq!(retries(&again, [7; 3]), 1);
+    assert_eq!(
+        retries(&again, [7, 8, 7]),
+        0,
+        "another process asks the same"
+    );
+    let answered_beside = [
+        (1, 10, 20, broken),
+        (2, 15, 25, Outcome::Ok),
+        (3, 30, 40, Outcome::Ok),
+    ];
+    assert_eq!(
+        retries(&answered_beside, [7; 3]),
+        0,
+        "its like was answered meanwhile"
+    );
+}

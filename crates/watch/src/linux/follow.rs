@@ -115,8 +115,9 @@ impl<'a> Follower<'a> {
                 events.clear();
             }
             self.timer.rung();
-            self.outside
-                .take_ends(self.clock, &mut |row: Row| observer.record(row.as_event()));
+            self.outside.take_ends(self.clock.now(), &mut |row: Row| {
+                observer.record(row.as_event());
+            });
             while let Some(signal) = self.signals.next() {
                 if signal.number != libc::SIGCHLD {
                     return Some(signal.number);
@@ -177,20 +178,10 @@ impl<'a> Follower<'a> {
 
     /// The processes that are followed, by the inodes of their sockets.
     fn owners(&self) -> HashMap<u32, Owner> {
-        let mut processes = match self.subjects {
+        let processes = match self.subjects {
             Subjects::All => process::all(),
-            Subjects::Processes(processes) => processes.clone(),
+            Subjects::Processes(processes) => process::descendants(processes.clone()).collect(),
         };
-        let mut next = 0;
-        while self.subjects != &Subjects::All && next < processes.len() {
-            let children = process::children(processes[next]);
-            let new: Vec<u32> = children
-                .into_iter()
-                .filter(|child| !processes.contains(child))
-                .collect();
-            processes.extend(new);
-            next += 1;
-        }
         let mut owners = HashMap::new();
         for pid in processes {
             let Some(command) = process::command(pid) else {
@@ -222,9 +213,9 @@ impl<'a> Follower<'a> {
 
     fn finish(mut self, observer: &mut dyn Observer) {
         let mut tell = |row: Row| observer.record(row.as_event());
-        self.outside.take_ends(self.clock, &mut tell);
+        self.outside.take_ends(self.clock.now(), &mut tell);
         let strangers = self.outside.strangers;
-        self.outside.finish(self.clock, &mut tell);
+        self.outside.finish(self.clock.now(), &mut tell);
         if self.earlier > 0 {
             let words = format!(
                 "{} connections were open before we looked: when they were opened is not known",

@@ -40,6 +40,9 @@ pub(crate) fn far_token(connection: ConnectionId) -> Token {
     Token(connection.0 as usize * 2 + 1)
 }
 
+/// Records that may wait until the relay next looks; it does so once a second at least.
+const PATIENT: usize = 256;
+
 /// The way from the supervisor to the relay.
 #[derive(Clone)]
 pub(crate) struct Orders {
@@ -57,9 +60,19 @@ impl Orders {
         }
     }
 
-    /// Sends an order and wakes the relay.
-    pub(crate) fn send(&self, order: Order) {
-        self.lock().push(order);
+    /// Has this recorded. It waits until the relay is awake for another reason: waking a thread for each would cost the
+    /// program more than the look at its call does.
+    pub(crate) fn record(&self, row: Row) {
+        let mut waiting = self.lock();
+        waiting.push(Order::Record(Box::new(row)));
+        if waiting.len().is_multiple_of(PATIENT) {
+            let _ = self.waker.wake();
+        }
+    }
+
+    /// Says that the program has ended.
+    pub(crate) fn finish(&self) {
+        self.lock().push(Order::Finish);
         let _ = self.waker.wake();
     }
 

@@ -5,15 +5,17 @@ use crate::Clock;
 use crate::platform::sys::diag::{self, Destroyed, Told};
 use ledger::{
     Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, DialFailure, Ending, Failure,
-    Probes, Row, SetupPhase, Side,
+    Nanos, Probes, Row, SetupPhase, Side,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 /// Why such a connection is inferred.
 const WHY: &str = "followed from outside: what it carried cannot be seen";
+/// Ends that are remembered between two looks.
+const MAX_ENDED: usize = 1 << 16;
 /// How long we wait for the kernel's last words, once the program is gone.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
@@ -21,6 +23,8 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 pub(crate) struct Outside {
     destroyed: Destroyed,
     open: HashMap<u64, Connection>,
+    /// Cookies of those that have ended since somebody began to look around.
+    ended: HashSet<u64>,
     count: u64,
     /// Sockets that ended and were not followed, of whatever program.
     pub(crate) strangers: u64,
@@ -31,6 +35,7 @@ impl Outside {
         Ok(Outside {
             destroyed: Destroyed::subscribe()?,
             open: HashMap::new(),
+            ended: HashSet::new(),
             count: 0,
             strangers: 0,
         })
@@ -43,18 +48,34 @@ impl Outside {
         self.open.insert(cookie, about);
     }
 
-    /// Takes what the kernel has told.
-    pub(crate) fn take_ends(&mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+    /// Takes what the kernel has told; all of it had ended by then.
+    pub(crate) fn take_ends(&mut self, at: Nanos, tell: &mut dyn FnMut(Row)) {
         let Outside {
             destroyed,
             open,
+            ended,
             strangers,
             ..
         } = self;
         destroyed.read(|told| match open.remove(&told.cookie) {
-            Some(about) => record(about, told, true, clock, tell),
+            Some(about) => {
+                if ended.len() < MAX_ENDED {
+                    ended.insert(told.cookie);
+                }
+                record(about, told, true, at, tell);
+            }
             None => *strangers += 1,
         });
+    }
+
+    /// Somebody looks around: those that end from now on are known still.
+    pub(crate) fn remember_ends(&mut self) {
+        self.ended.clear();
+    }
+
+    /// Whether the socket with this cookie is followed, or was when somebody began to look around.
+    pub(crate) fn knows(&self, cookie: u64) -> bool {
+        self.follows(cookie) || self.ended.contains(&cookie)
     }
 
     /// Whether the socket with this cookie is followed.
@@ -66,20 +87,24 @@ impl Outside {
     pub(crate) fn finish_after_end(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
         let deadline = Instant::now() + LAST_WORDS;
         while !self.open.is_empty() && Instant::now() < deadline {
-            self.take_ends(clock, tell);
+            self.take_ends(clock.now(), tell);
             std::thread::sleep(Duration::from_millis(2));
         }
-        self.finish(clock, tell);
+        self.finish(clock.now(), tell);
     }
 
     /// Asks for what is still open, and tells what was missed.
-    pub(crate) fn finish(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+    pub(crate) fn finish(mut self, at: Nanos, tell: &mut dyn FnMut(Row)) {
         let open = &mut self.open;
-        let listed = diag::list(|told| {
-            if let Some(about) = open.remove(&told.cookie) {
-                record(about, told, false, clock, tell);
-            }
-        });
+        let listed = if open.is_empty() {
+            Ok(())
+        } else {
+            diag::list(|told| {
+                if let Some(about) = open.remove(&told.cookie) {
+                    record(about, told, false, at, tell);
+                }
+            })
+        };
         let missed = self.open.len();
         if missed > 0 || listed.is_err() || self.destroyed.overruns > 0 {
             let words = format!(
@@ -108,13 +133,7 @@ pub(crate) fn caveat(id: &str, words: String) -> Row {
     Row::Caveat(Caveat { id, words })
 }
 
-fn record(
-    mut about: Connection,
-    told: Told,
-    is_gone: bool,
-    clock: Clock,
-    tell: &mut dyn FnMut(Row),
-) {
+fn record(mut about: Connection, told: Told, is_gone: bool, at: Nanos, tell: &mut dyn FnMut(Row)) {
     if !told.was_established {
         let (kind, detail) = if told.was_answered {
             (
@@ -135,7 +154,7 @@ fn record(
         variant: about.variant,
         round: about.round,
         close: Close {
-            at: clock.now(),
+            at,
             by: told.was_reset.then_some(Side::Client),
             how: told.was_reset.then_some(Ending::Rst),
             announced_by: None,

@@ -161,44 +161,13 @@ fn packets_the_watched_program_and_the_server_tell_the_same() {
 fn packets_and_the_log_of_nginx_tell_the_same() {
     let test = "captured::packets_and_the_log_of_nginx_tell_the_same";
     let tools = ["nginx", "openssl", "curl", "python3", "h2load"].map(|name| program(name, test));
-    let [
-        Some(nginx),
-        Some(openssl),
-        Some(curl),
-        Some(python),
-        Some(h2load),
-    ] = tools
-    else {
+    let [Some(nginx), Some(_), Some(curl), Some(python), Some(h2load)] = tools else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().display();
     let (plain, tls) = (free_port(), free_port());
-    let certificate = Command::new(openssl)
-        .args([
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-            "-nodes",
-        ])
-        .args([
-            "-subj",
-            "/CN=localhost",
-            "-addext",
-            "subjectAltName=DNS:localhost",
-        ])
-        .args([
-            "-keyout",
-            &format!("{at}/k.pem"),
-            "-out",
-            &format!("{at}/c.pem"),
-        ])
-        .output()
-        .unwrap();
-    assert!(certificate.status.success());
+    crate::peers::certificate(folder.path());
     let temp: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("{kind}_temp_path {at}/{kind};"))
         .concat();
@@ -209,7 +178,7 @@ fn packets_and_the_log_of_nginx_tell_the_same() {
          access_log {at}/access.log intact; keepalive_requests 4;
          server {{ listen 127.0.0.1:{plain}; return 200 'hello'; }}
          server {{ listen 127.0.0.1:{tls} ssl http2; ssl_protocols TLSv1.2 TLSv1.3;
-           ssl_certificate {at}/c.pem; ssl_certificate_key {at}/k.pem; return 200 'hello'; }} }}"
+           ssl_certificate {at}/cert.pem; ssl_certificate_key {at}/key.pem; return 200 'hello'; }} }}"
     );
     std::fs::write(folder.path().join("nginx.conf"), configuration).unwrap();
     let child = Command::new(nginx)
@@ -234,7 +203,7 @@ fn packets_and_the_log_of_nginx_tell_the_same() {
          {h2load} -n 12 -c 2 -m 3 http://127.0.0.1:{plain}/7 --h1
          {python} -c '
 import http.client, ssl, urllib.request
-context = ssl.create_default_context(cafile=\"{at}/c.pem\")
+context = ssl.create_default_context(cafile=\"{at}/cert.pem\")
 one = http.client.HTTPSConnection(\"localhost\", {tls}, context=context)
 for path in \"abc\":
     one.request(\"GET\", \"/\" + path); one.getresponse().read()

@@ -7,6 +7,7 @@ use crate::program::{Server, exchanges};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Requests and connections of the destinations on that port.
@@ -133,14 +134,35 @@ fn nginx_reuses_connections_to_its_upstream_only_when_told_to() {
     }
 }
 
+/// Has the browser of that home trust a server's CA, and no other of ours.
+fn trust(certutil: &Path, home: &Path, server: &Server) {
+    let ca = home.join("ca.pem");
+    let store = home.join(".pki/nssdb");
+    let _ = std::fs::remove_dir_all(home);
+    std::fs::create_dir_all(&store).unwrap();
+    server.write_ca(&ca);
+    let added = Command::new(certutil)
+        .arg("-d")
+        .arg(format!("sql:{}", store.display()))
+        .args(["-A", "-n", "intact", "-t", "C,,", "-i"])
+        .arg(&ca)
+        .output()
+        .unwrap();
+    assert!(added.status.success(), "{added:?}");
+}
+
 #[test]
 fn chromium_loads_a_page_as_the_server_counts_it_and_prints_what_it_prints_alone() {
     const IMAGES: u64 = 20;
     let Some(chromium) = program("chromium", "watch chromium") else {
         return;
     };
+    let Some(certutil) = program("certutil", "watch chromium over TLS") else {
+        return;
+    };
     for scheme in ["http", "https"] {
         let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
         let page = folder.path().join("page.html");
         let words = |run: &str, port: &str| {
             let images: String = (0..IMAGES)
@@ -152,26 +174,31 @@ fn chromium_loads_a_page_as_the_server_counts_it_and_prints_what_it_prints_alone
                 "--headless".to_owned(),
                 "--no-sandbox".to_owned(),
                 "--disable-gpu".to_owned(),
-                // its certificates are its own
-                "--ignore-certificate-errors".to_owned(),
                 format!("--user-data-dir={}", folder.path().join(run).display()),
                 "--dump-dom".to_owned(),
                 format!("file://{}", page.display()),
             ]
         };
+        let home_variable = format!("HOME={}", home.display());
         let alone = Server::start(&[]);
+        trust(&certutil, &home, &alone);
         let port_alone = port_of(&alone, scheme);
         let unwatched = words("alone", &port_alone);
-        let unwatched = Command::new(&unwatched[0])
-            .args(&unwatched[1..])
+        let unwatched = Command::new("env")
+            .arg(&home_variable)
+            .args(&unwatched)
             .output()
             .unwrap();
         assert!(unwatched.status.success(), "{unwatched:?}");
         drop(alone);
         let server = Server::start(&[]);
+        trust(&certutil, &home, &server);
         let port = port_of(&server, scheme);
         let watched = words("watched", &port);
-        let watched: Vec<&str> = watched.iter().map(String::as_str).collect();
+        let watched: Vec<&str> = ["env", &home_variable]
+            .into_iter()
+            .chain(watched.iter().map(String::as_str))
+            .collect();
         let (out, document) = watch(&[], &watched);
         assert!(out.status.success(), "{out:?}");
         let text = |bytes: &[u8], port: &str| {

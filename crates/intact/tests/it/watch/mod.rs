@@ -6,8 +6,12 @@ mod clients;
 mod large;
 mod live;
 mod names;
+#[cfg(target_arch = "x86_64")]
+mod narrow;
+mod pinned;
 mod processor;
 mod semantics;
+mod unseen;
 mod wrapper;
 
 use crate::program::intact;

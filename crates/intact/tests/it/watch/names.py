@@ -1,8 +1,10 @@
 """A name server on 127.0.0.53 and a web server on port 80, then a command that uses them; in namespaces of its own.
 
-names.py FOLDER COMMAND...: FOLDER/questions is written with one line for each question that came.
+names.py FOLDER COMMAND...: FOLDER/questions is written with one line for each question that came. Names that begin with `moving`
+lead to 127.0.0.1 the first time they are asked for and to 127.0.0.2 ever after.
 """
 
+import collections
 import http.server
 import os
 import socket
@@ -22,6 +24,7 @@ subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 names.bind(("127.0.0.53", 53))
 questions = open(folder + "/questions", "w", buffering=1)
+asked = collections.Counter()
 
 
 def answer(question, client):
@@ -35,7 +38,10 @@ def answer(question, client):
     missing = name.startswith(b"\7missing")
     count = 1 if kind == 1 and not missing else 0
     head = question[:2] + struct.pack("!HHHHH", 0x8183 if missing else 0x8180, 1, count, 0, 0)
-    record = b"\xc0\x0c\0\1\0\1" + struct.pack("!IH", 60, 4) + bytes([127, 0, 0, 1])
+    is_moving = name.startswith(b"moving", 1)
+    asked[name] += count
+    host, ttl = (2 if asked[name] > 1 else 1, 1) if is_moving else (1, 60)
+    record = b"\xc0\x0c\0\1\0\1" + struct.pack("!IH", ttl, 4) + bytes([127, 0, 0, host])
     names.sendto(head + question[12 : end + 5] + record * count, client)
 
 
@@ -58,6 +64,6 @@ class Web(http.server.BaseHTTPRequestHandler):
 
 
 threading.Thread(target=serve_names, daemon=True).start()
-web = http.server.ThreadingHTTPServer(("127.0.0.1", 80), Web)
+web = http.server.ThreadingHTTPServer(("", 80), Web)
 threading.Thread(target=web.serve_forever, daemon=True).start()
 sys.exit(subprocess.run(command).returncode)

@@ -9,13 +9,13 @@ use std::process::{Command, Output};
 /// How long the name server takes to answer, in nanoseconds.
 const TAKES: u64 = 10_000_000;
 
-struct Stage {
+pub(super) struct Stage {
     folder: tempfile::TempDir,
 }
 
 impl Stage {
     /// `None` where a namespace cannot be made or Python is missing.
-    fn set(what: &str) -> Option<Stage> {
+    pub(super) fn set(what: &str) -> Option<Stage> {
         program("python3", what)?;
         program("unshare", what)?;
         let folder = tempfile::tempdir().unwrap();
@@ -23,12 +23,12 @@ impl Stage {
         Some(Stage { folder })
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(super) fn path(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
     }
 
     /// Runs a command beside the servers.
-    fn run(&self, resolver: &str, command: &[&str]) -> Output {
+    pub(super) fn run(&self, resolver: &str, command: &[&str]) -> Output {
         Command::new("unshare")
             .args(["--user", "--map-root-user", "--net", "--mount", "python3"])
             .arg(self.path("names.py"))

@@ -3,14 +3,18 @@
 //! Whatever happens in here, every call gets an answer: what cannot be followed continues untouched, and a panic is
 //! caught for the one call that caused it. The data itself is the relay's.
 
+mod beside;
 mod call;
+mod census;
 mod connect;
+mod ends;
 mod landing;
 mod lookups;
 mod names;
+mod stages;
 mod trap;
 
-use crate::platform::order::{Order, Orders};
+use crate::platform::order::Orders;
 use crate::platform::outside::Outside;
 use crate::platform::sys::address;
 use crate::platform::sys::launch;
@@ -21,17 +25,20 @@ use crate::platform::sys::socket;
 use crate::platform::sys::timer::Timer;
 use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, Place, Unwatched};
 use call::Call;
+use census::Census;
+use ends::Leavers;
 use landing::Pad;
 use ledger::{Caveat, Nanos, Row, Span};
 use lookups::Lookups;
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Registry, Token};
+use mio::{Events, Interest, Poll, Token, Waker};
 use names::Names;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trap::Traps;
 
@@ -40,8 +47,9 @@ const SIGNALS: Token = Token(1);
 const PADS: [Token; 2] = [Token(2), Token(3)];
 const DEADLINES: Token = Token(4);
 const ENDS: Token = Token(5);
+const WOKEN: Token = Token(6);
 /// Tokens of calls begin here: two a call, the way to the destination and our end of a meeting.
-const FIRST_CALL: usize = 6;
+const FIRST_CALL: usize = 7;
 
 /// Tokens of sockets that speak with name servers begin here.
 const LOOKUP: usize = 1 << 62;
@@ -74,6 +82,11 @@ pub(crate) struct Supervisor {
     /// A socket of ours with this number or a higher one leaves too little room for others.
     last_descriptor: RawFd,
     outside: Option<Outside>,
+    /// When what the kernel has told of ends is read at the latest.
+    ends_due: Option<Instant>,
+    /// For threads that have something to tell.
+    waker: Arc<Waker>,
+    census: Census,
     pads: [Option<Pad>; 2],
     traps: Traps,
     calls: HashMap<usize, Call>,
@@ -83,6 +96,7 @@ pub(crate) struct Supervisor {
     next_call: usize,
     unwatched: BTreeMap<Unwatched, u64>,
     round_trip: Duration,
+    leavers: Leavers,
 }
 
 impl Supervisor {
@@ -109,7 +123,7 @@ impl Supervisor {
         )?;
         // each socket's end on this machine is told to it, so it is there only where it is needed
         let outside = match config.mode {
-            Mode::Info => Some(listen_outside(registry)?),
+            Mode::Info => Some(beside::listen(registry)?),
             Mode::Auto | Mode::Relay => None,
         };
         let timer = Timer::new()?;
@@ -118,6 +132,7 @@ impl Supervisor {
             DEADLINES,
             Interest::READABLE,
         )?;
+        let waker = Arc::new(Waker::new(registry, WOKEN)?);
         // a machine may have one family only
         let pads = [Pad::open(false).ok(), Pad::open(true).ok()];
         let namespace = pads.iter().flatten().next().and_then(socket::namespace);
@@ -144,6 +159,9 @@ impl Supervisor {
             last_descriptor: RawFd::try_from(raise_descriptor_limit().saturating_sub(RESERVED))
                 .unwrap_or(RawFd::MAX),
             outside,
+            ends_due: None,
+            waker,
+            census: Census::new(),
             pads,
             traps: Traps::default(),
             calls: HashMap::new(),
@@ -153,6 +171,7 @@ impl Supervisor {
             next_call: 0,
             unwatched: BTreeMap::new(),
             round_trip: config.round_trip,
+            leavers: Leavers::default(),
         })
     }
 
@@ -163,8 +182,14 @@ impl Supervisor {
         // the program may have ended before its signal was blocked
         self.reap();
         while !(self.abandoned || orphaned && self.ended.is_some()) {
-            self.timer
-                .set(self.deadlines.first().map(|(when, _)| *when));
+            let deadline = self.deadlines.first().map(|(when, _)| *when);
+            let soonest = [
+                deadline,
+                self.ends_due,
+                self.census.due(),
+                self.leavers.deadline(),
+            ];
+            self.timer.set(soonest.into_iter().flatten().min());
             if let Err(error) = self.poll.poll(&mut events, self.lookups.pace())
                 && error.kind() != io::ErrorKind::Interrupted
             {
@@ -183,12 +208,10 @@ impl Supervisor {
                     }
                     SIGNALS => self.take_signals(),
                     DEADLINES => self.timer.rung(),
-                    ENDS => {
-                        if let Some(outside) = &mut self.outside {
-                            let orders = &self.orders;
-                            outside.take_ends(self.clock, &mut |row| {
-                                orders.send(Order::Record(Box::new(row)));
-                            });
+                    ENDS => self.put_off_ends(),
+                    WOKEN => {
+                        if self.census.has_found() {
+                            self.take_census();
                         }
                     }
                     token if PADS.contains(&token) => self.take_arrivals(token.0 - PADS[0].0),
@@ -197,7 +220,16 @@ impl Supervisor {
                 }
             }
             self.take_deadlines();
+            self.release_leavers();
+            self.take_late_ends();
+            self.look_around();
             self.settle_lookups(false);
+        }
+        self.take_census();
+        if self.abandoned {
+            self.look_at_what_is_left();
+        } else {
+            self.listener.dismiss_heir();
         }
         self.settle_lookups(true);
         for call in std::mem::take(&mut self.calls).into_values() {
@@ -205,9 +237,7 @@ impl Supervisor {
         }
         if let Some(outside) = self.outside.take() {
             let orders = &self.orders;
-            outside.finish_after_end(self.clock, &mut |row| {
-                orders.send(Order::Record(Box::new(row)));
-            });
+            outside.finish_after_end(self.clock, &mut |row| orders.record(row));
         }
         for (reason, count) in &self.unwatched {
             self.record(Row::Caveat(Caveat {
@@ -218,7 +248,7 @@ impl Supervisor {
                 },
             }));
         }
-        self.orders.send(Order::Finish);
+        self.orders.finish();
         Outcome {
             ended: self.ended.unwrap_or(Ended::Code(0)),
             span: Span::new(self.began, self.over),
@@ -249,7 +279,9 @@ impl Supervisor {
                 let _ = self.count_connect_32(notice);
                 Some(Answer::Continue)
             }
+            libc::SYS_connect if self.mode == Mode::Info => self.pass_by(notice),
             libc::SYS_connect => self.connect(notice),
+            libc::SYS_exit_group => self.end(notice),
             libc::SYS_getpeername => Some(self.tell_name(notice, |ends| ends.peer)),
             libc::SYS_getsockname => Some(self.tell_name(notice, |ends| ends.local)),
             libc::SYS_sendto => {
@@ -378,14 +410,6 @@ impl Supervisor {
     }
 
     fn record(&self, row: Row) {
-        self.orders.send(Order::Record(Box::new(row)));
+        self.orders.record(row);
     }
-}
-
-/// Has the kernel tell how sockets end.
-fn listen_outside(registry: &Registry) -> io::Result<Outside> {
-    let outside = Outside::new()?;
-    let descriptor = outside.as_raw_fd();
-    registry.register(&mut SourceFd(&descriptor), ENDS, Interest::READABLE)?;
-    Ok(outside)
 }

@@ -29,6 +29,11 @@ impl Names {
         self.ends.is_empty()
     }
 
+    /// Whether none was forgotten for want of room.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.order.len() < MAX
+    }
+
     pub(crate) fn remember(&mut self, cookie: u64, ends: Ends) {
         if self.ends.insert(cookie, ends).is_none() {
             self.order.push_back(cookie);

@@ -49,6 +49,8 @@ const PEER: usize = 24;
 const COOKIE: usize = 44;
 const INODE: usize = 68;
 const TCP_LISTEN: u8 = 10;
+/// All states but those of sockets without figures, of which there may be many: TIME_WAIT and half-open ones.
+const STATES: u32 = !(1 << 6 | 1 << 3 | 1 << 12);
 const BYTES_ACKED: usize = 120;
 const BYTES_RECEIVED: usize = 128;
 const SEGS_OUT: usize = 136;
@@ -56,9 +58,14 @@ const SEGS_IN: usize = 140;
 const BYTES_SENT: usize = 200;
 const BYTES_RETRANS: usize = 208;
 
+/// Messages that are read in one go, and room for one of them in bytes: it tells of one socket.
+const AT_ONCE: usize = 32;
+const ROOM_FOR_ONE: usize = 2048;
+
 /// A subscription to the end of sockets.
 pub(crate) struct Destroyed {
     socket: OwnedFd,
+    buffer: Box<[[u8; ROOM_FOR_ONE]; AT_ONCE]>,
     /// How often the kernel had more to tell than there was room for.
     pub(crate) overruns: u64,
 }
@@ -78,18 +85,24 @@ impl Destroyed {
         };
         Ok(Destroyed {
             socket,
+            buffer: Box::new([[0; ROOM_FOR_ONE]; AT_ONCE]),
             overruns: 0,
         })
     }
 
     /// Hands on what was told since the last time.
     pub(crate) fn read(&mut self, mut visit: impl FnMut(Told)) {
-        let mut buffer = [0; 16 * 1024];
         loop {
-            match receive(&self.socket, &mut buffer) {
-                Ok(0) => return,
-                Ok(count) => {
-                    parse(&buffer[..count], &mut visit);
+            match receive_many(&self.socket, &mut self.buffer) {
+                Ok(lengths) => {
+                    let mut count = 0;
+                    for (len, bytes) in lengths.into_iter().flatten().zip(&*self.buffer) {
+                        parse(&bytes[..len.min(ROOM_FOR_ONE)], &mut visit);
+                        count += 1;
+                    }
+                    if count < AT_ONCE {
+                        return;
+                    }
                 }
                 Err(error) => match error.raw_os_error() {
                     Some(libc::ENOBUFS) => self.overruns += 1,
@@ -119,7 +132,7 @@ pub(crate) fn list(mut visit: impl FnMut(Told)) -> io::Result<()> {
         request[HEAD] = family as u8;
         request[HEAD + 1] = libc::IPPROTO_TCP as u8;
         request[HEAD + 2] = 1 << (INET_DIAG_INFO - 1);
-        request[HEAD + 4..HEAD + 8].copy_from_slice(&u32::MAX.to_ne_bytes());
+        request[HEAD + 4..HEAD + 8].copy_from_slice(&STATES.to_ne_bytes());
         // SAFETY: the kernel reads as many bytes as are there.
         checked(unsafe {
             libc::send(
@@ -180,6 +193,39 @@ fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
         Err(error) => Err(error),
     }
+}
+
+/// Reads what is there, without waiting: how long each message is.
+fn receive_many(
+    socket: &OwnedFd,
+    buffer: &mut [[u8; ROOM_FOR_ONE]; AT_ONCE],
+) -> io::Result<[Option<usize>; AT_ONCE]> {
+    let mut parts = buffer.each_mut().map(|room| libc::iovec {
+        iov_base: room.as_mut_ptr().cast(),
+        iov_len: room.len(),
+    });
+    // SAFETY: headers of zeroes are valid; each points at a part of its own, which outlives the call, and which the kernel
+    // writes into, not beyond its end.
+    let (count, headers) = unsafe {
+        let mut headers: [libc::mmsghdr; AT_ONCE] = std::mem::zeroed();
+        for (header, part) in headers.iter_mut().zip(&mut parts) {
+            header.msg_hdr.msg_iov = part;
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        let count = libc::recvmmsg(
+            socket.as_raw_fd(),
+            headers.as_mut_ptr(),
+            AT_ONCE as _,
+            libc::MSG_DONTWAIT as _,
+            std::ptr::null_mut(),
+        );
+        (checked(count)?, headers)
+    };
+    let mut lengths = [None; AT_ONCE];
+    for (len, header) in lengths.iter_mut().zip(&headers).take(count as usize) {
+        *len = Some(header.msg_len as usize);
+    }
+    Ok(lengths)
 }
 
 /// Reads a datagram of messages; whether the list ends with it.

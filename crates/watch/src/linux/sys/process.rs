@@ -45,6 +45,12 @@ pub(crate) fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Res
     whole(count, into.len())
 }
 
+/// The size of a page of memory in bytes.
+pub(crate) fn page_size() -> u64 {
+    // SAFETY: takes and gives plain numbers.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
+}
+
 /// Copies bytes into a process that waits for an answer of ours.
 pub(crate) fn write_memory(thread: u32, address: u64, from: &[u8]) -> io::Result<()> {
     let ours = libc::iovec {
@@ -202,6 +208,20 @@ pub(crate) fn children(process: u32) -> Vec<u32> {
             numbers
         })
         .collect()
+}
+
+/// These processes, and everything that they have started and that is there.
+pub(crate) fn descendants(mut processes: Vec<u32>) -> impl Iterator<Item = u32> {
+    let mut next = 0;
+    while let Some(&process) = processes.get(next) {
+        for child in children(process) {
+            if !processes.contains(&child) {
+                processes.push(child);
+            }
+        }
+        next += 1;
+    }
+    processes.into_iter()
 }
 
 /// Whether a process is there and has not ended.

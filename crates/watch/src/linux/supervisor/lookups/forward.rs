@@ -3,13 +3,20 @@
 //! The program's socket is connected to one of ours and goes by the server's name; another of ours is connected to the
 //! server. Datagrams pass unchanged, refusals as refusals. In the end the program's socket is connected to the server itself.
 
+use super::super::names::Ends;
+use super::super::{LOOKUP, Supervisor};
+use super::open::UNREACHABLE;
+use super::{Lookups, name_addresses};
 use crate::platform::sys::address::{on_socket, unmapped};
+use crate::platform::sys::socket;
 use mio::net::UdpSocket;
+use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use socket2::SockRef;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use wire::dns;
 
 /// The longest datagram, in bytes.
 pub(super) const MAX_DATAGRAM: usize = 65_535;
@@ -105,5 +112,80 @@ impl Forward {
         // to a port that nobody has: the kernel answers as the server's would
         let _ =
             SockRef::from(program).send_with_flags(&[0], libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
+    }
+}
+
+impl Supervisor {
+    /// Has the datagrams of a socket that we follow pass through us.
+    pub(super) fn forward(&mut self, cookie: u64, v6: bool) -> Option<()> {
+        let asking = self.lookups.sockets.get_mut(&cookie)?;
+        if socket::namespace(&asking.copy) != self.namespace || socket::is_steered(&asking.copy) {
+            return None;
+        }
+        let server = asking.asker.server;
+        let mut forward = Forward::between(&asking.copy, v6, server).ok()?;
+        let registry = self.poll.registry();
+        let near = Token(LOOKUP + self.lookups.next_token);
+        let far = Token(LOOKUP + self.lookups.next_token + 1);
+        if forward.last_descriptor() >= self.last_descriptor
+            || forward.register(registry, near, far).is_err()
+        {
+            // the program's connect goes on to the kernel, which finds the socket as it was
+            socket::disconnect(&asking.copy);
+            return None;
+        }
+        let _ = registry.deregister(&mut SourceFd(&asking.copy.as_raw_fd()));
+        self.lookups.tokens.remove(&asking.token);
+        self.lookups.next_token += 2;
+        self.lookups.tokens.insert(near, cookie);
+        self.lookups.tokens.insert(far, cookie);
+        asking.token = near;
+        let ends = Ends {
+            local: forward.local,
+            peer: server,
+            v6,
+        };
+        asking.forward = Some(forward);
+        self.names.remember(cookie, ends);
+        Some(())
+    }
+
+    /// Passes on what has come for a look-up.
+    pub(super) fn pass_on(&mut self, cookie: u64, way: Way) {
+        let now = self.clock.now().0;
+        let Lookups {
+            sockets,
+            open,
+            named,
+            scratch,
+            ..
+        } = &mut self.lookups;
+        let Some(asking) = sockets.get_mut(&cookie) else {
+            return;
+        };
+        let Some(forward) = &asking.forward else {
+            return;
+        };
+        scratch.resize(MAX_DATAGRAM, 0);
+        let mut seen = Vec::new();
+        let passed = forward.pass(way, scratch, |bytes| seen.extend(dns::parse(bytes)));
+        asking.last = now;
+        for message in seen {
+            asking.named = true;
+            let question = (cookie, message.id);
+            if message.is_answer {
+                open.answer(&asking.asker, question, &message, now, now);
+                name_addresses(named, &message);
+            } else {
+                open.ask(&asking.asker, question, &message, now);
+            }
+        }
+        if passed.is_err() {
+            asking.named = true;
+            open.lose(cookie, Some(UNREACHABLE), now);
+            if let Some(forward) = asking.forward.take() {
+                forward.refuse(&asking.copy);
+            }
+        }
     }
 }

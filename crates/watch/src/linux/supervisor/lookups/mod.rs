@@ -6,36 +6,30 @@
 //! and may come too late: then the look-up has no name. Only Go's datagrams pass through us ([`forward`]): it makes its own
 //! system calls, and never asks who has sent an answer.
 
+mod answers;
 mod forward;
 mod open;
+mod questions;
 
-use super::names::Ends;
 use super::{LOOKUP, Supervisor};
 use crate::Mode;
-use crate::platform::sys::address::{self, Named, on_socket, unmapped};
+use crate::platform::sys::address::{on_socket, unmapped};
 use crate::platform::sys::notify::{Answer, Notice};
-use crate::platform::sys::process::read_memory;
 use crate::platform::sys::program;
-use crate::platform::sys::socket::{self, Peeked};
-use forward::{Forward, MAX_DATAGRAM, Way};
+use crate::platform::sys::socket;
+use forward::Forward;
 use ledger::{Lookup, Nanos, Owner, Row, Span};
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
-use open::{Asker, LookupsOpen, UNREACHABLE};
+use open::{Asker, LookupsOpen};
 use socket2::SockRef;
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
-use wire::dns::{self, Message, PORT};
+use wire::dns::{Message, PORT};
 
-/// The longest question that is looked at, in bytes.
-const MAX_QUESTION: usize = 512;
-/// The longest answer over UDP, in bytes.
-const MAX_ANSWER: usize = 4096;
-/// Questions that are sent in one call.
-const MAX_AT_ONCE: usize = 2;
 /// Sockets that a process connects to a name server within this time may be of one look-up, in nanoseconds: Go has one for
 /// each type of record.
 const BESIDE: u64 = 20_000_000;
@@ -47,8 +41,6 @@ const LINGER: u64 = 1_000_000_000;
 const MAX: usize = 256;
 /// Addresses whose names are remembered.
 const MAX_NAMED: usize = 4096;
-/// Answers of a socket that are remembered.
-const MAX_ANSWERED: usize = 8;
 /// How often look-ups under way are looked after.
 const PACE: Duration = Duration::from_millis(25);
 
@@ -119,12 +111,14 @@ impl Supervisor {
     pub(super) fn connect_datagrams(
         &mut self,
         notice: &Notice,
-        cookie: u64,
         copy: OwnedFd,
-        local: SocketAddr,
         to: SocketAddr,
     ) -> Answer {
         let server = unmapped(to);
+        let (Ok(cookie), Some(local)) = (socket::cookie(&copy), socket::local_address(&copy))
+        else {
+            return Answer::Continue;
+        };
         self.let_asking_go(cookie);
         if server.port() != PORT {
             return Answer::Continue;
@@ -137,79 +131,6 @@ impl Supervisor {
         match self.forward(cookie, local.is_ipv6()) {
             Some(()) => Answer::Value(0),
             None => Answer::Continue,
-        }
-    }
-
-    /// Has the datagrams of a socket that we follow pass through us.
-    fn forward(&mut self, cookie: u64, v6: bool) -> Option<()> {
-        let asking = self.lookups.sockets.get_mut(&cookie)?;
-        if socket::namespace(&asking.copy) != self.namespace || socket::is_steered(&asking.copy) {
-            return None;
-        }
-        let server = asking.asker.server;
-        let mut forward = Forward::between(&asking.copy, v6, server).ok()?;
-        let registry = self.poll.registry();
-        let near = Token(LOOKUP + self.lookups.next_token);
-        let far = Token(LOOKUP + self.lookups.next_token + 1);
-        if forward.last_descriptor() >= self.last_descriptor
-            || forward.register(registry, near, far).is_err()
-        {
-            // the program's connect goes on to the kernel, which finds the socket as it was
-            socket::disconnect(&asking.copy);
-            return None;
-        }
-        let _ = registry.deregister(&mut SourceFd(&asking.copy.as_raw_fd()));
-        self.lookups.tokens.remove(&asking.token);
-        self.lookups.next_token += 2;
-        self.lookups.tokens.insert(near, cookie);
-        self.lookups.tokens.insert(far, cookie);
-        asking.token = near;
-        let ends = Ends {
-            local: forward.local,
-            peer: server,
-            v6,
-        };
-        asking.forward = Some(forward);
-        self.names.remember(cookie, ends);
-        Some(())
-    }
-
-    /// Passes on what has come for a look-up.
-    fn pass_on(&mut self, cookie: u64, way: Way) {
-        let now = self.clock.now().0;
-        let Lookups {
-            sockets,
-            open,
-            named,
-            scratch,
-            ..
-        } = &mut self.lookups;
-        let Some(asking) = sockets.get_mut(&cookie) else {
-            return;
-        };
-        let Some(forward) = &asking.forward else {
-            return;
-        };
-        scratch.resize(MAX_DATAGRAM, 0);
-        let mut seen = Vec::new();
-        let passed = forward.pass(way, scratch, |bytes| seen.extend(dns::parse(bytes)));
-        asking.last = now;
-        for message in seen {
-            asking.named = true;
-            let question = (cookie, message.id);
-            if message.is_answer {
-                open.answer(&asking.asker, question, &message, now, now);
-                name_addresses(named, &message);
-            } else {
-                open.ask(&asking.asker, question, &message, now);
-            }
-        }
-        if passed.is_err() {
-            asking.named = true;
-            open.lose(cookie, Some(UNREACHABLE), now);
-            if let Some(forward) = asking.forward.take() {
-                forward.refuse(&asking.copy);
-            }
         }
     }
 
@@ -316,163 +237,6 @@ impl Supervisor {
                 resolver: Some(asking.asker.server.to_string().into()),
                 owner: asking.asker.owner,
             });
-        }
-    }
-
-    /// A short datagram with an address is being sent.
-    pub(super) fn see_sendto(&mut self, notice: &Notice) -> Option<()> {
-        let [descriptor, place, len, _, address, address_len] = notice.arguments;
-        let server = self.name_server(notice.thread, address, address_len)?;
-        let cookie = self.asking_with(notice, descriptor, Some(server))?;
-        self.see_question(notice, place, len, cookie);
-        Some(())
-    }
-
-    /// One or two datagrams are being sent at once.
-    pub(super) fn see_sendmmsg(&mut self, notice: &Notice) -> Option<()> {
-        const HEADER: usize = 64;
-        let [descriptor, place, count, ..] = notice.arguments;
-        let count = usize::try_from(count).ok()?.min(MAX_AT_ONCE);
-        // struct mmsghdr: name, its length, the parts and their number, each in eight bytes
-        let mut headers = [0; HEADER * MAX_AT_ONCE];
-        let headers = &mut headers[..HEADER * count];
-        read_memory(notice.thread, place, headers).ok()?;
-        let word = |bytes: &[u8], at: usize| {
-            let part = bytes.get(at..).and_then(|rest| rest.first_chunk());
-            part.map_or(0, |part| u64::from_ne_bytes(*part))
-        };
-        for header in headers.chunks_exact(HEADER) {
-            let (address, parts, count) = (word(header, 0), word(header, 16), word(header, 24));
-            let server = match address {
-                0 => None,
-                _ => Some(self.name_server(notice.thread, address, word(header, 8))?),
-            };
-            let cookie = self.asking_with(notice, descriptor, server)?;
-            if count == 0 {
-                return None;
-            }
-            let mut part = [0; 16];
-            read_memory(notice.thread, parts, &mut part).ok()?;
-            self.see_question(notice, word(&part, 0), word(&part, 8), cookie);
-        }
-        Some(())
-    }
-
-    /// A datagram is to be taken with its sender's address: looks at it first.
-    pub(super) fn see_recvfrom(&mut self, notice: &Notice) -> Option<()> {
-        if self.lookups.sockets.is_empty() {
-            return None;
-        }
-        let descriptor = notice.arguments[0] as i32;
-        let copied = self.processes.copy_descriptor(notice.thread, descriptor);
-        let cookie = socket::cookie(&copied.ok()?).ok()?;
-        self.lookups.sockets.get_mut(&cookie)?.is_asked = true;
-        self.look_at_answer(cookie);
-        Some(())
-    }
-
-    /// Something came on a socket that speaks with a name server.
-    pub(super) fn take_answer(&mut self, token: Token) {
-        let Some(&cookie) = self.lookups.tokens.get(&token) else {
-            return;
-        };
-        match self.lookups.sockets.get(&cookie) {
-            Some(asking) if asking.forward.is_none() => self.look_at_answer(cookie),
-            Some(asking) if asking.token == token => self.pass_on(cookie, Way::Out),
-            _ => self.pass_on(cookie, Way::Back),
-        }
-    }
-
-    fn look_at_answer(&mut self, cookie: u64) {
-        let now = self.clock.now().0;
-        let Lookups {
-            sockets,
-            open,
-            named,
-            ..
-        } = &mut self.lookups;
-        let Some(asking) = sockets.get_mut(&cookie) else {
-            return;
-        };
-        let mut bytes = [0; MAX_ANSWER];
-        match socket::peek(&asking.copy, &mut bytes) {
-            Peeked::Bytes(count) => {
-                let Some(answer) = dns::parse(&bytes[..count]).filter(|told| told.is_answer) else {
-                    return;
-                };
-                asking.named = true;
-                if asking.answered.contains(&answer.id) {
-                    return;
-                }
-                if asking.answered.len() >= MAX_ANSWERED {
-                    asking.answered.pop_front();
-                }
-                asking.answered.push_back(answer.id);
-                let question = (cookie, answer.id);
-                open.answer(&asking.asker, question, &answer, asking.last, now);
-                name_addresses(named, &answer);
-            }
-            Peeked::Failed => {
-                asking.named = true;
-                open.lose(cookie, Some(UNREACHABLE), now);
-            }
-            Peeked::Nothing if asking.is_asked => {}
-            Peeked::Nothing => {
-                asking.missed = Some(now);
-                open.lose(cookie, None, now);
-            }
-        }
-    }
-
-    /// The cookie of a socket that sends to a name server; one that is not connected to it is followed from now on.
-    fn asking_with(
-        &mut self,
-        notice: &Notice,
-        descriptor: u64,
-        server: Option<SocketAddr>,
-    ) -> Option<u64> {
-        let copied = self
-            .processes
-            .copy_descriptor(notice.thread, descriptor as i32)
-            .ok()?;
-        let cookie = socket::cookie(&copied).ok()?;
-        match server {
-            Some(server) => self.follow_asking(notice, cookie, copied, server),
-            None => {
-                self.lookups.sockets.get(&cookie)?;
-            }
-        }
-        Some(cookie)
-    }
-
-    fn name_server(&self, thread: u32, place: u64, len: u64) -> Option<SocketAddr> {
-        let len = usize::try_from(len).ok()?.min(address::MAX_LEN);
-        let mut bytes = [0; address::MAX_LEN];
-        read_memory(thread, place, &mut bytes[..len]).ok()?;
-        match address::parse(&bytes[..len])? {
-            Named::Inet(server) if server.port() == PORT => Some(unmapped(server)),
-            _ => None,
-        }
-    }
-
-    fn see_question(&mut self, notice: &Notice, place: u64, len: u64, cookie: u64) {
-        let mut bytes = [0; MAX_QUESTION];
-        let Some(bytes) = usize::try_from(len)
-            .ok()
-            .and_then(|len| bytes.get_mut(..len))
-        else {
-            return;
-        };
-        let now = self.clock.now().0;
-        if read_memory(notice.thread, place, bytes).is_ok()
-            && let Some(asked) = dns::parse(bytes).filter(|message| !message.is_answer)
-            && let Some(asking) = self.lookups.sockets.get_mut(&cookie)
-        {
-            asking.named = true;
-            asking.last = now;
-            asking.answered.retain(|id| *id != asked.id);
-            let question = (cookie, asked.id);
-            self.lookups.open.ask(&asking.asker, question, &asked, now);
         }
     }
 

@@ -1,0 +1,167 @@
+//! Whether the program has connections open that it was never seen to make: inherited, received from another process, accepted
+//! by a listener that is gone, or made in a way that the filter does not know.
+//!
+//! The kernel could tell of the end of each socket, which would cost every connection of the machine some microseconds. So we
+//! look at what the program has open, now and then, on a thread beside our work.
+
+use super::Supervisor;
+use crate::Unwatched;
+use crate::platform::sys::address::unmapped;
+use crate::platform::sys::{diag, process};
+use std::collections::HashSet;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// When the first look is due; the time to the next doubles, up to the second.
+const FIRST: Duration = Duration::from_millis(250);
+const RARELY: Duration = Duration::from_secs(64);
+/// A look takes at most one part in so many of the time.
+const SHARE: u32 = 200;
+/// Sockets that are remembered, for being counted once only. With more nobody looks any more.
+const MAX: usize = 1 << 16;
+
+/// The looks at what is open.
+pub(super) struct Census {
+    due: Instant,
+    pace: Duration,
+    /// The look under way, and when it began.
+    looking: Option<Look>,
+    /// Cookies of sockets that are counted as unwatched already.
+    counted: HashSet<u64>,
+}
+
+/// A look under way.
+struct Look {
+    began: Instant,
+    /// Nothing is left to do but to tell what was found.
+    is_done: Arc<AtomicBool>,
+    thread: JoinHandle<io::Result<Vec<u64>>>,
+}
+
+impl Census {
+    pub(super) fn new() -> Census {
+        Census {
+            due: Instant::now() + FIRST,
+            pace: FIRST,
+            looking: None,
+            counted: HashSet::new(),
+        }
+    }
+
+    /// Whether a look has come to its end.
+    pub(super) fn has_found(&self) -> bool {
+        let look = self.looking.as_ref();
+        look.is_some_and(|look| look.is_done.load(Ordering::Acquire))
+    }
+
+    /// When the next look is due; `None` while one is under way.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.looking.is_none().then_some(self.due)
+    }
+
+    /// Whether a socket is counted for the first time.
+    pub(super) fn count(&mut self, cookie: u64) -> bool {
+        self.counted.len() < MAX && self.counted.insert(cookie)
+    }
+}
+
+impl Supervisor {
+    /// Begins a look, once it is due.
+    pub(super) fn look_around(&mut self) {
+        let now = Instant::now();
+        if self.census.due().is_none_or(|due| now < due) {
+            return;
+        }
+        if !self.names.is_complete() {
+            self.census.due = now + RARELY;
+            return;
+        }
+        if let Some(outside) = &mut self.outside {
+            outside.remember_ends();
+        }
+        let (apart, waker) = (self.apart, self.waker.clone());
+        let is_done = Arc::new(AtomicBool::new(false));
+        let done = is_done.clone();
+        let begun = std::thread::Builder::new()
+            .name("census".to_owned())
+            .spawn(move || {
+                let found = find(apart);
+                done.store(true, Ordering::Release);
+                let _ = waker.wake();
+                found
+            });
+        match begun {
+            Ok(thread) => {
+                self.census.looking = Some(Look {
+                    began: now,
+                    is_done,
+                    thread,
+                });
+            }
+            Err(_) => self.census.due = now + RARELY,
+        }
+    }
+
+    /// Takes what a look has found, and waits for it where it is under way still.
+    pub(super) fn take_census(&mut self) {
+        let Some(Look { began, thread, .. }) = self.census.looking.take() else {
+            return;
+        };
+        // a look that failed is made up for by the next
+        let found = thread.join().ok().and_then(Result::ok);
+        let now = Instant::now();
+        self.census.pace = (self.census.pace * 2)
+            .min(RARELY)
+            .max((now - began) * SHARE);
+        self.census.due = now + self.census.pace;
+        self.count_unseen(found.unwrap_or_default());
+    }
+
+    /// Looks once more at what the program leaves behind.
+    pub(super) fn look_at_what_is_left(&mut self) {
+        if self.names.is_complete() {
+            self.count_unseen(find(self.apart).unwrap_or_default());
+        }
+    }
+
+    fn count_unseen(&mut self, found: Vec<u64>) {
+        for cookie in found {
+            let is_followed = self.names.find(cookie).is_some()
+                || self.by_cookie.contains_key(&cookie)
+                || self.outside.as_ref().is_some_and(|one| one.knows(cookie));
+            if !is_followed && self.census.count(cookie) {
+                self.leave(Unwatched::Unseen);
+            }
+        }
+    }
+}
+
+/// The cookies of the established TCP sockets that our descendants have, but for accepted ones.
+fn find(apart: Option<SocketAddr>) -> io::Result<Vec<u64>> {
+    let mut there = Vec::new();
+    let mut served = HashSet::new();
+    diag::list(|told| {
+        if told.is_listening {
+            served.insert(told.local.port());
+        } else if told.was_established && apart != Some(unmapped(told.peer)) {
+            there.push(told);
+        }
+    })?;
+    there.retain(|told| told.inode != 0 && !served.contains(&told.local.port()));
+    if there.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut inodes = HashSet::new();
+    for process in process::descendants(vec![std::process::id()]).skip(1) {
+        // one that has gone meanwhile, or that we may not look at
+        let _ = process::each_socket(process, |inode| {
+            inodes.insert(inode);
+        });
+    }
+    there.retain(|told| inodes.contains(&told.inode));
+    Ok(there.into_iter().map(|told| told.cookie).collect())
+}

@@ -1,0 +1,107 @@
+//! Questions to name servers, as the program sends them.
+
+use super::super::Supervisor;
+use crate::platform::sys::address::{self, Named, unmapped};
+use crate::platform::sys::notify::Notice;
+use crate::platform::sys::process::read_memory;
+use crate::platform::sys::socket;
+use std::net::SocketAddr;
+use wire::dns::{self, PORT};
+
+/// The longest question that is looked at, in bytes.
+const MAX_QUESTION: usize = 512;
+/// Questions that are sent in one call.
+const MAX_AT_ONCE: usize = 2;
+
+impl Supervisor {
+    /// A short datagram with an address is being sent.
+    pub(in super::super) fn see_sendto(&mut self, notice: &Notice) -> Option<()> {
+        let [descriptor, place, len, _, address, address_len] = notice.arguments;
+        let server = self.name_server(notice.thread, address, address_len)?;
+        let cookie = self.asking_with(notice, descriptor, Some(server))?;
+        self.see_question(notice, place, len, cookie);
+        Some(())
+    }
+
+    /// One or two datagrams are being sent at once.
+    pub(in super::super) fn see_sendmmsg(&mut self, notice: &Notice) -> Option<()> {
+        const HEADER: usize = 64;
+        let [descriptor, place, count, ..] = notice.arguments;
+        let count = usize::try_from(count).ok()?.min(MAX_AT_ONCE);
+        // struct mmsghdr: name, its length, the parts and their number, each in eight bytes
+        let mut headers = [0; HEADER * MAX_AT_ONCE];
+        let headers = &mut headers[..HEADER * count];
+        read_memory(notice.thread, place, headers).ok()?;
+        let word = |bytes: &[u8], at: usize| {
+            let part = bytes.get(at..).and_then(|rest| rest.first_chunk());
+            part.map_or(0, |part| u64::from_ne_bytes(*part))
+        };
+        for header in headers.chunks_exact(HEADER) {
+            let (address, parts, count) = (word(header, 0), word(header, 16), word(header, 24));
+            let server = match address {
+                0 => None,
+                _ => Some(self.name_server(notice.thread, address, word(header, 8))?),
+            };
+            let cookie = self.asking_with(notice, descriptor, server)?;
+            if count == 0 {
+                return None;
+            }
+            let mut part = [0; 16];
+            read_memory(notice.thread, parts, &mut part).ok()?;
+            self.see_question(notice, word(&part, 0), word(&part, 8), cookie);
+        }
+        Some(())
+    }
+
+    /// The cookie of a socket that sends to a name server; one that is not connected to it is followed from now on.
+    fn asking_with(
+        &mut self,
+        notice: &Notice,
+        descriptor: u64,
+        server: Option<SocketAddr>,
+    ) -> Option<u64> {
+        let copied = self
+            .processes
+            .copy_descriptor(notice.thread, descriptor as i32)
+            .ok()?;
+        let cookie = socket::cookie(&copied).ok()?;
+        match server {
+            Some(server) => self.follow_asking(notice, cookie, copied, server),
+            None => {
+                self.lookups.sockets.get(&cookie)?;
+            }
+        }
+        Some(cookie)
+    }
+
+    fn name_server(&self, thread: u32, place: u64, len: u64) -> Option<SocketAddr> {
+        let len = usize::try_from(len).ok()?.min(address::MAX_LEN);
+        let mut bytes = [0; address::MAX_LEN];
+        read_memory(thread, place, &mut bytes[..len]).ok()?;
+        match address::parse(&bytes[..len])? {
+            Named::Inet(server) if server.port() == PORT => Some(unmapped(server)),
+            _ => None,
+        }
+    }
+
+    fn see_question(&mut self, notice: &Notice, place: u64, len: u64, cookie: u64) {
+        let mut bytes = [0; MAX_QUESTION];
+        let Some(bytes) = usize::try_from(len)
+            .ok()
+            .and_then(|len| bytes.get_mut(..len))
+        else {
+            return;
+        };
+        let now = self.clock.now().0;
+        if read_memory(notice.thread, place, bytes).is_ok()
+            && let Some(asked) = dns::parse(bytes).filter(|message| !message.is_answer)
+            && let Some(asking) = self.lookups.sockets.get_mut(&cookie)
+        {
+            asking.named = true;
+            asking.last = now;
+            asking.answered.retain(|id| *id != asked.id);
+            let question = (cookie, asked.id);
+            self.lookups.open.ask(&asking.asker, question, &asked, now);
+        }
+    }
+}
