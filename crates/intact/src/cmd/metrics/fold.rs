@@ -131,9 +131,8 @@ impl Fold {
         if let Some(fresh) = exchange.fresh {
             attributes.push((REUSED, Value::Flag(!fresh)));
         }
-        // a log without times
         let untimed = exchange.latency() == 0 && exchange.spans == Spans::default();
-        if !untimed {
+        if self.run.durations_seen && !untimed {
             self.families
                 .add(Metric::Requests, attributes.clone(), exchange.latency());
         }
