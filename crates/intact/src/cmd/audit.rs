@@ -115,8 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     if accounts.is_empty() {
         return Err(nothing_read(&unread));
     }
-    for error in unread {
-        let words = format!("not read: {error}");
+    for words in not_read(&unread) {
         observing.record(Event::Caveat(&Caveat {
             id: "input-not-read".to_owned(),
             words,
@@ -219,6 +218,27 @@ fn files_of(path: &Path) -> Vec<PathBuf> {
         files.push(path.to_owned());
     }
     files
+}
+
+/// What could not be read and why; a folder of Zeek's has many logs that say nothing of connections.
+fn not_read(errors: &[AuditError]) -> Vec<String> {
+    let mut others = Vec::new();
+    let mut told = Vec::new();
+    for error in errors {
+        match error {
+            AuditError::OtherLog { log, .. } => others.push(format!("{log}.log")),
+            error => told.push(format!("not read: {error}")),
+        }
+    }
+    others.sort();
+    others.dedup();
+    if !others.is_empty() {
+        let names = others.join(", ");
+        told.push(format!(
+            "not read: Zeek's {names}, which say nothing of connections"
+        ));
+    }
+    told
 }
 
 fn nothing_read(errors: &[AuditError]) -> Failed {

@@ -263,3 +263,23 @@ fn logs_of_before_and_after_show_when_it_changed() {
         page(&out)
     );
 }
+
+#[test]
+fn a_folder_of_zeek_is_read_and_the_logs_that_say_nothing_are_told_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["conn.log", "http.log"] {
+        let from = fixture(&format!("logs/zeek/{name}"));
+        std::fs::copy(from, folder.path().join(name)).unwrap();
+    }
+    for name in ["dns", "files", "weird"] {
+        let head = format!("#separator \\x09\n#path\t{name}\n#fields\tts\tuid\n");
+        std::fs::write(folder.path().join(format!("{name}.log")), head).unwrap();
+    }
+    let document = document(&[folder.path().to_str().unwrap()]);
+    assert_eq!(document["requests"]["total"], 17);
+    let told = document["caveats"].as_array().unwrap().iter();
+    let told: Vec<_> = told.filter(|one| one["id"] == "input-not-read").collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    let words = told[0]["words"].as_str().unwrap();
+    assert!(words.contains("dns.log, files.log, weird.log"), "{words}");
+}
