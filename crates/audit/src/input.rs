@@ -212,6 +212,16 @@ impl Input {
         })
     }
 
+    /// Whether these tell how long requests take, as far as their first bytes show.
+    pub fn tell_durations(all: &[Input]) -> bool {
+        all.iter()
+            .all(|input| match (&input.ledger, &input.dialect) {
+                (Some(reader), _) => reader.run().durations_seen,
+                (None, Some(dialect)) => log::tells_durations(input.window.available(), dialect),
+                (None, None) => !matches!(input.format, Format::Zeek(_)),
+            })
+    }
+
     /// What inputs are put in order by: when they begin, but those of Zeek's logs first that the others are joined to.
     pub fn turn(&self) -> (u8, Option<u64>) {
         let first = match self.format {

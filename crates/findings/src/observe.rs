@@ -50,7 +50,7 @@ impl Observed {
             books: Books::new(run),
             rules: rules::all(),
             timeline: Timeline::of_destinations(run.vantage),
-            over_time: OverTime::new(),
+            over_time: OverTime::new(run.durations_seen),
         }
     }
 

@@ -72,7 +72,7 @@ pub struct Life {
     pub from_ms: f64,
     /// When its set-up was over; absent when no set-up was seen.
     pub ready_ms: Option<f64>,
-    /// When it ended; absent when it was open at the end of what is shown.
+    /// When it ended, or was last seen where ends are not; absent when it was open at the end of what is shown.
     pub to_ms: Option<f64>,
     /// Who ended it.
     pub ended_by: Option<&'static str>,
@@ -154,10 +154,17 @@ impl Timeline {
                         || closed.0 <= end
                         || life.ticks.len() as u64 >= closed.2.unwrap_or(1)
                 });
+                // where ends are not seen, none is drawn beyond what was
+                let last = life
+                    .ticks
+                    .iter()
+                    .map(|tick| tick.1)
+                    .fold(life.at, Nanos::max);
+                let unseen = (!run.ends_seen && life.failed.is_none()).then_some(last);
                 Life {
                     from_ms: ms(life.at),
                     ready_ms: life.ready.map(ms),
-                    to_ms: closed.map(|closed| ms(closed.0)),
+                    to_ms: closed.map(|closed| closed.0).or(unseen).map(ms),
                     ended_by: closed.map(|closed| closed.1.id()),
                     failed: life.failed,
                     carried: life.closed.and_then(|closed| closed.2),
@@ -406,6 +413,19 @@ mod tests {
         assert_eq!((life.to_ms, life.ended_by), (Some(35.0), Some("server")));
         assert_eq!(life.exchanges, [(30.0, 35.0, true)]);
         assert_eq!(life.ended_by_side(), Some(Side::Server));
+    }
+
+    #[test]
+    fn where_ends_are_not_seen_a_life_is_drawn_to_its_last_exchange() {
+        let mut timeline = Timeline::of_destinations(Vantage::Server);
+        timeline.record(Event::Opened(&connection(1, 1000, "a")));
+        timeline.record(Event::Exchange(&exchange(1, 1030)));
+        timeline.record(Event::Opened(&connection(2, 9000, "a")));
+        let mut run = run();
+        let to_ms = |run: &Run| timeline.lanes(run)[0].connections[0].to_ms;
+        assert_eq!(to_ms(&run), None);
+        run.ends_seen = false;
+        assert_eq!(to_ms(&run), Some(1035.0));
     }
 
     #[test]

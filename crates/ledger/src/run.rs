@@ -101,6 +101,10 @@ pub struct Run {
     /// may be gone all the same.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub ends_seen: bool,
+    /// Whether the producer sees how long a request takes. Where it does not (a log without durations), the times of exchanges say in
+    /// what order they came and no more.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub durations_seen: bool,
 }
 
 /// For serde: what is so unless a ledger says otherwise.
@@ -140,6 +144,7 @@ impl Run {
             argv: redact::argv(argv),
             rows: Rows::All,
             ends_seen: true,
+            durations_seen: true,
         }
     }
 }

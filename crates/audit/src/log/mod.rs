@@ -38,6 +38,20 @@ pub(crate) fn begins_at(prefix: &[u8], dialect: &Dialect) -> Option<u64> {
     starts.min()
 }
 
+/// Whether the first lines tell how long requests took, if there are requests in them.
+pub(crate) fn tells_durations(prefix: &[u8], dialect: &Dialect) -> bool {
+    let text = String::from_utf8_lossy(prefix);
+    let lines = text.lines().filter_map(|text| dialect.read(text.trim()));
+    let asks = |line: &Line<'_>| line.method.is_some() || line.target.is_some();
+    let timed =
+        |line: Line<'_>| line.took.is_some() || (line.start.is_some() && line.end.is_some());
+    let (mut requests, mut told) = (false, false);
+    for line in lines.filter(asks) {
+        (requests, told) = (true, told || timed(line));
+    }
+    told || !requests
+}
+
 /// Reads a log to its end.
 pub(crate) fn read(
     input: &mut Input,
@@ -112,7 +126,7 @@ fn tell(
     if evidence.timed == 0 && requests > 0 {
         scope.caveat(
             "log-without-durations",
-            format!("{name}: it does not tell how long a request took: latencies are not known, what stands for them is 0"),
+            format!("{name}: it does not tell how long a request took: latencies are not known"),
         );
     }
     if evidence.none == requests && requests > 0 {

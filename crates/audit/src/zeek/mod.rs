@@ -30,9 +30,9 @@ impl Log {
     /// Its name, for a person.
     pub fn as_str(self) -> &'static str {
         match self {
-            Log::Connections => "Zeek's conn.log",
-            Log::Tls => "Zeek's ssl.log",
-            Log::Requests => "Zeek's http.log",
+            Log::Connections => "Zeek conn.log",
+            Log::Tls => "Zeek ssl.log",
+            Log::Requests => "Zeek http.log",
         }
     }
 

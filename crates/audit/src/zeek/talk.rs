@@ -6,9 +6,9 @@ use crate::log::{self, Line};
 use crate::scope::Scope;
 use ledger::agent::product;
 use ledger::{
-    Certainty, Close, Closed, Connection, ConnectionBytes, DialFailure, Ending, Event, Exchange,
-    Failure, Handshake, Moment, Origin, Probes, Protocol, Scheme, SetupPhase, Side, Tls,
-    TlsVersion, Transport,
+    Close, Closed, Connection, ConnectionBytes, DialFailure, Ending, Event, Exchange, Failure,
+    Handshake, Moment, Origin, Probes, Protocol, Scheme, SetupPhase, Side, Tls, TlsVersion,
+    Transport,
 };
 use std::net::SocketAddr;
 
@@ -247,9 +247,6 @@ impl Talk {
             scope.record(Event::Exchange(&one));
             return None;
         };
-        one.certainty = Certainty::Inferred(
-            "the log tells no end of a request: it is the next one on its connection, or that one's end, at most a second".into(),
-        );
         self.pending = Some(Box::new(one));
         self.last_end = end.at.min(request.at.saturating_add(LONGEST));
         Some(self.last_end)

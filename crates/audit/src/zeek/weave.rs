@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 
 /// Connections that are known at once.
-const MAX_TALKS: usize = 300_000;
+const MAX_TALKS: usize = 150_000;
 /// Requests that wait to be put in order: a line is written when the answer is over, its time is that of the request.
 const MAX_WAITING: usize = 32_768;
 /// Servers that are known to speak HTTP.
@@ -59,7 +59,8 @@ impl Ord for Waiting {
 /// The logs so far.
 #[derive(Default)]
 pub(crate) struct Weave {
-    talks: HashMap<u64, Talk>,
+    /// Boxed: the table has up to twice as many places as it needs.
+    talks: HashMap<u64, Box<Talk>>,
     due: BinaryHeap<Reverse<(u64, What, u64)>>,
     waiting: BinaryHeap<Waiting>,
     servers: HashSet<SocketAddr>,
@@ -115,7 +116,7 @@ impl Weave {
             self.note_server(server);
         }
         self.due.push(Reverse((talk.start, What::Open, key)));
-        self.talks.insert(key, talk);
+        self.talks.insert(key, Box::new(talk));
         true
     }
 
@@ -127,7 +128,8 @@ impl Weave {
         if !self.talks.contains_key(&key) {
             // without an end, so far
             self.due.push(Reverse((at, What::Open, key)));
-            self.talks.insert(key, Talk::begun(at, record.ends()));
+            let talk = Talk::begun(at, record.ends());
+            self.talks.insert(key, Box::new(talk));
         }
         if let Some(talk) = self.talks.get_mut(&key) {
             talk.secure(record);
@@ -175,7 +177,7 @@ impl Weave {
             self.strays += 1;
             self.due
                 .push(Reverse((at.saturating_add(SILENCE), What::Forget, key)));
-            Talk::begun(at, request.ends)
+            Box::new(Talk::begun(at, request.ends))
         });
         if !talk.is_told() {
             talk.open(scope);
@@ -247,13 +249,13 @@ impl Weave {
         }
         if self.requests > 0 {
             let taken_for = if connections {
-                "until the next one on its connection, or that one's end, at most a second"
+                "latencies are not known, and it counts as under way until the next one on its connection, or that one's end, at most a second"
             } else {
-                "0: latencies are not known"
+                "latencies are not known"
             };
             scope.caveat(
                 "log-without-durations",
-                format!("Zeek's http.log does not tell how long a request took; what stands for it is {taken_for}"),
+                format!("Zeek's http.log does not tell how long a request took: {taken_for}"),
             );
         }
         if connections && self.strays > 0 {

@@ -244,6 +244,7 @@ impl Books {
         exchange: &Exchange,
     ) -> (usize, Option<ConnectionId>, Option<u64>) {
         self.now = self.now.max(exchange.end);
+        let timed = self.run.durations_seen;
         let id = exchange.connection;
         let Some(mut live) = id.and_then(|id| self.live.remove(&id)) else {
             // what is told after the end still belongs where the connection did
@@ -258,8 +259,8 @@ impl Books {
                 (None, None) => self.nowhere(),
             };
             self.counts[destination].overlap(exchange, belongs);
-            self.counts[destination].exchange(exchange, None);
-            self.all.exchange(exchange, None);
+            self.counts[destination].exchange(exchange, None, timed);
+            self.all.exchange(exchange, None, timed);
             self.just_closed = late;
             return (destination, None, None);
         };
@@ -277,8 +278,8 @@ impl Books {
         }
         self.join_pool(&live);
         self.counts[destination].overlap(exchange, Some(&live));
-        self.counts[destination].exchange(exchange, gap);
-        self.all.exchange(exchange, gap);
+        self.counts[destination].exchange(exchange, gap, timed);
+        self.all.exchange(exchange, gap, timed);
         // the exchange tells whether the connection was idle when others were opened
         let waiters = std::mem::take(&mut live.waiters);
         let id = live.connection.id;

@@ -142,6 +142,8 @@ pub struct Counts {
     pub reused: u64,
     /// Sum of their latencies, in nanoseconds.
     pub outbound: u64,
+    /// Exchanges that it is the sum of: those whose duration is known.
+    pub timed: u64,
     /// Connections: transport established.
     pub opened: u64,
     /// Of these, those whose TLS handshake failed.
@@ -282,8 +284,8 @@ impl Counts {
         sign.on(self.why.entry(why).or_default());
     }
 
-    /// Counts an exchange.
-    pub(super) fn exchange(&mut self, exchange: &Exchange, gap: Option<u64>) {
+    /// Counts an exchange; `timed` where its duration is known.
+    pub(super) fn exchange(&mut self, exchange: &Exchange, gap: Option<u64>, timed: bool) {
         self.seen(exchange.at, exchange.end);
         self.requests += 1;
         match exchange.outcome {
@@ -298,11 +300,16 @@ impl Counts {
             Some(false) => self.reused += 1,
             None => {}
         }
-        self.outbound = self.outbound.saturating_add(exchange.latency());
+        if timed {
+            self.timed += 1;
+            self.outbound = self.outbound.saturating_add(exchange.latency());
+        }
         self.terms(exchange.terms.timeout_s, None);
         self.infer(&exchange.certainty);
         if let Some(detail) = &mut self.detail {
-            detail.cell.exchange(exchange);
+            if timed {
+                detail.cell.exchange(exchange);
+            }
             if let Some(gap) = gap {
                 detail.gaps.record(gap);
             }

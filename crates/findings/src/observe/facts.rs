@@ -320,7 +320,7 @@ impl Figures {
     fn of(counts: &Counts, needed: u64, lookups: Lookups) -> Figures {
         let known = counts.fresh + counts.reused;
         let avoidable = counts.opened.saturating_sub(needed);
-        let outbound_ms = (counts.requests > 0).then(|| counts.outbound as f64 / NANOS_PER_MS);
+        let outbound_ms = (counts.timed > 0).then(|| counts.outbound as f64 / NANOS_PER_MS);
         let wasted_ms = cost_ms(counts, avoidable);
         let seen_inside = counts.opened - counts.unseen.min(counts.opened);
         let detail = counts.detail.as_deref();

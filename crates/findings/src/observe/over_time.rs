@@ -25,6 +25,8 @@ const RATIO: f64 = 1.2;
 pub(super) struct OverTime {
     length: u64,
     periods: Vec<Sums>,
+    /// Whether durations of requests are known.
+    timed: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -100,10 +102,12 @@ pub struct Period {
 }
 
 impl OverTime {
-    pub(super) fn new() -> OverTime {
+    /// `timed` where the durations of requests are known.
+    pub(super) fn new(timed: bool) -> OverTime {
         OverTime {
             length: SHORTEST,
             periods: Vec::new(),
+            timed,
         }
     }
 
@@ -134,7 +138,8 @@ impl OverTime {
         all.map(|(nth, sums)| Period {
             from_s: nth as f64 * self.length_s(),
             requests: sums.requests,
-            mean_ms: (sums.requests > 0).then(|| sums.latency as f64 / sums.requests as f64 / 1e6),
+            mean_ms: (self.timed && sums.requests > 0)
+                .then(|| sums.latency as f64 / sums.requests as f64 / 1e6),
             opened: sums.opened,
         })
         .collect()
@@ -145,7 +150,7 @@ impl OverTime {
         let full: Vec<Period> = self
             .periods()
             .into_iter()
-            .filter(|period| period.requests >= ENOUGH)
+            .filter(|period| self.timed && period.requests >= ENOUGH)
             .collect();
         let means: Vec<f64> = full.iter().filter_map(|period| period.mean_ms).collect();
         let change = change_point(&means, DRAWS, 0).filter(|change| change.p_value <= LEVEL)?;
@@ -204,7 +209,7 @@ mod tests {
 
     #[test]
     fn periods_grow_with_the_run_and_lose_nothing() {
-        let mut over_time = OverTime::new();
+        let mut over_time = OverTime::new(true);
         for nth in 0..100_000u64 {
             over_time.exchange(&exchange(1_000 + nth * 37, 10));
         }
@@ -218,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_change_of_level_is_found_where_it_was() {
-        let mut over_time = OverTime::new();
+        let mut over_time = OverTime::new(true);
         for nth in 0..2_000u64 {
             let latency = if nth < 1_200 { 90 } else { 30 };
             over_time.exchange(&exchange(100 + nth * 10, latency + nth % 7));
@@ -237,7 +242,7 @@ mod tests {
 
     #[test]
     fn the_end_of_time_is_a_period_too() {
-        let mut over_time = OverTime::new();
+        let mut over_time = OverTime::new(true);
         over_time.exchange(&exchange(1, 1));
         let mut last = exchange(1, 1);
         last.end = Nanos(u64::MAX);

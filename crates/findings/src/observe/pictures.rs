@@ -1,7 +1,7 @@
 //! What the pictures of an observed run show beyond its tables. Worked out here, because a report only lays out.
 
 use super::Observed;
-use super::over_time::Period;
+use super::over_time::{Period, Step};
 use super::{danger_from, server_limit};
 use crate::population::{Population, buckets_ms};
 use crate::stats::Change;
@@ -27,6 +27,8 @@ pub struct Pictures {
     pub period_s: f64,
     /// Where the latency changed its level, in seconds since the run began, and how.
     pub change: Option<(f64, Change)>,
+    /// What was the case on both sides of that, if they differ by enough to be worth a word.
+    pub step: Option<Step>,
     /// Idle times before a connection was used again, by destination, those with most first.
     pub gaps: Vec<GapPanel>,
     /// The first connections of the first destinations.
@@ -78,6 +80,7 @@ impl Observed {
             periods: self.over_time.periods(),
             period_s: self.over_time.length_s(),
             change: self.over_time.change(),
+            step: self.over_time.step(),
             gaps,
             timeline: self.timeline.lanes(run),
             elsewhere: self.timeline.elsewhere(),

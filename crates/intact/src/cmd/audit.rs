@@ -115,8 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     if accounts.is_empty() {
         return Err(nothing_read(&unread));
     }
-    for error in unread {
-        let words = format!("not read: {error}");
+    for words in not_read(&unread) {
         observing.record(Event::Caveat(&Caveat {
             id: "input-not-read".to_owned(),
             words,
@@ -221,6 +220,27 @@ fn files_of(path: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// What could not be read and why; a folder of Zeek's has many logs that say nothing of connections.
+fn not_read(errors: &[AuditError]) -> Vec<String> {
+    let mut others = Vec::new();
+    let mut told = Vec::new();
+    for error in errors {
+        match error {
+            AuditError::OtherLog { log, .. } => others.push(format!("{log}.log")),
+            error => told.push(format!("not read: {error}")),
+        }
+    }
+    others.sort();
+    others.dedup();
+    if !others.is_empty() {
+        let names = others.join(", ");
+        told.push(format!(
+            "not read: Zeek's {names}, which say nothing of connections"
+        ));
+    }
+    told
+}
+
 fn nothing_read(errors: &[AuditError]) -> Failed {
     let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
     Failed::unreadable(anyhow!("{}", all.join("\nintact: ")))
@@ -236,7 +256,14 @@ fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
     run.clock = "the input's".to_owned();
     run.rows = Rows::All;
     run.ends_seen = Input::see_ends(inputs);
-    let names: Vec<String> = inputs.iter().map(|input| name(input.path())).collect();
+    run.durations_seen = Input::tell_durations(inputs);
+    let mut names: Vec<String> = inputs.iter().map(|input| name(input.path())).collect();
+    if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
+        names = inputs
+            .iter()
+            .map(|input| input.path().display().to_string())
+            .collect();
+    }
     run.subject = Some(match &names[..] {
         [first, .., last] if names.len() > 3 => format!("{first} ... {last}"),
         names => names.join(" "),

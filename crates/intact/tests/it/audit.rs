@@ -29,6 +29,35 @@ fn document(words: &[&str]) -> Value {
 }
 
 #[test]
+fn where_durations_are_not_told_there_is_no_latency_and_not_one_of_0() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let line = |nth: u32, timed: &str| {
+        format!(
+            "::1 - - [10/Oct/2000:13:55:3{nth} +0000] \"GET /{nth} HTTP/1.1\" 200 5 \"-\" \"-\" conn=1 reqs={nth}{timed}\n"
+        )
+    };
+    let mut means = Vec::new();
+    for timed in ["", " rt=0.250"] {
+        std::fs::write(&log, [1, 2, 3].map(|nth| line(nth, timed)).concat()).unwrap();
+        let document = document(&[log.to_str().unwrap()]);
+        assert_eq!(document["reused"], 2);
+        let totals = &document["totals"];
+        means.push((
+            totals["outbound_ms"].as_f64(),
+            totals["latency_ms"]["mean"].as_f64(),
+        ));
+    }
+    assert_eq!(means, [(None, None), (Some(750.0), Some(250.0))]);
+    let zeek = document(&[&fixture("logs/zeek")]);
+    assert!(zeek["totals"]["outbound_ms"].is_null(), "{zeek:#}");
+    assert_eq!(
+        zeek["connections"]["ended_by"],
+        serde_json::json!({"client": 16, "server": 1})
+    );
+}
+
+#[test]
 fn every_kind_of_input_gives_a_document_of_the_schema() {
     let schema = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -47,6 +76,7 @@ fn every_kind_of_input_gives_a_document_of_the_schema() {
         ("tools/oha-http2.csv", 17, 3),
         ("tools/k6.json.gz", 40, 7),
         ("netlog/plain.log", 11, 4),
+        ("logs/zeek", 17, 17),
     ] {
         let document = document(&[&fixture(name)]);
         let faults: Vec<String> = validator
@@ -232,4 +262,24 @@ fn logs_of_before_and_after_show_when_it_changed() {
         "{}",
         page(&out)
     );
+}
+
+#[test]
+fn a_folder_of_zeek_is_read_and_the_logs_that_say_nothing_are_told_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["conn.log", "http.log"] {
+        let from = fixture(&format!("logs/zeek/{name}"));
+        std::fs::copy(from, folder.path().join(name)).unwrap();
+    }
+    for name in ["dns", "files", "weird"] {
+        let head = format!("#separator \\x09\n#path\t{name}\n#fields\tts\tuid\n");
+        std::fs::write(folder.path().join(format!("{name}.log")), head).unwrap();
+    }
+    let document = document(&[folder.path().to_str().unwrap()]);
+    assert_eq!(document["requests"]["total"], 17);
+    let told = document["caveats"].as_array().unwrap().iter();
+    let told: Vec<_> = told.filter(|one| one["id"] == "input-not-read").collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    let words = told[0]["words"].as_str().unwrap();
+    assert!(words.contains("dns.log, files.log, weird.log"), "{words}");
 }

@@ -59,6 +59,7 @@ fn life(life: &Life, end: f64) -> svg::Life {
             };
             (Some(tone), format!("ended by {by}"))
         }
+        (None, None) if life.to_ms.is_some() => (None, "its end is not told".to_owned()),
         (None, None) => (None, "open".to_owned()),
     };
     svg::Life {

@@ -20,7 +20,7 @@ pub fn change(step: &Step, at: &str, paper: Paper) -> String {
         "  ",
     );
     for (name, side) in [("before", step.before), ("after", step.after)] {
-        page.wrapped(None, &words(name, side), "  ");
+        page.wrapped(None, &step_side(name, side), "  ");
     }
     let told =
         "that one came with the other is no proof that it caused it (`intact compare` gives one)";
@@ -28,7 +28,8 @@ pub fn change(step: &Step, at: &str, paper: Paper) -> String {
     page.text
 }
 
-fn words(name: &str, side: StepSide) -> String {
+/// What was the case on one side of a change.
+pub(crate) fn step_side(name: &str, side: StepSide) -> String {
     format!(
         "{name}: {} requests, {} of them reused a connection, {:.2} new connections a request",
         count(side.requests),

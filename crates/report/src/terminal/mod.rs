@@ -19,6 +19,7 @@ mod table;
 pub use bench::bench;
 pub use cards::cards;
 pub use change::change;
+pub(crate) use change::step_side;
 pub use check::{check, check_card, check_limits};
 pub use compare::compare;
 pub use demonstration::demonstration;

@@ -128,9 +128,8 @@ impl Fold {
         if let Some(fresh) = exchange.fresh {
             attributes.push((REUSED, Value::Flag(!fresh)));
         }
-        // a log without times
         let untimed = exchange.latency() == 0 && exchange.spans == Spans::default();
-        if !untimed {
+        if self.run.durations_seen && !untimed {
             let took = whole(exchange.latency());
             self.families
                 .add(Metric::Requests, attributes.clone(), end, took);

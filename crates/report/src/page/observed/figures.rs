@@ -3,8 +3,10 @@
 use super::ObservedRun;
 use crate::number::{count, tick, time};
 use crate::page::download::Download;
+use crate::page::parts::sentence;
 use crate::page::{Figure, populations, timeline};
 use crate::svg::{self, Tone};
+use crate::terminal::step_side;
 use findings::observe::Destination;
 
 /// Destinations in the picture of waste.
@@ -142,6 +144,11 @@ fn over_time(one: ObservedRun<'_>) -> Option<Figure> {
             time(when * 1e3),
             change.p_value
         ));
+        if let Some(step) = &pictures.step {
+            for (name, side) in [("Before", step.before), ("After", step.after)] {
+                notes.push(sentence(&step_side(name, side)));
+            }
+        }
         marks.push(svg::Mark {
             x: when * 1e3,
             words: format!("{before} → {after}"),
@@ -280,6 +287,11 @@ fn lives(one: ObservedRun<'_>) -> Option<Figure> {
             "{} connections lead to further destinations.",
             count(pictures.elsewhere)
         ));
+    }
+    if !one.run.ends_seen {
+        notes.push(
+            "When a connection ended is not told: its line ends with its last request.".to_owned(),
+        );
     }
     let picture = timeline::picture(&pictures.timeline);
     Some(Figure::new("timeline", "Connections over time", picture, notes).across())
