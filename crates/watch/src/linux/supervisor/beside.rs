@@ -25,10 +25,13 @@ impl Supervisor {
         let Some((Named::Inet(wanted), socket)) = self.examine(notice) else {
             return UNTOUCHED;
         };
-        match socket::protocol(&socket) {
-            Ok(libc::IPPROTO_TCP) => {}
-            Ok(libc::IPPROTO_UDP) => return Some(self.connect_datagrams(notice, socket, wanted)),
-            _ => return UNTOUCHED,
+        match socket::protocol(&socket).unwrap_or(0) {
+            libc::IPPROTO_TCP => {}
+            libc::IPPROTO_UDP => return Some(self.connect_datagrams(notice, socket, wanted)),
+            other => {
+                self.leave_other(other);
+                return UNTOUCHED;
+            }
         }
         let Ok(cookie) = socket::cookie(&socket) else {
             return UNTOUCHED;

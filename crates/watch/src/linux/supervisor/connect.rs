@@ -37,6 +37,7 @@ impl Supervisor {
             if protocol == libc::IPPROTO_UDP {
                 return Some(self.connect_datagrams(notice, socket, wanted));
             }
+            self.leave_other(protocol);
             return UNTOUCHED;
         }
         if let Some(number) = self.by_cookie.get(&cookie)
@@ -200,6 +201,13 @@ impl Supervisor {
             .processes
             .copy_descriptor(notice.thread, descriptor as i32);
         Some((named, self.allowed(copied)?))
+    }
+
+    /// Counts connections of a protocol that could carry HTTP and that we do not follow.
+    pub(super) fn leave_other(&mut self, protocol: i32) {
+        if protocol == libc::IPPROTO_MPTCP {
+            self.leave(Unwatched::Multipath);
+        }
     }
 
     /// Counts what we may not look at.
