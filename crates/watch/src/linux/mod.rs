@@ -6,6 +6,7 @@ mod order;
 mod outside;
 mod relay;
 mod run;
+mod secrets;
 mod supervisor;
 mod sys;
 

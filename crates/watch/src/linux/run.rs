@@ -1,7 +1,8 @@
-//! One watched run: two threads, the supervisor for calls and the relay for data.
+//! One watched run: two threads, the supervisor for calls and the relay for data, and a third one where keys are looked for.
 
 use crate::platform::observe::Keys;
 use crate::platform::relay::Relay;
+use crate::platform::secrets::Holds;
 use crate::platform::supervisor::Supervisor;
 use crate::platform::sys::filter::{self, Asked};
 use crate::platform::sys::launch::{self, Trouble};
@@ -37,10 +38,11 @@ pub fn run(
     if let Some(end) = &config.terminal {
         terminal::lead_session_on(&mut command, end).map_err(setup("the program's terminal"))?;
     }
+    let holds = Holds::default();
     let keys = match &config.keys {
         Some(logging) if config.mode != Mode::Info => {
-            let (keys, environment) =
-                Keys::prepare(logging).map_err(setup("the key log (--keys off does without)"))?;
+            let (keys, environment) = Keys::prepare(logging, holds.clone())
+                .map_err(setup("the key log (--keys off does without)"))?;
             command.envs(environment);
             Some(keys)
         }
@@ -49,6 +51,7 @@ pub fn run(
     let code = filter::program(Asked {
         names: config.mode != Mode::Info,
         questions: config.mode != Mode::Info,
+        ends: keys.is_some(),
     });
     let began = clock.now();
     let (child, listener) =
@@ -68,8 +71,10 @@ pub fn run(
         })?;
     let relay = Relay::new(clock, observer, config, keys).map_err(setup("the relay"))?;
     let orders = relay.orders();
-    let supervisor = Supervisor::new(listener, signals, child.id(), orders, clock, config, began)
-        .map_err(setup("the supervisor"))?;
+    let mut supervisor =
+        Supervisor::new(listener, signals, child.id(), orders, clock, config, began)
+            .map_err(setup("the supervisor"))?;
+    supervisor.hold_ends(holds);
     std::thread::scope(|scope| {
         let carrying = std::thread::Builder::new()
             .name("relay".to_owned())

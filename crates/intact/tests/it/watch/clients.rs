@@ -87,6 +87,63 @@ fn curl_and_wget_reuse_their_connection() {
     }
 }
 
+#[test]
+fn programs_that_log_no_keys_are_read_with_those_in_their_memory() {
+    // rustls, which erases the secrets of connections that are over: there must be time to look
+    for version in ["1", "2"] {
+        let words = [
+            "sh",
+            "-c",
+            "exec \"$@\" 2>/dev/null",
+            "sh",
+            env!("CARGO_BIN_EXE_intact"),
+            "bench",
+            "{url}delay/100",
+            "--insecure",
+            "--http",
+            version,
+            "-c",
+            "2",
+            "-n",
+            "8",
+            "--rounds",
+            "1",
+            "--keepalive",
+            "on",
+        ];
+        hold_ledgers_together("rustls", "https", &words, (11, 3));
+    }
+    // OpenSSL, in a Python that is not told of a key log
+    if program("python3", "watch a Python without a key log").is_none() {
+        return;
+    }
+    for version in ["TLSv1_2", "TLSv1_3"] {
+        let script = format!(
+            "import http.client, ssl, sys, urllib.parse
+place = urllib.parse.urlsplit(sys.argv[1])
+context = ssl.create_default_context(cafile=sys.argv[2])
+context.maximum_version = ssl.TLSVersion.{version}
+connection = http.client.HTTPSConnection(place.hostname, place.port, context=context)
+for number in range(5):
+    connection.request('POST', '/delay/100', body=iter([b'in', b'two', b'parts']), encode_chunked=True,
+        headers={{'Transfer-Encoding': 'chunked'}})
+    connection.getresponse().read()
+"
+        );
+        let words = [
+            "env",
+            "-u",
+            "SSLKEYLOGFILE",
+            "python3",
+            "-c",
+            &script,
+            "{url}",
+            "{ca}",
+        ];
+        hold_ledgers_together("Python without a key log", "https", &words, (5, 1));
+    }
+}
+
 /// A proxy that grants every CONNECT, and prints its port.
 const PROXY: &str = "
 import socket, threading

@@ -138,6 +138,49 @@ fn after_a_kill_nine_no_key_log_is_left_and_the_ledger_can_be_read() {
 }
 
 #[test]
+fn after_a_kill_nine_the_program_goes_on() {
+    if program("python3", "watch killed beside a program").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let script = "
+import socket, sys
+place = ('127.0.0.1', int(sys.argv[1]))
+def ask():
+    with socket.create_connection(place) as stream:
+        stream.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n')
+        answer = stream.makefile('rb').readline().split()[1].decode()
+        return f'{answer} {stream.getpeername() == place}'
+print(ask(), flush=True)
+sys.stdin.readline()
+print(ask())
+sys.exit(7)
+";
+    let wrapped = format!("python3 -c \"$0\" {}; echo $?", port_of(&server.plain()));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["watch", "-q", "--", "sh", "-c", &wrapped, script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line, "200 True\n");
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    drop(child.stdin.take());
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "200 True\n7\n");
+}
+
+fn port_of(url: &str) -> &str {
+    url.trim_end_matches('/').rsplit(':').next().unwrap()
+}
+
+#[test]
 fn a_refused_connection_is_a_failed_dial() {
     if program("curl", "watch of a refusal").is_none() {
         return;

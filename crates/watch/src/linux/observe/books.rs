@@ -3,6 +3,8 @@
 use super::keys::Keys;
 use crate::{Config, Numbers, Observer};
 use ledger::{Caveat, Event, FingerprintKey};
+use std::time::Instant;
+use wire::tls::decrypt::Lock;
 
 /// What all observations share.
 pub(crate) struct Books<'a> {
@@ -59,6 +61,26 @@ impl<'a> Books<'a> {
             .as_mut()
             .map(|keys| keys.take(client_random))
             .unwrap_or_default()
+    }
+
+    /// Has the secrets of a connection looked for, whose keys its process does not log.
+    pub(super) fn seek(&mut self, process: u32, locks: Vec<Lock>) {
+        if let Some(keys) = &mut self.keys {
+            keys.seek(process, locks);
+        }
+    }
+
+    /// Whether the secrets of a connection are being looked for.
+    pub(super) fn seeks(&self, client_random: &[u8; 32]) -> bool {
+        let keys = self.keys.as_ref();
+        keys.is_some_and(|keys| keys.seeks(client_random))
+    }
+
+    /// Waits until then for secrets that are being looked for.
+    pub(crate) fn settle_keys(&mut self, until: Instant) {
+        if let Some(keys) = &mut self.keys {
+            keys.settle(until);
+        }
     }
 
     /// A number for an exchange.

@@ -4,12 +4,15 @@
 //! that are never seen are forgotten. Nothing in here is ever printed.
 
 use crate::config::KeyLogging;
+use crate::platform::secrets::{Holds, Seeker};
 use crate::platform::sys::refuge::{self, Refuge};
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
+use std::time::Instant;
+use wire::tls::decrypt::Lock;
 
 /// Connections whose lines wait for them to be seen; the oldest are forgotten first.
 const MAX_UNCLAIMED: usize = 4096;
@@ -33,14 +36,18 @@ pub(crate) struct Keys {
     cut: Vec<u8>,
     unclaimed: HashMap<[u8; 64], Vec<String>>,
     order: VecDeque<[u8; 64]>,
+    seeker: Seeker,
 }
 
 impl Keys {
     /// Makes a key log for the program, or finds the end of its own; and what its environment must say.
-    pub(crate) fn prepare(logging: &KeyLogging) -> io::Result<(Keys, Vec<(OsString, OsString)>)> {
+    pub(crate) fn prepare(
+        logging: &KeyLogging,
+        holds: Holds,
+    ) -> io::Result<(Keys, Vec<(OsString, OsString)>)> {
         let mut environment = Vec::new();
         if let Some(path) = &logging.own_file {
-            let mut keys = Keys::of(path.clone());
+            let mut keys = Keys::of(path.clone(), holds);
             keys.find_end();
             return Ok((keys, environment));
         }
@@ -57,13 +64,13 @@ impl Keys {
             options.push(preload);
             environment.push(("NODE_OPTIONS".into(), options));
         }
-        let mut keys = Keys::of(path);
+        let mut keys = Keys::of(path, holds);
         keys.file = Some(file);
         keys.refuge = Some(refuge);
         Ok((keys, environment))
     }
 
-    fn of(path: PathBuf) -> Keys {
+    fn of(path: PathBuf, holds: Holds) -> Keys {
         Keys {
             refuge: None,
             path,
@@ -72,6 +79,7 @@ impl Keys {
             cut: Vec::new(),
             unclaimed: HashMap::new(),
             order: VecDeque::new(),
+            seeker: Seeker::new(holds),
         }
     }
 
@@ -93,7 +101,27 @@ impl Keys {
             .unwrap_or_default()
     }
 
+    /// Looks for the secrets of a connection that the process does not log; they are among its lines later, or never.
+    pub(crate) fn seek(&mut self, process: u32, locks: Vec<Lock>) {
+        self.seeker.seek(process, locks);
+    }
+
+    /// Whether the secrets of a connection are being looked for.
+    pub(crate) fn seeks(&self, client_random: &[u8; 32]) -> bool {
+        self.seeker.seeks(client_random)
+    }
+
+    /// Waits until then for secrets that are being looked for.
+    pub(crate) fn settle(&mut self, until: Instant) {
+        for line in self.seeker.settle(until) {
+            self.keep(line.into_bytes());
+        }
+    }
+
     fn read_on(&mut self) {
+        for line in self.seeker.found() {
+            self.keep(line.into_bytes());
+        }
         if self.file.is_none() {
             self.file = File::open(&self.path).ok();
         }
@@ -188,7 +216,8 @@ mod tests {
 
     #[test]
     fn lines_reach_their_connection_and_leave_the_file() {
-        let (mut keys, environment) = Keys::prepare(&KeyLogging::default()).unwrap();
+        let (mut keys, environment) =
+            Keys::prepare(&KeyLogging::default(), Holds::default()).unwrap();
         let mut file = program(&environment);
         assert!(keys.take(&[1; 32]).is_empty());
         let (first, second) = (line("A", 1), line("B", 1));
@@ -209,7 +238,8 @@ mod tests {
 
     #[test]
     fn lines_of_connections_that_never_come_are_forgotten() {
-        let (mut keys, environment) = Keys::prepare(&KeyLogging::default()).unwrap();
+        let (mut keys, environment) =
+            Keys::prepare(&KeyLogging::default(), Holds::default()).unwrap();
         let mut file = program(&environment);
         let mut text = String::new();
         for number in 0..MAX_UNCLAIMED as u32 + 10 {
@@ -232,7 +262,7 @@ mod tests {
             own_file: None,
             node_options: Some("--max-old-space-size=100".into()),
         };
-        let (_keys, environment) = Keys::prepare(&logging).unwrap();
+        let (_keys, environment) = Keys::prepare(&logging, Holds::default()).unwrap();
         let options = environment[1].1.to_str().unwrap();
         let preload = options
             .strip_prefix("--max-old-space-size=100 --require ")

@@ -85,7 +85,8 @@ impl Observation {
             if let Some(origin) = &mut self.about.origin {
                 origin.scheme = Scheme::Https;
             }
-            self.secure = Some(Box::new(Secure::new(books.expects_keys())));
+            let process = self.about.owner.as_ref().map(|owner| owner.pid);
+            self.secure = Some(Box::new(Secure::new(books.expects_keys(), process)));
             self.read_secure(side, &held, at.0, books);
         }
     }
@@ -215,12 +216,20 @@ impl Observation {
     pub(crate) fn tick(&mut self, now: Nanos, books: &mut Books<'_>) {
         if let Some(secure) = &mut self.secure {
             secure.look_again(books);
-            secure.give_up(now.0, false);
+            if !secure.awaits_keys(books) {
+                secure.give_up(now.0, false);
+            }
             self.take_secure(books);
         }
         if now.since(self.about.at) > PATIENCE {
             self.tell(books);
         }
+    }
+
+    /// Whether more will be known of it soon, though it is over.
+    pub(crate) fn awaits_keys(&self, books: &Books<'_>) -> bool {
+        let secure = self.secure.as_ref();
+        secure.is_some_and(|secure| secure.awaits_keys(books))
     }
 
     /// The connection is over, or the run is.

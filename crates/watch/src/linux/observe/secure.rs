@@ -23,6 +23,8 @@ pub(super) struct Secure {
     decryptor: Decryptor,
     keys: KeyLog,
     access: Access,
+    /// The process in whose memory secrets may be looked for: as long as none were, and none were logged.
+    searchable: Option<u32>,
     /// Both sides were read in plain: no more keys are looked for.
     settled: [bool; 2],
     waiting: Vec<Mark>,
@@ -64,8 +66,9 @@ pub(super) struct Piece {
 }
 
 impl Secure {
-    pub(super) fn new(keys_wanted: bool) -> Secure {
+    pub(super) fn new(keys_wanted: bool, process: Option<u32>) -> Secure {
         Secure {
+            searchable: process.filter(|_| keys_wanted),
             decryptor: Decryptor::new(if keys_wanted { MAX_WAITING } else { 0 }),
             keys: KeyLog::default(),
             access: if keys_wanted {
@@ -102,6 +105,9 @@ impl Secure {
         if self.access == Access::Hoped && self.plain.is_empty() {
             self.look_again(books);
         }
+        if self.access == Access::Hoped && self.plain.is_empty() {
+            self.seek_keys(books);
+        }
         if self.decryptor.facts().encrypted_alerts > alerts {
             self.farewell.get_or_insert(from);
         }
@@ -116,7 +122,14 @@ impl Secure {
         if self.fetch_keys(books) {
             let plain = &mut self.plain;
             self.decryptor.retry(&self.keys, |piece| keep(plain, piece));
+            self.judge();
         }
+    }
+
+    /// Whether its secrets are being looked for.
+    pub(super) fn awaits_keys(&self, books: &Books<'_>) -> bool {
+        let hello = self.decryptor.facts().client_hello.as_ref();
+        self.access == Access::Hoped && hello.is_some_and(|hello| books.seeks(&hello.random))
     }
 
     /// Gives up on keys that have not come in time, or when all is `over`.
@@ -128,7 +141,8 @@ impl Secure {
             .is_some_and(|finished| now.saturating_sub(finished.at) > KEYS_LATE);
         self.judge();
         if self.access == Access::Hoped && (late || over) {
-            self.access = Access::Shut("TLS whose keys the program did not log");
+            self.access =
+                Access::Shut("TLS whose keys the program neither logged nor showed in its memory");
             self.decryptor.give_up();
         }
     }
@@ -164,7 +178,21 @@ impl Secure {
             // a line that is none is the program's affair
             let _ = self.keys.add_line(line);
         }
+        if !lines.is_empty() {
+            self.searchable = None;
+        }
         !lines.is_empty()
+    }
+
+    /// Has keys that were not logged looked for, once there is something to try them on.
+    fn seek_keys(&mut self, books: &mut Books<'_>) {
+        if let Some(process) = self.searchable {
+            let locks = self.decryptor.locks();
+            if !locks.is_empty() {
+                self.searchable = None;
+                books.seek(process, locks);
+            }
+        }
     }
 
     fn traffic(&self, from: Side) -> (u64, u64) {
@@ -203,6 +231,10 @@ impl Secure {
         });
         if opening && shape == Shape::Control {
             self.is_http2 |= from == Side::Client;
+            // its settings follow
+            let alone =
+                Sizes::of(facts).is_some_and(|sizes| sizes.is_preface_alone(records, bytes));
+            *said -= u8::from(from == Side::Client && alone);
         } else if self.is_http2 && from == Side::Server && *said == 1 && records == 1 {
             // tickets: settings come before answers
             shape = Shape::Control;
@@ -235,7 +267,9 @@ impl Secure {
             Status::UnsupportedVersion(_) => {
                 Access::Shut("TLS older than 1.2, which is not read here")
             }
-            Status::GaveUp => Access::Shut("TLS whose keys the program did not log"),
+            Status::GaveUp => {
+                Access::Shut("TLS whose keys the program neither logged nor showed in its memory")
+            }
         };
         if self.access == Access::Open {
             self.waiting.clear();

@@ -65,6 +65,11 @@ impl Sizes {
         })
     }
 
+    /// Whether a client has said its preface and nothing else yet.
+    pub(super) fn is_preface_alone(self, records: u64, bytes: u64) -> bool {
+        self.may_be_http2 && bytes == records * self.overhead + PREFACE
+    }
+
     /// What passed one way at once; `opening`: it is among the first that this side says after the handshake.
     pub(super) fn shape(self, from: Side, records: u64, bytes: u64, opening: bool) -> Shape {
         let Some(plain) = bytes.checked_sub(records * self.overhead) else {
@@ -79,16 +84,27 @@ impl Sizes {
             }
             (_, 1, SETTINGS_ACK | WINDOW_UPDATE) | (Side::Server, 1, PING) => Shape::Control,
             (Side::Client, 1, PING) => Shape::Doubtful,
-            (Side::Client, _, _) if opening && is_preface(plain) => Shape::Control,
+            (Side::Client, _, _) if opening && is_beginning(plain, records) => Shape::Control,
             (Side::Server, 1, _) if opening && is_settings(plain) => Shape::Control,
             _ => Shape::Data,
         }
     }
 }
 
-/// Whether a client's first words are its preface alone, with SETTINGS and a WINDOW_UPDATE or without.
-fn is_preface(plain: u64) -> bool {
-    plain == PREFACE || plain.checked_sub(PREFACE).is_some_and(is_settings)
+/// Whether a client's first words are its preface, SETTINGS and a WINDOW_UPDATE, or some of them; and its last ones, where it
+/// does not need the connection after all.
+fn is_beginning(plain: u64, records: u64) -> bool {
+    let ends: &[u64] = match records {
+        1 => &[0],
+        _ => &[0, PING, ALERT, PING + ALERT],
+    };
+    let begins = |plain: u64| {
+        let settings = plain.checked_sub(PREFACE).is_some_and(is_settings);
+        plain == PREFACE || settings || is_settings(plain)
+    };
+    ends.iter()
+        .filter_map(|end| plain.checked_sub(*end))
+        .any(begins)
 }
 
 /// SETTINGS, with a WINDOW_UPDATE or without.
@@ -124,6 +140,10 @@ mod tests {
     #[test]
     fn hyper_over_http_2() {
         assert_eq!(SIZES.shape(Client, 1, 41, true), Shape::Control);
+        assert!(SIZES.is_preface_alone(1, 41));
+        // settings, GOAWAY, the alert: another connection was quicker
+        assert_eq!(SIZES.shape(Client, 2, 86, true), Shape::Control);
+        assert_eq!(SIZES.shape(Client, 2, 293, true), Shape::Data);
         assert_eq!(SIZES.shape(Client, 1, 39, false), Shape::Data);
         assert_eq!(SIZES.shape(Client, 1, 34, false), Shape::Doubtful);
         assert_eq!(SIZES.shape(Client, 2, 53, false), Shape::Farewell);

@@ -13,7 +13,7 @@ use crate::platform::sys::process::Place;
 use crate::platform::sys::socket;
 use crate::platform::sys::timer::Timer;
 use crate::{Clock, Config, Observer};
-use ledger::{ConnectionId, Ending, Side};
+use ledger::{ConnectionId, Ending, Nanos, Side};
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::unix::SourceFd;
@@ -32,6 +32,10 @@ const ARRIVALS: Token = Token(usize::MAX - 2);
 const TICK: Duration = Duration::from_secs(1);
 /// How long what the program left behind is passed on after its end.
 const DRAIN: Duration = Duration::from_secs(5);
+/// How long keys of connections that are over are awaited at the end.
+const KEYS_AFTER_END: Duration = Duration::from_secs(1);
+/// Connections that are over and wait for their keys.
+const MOST_PARTING: usize = 256;
 /// The one read buffer, in bytes.
 const SCRATCH: usize = 128 * 1024;
 
@@ -66,6 +70,8 @@ pub(crate) struct Relay<'a> {
     scratch: Vec<u8>,
     finishing: Option<Instant>,
     looks: Looks,
+    /// Connections that were over at that time, and whose keys may still come.
+    parting: Vec<(Nanos, Option<Observation>)>,
 }
 
 impl<'a> Relay<'a> {
@@ -98,6 +104,7 @@ impl<'a> Relay<'a> {
             scratch: vec![0; SCRATCH],
             finishing: None,
             looks: Looks::default(),
+            parting: Vec::new(),
         })
     }
 
@@ -149,6 +156,8 @@ impl<'a> Relay<'a> {
         for id in left {
             self.close(id);
         }
+        self.books.settle_keys(Instant::now() + KEYS_AFTER_END);
+        self.part();
         self.books.finish();
     }
 
@@ -181,7 +190,26 @@ impl<'a> Relay<'a> {
                 seen.tick(now, books);
             });
         }
+        self.part();
         self.books.tick();
+    }
+
+    /// Ends the observations of connections that are over and wait for nothing any more.
+    fn part(&mut self) {
+        for (at, mut observation) in std::mem::take(&mut self.parting) {
+            self.end_observation(at, &mut observation);
+        }
+    }
+
+    fn end_observation(&mut self, at: Nanos, observation: &mut Option<Observation>) {
+        let waits = |seen: &Observation| seen.awaits_keys(&self.books);
+        if self.parting.len() < MOST_PARTING && observation.as_ref().is_some_and(waits) {
+            self.parting.push((at, observation.take()));
+        } else {
+            observe(observation, &mut self.books, |seen, books| {
+                seen.finish(at, books);
+            });
+        }
     }
 
     fn take_orders(&mut self) {
@@ -308,10 +336,7 @@ impl<'a> Relay<'a> {
         let Some(mut link) = self.links.remove(&id) else {
             return;
         };
-        let at = self.clock.now();
-        observe(&mut link.observation, &mut self.books, |seen, books| {
-            seen.finish(at, books);
-        });
+        self.end_observation(self.clock.now(), &mut link.observation);
     }
 }
 

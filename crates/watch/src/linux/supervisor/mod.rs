@@ -7,6 +7,7 @@ mod beside;
 mod call;
 mod census;
 mod connect;
+mod ends;
 mod landing;
 mod lookups;
 mod names;
@@ -25,17 +26,19 @@ use crate::platform::sys::timer::Timer;
 use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, Place, Unwatched};
 use call::Call;
 use census::Census;
+use ends::Leavers;
 use landing::Pad;
 use ledger::{Caveat, Nanos, Row, Span};
 use lookups::Lookups;
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Interest, Poll, Token, Waker};
 use names::Names;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trap::Traps;
 
@@ -44,7 +47,8 @@ const SIGNALS: Token = Token(1);
 const PADS: [Token; 2] = [Token(2), Token(3)];
 const DEADLINES: Token = Token(4);
 const ENDS: Token = Token(5);
-const LOOKED: Token = Token(6);
+/// Another thread has something for us.
+const WOKEN: Token = Token(6);
 /// Tokens of calls begin here: two a call, the way to the destination and our end of a meeting.
 const FIRST_CALL: usize = 7;
 
@@ -82,6 +86,8 @@ pub(crate) struct Supervisor {
     /// When what the kernel has told of ends is read at the latest.
     ends_due: Option<Instant>,
     census: Census,
+    /// Of our loop.
+    waker: Arc<Waker>,
     pads: [Option<Pad>; 2],
     traps: Traps,
     calls: HashMap<usize, Call>,
@@ -91,6 +97,7 @@ pub(crate) struct Supervisor {
     next_call: usize,
     unwatched: BTreeMap<Unwatched, u64>,
     round_trip: Duration,
+    leavers: Leavers,
 }
 
 impl Supervisor {
@@ -126,7 +133,7 @@ impl Supervisor {
             DEADLINES,
             Interest::READABLE,
         )?;
-        let census = Census::new(registry)?;
+        let waker = Arc::new(Waker::new(registry, WOKEN)?);
         // a machine may have one family only
         let pads = [Pad::open(false).ok(), Pad::open(true).ok()];
         let namespace = pads.iter().flatten().next().and_then(socket::namespace);
@@ -154,7 +161,8 @@ impl Supervisor {
                 .unwrap_or(RawFd::MAX),
             outside,
             ends_due: None,
-            census,
+            census: Census::new(),
+            waker,
             pads,
             traps: Traps::default(),
             calls: HashMap::new(),
@@ -164,6 +172,7 @@ impl Supervisor {
             next_call: 0,
             unwatched: BTreeMap::new(),
             round_trip: config.round_trip,
+            leavers: Leavers::default(),
         })
     }
 
@@ -175,7 +184,12 @@ impl Supervisor {
         self.reap();
         while !(self.abandoned || orphaned && self.ended.is_some()) {
             let deadline = self.deadlines.first().map(|(when, _)| *when);
-            let soonest = [deadline, self.ends_due, self.census.due()];
+            let soonest = [
+                deadline,
+                self.ends_due,
+                self.leavers.deadline(),
+                self.census.due(),
+            ];
             self.timer.set(soonest.into_iter().flatten().min());
             if let Err(error) = self.poll.poll(&mut events, self.lookups.pace())
                 && error.kind() != io::ErrorKind::Interrupted
@@ -196,7 +210,7 @@ impl Supervisor {
                     SIGNALS => self.take_signals(),
                     DEADLINES => self.timer.rung(),
                     ENDS => self.put_off_ends(),
-                    LOOKED => self.take_census(),
+                    WOKEN => self.take_census(),
                     token if PADS.contains(&token) => self.take_arrivals(token.0 - PADS[0].0),
                     token if token.0 >= LOOKUP => self.take_answer(token),
                     Token(token) => self.guard((token - FIRST_CALL) / 2, Supervisor::advance),
@@ -204,12 +218,13 @@ impl Supervisor {
             }
             self.take_deadlines();
             self.take_late_ends();
+            self.release_leavers();
             self.look_around();
             self.settle_lookups(false);
         }
-        self.take_census();
-        if self.abandoned {
-            self.look_at_what_is_left();
+        self.end_census();
+        if !self.abandoned {
+            self.listener.dismiss_heir();
         }
         self.settle_lookups(true);
         for call in std::mem::take(&mut self.calls).into_values() {
@@ -261,6 +276,7 @@ impl Supervisor {
             }
             libc::SYS_connect if self.mode == Mode::Info => self.pass_by(notice),
             libc::SYS_connect => self.connect(notice),
+            libc::SYS_exit_group => self.end(notice),
             libc::SYS_getpeername => Some(self.tell_name(notice, |ends| ends.peer)),
             libc::SYS_getsockname => Some(self.tell_name(notice, |ends| ends.local)),
             libc::SYS_sendto => {

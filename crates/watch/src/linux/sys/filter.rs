@@ -48,6 +48,8 @@ const QUESTION: u32 = 512;
 pub(crate) struct Asked {
     /// `getpeername` and `getsockname`: where a relay has to keep up appearances.
     pub(crate) names: bool,
+    /// The end of a process: what is in its memory may still be looked for.
+    pub(crate) ends: bool,
     /// Datagrams that may be questions to a name server, and answers.
     pub(crate) questions: bool,
 }
@@ -84,6 +86,9 @@ pub(crate) fn program(asked: Asked) -> Vec<sock_filter> {
     if asked.names {
         call(libc::SYS_getpeername, &[ASK]);
         call(libc::SYS_getsockname, &[ASK]);
+    }
+    if asked.ends {
+        call(libc::SYS_exit_group, &[ASK]);
     }
     // a ring would connect without a system call of its own; libraries fall back to epoll on ENOSYS
     call(libc::SYS_io_uring_setup, &[refuse(libc::ENOSYS)]);
@@ -209,6 +214,7 @@ mod tests {
     const ALL: Asked = Asked {
         names: true,
         questions: true,
+        ends: true,
     };
     const ASK: u32 = SECCOMP_RET_USER_NOTIF;
     const ALLOW: u32 = SECCOMP_RET_ALLOW;
@@ -222,6 +228,7 @@ mod tests {
         for asked in [
             ALL,
             Asked {
+                ends: false,
                 names: false,
                 questions: false,
             },

@@ -2,8 +2,11 @@
 #![allow(unsafe_code, reason = "seccomp, prctl and sendmsg in the forked child")]
 
 use super::checked;
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
@@ -20,17 +23,20 @@ pub(crate) enum Trouble {
     Io(io::Error),
 }
 
-/// One byte from the child where the filter was refused: the error follows.
+/// The first byte from the child: whether the filter is in place, with the descriptor that answers for it.
 const REFUSED: u8 = 1;
 const INSTALLED: u8 = 0;
 
 /// Starts the command with the filter in place and these signals blocked; the descriptor answers for all that it asks about.
+///
+/// The child runs the program itself: where it cannot, it must not end in the way that is asked about, since nobody answers yet.
 pub(crate) fn launch(
     mut command: Command,
     filter: &[libc::sock_filter],
     blocked: libc::sigset_t,
 ) -> Result<(Child, OwnedFd), Trouble> {
     let (ours, theirs) = UnixStream::pair().map_err(Trouble::Io)?;
+    let words = Words::of(&command).map_err(Trouble::Exec)?;
     let code = filter.to_vec();
     let end = theirs.as_raw_fd();
     let prepare = move || {
@@ -39,27 +45,111 @@ pub(crate) fn launch(
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const blocked, std::ptr::null_mut())
         };
         match install(&code) {
-            Ok(listener) => send(end, INSTALLED, Some(listener.as_raw_fd())),
+            Ok(listener) => send(end, INSTALLED, Some(listener.as_raw_fd()))?,
             Err(error) => {
                 send(end, REFUSED, None)?;
-                Err(error)
+                return Err(error);
             }
         }
+        let error = words.run();
+        // a byte is enough for every error number of Linux that this can be
+        let number = error
+            .raw_os_error()
+            .and_then(|number| u8::try_from(number).ok());
+        let _ = send(end, number.unwrap_or(u8::MAX), None);
+        // SAFETY: ends this process.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        Err(error)
     };
     // SAFETY: `prepare` runs in the forked child; it makes system calls only and allocates nothing.
     unsafe { command.pre_exec(prepare) };
     let started = command.spawn();
     drop(theirs);
     match (started, receive(&ours)) {
-        (Ok(child), Ok((INSTALLED, Some(listener)))) => Ok((child, listener)),
-        (Err(error), Ok((REFUSED, _))) => Err(Trouble::Filter(error)),
+        (Ok(mut child), Ok(Some((INSTALLED, Some(listener))))) => match receive(&ours) {
+            // closed by the program's start
+            Ok(None) => Ok((child, listener)),
+            Ok(Some((number, _))) => {
+                let _ = child.wait();
+                let error = io::Error::from_raw_os_error(number.into());
+                Err(Trouble::Exec(error))
+            }
+            Err(error) => {
+                drop(listener);
+                Err(ended(child, error))
+            }
+        },
+        (Err(error), Ok(Some((REFUSED, _)))) => Err(Trouble::Filter(error)),
         (Err(error), _) => Err(Trouble::Exec(error)),
-        (Ok(mut child), received) => {
-            let _ = child.kill();
-            let _ = child.wait();
+        (Ok(child), received) => {
             let silent = io::Error::from(io::ErrorKind::UnexpectedEof);
-            Err(Trouble::Io(received.err().unwrap_or(silent)))
+            Err(ended(child, received.err().unwrap_or(silent)))
         }
+    }
+}
+
+/// Ends a child that cannot be watched.
+fn ended(mut child: Child, error: io::Error) -> Trouble {
+    let _ = child.kill();
+    let _ = child.wait();
+    Trouble::Io(error)
+}
+
+/// What a program is run with, as the kernel wants it.
+struct Words {
+    /// Owned by the lists of pointers, which end in a null.
+    _owned: Vec<CString>,
+    arguments: Vec<*const libc::c_char>,
+    environment: Vec<*const libc::c_char>,
+}
+
+// SAFETY: the pointers are to the strings in here, which are not changed.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
+
+impl Words {
+    fn of(command: &Command) -> io::Result<Words> {
+        let word = |bytes: &[u8]| {
+            CString::new(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
+        };
+        let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        for (key, value) in command.get_envs() {
+            match value {
+                Some(value) => variables.insert(key.to_owned(), value.to_owned()),
+                None => variables.remove(key),
+            };
+        }
+        let mut owned = vec![word(command.get_program().as_bytes())?];
+        for argument in command.get_args() {
+            owned.push(word(argument.as_bytes())?);
+        }
+        let count = owned.len();
+        for (key, value) in variables {
+            owned.push(word(&[key.as_bytes(), b"=", value.as_bytes()].concat())?);
+        }
+        let list = |words: &[CString]| {
+            let pointers = words.iter().map(|word| word.as_ptr());
+            pointers.chain([std::ptr::null()]).collect()
+        };
+        Ok(Words {
+            arguments: list(&owned[..count]),
+            environment: list(&owned[count..]),
+            _owned: owned,
+        })
+    }
+
+    /// Runs the program in place of this one; returns why it cannot.
+    fn run(&self) -> io::Error {
+        // SAFETY: both lists end in a null, and all that they point at lives as long as they do.
+        unsafe {
+            libc::execvpe(
+                self.arguments[0],
+                self.arguments.as_ptr(),
+                self.environment.as_ptr(),
+            )
+        };
+        io::Error::last_os_error()
     }
 }
 
@@ -130,7 +220,8 @@ fn send(socket: RawFd, verdict: u8, descriptor: Option<RawFd>) -> io::Result<()>
     Ok(())
 }
 
-fn receive(socket: &UnixStream) -> io::Result<(u8, Option<OwnedFd>)> {
+/// What the child said; `None` where it closed its end.
+fn receive(socket: &UnixStream) -> io::Result<Option<(u8, Option<OwnedFd>)>> {
     let mut byte = [REFUSED];
     let mut control = Control([0; 32]);
     let mut part = libc::iovec {
@@ -157,10 +248,7 @@ fn receive(socket: &UnixStream) -> io::Result<(u8, Option<OwnedFd>)> {
             .then(|| OwnedFd::from_raw_fd(libc::CMSG_DATA(head).cast::<RawFd>().read_unaligned()));
         (count, descriptor)
     };
-    if count == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok((byte[0], descriptor))
+    Ok((count != 0).then_some((byte[0], descriptor)))
 }
 
 /// Makes orphans of the program children of ours, so that they stay descendants: Yama's scope 1 lets us look at those only.

@@ -4,6 +4,7 @@
 pub(crate) mod address;
 pub(crate) mod diag;
 pub(crate) mod filter;
+pub(crate) mod heir;
 pub(crate) mod launch;
 pub(crate) mod notify;
 pub(crate) mod process;

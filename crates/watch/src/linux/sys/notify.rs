@@ -3,8 +3,9 @@
 
 use super::checked;
 use super::filter::ARCH_32;
+use super::heir::Heir;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 /// From linux/seccomp.h; libc has no name for it.
 const SYNC_WAKE_UP: u32 = 1;
@@ -36,11 +37,24 @@ pub(crate) enum Answer {
 }
 
 /// The descriptor that calls are taken from.
-pub(crate) struct Listener(OwnedFd);
+pub(crate) struct Listener {
+    descriptor: OwnedFd,
+    /// Where there is none, calls fail once we are gone.
+    heir: Option<Heir>,
+}
 
 impl Listener {
+    /// To be called while we have one thread.
     pub(crate) fn new(descriptor: OwnedFd) -> Listener {
-        Listener(descriptor)
+        let heir = Heir::appoint(descriptor.as_fd()).ok();
+        Listener { descriptor, heir }
+    }
+
+    /// Nobody is left to ask.
+    pub(crate) fn dismiss_heir(&mut self) {
+        if let Some(heir) = self.heir.take() {
+            heir.dismiss();
+        }
     }
 
     /// Has an epoll instance tell as long as calls wait, so that none has to be looked for.
@@ -54,7 +68,7 @@ impl Listener {
             libc::epoll_ctl(
                 epoll.as_raw_fd(),
                 libc::EPOLL_CTL_ADD,
-                self.0.as_raw_fd(),
+                self.descriptor.as_raw_fd(),
                 &raw mut event,
             )
         })?;
@@ -67,7 +81,7 @@ impl Listener {
         // SAFETY: takes plain numbers. Kernels before 6.6 refuse it, and are slower.
         let _ = unsafe {
             libc::ioctl(
-                self.0.as_raw_fd(),
+                self.descriptor.as_raw_fd(),
                 libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS as _,
                 libc::c_ulong::from(SYNC_WAKE_UP),
             )
@@ -81,7 +95,7 @@ impl Listener {
             libc::epoll_ctl(
                 epoll.as_raw_fd(),
                 libc::EPOLL_CTL_DEL,
-                self.0.as_raw_fd(),
+                self.descriptor.as_raw_fd(),
                 std::ptr::null_mut(),
             )
         };
@@ -89,16 +103,20 @@ impl Listener {
 
     /// Takes a call that waits; `None` where its caller has gone in the meantime. Blocks where none waits.
     pub(crate) fn take(&self) -> io::Result<Option<Notice>> {
+        if let Some(heir) = &self.heir {
+            heir.begin();
+        }
         // SAFETY: a structure of zeroes is what the call wants; the kernel fills it.
         let taken = unsafe {
             let mut raw: libc::seccomp_notif = std::mem::zeroed();
             checked(libc::ioctl(
-                self.0.as_raw_fd(),
+                self.descriptor.as_raw_fd(),
                 libc::SECCOMP_IOCTL_NOTIF_RECV as _,
                 &raw mut raw,
             ))
             .map(|_| raw)
         };
+        self.remember(taken.as_ref().ok().map(|raw| raw.id));
         match taken {
             Ok(raw) => Ok(Some(Notice {
                 id: raw.id,
@@ -114,12 +132,22 @@ impl Listener {
         }
     }
 
+    fn remember(&self, taken: Option<u64>) {
+        let Some(heir) = &self.heir else { return };
+        if !heir.end(taken) {
+            heir.sweep(|id| self.is_valid(id));
+            if !heir.end(taken) {
+                heir.lose();
+            }
+        }
+    }
+
     /// Whether the caller still waits: what was read of its memory before was its own.
     pub(crate) fn is_valid(&self, id: u64) -> bool {
         // SAFETY: the kernel reads one u64.
         let valid = unsafe {
             libc::ioctl(
-                self.0.as_raw_fd(),
+                self.descriptor.as_raw_fd(),
                 libc::SECCOMP_IOCTL_NOTIF_ID_VALID as _,
                 &raw const id,
             )
@@ -143,11 +171,14 @@ impl Listener {
         // SAFETY: the kernel reads the structure.
         let sent = unsafe {
             libc::ioctl(
-                self.0.as_raw_fd(),
+                self.descriptor.as_raw_fd(),
                 libc::SECCOMP_IOCTL_NOTIF_SEND as _,
                 &raw mut raw,
             )
         };
+        if let Some(heir) = &self.heir {
+            heir.forget(id);
+        }
         sent == 0
     }
 }

@@ -45,6 +45,12 @@ pub(crate) fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Res
     whole(count, into.len())
 }
 
+/// The size of a page of memory in bytes.
+pub(crate) fn page_size() -> u64 {
+    // SAFETY: takes and gives plain numbers.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
+}
+
 /// Copies bytes into a process that waits for an answer of ours.
 pub(crate) fn write_memory(thread: u32, address: u64, from: &[u8]) -> io::Result<()> {
     let ours = libc::iovec {

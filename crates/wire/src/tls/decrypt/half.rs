@@ -75,6 +75,17 @@ impl Half {
         self.waiting.clear();
     }
 
+    /// The records that wait, in order: header and payload.
+    pub(super) fn sealed(&self) -> impl Iterator<Item = ([u8; 5], &[u8])> {
+        let records = self.waiting.iter();
+        records.map(|record| (record.header, record.payload.as_slice()))
+    }
+
+    /// How many of the records that wait had come at that time, in nanoseconds.
+    pub(super) fn sealed_until(&self, at: u64) -> usize {
+        self.waiting.partition_point(|record| record.at <= at)
+    }
+
     /// Queues an encrypted record; more than `max_waiting` bytes of them are not kept.
     pub(super) fn push(&mut self, record: &Record<'_>, at: u64, max_waiting: usize) {
         self.waiting_bytes += record.payload.len();

@@ -5,11 +5,13 @@
 
 mod half;
 mod keylog;
+mod lock;
 mod opener;
 mod schedule;
 mod suite;
 
 pub use keylog::{KeyLog, MalformedLine};
+pub use lock::Lock;
 
 use half::{Half, Ladder};
 use keylog::Secrets;

@@ -5,7 +5,7 @@ use rustls::crypto::aws_lc_rs::cipher_suite::*;
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::version;
 use wire::Side;
-use wire::tls::decrypt::{Decryptor, Inner, KeyLog, Status};
+use wire::tls::decrypt::{Decryptor, Inner, KeyLog, Lock, Status};
 use wire::tls::{Evidence, Mode};
 
 use super::tape::{Pair, Setup, Tape};
@@ -209,6 +209,72 @@ fn a_damaged_record_is_counted_and_nothing_after_it_is_made_up() {
         (heard.server.len(), heard.client.as_slice()),
         (0, tape.client_said.as_slice())
     );
+}
+
+#[test]
+fn a_secret_is_known_by_what_it_opens_and_alone_lets_all_be_read() {
+    let suites = [
+        (TLS13_AES_128_GCM_SHA256, &version::TLS13, 2),
+        (TLS13_AES_256_GCM_SHA384, &version::TLS13, 2),
+        (TLS13_CHACHA20_POLY1305_SHA256, &version::TLS13, 2),
+        (TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, &version::TLS12, 1),
+    ];
+    for (suite, version, secrets_needed) in suites {
+        let pair = Pair::new(&Setup {
+            suite: Some(suite),
+            ..Setup::new(version)
+        });
+        let tape = pair.talk();
+        let mut decryptor = Decryptor::new(MAX_WAITING);
+        for (n, (side, bytes)) in tape.pieces.iter().enumerate() {
+            decryptor
+                .read(&KeyLog::default(), *side, bytes, n as u64, |_| {})
+                .unwrap();
+        }
+        let mut locks = decryptor.locks();
+        assert_eq!(locks.len(), secrets_needed);
+        assert_eq!(Lock::find(&locks, &[7; 64]), None);
+        assert_eq!(Lock::find(&locks, &[]), None);
+        let logged = pair.keys.0.lock().unwrap().clone();
+        let mut found = KeyLog::default();
+        for line in logged.lines() {
+            let mut bytes = unhex(line.rsplit(' ').next().unwrap());
+            bytes.extend_from_slice(b"what stands behind it");
+            if let Some(place) = Lock::find(&locks, &bytes) {
+                assert_eq!(locks.remove(place).key_log_line(&bytes), line);
+                found.add_line(line).unwrap();
+            }
+        }
+        assert!(locks.is_empty());
+        let (mut client, mut server) = (Vec::new(), Vec::new());
+        decryptor.retry(&found, |plain| match plain.from {
+            Side::Client => client.extend_from_slice(plain.bytes),
+            Side::Server => server.extend_from_slice(plain.bytes),
+        });
+        assert!(client == tape.client_said && server == tape.server_said);
+    }
+}
+
+#[test]
+fn there_is_nothing_to_open_before_both_sides_have_spoken() {
+    let tape = Pair::new(&Setup::new(&version::TLS13)).talk();
+    let mut decryptor = Decryptor::new(MAX_WAITING);
+    let mut counts = Vec::new();
+    for (n, (side, bytes)) in tape.pieces.iter().enumerate() {
+        decryptor
+            .read(&KeyLog::default(), *side, bytes, n as u64, |_| {})
+            .unwrap();
+        counts.push(decryptor.locks().len());
+    }
+    let first = counts.iter().position(|count| *count > 0).unwrap();
+    assert!(first > 1 && counts[first..].iter().all(|count| *count == 2));
+}
+
+fn unhex(digits: &str) -> Vec<u8> {
+    let pairs = digits.as_bytes().chunks(2);
+    pairs
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
 }
 
 proptest! {

@@ -1,0 +1,236 @@
+//! Secrets of TLS connections that the program does not log, found in its memory.
+//!
+//! Go, Java, rustls and everything else that knows no `SSLKEYLOGFILE` keep the secrets of their connections as plain bytes. They
+//! are recognised by what they open: a record of the connection itself, so that a wrong one is never taken. A thread of its own
+//! does this, beside the relay: no data waits for it. The program's memory is only read, and what is found leaves this process
+//! as little as a key log does.
+
+mod budget;
+mod candidate;
+mod hold;
+mod memory;
+
+pub(crate) use hold::Holds;
+
+use budget::Budget;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+use wire::tls::decrypt::Lock;
+
+/// How long a search may take.
+const LONGEST_SEARCH: Duration = Duration::from_secs(1);
+/// A process in whose memory nothing was found this often is not looked at again.
+const MOST_MISSES: u32 = 3;
+/// Connections that wait for one search; more are not looked for.
+const MOST_WAITING: usize = 64;
+
+/// Names a connection: its client's random bytes.
+type Random = [u8; 32];
+
+/// What opens the records of one connection, and whose it is.
+struct Wanted {
+    process: u32,
+    random: Random,
+    locks: Vec<Lock>,
+}
+
+/// What came of a search for one connection: the lines of a key log, or none.
+struct Answer {
+    random: Random,
+    lines: Vec<String>,
+}
+
+/// Searches on a thread of its own, which is started when it is needed.
+pub(crate) struct Seeker {
+    holds: Holds,
+    search: Option<Search>,
+    /// Connections without an answer.
+    sought: HashSet<Random>,
+}
+
+struct Search {
+    wanted: Sender<Wanted>,
+    answers: Receiver<Answer>,
+}
+
+impl Seeker {
+    pub(crate) fn new(holds: Holds) -> Seeker {
+        Seeker {
+            holds,
+            search: None,
+            sought: HashSet::new(),
+        }
+    }
+
+    /// Asks for the secrets of a connection of that process; they come with [`Seeker::found`], or never.
+    pub(crate) fn seek(&mut self, process: u32, locks: Vec<Lock>) {
+        let Some(random) = locks.first().map(Lock::client_random) else {
+            return;
+        };
+        if self.search.is_none() {
+            self.search = Search::start(self.holds.clone()).ok();
+        }
+        if let Some(search) = &self.search {
+            let wanted = Wanted {
+                process,
+                random,
+                locks,
+            };
+            self.holds.add(process);
+            if search.wanted.send(wanted).is_ok() {
+                self.sought.insert(random);
+            } else {
+                // the search broke: nothing is found any more
+                self.holds.release_all();
+                self.sought.clear();
+            }
+        }
+    }
+
+    /// Whether the secrets of a connection may still be found.
+    pub(crate) fn seeks(&self, random: &Random) -> bool {
+        self.sought.contains(random)
+    }
+
+    /// The secrets that were found since the last time, as lines of a key log.
+    pub(crate) fn found(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(search) = &self.search {
+            for answer in search.answers.try_iter() {
+                self.sought.remove(&answer.random);
+                lines.extend(answer.lines);
+            }
+        }
+        lines
+    }
+
+    /// Waits for answers that are due, and gives up on those that do not come until then.
+    pub(crate) fn settle(&mut self, until: Instant) -> Vec<String> {
+        let mut lines = self.found();
+        while let Some(search) = &self.search
+            && !self.sought.is_empty()
+        {
+            let left = until.saturating_duration_since(Instant::now());
+            let Ok(answer) = search.answers.recv_timeout(left) else {
+                self.sought.clear();
+                break;
+            };
+            self.sought.remove(&answer.random);
+            lines.extend(answer.lines);
+        }
+        lines
+    }
+}
+
+impl Search {
+    fn start(holds: Holds) -> io::Result<Search> {
+        let (wanted, asked) = mpsc::channel();
+        let (answers, found) = mpsc::channel();
+        thread::Builder::new()
+            .name("secrets".to_owned())
+            .spawn(move || search(&asked, &answers, &holds))?;
+        Ok(Search {
+            wanted,
+            answers: found,
+        })
+    }
+}
+
+/// Answers until nobody asks.
+fn search(asked: &Receiver<Wanted>, answers: &Sender<Answer>, holds: &Holds) {
+    /// However this ends, nobody waits for it any longer.
+    struct End<'a>(&'a Holds);
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.release_all();
+        }
+    }
+    let _end = End(holds);
+    let mut budget = Budget::new(Instant::now());
+    let mut misses: HashMap<u32, u32> = HashMap::new();
+    let mut waiting: Vec<Wanted> = Vec::new();
+    loop {
+        if waiting.is_empty() {
+            let Ok(wanted) = asked.recv() else { return };
+            waiting.push(wanted);
+        }
+        waiting.extend(asked.try_iter());
+        // those of one process are looked for in one go
+        let process = waiting[0].process;
+        let (ours, others): (Vec<Wanted>, Vec<Wanted>) = waiting
+            .into_iter()
+            .partition(|wanted| wanted.process == process);
+        waiting = others;
+        let began = Instant::now();
+        let misses = misses.entry(process).or_default();
+        let found = if *misses < MOST_MISSES {
+            look(process, ours, holds)
+        } else {
+            holds.release(process, ours.len());
+            ours.iter().map(Answer::none).collect()
+        };
+        let is_in_vain = found.iter().all(|answer| answer.lines.is_empty());
+        *misses = if is_in_vain { *misses + 1 } else { 0 };
+        for answer in found {
+            if answers.send(answer).is_err() {
+                return;
+            }
+        }
+        holds.rest(budget.spend(began, Instant::now()));
+    }
+}
+
+/// Looks through the memory of a process for the secrets of some connections of it; one answer for each.
+fn look(process: u32, mut wanted: Vec<Wanted>, holds: &Holds) -> Vec<Answer> {
+    let until = Instant::now() + LONGEST_SEARCH;
+    let candidates = memory::candidates(process, until);
+    holds.release(process, wanted.len());
+    let few = wanted.len().min(MOST_WAITING);
+    let mut answers: Vec<Answer> = wanted.drain(few..).map(|one| Answer::none(&one)).collect();
+    match candidates {
+        Ok(candidates) => answers.extend(try_all(&candidates, wanted, until)),
+        // it has gone, or does not let itself be looked at
+        Err(_) => answers.extend(wanted.iter().map(Answer::none)),
+    }
+    answers
+}
+
+impl Answer {
+    fn none(wanted: &Wanted) -> Answer {
+        Answer {
+            random: wanted.random,
+            lines: Vec::new(),
+        }
+    }
+}
+
+/// Tries all candidates on all connections; a connection has an answer only with all of its secrets.
+fn try_all(candidates: &candidate::Candidates, wanted: Vec<Wanted>, until: Instant) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    let mut needed = Vec::new();
+    let (mut owners, mut locks) = (Vec::new(), Vec::new());
+    for wanted in wanted {
+        owners.extend(wanted.locks.iter().map(|_| answers.len()));
+        needed.push(wanted.locks.len());
+        answers.push(Answer::none(&wanted));
+        locks.extend(wanted.locks);
+    }
+    for candidate in candidates.iter() {
+        if locks.is_empty() || Instant::now() > until {
+            break;
+        }
+        if let Some(place) = Lock::find(&locks, candidate.bytes()) {
+            let line = locks.swap_remove(place).key_log_line(candidate.bytes());
+            answers[owners.swap_remove(place)].lines.push(line);
+        }
+    }
+    for (answer, needed) in answers.iter_mut().zip(needed) {
+        if answer.lines.len() < needed {
+            answer.lines.clear();
+        }
+    }
+    answers
+}

@@ -1,0 +1,185 @@
+//! Answers calls in our place once we are gone, however we end: the program goes on as if nobody watched it.
+//!
+//! Without it the kernel would let every call fail that is asked about, and a process whose very end is asked about would break.
+#![allow(
+    unsafe_code,
+    reason = "a page shared with a forked child, which makes system calls only"
+)]
+
+use super::checked;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Calls that can be unanswered at once: a page of them, with the word before them.
+const MOST: usize = 511;
+/// Nothing is being taken.
+const QUIET: u64 = 0;
+/// A call is being taken whose name is not known yet.
+const TAKING: u64 = 1;
+/// More calls were taken than can be named here.
+const LOST: u64 = 2;
+
+/// The calls that we have taken and not answered: nobody else can take them. Shared with the heir.
+struct Page {
+    state: AtomicU64,
+    calls: [AtomicU64; MOST],
+}
+
+/// A child in a session of its own that waits for our end.
+pub(crate) struct Heir {
+    page: &'static Page,
+    process: libc::pid_t,
+    /// Closed by the kernel when we end; the heir waits for that.
+    alive: Option<OwnedFd>,
+}
+
+impl Heir {
+    /// Has a child answer in our place when we are gone. To be called while we have one thread.
+    pub(crate) fn appoint(listener: BorrowedFd<'_>) -> io::Result<Heir> {
+        let page = share()?;
+        let (waiting, alive) = io::pipe()?;
+        let alive = OwnedFd::from(alive);
+        // SAFETY: the child makes system calls only, on memory that was made before.
+        let process = checked(unsafe { libc::fork() })? as libc::pid_t;
+        if process == 0 {
+            inherit(waiting.as_fd(), listener, page);
+        }
+        Ok(Heir {
+            page,
+            process,
+            alive: Some(alive),
+        })
+    }
+
+    /// A call is about to be taken.
+    pub(crate) fn begin(&self) {
+        self.pass_from(QUIET, TAKING);
+    }
+
+    /// What was about to be taken has been: this call, or none. `false`: there are too many to remember it.
+    pub(crate) fn end(&self, taken: Option<u64>) -> bool {
+        if let Some(id) = taken {
+            let mut calls = self.page.calls.iter();
+            let Some(free) = calls.find(|call| call.load(Ordering::Relaxed) == 0) else {
+                return false;
+            };
+            free.store(id, Ordering::Relaxed);
+        }
+        self.pass_from(TAKING, QUIET);
+        true
+    }
+
+    /// Forgets the calls whose callers have gone without an answer.
+    pub(crate) fn sweep(&self, is_waiting: impl Fn(u64) -> bool) {
+        for call in &self.page.calls {
+            let id = call.load(Ordering::Relaxed);
+            if id != 0 && !is_waiting(id) {
+                call.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// There are calls that cannot be remembered.
+    pub(crate) fn lose(&self) {
+        self.page.state.store(LOST, Ordering::Relaxed);
+    }
+
+    fn pass_from(&self, from: u64, to: u64) {
+        if self.page.state.load(Ordering::Relaxed) == from {
+            self.page.state.store(to, Ordering::Relaxed);
+        }
+    }
+
+    /// A call is answered.
+    pub(crate) fn forget(&self, id: u64) {
+        let mut calls = self.page.calls.iter();
+        if let Some(call) = calls.find(|call| call.load(Ordering::Relaxed) == id) {
+            call.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Nobody is left to ask: waits for the end of the child.
+    pub(crate) fn dismiss(mut self) {
+        drop(self.alive.take());
+        // SAFETY: waits for the child that we started; somebody may have collected it already.
+        unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
+    }
+}
+
+/// A page of zeroes that is the same in a forked child. It is never given back: one a run.
+fn share() -> io::Result<&'static Page> {
+    // SAFETY: an anonymous mapping of our own; zeroes are valid atomics, it is aligned to a page and stays for ever.
+    unsafe {
+        let page = libc::mmap(
+            std::ptr::null_mut(),
+            size_of::<Page>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        );
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(&*page.cast::<Page>())
+    }
+}
+
+/// The life of the heir.
+fn inherit(waiting: BorrowedFd<'_>, listener: BorrowedFd<'_>, page: &Page) -> ! {
+    // SAFETY: plain system calls; structures of zeroes are valid, and the kernel fills or reads them.
+    unsafe {
+        libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, c"intact-heir".as_ptr());
+        // beyond both, so that neither is overwritten before it is copied
+        let listener = libc::fcntl(listener.as_raw_fd(), libc::F_DUPFD, 10);
+        libc::dup2(waiting.as_raw_fd(), 0);
+        libc::dup2(listener, 1);
+        // nobody who waits for the end of our output shall wait for ours
+        libc::syscall(libc::SYS_close_range, 2, libc::c_uint::MAX, 0);
+        let mut byte = 0u8;
+        while libc::read(0, (&raw mut byte).cast(), 1) != 0 {
+            if *libc::__errno_location() != libc::EINTR {
+                break;
+            }
+        }
+        if page.state.load(Ordering::Relaxed) != QUIET {
+            // a call that cannot be named would wait for ever: with the listener's end the kernel answers it
+            libc::_exit(0);
+        }
+        for call in &page.calls {
+            let id = call.load(Ordering::Relaxed);
+            if id != 0 {
+                pass(id);
+            }
+        }
+        loop {
+            let mut ready = libc::pollfd {
+                fd: 1,
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            if libc::poll(&raw mut ready, 1, -1) == 1 && ready.revents & libc::POLLIN == 0 {
+                // nobody is left to ask
+                libc::_exit(0);
+            }
+            let mut call: libc::seccomp_notif = std::mem::zeroed();
+            if libc::ioctl(1, libc::SECCOMP_IOCTL_NOTIF_RECV as _, &raw mut call) == 0 {
+                pass(call.id);
+            }
+        }
+    }
+}
+
+/// Lets a call continue.
+fn pass(id: u64) {
+    let mut answer = libc::seccomp_notif_resp {
+        id,
+        val: 0,
+        error: 0,
+        flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+    };
+    // SAFETY: the kernel reads the structure. A caller that has gone needs no answer.
+    unsafe { libc::ioctl(1, libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw mut answer) };
+}

@@ -1,0 +1,172 @@
+//! Whether some bytes are the secret of a connection: a record that it sealed opens with no other.
+//!
+//! For secrets that no key log tells and that are looked for elsewhere, such as in the memory of a program.
+
+use super::half::Half;
+use super::opener::Opener;
+use super::schedule;
+use super::suite::{Hash, Suite};
+use super::{Decryptor, Facts};
+use crate::Side;
+use crate::tls::{TLS12, TLS13};
+use std::fmt::Write;
+
+/// The length of a master secret in bytes (RFC 5246 section 8.1).
+const MASTER_LEN: usize = 48;
+/// A record that is worth trying: beyond this length each trial takes too long.
+const LONGEST: usize = 4096;
+/// What the JDK pads short records with, in bytes.
+const PADDING: usize = 16;
+
+/// What a secret must open: the first record of one direction (TLS 1.3) or of the client (TLS 1.2).
+pub struct Lock {
+    label: &'static str,
+    client_random: [u8; 32],
+    suite: Suite,
+    made: Made,
+    sealed: Sealed,
+}
+
+/// A record: its header and its payload.
+type Sealed = ([u8; 5], Vec<u8>);
+
+/// How keys are made of the secret.
+enum Made {
+    Tls13,
+    Tls12 {
+        server_random: [u8; 32],
+        encrypt_then_mac: bool,
+    },
+}
+
+impl Lock {
+    /// How long the secret is, in bytes.
+    pub fn secret_len(&self) -> usize {
+        match self.made {
+            Made::Tls13 => self.suite.hash.len(),
+            Made::Tls12 { .. } => MASTER_LEN,
+        }
+    }
+
+    /// The connection that it is of, by its client's random bytes.
+    pub fn client_random(&self) -> [u8; 32] {
+        self.client_random
+    }
+
+    /// Which of the locks the secret at the beginning of `bytes` opens. Takes microseconds.
+    pub fn find(locks: &[Lock], bytes: &[u8]) -> Option<usize> {
+        let mut scratch = Vec::new();
+        // the keys of TLS 1.3 are the same for all connections
+        let mut keys: Option<(Suite, Opener)> = None;
+        locks.iter().position(|lock| {
+            let Some(secret) = bytes.get(..lock.secret_len()) else {
+                return false;
+            };
+            let opener = match (&lock.made, &mut keys) {
+                (Made::Tls13, Some((suite, opener))) if *suite == lock.suite => Some(opener),
+                (Made::Tls13, keys) => Opener::tls13(lock.suite, secret)
+                    .map(|opener| &mut keys.insert((lock.suite, opener)).1),
+                (Made::Tls12 { .. }, _) => None,
+            };
+            let (header, payload) = &lock.sealed;
+            match opener {
+                Some(opener) => opener.open(*header, payload, &mut scratch).is_some(),
+                None => lock
+                    .make_tls12(secret)
+                    .is_some_and(|mut own| own.open(*header, payload, &mut scratch).is_some()),
+            }
+        })
+    }
+
+    fn make_tls12(&self, master: &[u8]) -> Option<Opener> {
+        let Made::Tls12 {
+            server_random,
+            encrypt_then_mac,
+        } = &self.made
+        else {
+            return None;
+        };
+        let (client, _) =
+            schedule::expand_master(self.suite, master, &self.client_random, server_random);
+        Opener::tls12(self.suite, &client, *encrypt_then_mac)
+    }
+
+    /// The secret at the beginning of `bytes` as a key log has it.
+    pub fn key_log_line(&self, bytes: &[u8]) -> String {
+        let mut line = format!("{} ", self.label);
+        for byte in self.client_random {
+            let _ = write!(line, "{byte:02x}");
+        }
+        line.push(' ');
+        for byte in bytes.iter().take(self.secret_len()) {
+            let _ = write!(line, "{byte:02x}");
+        }
+        line
+    }
+}
+
+impl Decryptor {
+    /// What the secrets of this connection must open, all that are needed to read it. Empty as long as one of the directions
+    /// has not said anything after the handshake, and where the version or the suite is not read here.
+    pub fn locks(&self) -> Vec<Lock> {
+        self.find_locks().unwrap_or_default()
+    }
+
+    fn find_locks(&self) -> Option<Vec<Lock>> {
+        let facts = self.facts();
+        let (client, server) = (facts.client_hello.as_ref()?, facts.server_hello.as_ref()?);
+        let suite = Suite::find(server.cipher_suite)?;
+        let lock = |label, made, sealed| Lock {
+            label,
+            client_random: client.random,
+            suite,
+            made,
+            sealed,
+        };
+        match server.version() {
+            TLS13 => {
+                let first = |half| first_of(half, suite.hash, facts);
+                Some(vec![
+                    lock("CLIENT_TRAFFIC_SECRET_0", Made::Tls13, first(&self.client)?),
+                    lock("SERVER_TRAFFIC_SECRET_0", Made::Tls13, first(&self.server)?),
+                ])
+            }
+            TLS12 => {
+                let made = Made::Tls12 {
+                    server_random: server.random,
+                    encrypt_then_mac: server.encrypt_then_mac,
+                };
+                facts.finished?;
+                let finished = owned(self.client.sealed().next()?)?;
+                Some(vec![lock("CLIENT_RANDOM", made, finished)])
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The first record of a side after its handshake in TLS 1.3: behind its Finished, which is told by its length, or where others
+/// are in one record with it, behind what came before the client's.
+fn first_of(half: &Half, hash: Hash, facts: &Facts) -> Option<Sealed> {
+    // a Finished is a header of 4 bytes and a hash, a byte for the type and a tag
+    let len = 4 + hash.len() + 1 + 16;
+    let ends = |payload: &[u8]| payload.len() == len || payload.len() == len + PADDING;
+    let (said, until) = match half.side() {
+        // a certificate and its proof may stand before it
+        Side::Client => (1, 4),
+        Side::Server => {
+            let said = half.sealed_until(facts.finished?.at);
+            (said, said)
+        }
+    };
+    let mut handshake = half.sealed().take(until);
+    let finished = handshake.position(|(_, payload)| ends(payload));
+    owned(
+        half.sealed()
+            .nth(finished.map_or(said, |place| place + 1))?,
+    )
+}
+
+fn owned((header, payload): ([u8; 5], &[u8])) -> Option<Sealed> {
+    (payload.len() <= LONGEST).then(|| (header, payload.to_vec()))
+}
