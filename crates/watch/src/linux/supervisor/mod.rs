@@ -16,10 +16,9 @@ mod trap;
 
 use crate::platform::order::Orders;
 use crate::platform::outside::Outside;
-use crate::platform::sys::address;
 use crate::platform::sys::launch;
 use crate::platform::sys::notify::{Answer, Listener, Notice};
-use crate::platform::sys::process::{Processes, raise_descriptor_limit, read_memory, write_memory};
+use crate::platform::sys::process::{Processes, raise_descriptor_limit};
 use crate::platform::sys::signals::{self, Signals};
 use crate::platform::sys::socket;
 use crate::platform::sys::timer::Timer;
@@ -293,47 +292,6 @@ impl Supervisor {
             }
             _ => Some(Answer::Continue),
         }
-    }
-
-    /// Answers `getpeername` and `getsockname` of a relayed socket; the kernel answers for all others.
-    fn tell_name(&mut self, notice: &Notice, which: fn(names::Ends) -> SocketAddr) -> Answer {
-        self.try_tell_name(notice, which)
-            .unwrap_or(Answer::Continue)
-    }
-
-    fn try_tell_name(
-        &mut self,
-        notice: &Notice,
-        which: fn(names::Ends) -> SocketAddr,
-    ) -> Option<Answer> {
-        if self.names.is_empty() && self.lookups.follows_none() {
-            return None;
-        }
-        let thread = notice.thread;
-        let [descriptor, place, len_place, ..] = notice.arguments;
-        let socket = self
-            .processes
-            .copy_descriptor(thread, descriptor as i32)
-            .ok()?;
-        let cookie = socket::cookie(&socket).ok()?;
-        self.look_before_program(cookie);
-        let ends = self.names.find(cookie)?;
-        // until it is connected, and once it is not any more, the kernel knows better
-        let asks_peer = notice.call == libc::SYS_getpeername;
-        if asks_peer && !self.lookups.follows(cookie) && !socket::is_connected(&socket) {
-            return None;
-        }
-        let bytes = address::write(which(ends), ends.v6);
-        let mut len = [0; 4];
-        read_memory(thread, len_place, &mut len).ok()?;
-        let room = usize::try_from(i32::from_ne_bytes(len)).ok()?;
-        let given = &bytes[..bytes.len().min(room)];
-        if !self.listener.is_valid(notice.id) {
-            return None;
-        }
-        write_memory(thread, place, given).ok()?;
-        write_memory(thread, len_place, &(bytes.len() as u32).to_ne_bytes()).ok()?;
-        Some(Answer::Value(0))
     }
 
     fn take_signals(&mut self) {
