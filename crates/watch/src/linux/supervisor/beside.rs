@@ -50,7 +50,7 @@ impl Supervisor {
         // what was read is the caller's only if it still waits
         if self.listener.answer(notice.id, Answer::Continue) {
             let about = self.about(wanted, began, owner);
-            self.follow(cookie, about, Unwatched::NoRelay);
+            self.follow(notice, cookie, about, Unwatched::NoRelay);
             // connections that have ended by now had done so before this one began
             if self.ends_due.is_some() {
                 self.take_ends(began);
@@ -60,12 +60,19 @@ impl Supervisor {
     }
 
     /// Leaves a connection to the kernel and follows it from outside, or counts it as unwatched where that cannot be.
-    pub(super) fn follow(&mut self, cookie: u64, about: Connection, reason: Unwatched) {
+    pub(super) fn follow(
+        &mut self,
+        notice: &Notice,
+        cookie: u64,
+        about: Connection,
+        reason: Unwatched,
+    ) {
+        let descriptor = notice.arguments[0] as i32;
         if self.outside.is_none() && self.mode != Mode::Relay {
             self.outside = listen(self.poll.registry()).ok();
         }
         match &mut self.outside {
-            Some(outside) => outside.follow(cookie, about),
+            Some(outside) => outside.follow(cookie, about, Some(descriptor)),
             None => {
                 self.census.count(cookie);
                 self.leave(reason);

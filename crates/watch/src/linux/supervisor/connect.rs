@@ -70,7 +70,7 @@ impl Supervisor {
         let owner = self.owner(notice.thread);
         let about = self.about(wanted, began, owner);
         if socket::is_steered(&socket) {
-            self.follow(cookie, about, Unwatched::Steered);
+            self.follow(notice, cookie, about, Unwatched::Steered);
             return UNTOUCHED;
         }
         socket::connect_at_once(&socket);
@@ -79,7 +79,7 @@ impl Supervisor {
             .ok()
             .filter(|far| far.as_raw_fd() < self.last_descriptor)
         else {
-            self.follow(cookie, about, Unwatched::NoRelay);
+            self.follow(notice, cookie, about, Unwatched::NoRelay);
             return UNTOUCHED;
         };
         if let Err(error) = begin(&far, unmapped(wanted)) {
