@@ -61,6 +61,10 @@ pub(crate) const PEERS: &[Peer] = &[
         source: Source::Debian("chromium"),
     },
     Peer {
+        program: "promtool",
+        source: Source::Debian("prometheus"),
+    },
+    Peer {
         program: "go",
         source: Source::Debian("golang-go"),
     },

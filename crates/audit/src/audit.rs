@@ -11,6 +11,7 @@ use crate::netlog;
 use crate::replay;
 use crate::scope::{Numbers, Scope};
 use crate::tool;
+use crate::zeek::{self, Weave};
 use ledger::{FingerprintKey, Sink};
 use wire::tls::decrypt::KeyLog;
 
@@ -43,6 +44,7 @@ pub struct Audit {
     base: u64,
     network: Network,
     pools: Pools,
+    weave: Weave,
 }
 
 impl Audit {
@@ -55,6 +57,7 @@ impl Audit {
             base: options.base,
             network: Network::new(options.ladder),
             pools: Pools::default(),
+            weave: Weave::default(),
         }
     }
 
@@ -82,6 +85,7 @@ impl Audit {
             Format::Har => har::read(&mut input, &mut scope),
             Format::NetLog => netlog::read(&mut input, &mut scope, go_on),
             Format::Tool(tool) => tool::read(&mut input, tool, &mut scope, go_on),
+            Format::Zeek(log) => zeek::read(&mut input, log, &mut self.weave, &mut scope, go_on),
             Format::Ledger => {
                 let Some(reader) = input.ledger.take() else {
                     return Err(AuditError::Folder(input.path));
@@ -119,5 +123,6 @@ impl Audit {
         };
         self.network.finish(&self.keys, &mut scope);
         self.pools.finish(&mut scope);
+        self.weave.finish(&mut scope);
     }
 }

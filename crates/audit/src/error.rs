@@ -21,7 +21,7 @@ pub enum AuditError {
     Folder(PathBuf),
     /// Its first bytes belong to no format that is read here.
     #[error(
-        "{path} starts with \"{start}\", which is none of the formats that audit reads: pcap, pcapng, HAR, NetLog, Zeek, access logs, rows of hey, oha, k6, vegeta (--log-format FORMAT names one of your own; see `intact audit --help`)"
+        "{path} starts with \"{start}\", which is none of the formats that audit reads: pcap, pcapng, HAR, NetLog, access logs, Zeek's conn.log, ssl.log and http.log, rows of hey, oha, k6, vegeta (--log-format FORMAT names one of your own; see `intact audit --help`)"
     )]
     Unknown {
         /// The file.
@@ -38,6 +38,14 @@ pub enum AuditError {
         what: &'static str,
         /// The command that writes requests.
         instead: &'static str,
+    },
+    /// It is another of Zeek's logs than those that tell of connections.
+    #[error("{path} is Zeek's {log}.log: audit reads its conn.log, ssl.log and http.log")]
+    OtherLog {
+        /// The file.
+        path: PathBuf,
+        /// What Zeek calls it.
+        log: String,
     },
     /// It claims a format and breaks it from the start.
     #[error("{path} is not the {format} that it seems to be: {why}")]

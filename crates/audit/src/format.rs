@@ -1,7 +1,7 @@
 //! Which format an input has, by its content.
 
 use crate::tool::Tool;
-use crate::{capture, har, netlog};
+use crate::{capture, har, netlog, zeek};
 
 /// A format that is read here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum Format {
     NetLog,
     /// What a load generator writes of each request.
     Tool(Tool),
+    /// What Zeek writes of connections, TLS handshakes or requests.
+    Zeek(zeek::Log),
     /// What `intact` recorded with `--ledger`.
     Ledger,
 }
@@ -33,8 +35,10 @@ impl Format {
             Some(Format::Har)
         } else if netlog::is_netlog(prefix) {
             Some(Format::NetLog)
+        } else if let Some(tool) = Tool::tell(prefix) {
+            Some(Format::Tool(tool))
         } else {
-            Tool::tell(prefix).map(Format::Tool)
+            zeek::tell(prefix).map(Format::Zeek)
         }
     }
 
@@ -45,6 +49,7 @@ impl Format {
             Format::Har => har::begins_at(prefix),
             Format::NetLog => netlog::begins_at(prefix),
             Format::Tool(tool) => tool.begins_at(prefix),
+            Format::Zeek(_) => zeek::begins_at(prefix),
             Format::AccessLog | Format::Ledger => None,
         }
     }
@@ -58,6 +63,7 @@ impl Format {
             Format::AccessLog => "access log",
             Format::NetLog => "NetLog",
             Format::Tool(tool) => tool.as_str(),
+            Format::Zeek(log) => log.as_str(),
             Format::Ledger => "ledger",
         }
     }

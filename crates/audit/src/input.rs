@@ -6,6 +6,7 @@ use crate::log::{self, Dialect, Pattern};
 use crate::replay;
 use crate::tool::Summary;
 use crate::window::Window;
+use crate::zeek;
 use flate2::read::MultiGzDecoder;
 use ledger::Vantage;
 use ledger::store::{Reader, StoreError};
@@ -138,6 +139,12 @@ impl Input {
         let format = match Format::tell(prefix) {
             Some(format) => format,
             None => {
+                if let Some(log) = zeek::other_log(prefix) {
+                    return Err(AuditError::OtherLog {
+                        path: path.to_owned(),
+                        log,
+                    });
+                }
                 if let Some(summary) = Summary::tell(prefix) {
                     return Err(AuditError::Summary {
                         path: path.to_owned(),
@@ -188,16 +195,30 @@ impl Input {
             (_, Some(reader)) => reader.run().vantage,
             (Format::Har | Format::NetLog | Format::Tool(_), None) => Vantage::Client,
             (Format::AccessLog, None) => Vantage::Server,
-            (Format::Pcap | Format::Pcapng | Format::Ledger, None) => Vantage::Middle,
+            (Format::Pcap | Format::Pcapng | Format::Zeek(_) | Format::Ledger, None) => {
+                Vantage::Middle
+            }
         }
     }
 
-    /// Whether it tells how connections end.
-    pub fn sees_ends(&self) -> bool {
-        match &self.ledger {
-            Some(reader) => reader.run().ends_seen,
-            None => matches!(self.format, Format::Pcap | Format::Pcapng | Format::NetLog),
-        }
+    /// Whether all of these tell how connections end. Zeek's conn.log tells it for the logs beside it.
+    pub fn see_ends(all: &[Input]) -> bool {
+        let connections = Format::Zeek(zeek::Log::Connections);
+        let has_connections = all.iter().any(|input| input.format == connections);
+        all.iter().all(|input| match (&input.ledger, input.format) {
+            (Some(reader), _) => reader.run().ends_seen,
+            (None, Format::Zeek(_)) => has_connections,
+            (None, format) => matches!(format, Format::Pcap | Format::Pcapng | Format::NetLog),
+        })
+    }
+
+    /// What inputs are put in order by: when they begin, but those of Zeek's logs first that the others are joined to.
+    pub fn turn(&self) -> (u8, Option<u64>) {
+        let first = match self.format {
+            Format::Zeek(log) => log.turn(),
+            _ => 0,
+        };
+        (first, self.begins_at())
     }
 
     /// When it begins, in nanoseconds since 1970, as far as its first bytes tell; no record of it is earlier by more than

@@ -4,7 +4,7 @@
 //! never by name; input is streamed and memory is bounded, since every byte is foreign. No printing, no clock, no sockets.
 //!
 //! Open every input with [`Input`], choose the earliest [`Input::begins_at`] as nanosecond 0, then hand them to an [`Audit`]
-//! in the order in which they begin.
+//! in the order of [`Input::turn`].
 
 mod account;
 mod audit;
@@ -21,6 +21,7 @@ mod replay;
 mod scope;
 mod tool;
 mod window;
+mod zeek;
 
 pub use account::{Account, Unit};
 pub use audit::{Audit, Choice, Options};
@@ -31,3 +32,4 @@ pub use input::{Hints, Input};
 pub use log::{Pattern, PatternError};
 pub use tool::Tool;
 pub use wire::tls::decrypt::KeyLog;
+pub use zeek::Log as ZeekLog;

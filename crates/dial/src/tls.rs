@@ -275,7 +275,7 @@ fn suite_name(rustls: &str) -> Arc<str> {
 }
 
 /// X25519 first, suites on SHA-256 first: the cheapest that every server has, so that handshakes measure the server.
-fn provider() -> CryptoProvider {
+pub fn provider() -> CryptoProvider {
     let mut provider = aws_lc_rs::default_provider();
     provider.kx_groups = vec![
         aws_lc_rs::kx_group::X25519,

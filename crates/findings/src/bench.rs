@@ -8,10 +8,11 @@ mod notes;
 mod pictures;
 mod variant;
 
+pub use crate::compared::Compared;
 pub use crate::figures::{Connections, Latency, PhaseTime, Requests};
 pub use crate::finding::{Finding, Severity};
 pub use baseline::{Baseline, Since};
-pub use compare::{Compared, compare};
+pub use compare::compare;
 pub use pictures::{LatencyPanel, Level, PerConnection, Pictures, Sweep, SweepPoint};
 pub use variant::{BytesPerRequest, FirstCall, Hump, OwnQueue, RoundFigures, VariantFacts, Warmup};
 

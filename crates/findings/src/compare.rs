@@ -15,8 +15,9 @@ mod counted;
 mod variant;
 mod verdict;
 
+pub use crate::compared::Compared;
 pub use change::{Change, Fate};
-pub use counted::{Compared, Counted};
+pub use counted::Counted;
 pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 
 use crate::figures::{Connections, Requests};

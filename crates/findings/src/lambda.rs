@@ -10,17 +10,17 @@
 
 mod asked;
 mod call;
-mod compared;
 mod frozen;
 mod traffic;
 mod variant;
 mod verdict;
 
+pub use crate::compared::Compared;
 pub use call::Call;
-pub use compared::Compared;
 pub use frozen::{Case, Pause, Saw};
 pub use variant::{Kind, Pauses, RoundMean, Sent, VariantFacts};
 
+use crate::compared;
 use crate::figures::{Connections, Requests};
 use crate::finding::Finding;
 use crate::observe::Observed;
@@ -110,7 +110,8 @@ impl Invoked {
                 VariantFacts::new(&variant.name, &ours, watched.then(|| observed.facts()))
             })
             .collect();
-        let comparisons = compared::compare(&variants);
+        let pairs = compared::against_the_first(&variants, |round| Some(round.mean_ms));
+        let comparisons = compared::times("mean", &pairs);
         let mut counts = Counts::default();
         for call in &invocations {
             counts.total += 1;

@@ -7,6 +7,7 @@ pub mod answers;
 pub mod bench;
 pub mod check;
 pub mod compare;
+mod compared;
 pub mod cpu;
 pub mod figures;
 mod finding;

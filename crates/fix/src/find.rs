@@ -2,6 +2,7 @@
 
 use crate::catalogue::{Catalogue, Client, Language, Variant};
 use crate::facts::Measurement;
+use ledger::spelling;
 
 /// What was asked for.
 #[derive(Debug)]
@@ -105,24 +106,22 @@ impl Catalogue {
 
     /// Up to three ids that a misspelt name is near to.
     fn nearest(&self, wanted: &str) -> Vec<String> {
-        // names are short; more than this is no name
-        let wanted: String = wanted.chars().take(40).collect();
         let mut near: Vec<(usize, &str)> = self
             .clients
             .iter()
             .filter_map(|client| {
-                let names = client.names();
-                let steps = names
-                    .map(|name| strsim::levenshtein(&wanted, &name))
-                    .min()?;
-                let inside = client
-                    .names()
-                    .any(|name| wanted.len() > 2 && name.contains(&wanted));
-                (inside || steps * 5 <= wanted.chars().count() * 2)
-                    .then_some((if inside { 0 } else { steps }, client.id.as_str()))
+                let inside = |name: &str| wanted.len() > 2 && name.contains(wanted);
+                let edits = client.names().filter_map(|name| {
+                    if inside(&name) {
+                        Some(0)
+                    } else {
+                        spelling::edits(wanted, &name)
+                    }
+                });
+                Some((edits.min()?, client.id.as_str()))
             })
             .collect();
-        near.sort_by_key(|&(steps, _)| steps);
+        near.sort_by_key(|&(edits, _)| edits);
         near.iter().take(3).map(|&(_, id)| id.to_owned()).collect()
     }
 }

@@ -8,6 +8,7 @@ pub mod card;
 pub mod duration;
 pub mod export;
 pub mod order;
+pub mod spelling;
 pub mod store;
 
 pub mod agent;

@@ -21,7 +21,7 @@ pub use account::{Account, Counts, Lateness, RoundTrip};
 pub use addresses::{CLIENT_V4, CLIENT_V6, SERVER_NAME, SERVER_V4, SERVER_V6};
 pub use error::LinkError;
 #[cfg(target_os = "linux")]
-pub use linux::{Link, keep};
+pub use linux::{Link, keep, packet_socket};
 #[cfg(all(fuzzing, target_os = "linux"))]
 #[doc(hidden)]
 pub use middle::fuzz::forward;

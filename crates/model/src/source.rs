@@ -1,6 +1,7 @@
 //! The file that says what a chain is: TOML, checked as a whole.
 
 use crate::chain::{Call, Chain, Http, Service, Tls};
+use ledger::spelling;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -102,12 +103,8 @@ pub fn parse(text: &str) -> Result<Chain, ChainError> {
     let source: Source = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start.min(text.len()));
         ChainError::Syntax {
-            line: text.as_bytes()[..at]
-                .iter()
-                .filter(|&&b| b == b'\n')
-                .count()
-                + 1,
-            message: with_nearest(error.message()),
+            line: text.bytes().take(at).filter(|b| *b == b'\n').count() + 1,
+            message: spelling::of_unknown_field(error.message()),
         }
     })?;
     let mut services = BTreeMap::new();
@@ -165,7 +162,7 @@ fn one_call(
         reason,
     };
     if !names.contains(call.to.as_str()) {
-        let nearest = nearest(&call.to, names.iter().copied());
+        let nearest = spelling::nearest(&call.to, names.iter().copied());
         let meant = nearest.map_or_else(String::new, |name| format!(", or is it {name:?}?"));
         let reason = format!(
             "{:?} is no service: add [service.{}]{meant}",
@@ -302,27 +299,6 @@ fn bytes(text: &str) -> Option<u64> {
         _ => return None,
     };
     digits.parse::<u64>().ok()?.checked_mul(factor)
-}
-
-fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    names
-        .map(|name| (strsim::osa_distance(word, name), name))
-        .min()
-        .filter(|(edits, name)| *edits <= (name.len() / 3).max(1))
-        .map(|(_, name)| name)
-}
-
-/// Adds the key that was probably meant to `unknown field`.
-fn with_nearest(message: &str) -> String {
-    let message = message.trim_end();
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let (true, Some(unknown)) = (message.starts_with("unknown field"), quoted.next()) else {
-        return message.to_owned();
-    };
-    match nearest(unknown, quoted) {
-        Some(key) => format!("unknown key `{unknown}`: did you mean `{key}`?"),
-        None => message.to_owned(),
-    }
 }
 
 #[cfg(test)]

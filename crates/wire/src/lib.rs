@@ -8,6 +8,7 @@ pub mod dns;
 pub mod exchange;
 pub mod h2;
 pub mod http1;
+pub mod quic;
 pub mod tcp;
 pub mod tls;
 

@@ -259,14 +259,11 @@ impl Conversation {
         let tls = self.layers.tls.as_ref();
         let goodbye_at = |by: Side| tls.and_then(|tls| tls.goodbye_at(by));
         // a server answers a close_notify with its FIN, which may come before the client's
-        let other = match close.by {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
-        };
-        if let Some(at) = goodbye_at(other).filter(|&at| at <= close.at) {
+        let first = first_goodbye([Side::Client, Side::Server].map(goodbye_at));
+        if let Some((at, by)) = first.filter(|(at, by)| *at <= close.at && *by != close.by) {
             return Some(End {
                 at,
-                by: side(other),
+                by: side(by),
                 how: Ending::CloseNotify,
             });
         }
@@ -308,5 +305,25 @@ impl Conversation {
             kind,
             detail: None,
         }))
+    }
+}
+
+/// Who said goodbye first, of client and server: the other one's is an answer.
+fn first_goodbye([client, server]: [Option<u64>; 2]) -> Option<(u64, Side)> {
+    let client = client.map(|at| (at, Side::Client));
+    let server = server.map(|at| (at, Side::Server));
+    client.into_iter().chain(server).min_by_key(|(at, _)| *at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goodbye_that_answers_another_is_not_who_closed() {
+        assert_eq!(first_goodbye([Some(5), Some(6)]), Some((5, Side::Client)));
+        assert_eq!(first_goodbye([Some(5), Some(4)]), Some((4, Side::Server)));
+        assert_eq!(first_goodbye([None, Some(4)]), Some((4, Side::Server)));
+        assert_eq!(first_goodbye([None, None]), None);
     }
 }

@@ -1,13 +1,16 @@
-//! QUIC (RFC 9000), from outside: that a connection was opened, how long its handshake took, until when it was used. What it
-//! carries cannot be seen.
+//! QUIC (RFC 9000), from outside: that a connection was opened and to which name, how long its handshake took, until when it was
+//! used. What it carries cannot be seen.
 
+use super::record::host_of;
 use crate::scope::Scope;
 use ledger::{
-    Close, Closed, Connection, ConnectionBytes, DialFailure, Event, Failure, Probes, SetupPhase,
-    Span, Transport,
+    Close, Closed, Connection, ConnectionBytes, DialFailure, Event, Failure, Origin, Probes,
+    Scheme, SetupPhase, Span, Tls, Transport,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use wire::quic::{Greeting, Kind, packets};
+use wire::tls::ClientHello;
 
 /// Connections that are followed at once; more are not.
 const MAX_LIVE: usize = 8192;
@@ -35,6 +38,9 @@ struct Talk {
     answered: bool,
     sent: u64,
     received: u64,
+    /// The client's hello, until it is whole or given up.
+    greeting: Option<Box<Greeting>>,
+    tls: Option<Box<Tls>>,
 }
 
 /// What kinds of packets are in a datagram.
@@ -43,6 +49,21 @@ struct Kinds {
     initial: bool,
     /// A handshake packet, or one with a short head.
     later: bool,
+}
+
+impl Talk {
+    /// Takes a datagram of the client.
+    fn greet(&mut self, bytes: &[u8]) {
+        let Some(greeting) = &mut self.greeting else {
+            return;
+        };
+        if let Some(hello) = greeting.read(bytes) {
+            self.tls = Some(Box::new(describe(&hello)));
+        }
+        if self.tls.is_some() || greeting.is_over() {
+            self.greeting = None;
+        }
+    }
 }
 
 impl Quic {
@@ -72,6 +93,7 @@ impl Quic {
         if let Some(talk) = self.live.get_mut(&key) {
             talk.sent += len as u64;
             talk.seen_at = at;
+            talk.greet(bytes);
             if talk.ready_at.is_none() && talk.answered && kinds.later {
                 talk.ready_at = Some(at);
             }
@@ -84,14 +106,17 @@ impl Quic {
             self.make_room(at, scope);
         }
         if self.live.len() < MAX_LIVE {
-            let talk = Talk {
+            let mut talk = Talk {
                 begun_at: at,
                 seen_at: at,
                 ready_at: None,
                 answered: false,
                 sent: len as u64,
                 received: 0,
+                greeting: Some(Box::default()),
+                tls: None,
             };
+            talk.greet(bytes);
             self.live.insert(key, talk);
         }
         true
@@ -135,6 +160,17 @@ impl Quic {
         let mut connection = Connection::new(scope.next_connection(), scope.nanos(talk.begun_at));
         connection.transport = Transport::Quic;
         (connection.local, connection.peer) = (Some(key.0), Some(key.1));
+        if let Some(tls) = talk.tls {
+            let name = tls.server_name.as_deref();
+            connection.origin = name
+                .and_then(|name| host_of(name.as_bytes()))
+                .map(|host| Origin {
+                    scheme: Scheme::Https,
+                    host: host.into(),
+                    port: key.1.port(),
+                });
+            connection.tls = Some(*tls);
+        }
         if unanswered {
             connection.failed = Some(DialFailure {
                 phase: SetupPhase::Connect,
@@ -172,97 +208,26 @@ impl Quic {
     }
 }
 
-/// Looks at the heads of the packets in a datagram: those with long heads say where the next begins (RFC 9000 section 17.2).
-fn kinds(mut bytes: &[u8]) -> Kinds {
+/// What kinds of packets are in a datagram.
+fn kinds(bytes: &[u8]) -> Kinds {
     let mut kinds = Kinds::default();
-    while let Some(&first) = bytes.first() {
-        if first & 0x40 == 0 {
-            break;
-        }
-        if first & 0x80 == 0 {
-            kinds.later = true;
-            break;
-        }
-        let Some((kind, next)) = long_head(bytes) else {
-            break;
-        };
+    for (kind, _) in packets(bytes) {
         match kind {
             Kind::Initial => kinds.initial = true,
-            Kind::Handshake => kinds.later = true,
+            Kind::Handshake | Kind::Short => kinds.later = true,
             Kind::EarlyData => {}
         }
-        bytes = next;
     }
     kinds
 }
 
-enum Kind {
-    Initial,
-    EarlyData,
-    Handshake,
-}
-
-fn long_head(bytes: &[u8]) -> Option<(Kind, &[u8])> {
-    let version = u32::from_be_bytes(*bytes.get(1..)?.first_chunk()?);
-    let kind = match (version, (bytes[0] >> 4) & 3) {
-        (1, kind) => kind,
-        // version 2 (RFC 9369) numbers them differently
-        (0x6b33_43cf, kind) => kind.wrapping_sub(1) & 3,
-        _ => return None,
-    };
-    let mut rest = bytes.get(5..)?;
-    for _ in 0..2 {
-        let len = usize::from(*rest.first()?);
-        rest = rest.get(1 + len..)?;
-    }
-    let kind = match kind {
-        0 => {
-            let (token, after) = varint(rest)?;
-            rest = after.get(usize::try_from(token).ok()?..)?;
-            Kind::Initial
-        }
-        1 => Kind::EarlyData,
-        2 => Kind::Handshake,
-        _ => return None,
-    };
-    let (len, rest) = varint(rest)?;
-    let next = rest.get(usize::try_from(len).ok()?..).unwrap_or_default();
-    Some((kind, next))
-}
-
-/// A number of variable length (RFC 9000 section 16).
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let len = 1 << (bytes.first()? >> 6);
-    let (number, rest) = bytes.split_at_checked(len)?;
-    let start = u64::from(number[0] & 0x3f);
-    let value = number[1..]
-        .iter()
-        .fold(start, |value, &byte| value << 8 | u64::from(byte));
-    Some((value, rest))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn initial(after: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![0xc3, 0, 0, 0, 1, 4, 1, 2, 3, 4, 0, 0, 0x44, 0x80];
-        bytes.resize(bytes.len() + 0x480, 0xaa);
-        bytes.extend_from_slice(after);
-        bytes
-    }
-
-    #[test]
-    fn packets_of_a_datagram_are_told_by_their_heads() {
-        let alone = initial(&[]);
-        let kinds_of = |initial, later| Kinds { initial, later };
-        assert_eq!(kinds(&alone), kinds_of(true, false));
-        let with_handshake = initial(&[0xe3, 0, 0, 0, 1, 0, 0, 2, 0xbb, 0xbb]);
-        assert_eq!(kinds(&with_handshake), kinds_of(true, true));
-        assert_eq!(kinds(&[0x43, 1, 2, 3]), kinds_of(false, true));
-        assert_eq!(kinds(&[0x80; 1200]), kinds_of(false, false));
-        for len in 0..with_handshake.len() {
-            kinds(&with_handshake[..len]);
-        }
+/// What the client asked for: its hello is encrypted with keys that anyone can make. What was chosen is not.
+fn describe(hello: &ClientHello) -> Tls {
+    let word = |name: &Vec<u8>| String::from_utf8_lossy(name).into();
+    Tls {
+        server_name: hello.server_name.as_deref().map(Into::into),
+        alpn_offered: Some(hello.alpn.iter().map(word).collect()),
+        resumption_offered: Some(hello.psk_identities > 0),
+        ..Tls::default()
     }
 }

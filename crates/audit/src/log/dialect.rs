@@ -2,7 +2,6 @@
 
 use super::line::Line;
 use super::pattern::{COMBINED, COMMON, ENVOY, Pattern};
-use super::zeek::Columns;
 use super::{balancer, json};
 
 /// Lines that a format is told by.
@@ -22,7 +21,6 @@ pub(crate) enum Dialect {
     Haproxy,
     Alb,
     AlbConnection,
-    Zeek(Columns),
 }
 
 impl Dialect {
@@ -34,9 +32,6 @@ impl Dialect {
             Some(end) => &text[..end],
             None => &text,
         };
-        if let Some(columns) = Columns::new(whole) {
-            return Some(Dialect::Zeek(columns));
-        }
         let lines: Vec<&str> = whole
             .lines()
             .map(str::trim)
@@ -70,7 +65,6 @@ impl Dialect {
             Dialect::Haproxy => balancer::haproxy(text),
             Dialect::Alb => balancer::alb(text),
             Dialect::AlbConnection => balancer::alb_connection(text),
-            Dialect::Zeek(columns) => columns.read(text),
         }?;
         (line.end.is_some() || line.start.is_some()).then_some(line)
     }
@@ -84,7 +78,6 @@ impl Dialect {
             Dialect::Json => "in JSON",
             Dialect::Haproxy => "in HAProxy's format",
             Dialect::Alb => "in the format of AWS's ALB",
-            Dialect::Zeek(_) => "Zeek's http.log",
             Dialect::AlbConnection => "connections of AWS's ALB, without their requests",
         }
     }
@@ -95,9 +88,7 @@ impl Dialect {
             Dialect::Usual(_) => (true, true, false),
             Dialect::Given(_) | Dialect::Json => (true, true, true),
             Dialect::Envoy(_) => (false, false, true),
-            Dialect::Haproxy | Dialect::Alb | Dialect::AlbConnection | Dialect::Zeek(_) => {
-                (false, false, false)
-            }
+            Dialect::Haproxy | Dialect::Alb | Dialect::AlbConnection => (false, false, false),
         };
         let all = [(nginx, NGINX), (apache, APACHE), (envoy, ENVOY_DIRECTIVE)];
         let wanted = all.iter().filter(|(wanted, _)| *wanted);

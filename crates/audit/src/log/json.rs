@@ -61,7 +61,8 @@ impl<'de> Visitor<'de> for Object<'_, 'de> {
     }
 }
 
-struct Name<'a>(Cow<'a, str>);
+/// The name of a value, borrowed where it can be.
+pub(crate) struct Name<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de> serde::Deserialize<'de> for Name<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name<'de>, D::Error> {

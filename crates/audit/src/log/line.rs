@@ -58,12 +58,11 @@ impl Field {
             | "clientip"
             | "src_ip"
             | "c_ip"
-            | "id.orig_h"
             | "downstream_remote_address"
             | "downstream_direct_remote_address" => Field::Client,
-            "remote_port" | "client_port" | "port" | "id.orig_p" => Field::ClientPort,
-            "connection" | "connection_id" | "conn" | "conn_id" | "uid" => Field::Connection,
-            "connection_requests" | "conn_requests" | "reqs" | "trans_depth" => Field::Nth,
+            "remote_port" | "client_port" | "port" => Field::ClientPort,
+            "connection" | "connection_id" | "conn" | "conn_id" => Field::Connection,
+            "connection_requests" | "conn_requests" | "reqs" => Field::Nth,
             "k" | "keepalives" => Field::Before,
             "X" | "connection_status" => Field::Fate,
             "msec" | "time_local" | "time_iso8601" | "time" | "timestamp" | "@timestamp" | "ts" => {
@@ -79,9 +78,7 @@ impl Field {
             "uri" | "request_uri" | "path" | "url" => Field::Target,
             "protocol" | "server_protocol" | "proto" | "version" => Field::Protocol,
             "status" | "response_code" | "status_code" | "code" => Field::Status,
-            "body_bytes_sent" | "bytes_sent" | "bytes" | "size" | "response_body_len" => {
-                Field::Sent
-            }
+            "body_bytes_sent" | "bytes_sent" | "bytes" | "size" => Field::Sent,
             "request_length" | "bytes_received" | "bytes_read" => Field::Received,
             "http_user_agent" | "user_agent" | "ua" => Field::Agent,
             "host" | "http_host" | "authority" | "vhost" => Field::Host,
@@ -96,33 +93,33 @@ impl Field {
 
 /// What a line tells.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Line<'a> {
-    pub(super) client: Option<IpAddr>,
-    pub(super) port: Option<u16>,
-    pub(super) connection: Option<Cow<'a, str>>,
-    pub(super) nth: Option<u32>,
+pub(crate) struct Line<'a> {
+    pub(crate) client: Option<IpAddr>,
+    pub(crate) port: Option<u16>,
+    pub(crate) connection: Option<Cow<'a, str>>,
+    pub(crate) nth: Option<u32>,
     /// The server says that it closes, or that it is closed.
-    pub(super) closes: bool,
-    pub(super) end: Option<Stamp>,
-    pub(super) start: Option<Stamp>,
+    pub(crate) closes: bool,
+    pub(crate) end: Option<Stamp>,
+    pub(crate) start: Option<Stamp>,
     /// Nanoseconds.
-    pub(super) took: Option<u64>,
+    pub(crate) took: Option<u64>,
     /// Not known yet in what unit.
-    pub(super) duration: Option<f64>,
-    pub(super) method: Option<Cow<'a, str>>,
-    pub(super) target: Option<Cow<'a, str>>,
-    pub(super) protocol: Option<Protocol>,
-    pub(super) status: Option<u16>,
-    pub(super) sent: u64,
-    pub(super) received: u64,
+    pub(crate) duration: Option<f64>,
+    pub(crate) method: Option<Cow<'a, str>>,
+    pub(crate) target: Option<Cow<'a, str>>,
+    pub(crate) protocol: Option<Protocol>,
+    pub(crate) status: Option<u16>,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
     /// The client's `User-Agent`.
-    pub(super) agent: Option<Cow<'a, str>>,
-    pub(super) host: Option<Cow<'a, str>>,
-    pub(super) secure: Option<bool>,
-    pub(super) tls: Option<TlsVersion>,
-    pub(super) resumed: Option<bool>,
+    pub(crate) agent: Option<Cow<'a, str>>,
+    pub(crate) host: Option<Cow<'a, str>>,
+    pub(crate) secure: Option<bool>,
+    pub(crate) tls: Option<TlsVersion>,
+    pub(crate) resumed: Option<bool>,
     /// How long the TLS handshake took, in nanoseconds.
-    pub(super) handshake: Option<u64>,
+    pub(crate) handshake: Option<u64>,
 }
 
 impl<'a> Line<'a> {
@@ -237,14 +234,14 @@ fn nanos(text: &str, unit: f64) -> Option<u64> {
 }
 
 /// A time that is not negative and not longer than a month, in nanoseconds.
-pub(super) fn whole(nanos: f64) -> Option<u64> {
+pub(crate) fn whole(nanos: f64) -> Option<u64> {
     (0.0..2.7e15)
         .contains(&nanos)
         .then_some(nanos.round() as u64)
 }
 
 /// `HTTP/1.1`, `HTTP/2.0`, `h2`.
-pub(super) fn protocol(text: &str) -> Option<Protocol> {
+pub(crate) fn protocol(text: &str) -> Option<Protocol> {
     Some(match text.strip_prefix("HTTP/").unwrap_or(text) {
         "0.9" => Protocol::Http09,
         "1.0" => Protocol::Http10,

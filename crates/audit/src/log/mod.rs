@@ -8,12 +8,12 @@ mod json;
 mod line;
 mod pattern;
 mod pools;
-mod zeek;
 
 pub(crate) use dialect::Dialect;
-pub(crate) use line::tls_version;
+pub(crate) use json::Name;
+pub(crate) use line::{Line, protocol, tls_version, whole};
 pub use pattern::{Pattern, PatternError};
-pub(crate) use pools::Pools;
+pub(crate) use pools::{Pools, exchange, origin};
 
 use crate::account::{Account, Unit};
 use crate::error::AuditError;
@@ -22,9 +22,9 @@ use crate::scope::Scope;
 use pools::Evidence;
 
 /// The longest line that is read, in bytes; longer ones are skipped.
-const LONGEST: usize = 1 << 20;
+pub(crate) const LONGEST: usize = 1 << 20;
 /// How many lines pass between two questions whether to go on.
-const BREATH: u64 = 4096;
+pub(crate) const BREATH: u64 = 4096;
 
 /// When the first lines begin, in nanoseconds since 1970.
 pub(crate) fn begins_at(prefix: &[u8], dialect: &Dialect) -> Option<u64> {

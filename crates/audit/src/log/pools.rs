@@ -82,7 +82,8 @@ impl Pools {
             // a connection without a request: an ALB's connection log, a client that went away
             return id.is_some();
         }
-        let mut one = exchange(line, time, scope);
+        let number = scope.next_exchange();
+        let mut one = exchange(line, number, time.start, time.end, scope);
         match (key, id) {
             (Some(key), Some(_)) => self.carry(key, line, time, &mut one, scope),
             _ => {
@@ -288,9 +289,16 @@ fn is_another(live: &Live, key: Key, line: &Line<'_>, time: Time) -> bool {
     }
 }
 
-fn exchange(line: &Line<'_>, time: Time, scope: &mut Scope<'_>) -> Exchange {
-    let mut one = Exchange::new(scope.next_exchange(), scope.nanos(time.start));
-    one.end = scope.nanos(time.end);
+/// The exchange of a line; times in nanoseconds since 1970.
+pub(crate) fn exchange(
+    line: &Line<'_>,
+    id: u64,
+    start: u64,
+    end: u64,
+    scope: &Scope<'_>,
+) -> Exchange {
+    let mut one = Exchange::new(id, scope.nanos(start));
+    one.end = scope.nanos(end);
     one.method = line.method.as_deref().map(Method::new);
     one.target = line.target.as_deref().map(Target::new);
     one.status = line.status;
@@ -313,7 +321,7 @@ fn exchange(line: &Line<'_>, time: Time, scope: &mut Scope<'_>) -> Exchange {
 }
 
 /// Where the client wanted to go; `None` unless both scheme and host are told.
-fn origin(line: &Line<'_>) -> Option<Origin> {
+pub(crate) fn origin(line: &Line<'_>) -> Option<Origin> {
     let scheme = if line.secure? {
         Scheme::Https
     } else {

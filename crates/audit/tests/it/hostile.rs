@@ -26,7 +26,7 @@ const SEEDS: [&str; 13] = [
 ];
 
 /// What is true of every stream of events.
-fn holds_together(outcome: &Outcome) {
+pub(crate) fn holds_together(outcome: &Outcome) {
     let mut opened = HashSet::new();
     let mut closed = HashSet::new();
     for row in &outcome.rows {

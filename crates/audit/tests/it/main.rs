@@ -7,3 +7,4 @@ mod hostile;
 mod logs;
 mod reading;
 mod tshark;
+mod zeek;

@@ -65,7 +65,8 @@ pub(crate) fn file(name: &str, keys: KeyLog) -> Outcome {
 }
 
 /// Audits inputs as the binary does.
-pub(crate) fn inputs(inputs: Vec<Input>, keys: KeyLog) -> Result<Outcome, AuditError> {
+pub(crate) fn inputs(mut inputs: Vec<Input>, keys: KeyLog) -> Result<Outcome, AuditError> {
+    inputs.sort_by_key(Input::turn);
     let base = inputs.iter().filter_map(Input::begins_at).min();
     let mut audit = Audit::new(Options {
         keys,

@@ -1,14 +1,15 @@
 //! A packet socket (packet(7)) for one TCP port on all devices, filtered in the kernel. It must not interpret packets.
 #![allow(
     unsafe_code,
-    reason = "packet sockets, filters and control messages have no safe form"
+    reason = "filters, statistics and control messages have no safe form"
 )]
 
 use super::CaptureError;
 use super::packet::Packet;
+use link::packet_socket::{self, Begins};
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// What the kernel may hold for us, in bytes; as root more than `net.core.rmem_max`.
 const ROOM: libc::c_int = 16 << 20;
@@ -25,19 +26,11 @@ pub(super) struct Socket {
 impl Socket {
     /// A socket that is deaf until it listens.
     pub(super) fn open() -> Result<Socket, CaptureError> {
-        // protocol 0 hears nothing; SOCK_DGRAM leaves the heads of the link away
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: socket(2) takes numbers only.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        if fd < 0 {
-            let error = io::Error::last_os_error();
-            return Err(match error.kind() {
+        let socket =
+            packet_socket::open(Begins::WithNetwork).map_err(|error| match error.kind() {
                 ErrorKind::PermissionDenied => CaptureError::Forbidden(error),
                 _ => CaptureError::Own(error),
-            });
-        }
-        // SAFETY: `fd` is open, and nobody else owns it.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+            })?;
         let this = Socket {
             socket,
             buffer: vec![0; LONGEST],
@@ -61,22 +54,7 @@ impl Socket {
         };
         // the kernel copies the program
         self.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &attached)?;
-        // SAFETY: a sockaddr_ll of zeroes is valid.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        // SAFETY: address and length are those of a sockaddr_ll that lives through the call.
-        let done = unsafe {
-            libc::bind(
-                self.socket.as_raw_fd(),
-                (&raw const address).cast(),
-                size_of::<libc::sockaddr_ll>() as libc::socklen_t,
-            )
-        };
-        if done < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
+        packet_socket::hear(&self.socket, None)
     }
 
     /// The next packet that waits. On the loopback device each passes twice, out and in: the way in is told.

@@ -94,9 +94,7 @@ impl Stage {
             Stage::Age => "maximum age",
         }
     }
-}
 
-impl Stage {
     /// The part of the budget that it spends.
     fn part(self) -> Part {
         match self {

@@ -1,44 +1,12 @@
 //! Variants that differ in one axis, held against each other round by round, and the sentences that say so.
 
 use super::variant::{RoundFigures, VariantFacts};
-use crate::stats::{
-    Adjusted, Comparison, Confidence, Interval, MIN_ROUNDS, adjust, paired_difference,
-    paired_share_saved, requests_until_alike,
-};
+use crate::compared::{self, Compared, Pair, Rounds};
+use crate::stats::{Interval, MIN_ROUNDS, requests_until_alike};
 use ledger::Run;
-use serde::Serialize;
-
-/// One comparison: what `b` saves against `a`.
-#[derive(Clone, Debug, Serialize)]
-pub struct Compared {
-    /// The variant held against: keep-alive off, resumption off, else the axis' first value.
-    pub a: String,
-    /// The variant that might save something.
-    pub b: String,
-    /// The axis in which they differ.
-    pub axis: String,
-    /// `mean`, `p50` or `p99` of the latency, set-up included.
-    pub statistic: &'static str,
-    /// The mean of the statistic over rounds, in milliseconds, of `a` and `b`.
-    pub a_ms: f64,
-    /// See `a_ms`.
-    pub b_ms: f64,
-    /// `a - b` in milliseconds; negative when `b` is slower. Absent with fewer than 8 rounds.
-    pub saved_ms: Option<Interval>,
-    /// `(a - b) / a`.
-    pub saved_share: Option<Interval>,
-    /// p-value of no difference (Holm's, with more than ten comparisons).
-    pub p_value: Option<f64>,
-    /// Whether a difference was shown.
-    pub differs: Option<bool>,
-    /// Why there is no interval.
-    pub refused: Option<String>,
-    #[serde(skip)]
-    pub(super) indices: (usize, usize),
-}
 
 /// What makes a comparison: axis, and the indices of `a` and `b`.
-struct Pair {
+struct Partners {
     axis: String,
     a: usize,
     b: usize,
@@ -46,17 +14,15 @@ struct Pair {
 
 /// Compares all pairs that differ in one axis from its reference value.
 pub fn compare(run: &Run, variants: &[VariantFacts]) -> Vec<Compared> {
-    let pairs = pairs(run);
-    let mut compared = Vec::new();
-    for (statistic, of) in STATISTICS {
-        let mut group: Vec<Compared> = pairs
+    let partners = partners(run);
+    let of_each = STATISTICS.map(|(statistic, of)| {
+        let pairs: Vec<Pair<'_>> = partners
             .iter()
-            .filter_map(|pair| one(pair, statistic, of, variants))
+            .filter_map(|one| pair(one, statistic, of, variants))
             .collect();
-        hold_together(&mut group, of, variants);
-        compared.extend(group);
-    }
-    compared
+        compared::times(statistic, &pairs)
+    });
+    of_each.into_iter().flatten().collect()
 }
 
 type Statistic = fn(&RoundFigures) -> Option<f64>;
@@ -67,7 +33,7 @@ const STATISTICS: [(&str, Statistic); 3] = [
     ("p99", |round| round.p99_ms),
 ];
 
-fn pairs(run: &Run) -> Vec<Pair> {
+fn partners(run: &Run) -> Vec<Partners> {
     let mut pairs = Vec::new();
     for axis in &run.varied {
         for (b, variant) in run.variants.iter().enumerate() {
@@ -95,12 +61,12 @@ fn pairs(run: &Run) -> Vec<Pair> {
             }
             let already = pairs
                 .iter()
-                .any(|pair: &Pair| (pair.a, pair.b) == (reference, b));
+                .any(|pair: &Partners| (pair.a, pair.b) == (reference, b));
             if !already
                 && (variant.axes.get(axis) != run.variants[reference].axes.get(axis)
                     || family.iter().all(|&index| value(index) == value(b)))
             {
-                pairs.push(Pair {
+                pairs.push(Partners {
                     axis: axis.clone(),
                     a: reference,
                     b,
@@ -111,79 +77,36 @@ fn pairs(run: &Run) -> Vec<Pair> {
     pairs
 }
 
-/// The statistic of both over the rounds that both completed.
-fn series(pair: (usize, usize), of: Statistic, variants: &[VariantFacts]) -> (Vec<f64>, Vec<f64>) {
-    let (a, b) = (&variants[pair.0], &variants[pair.1]);
-    a.rounds
-        .iter()
-        .filter_map(|ours| {
-            let theirs = b.rounds.iter().find(|theirs| theirs.round == ours.round)?;
-            Some((of(ours)?, of(theirs)?))
-        })
-        .unzip()
-}
-
-fn one(
-    pair: &Pair,
-    statistic: &'static str,
+/// The figures of a pair; none where they would mislead.
+fn pair<'a>(
+    partners: &'a Partners,
+    statistic: &str,
     of: Statistic,
-    variants: &[VariantFacts],
-) -> Option<Compared> {
-    let (a, b) = series((pair.a, pair.b), of, variants);
-    if a.is_empty() {
-        return None;
-    }
-    let complete = variants[pair.a]
-        .rounds
-        .len()
-        .min(variants[pair.b].rounds.len());
+    variants: &'a [VariantFacts],
+) -> Option<Pair<'a>> {
+    let (a, b) = (&variants[partners.a], &variants[partners.b]);
+    let values = compared::paired(a, b, of);
+    let had = values.0.len();
     // a percentile that some rounds cannot support is not compared on the others
-    if statistic != "mean" && a.len() < complete {
-        return None;
-    }
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let difference = paired_difference(&a, &b, Confidence::P95);
-    Some(Compared {
-        a: variants[pair.a].name.clone(),
-        b: variants[pair.b].name.clone(),
-        axis: pair.axis.clone(),
-        statistic,
-        a_ms: mean(&a),
-        b_ms: mean(&b),
-        saved_ms: None,
-        saved_share: None,
-        p_value: None,
-        differs: None,
-        refused: difference.err().map(|refusal| refusal.to_string()),
-        indices: (pair.a, pair.b),
+    let whole = statistic == "mean" || had >= a.rounds.len().min(b.rounds.len());
+    (had > 0 && whole).then(|| Pair {
+        a: &a.name,
+        b: &b.name,
+        axis: Some(&partners.axis),
+        indices: (partners.a, partners.b),
+        values,
     })
 }
 
-/// Fills in intervals and p-values, adjusted for each other where there are many.
-fn hold_together(group: &mut [Compared], of: Statistic, variants: &[VariantFacts]) {
-    let held = |scale: fn(&[f64], &[f64]) -> Option<Comparison>, group: &[Compared]| {
-        let mut where_from = Vec::new();
-        let mut comparisons = Vec::new();
-        for (at, compared) in group.iter().enumerate() {
-            let (a, b) = series(compared.indices, of, variants);
-            if let Some(comparison) = scale(&a, &b) {
-                where_from.push(at);
-                comparisons.push(comparison);
-            }
-        }
-        let adjusted: Vec<(usize, Adjusted)> = where_from
-            .into_iter()
-            .zip(adjust(&comparisons, Confidence::P95))
-            .collect();
-        adjusted
-    };
-    for (at, adjusted) in held(|a, b| paired_difference(a, b, Confidence::P95).ok(), group) {
-        group[at].saved_ms = Some(adjusted.interval);
-        group[at].p_value = Some(adjusted.p_value);
-        group[at].differs = Some(adjusted.differs);
+impl Rounds for VariantFacts {
+    type Round = RoundFigures;
+
+    fn name(&self) -> &str {
+        &self.name
     }
-    for (at, adjusted) in held(|a, b| paired_share_saved(a, b, Confidence::P95).ok(), group) {
-        group[at].saved_share = Some(adjusted.interval);
+
+    fn rounds(&self) -> impl Iterator<Item = (u32, &RoundFigures)> {
+        self.rounds.iter().map(|one| (one.round, one))
     }
 }
 
@@ -198,7 +121,7 @@ pub(super) fn by_weight<'a>(
         .collect();
     means.sort_by_key(|compared| {
         let at_one = variants[compared.indices.1].concurrency != 1;
-        (compared.axis != "keepalive", at_one)
+        (compared.axis.as_deref() != Some("keepalive"), at_one)
     });
     means
 }
@@ -225,37 +148,29 @@ pub(super) fn verdicts(
 }
 
 fn sentence(run: &Run, variants: &[VariantFacts], compared: &Compared) -> String {
-    let b = &variants[compared.indices.1];
-    let a = &variants[compared.indices.0];
+    let (of_a, of_b) = compared.indices;
+    let (a, b) = (&variants[of_a], &variants[of_b]);
+    let axis = compared.axis.as_deref().unwrap_or_default();
     let value = |index: usize| {
         run.variants[index]
             .axes
-            .get(&compared.axis)
+            .get(axis)
             .map_or("", String::as_str)
     };
-    let same = value(compared.indices.0) == value(compared.indices.1);
-    let what = match compared.axis.as_str() {
-        _ if same => format!("{} against itself", compared.axis),
+    let same = value(of_a) == value(of_b);
+    let what = match axis {
+        _ if same => format!("{axis} against itself"),
         "keepalive" => "keep-alive".to_owned(),
         "resume" => "resuming TLS sessions".to_owned(),
-        axis => format!(
-            "{axis}={} instead of {}",
-            value(compared.indices.1),
-            value(compared.indices.0)
-        ),
+        axis => format!("{axis}={} instead of {}", value(of_b), value(of_a)),
     };
     let others: Vec<String> = run
         .varied
         .iter()
-        .filter(|axis| **axis != compared.axis && *axis != "c")
-        .filter_map(|axis| {
-            Some(format!(
-                "{axis}={}",
-                run.variants[compared.indices.1].axes.get(axis)?
-            ))
-        })
+        .filter(|other| *other != axis && *other != "c")
+        .filter_map(|other| Some(format!("{other}={}", run.variants[of_b].axes.get(other)?)))
         .collect();
-    let mut place = if compared.axis == "c" {
+    let mut place = if axis == "c" {
         String::new()
     } else {
         format!("At -c {}", b.concurrency)

@@ -1,8 +1,9 @@
 //! The first sentences of a comparison: wall time, then what became of connections, failures and findings.
 
 use super::change::{Change, Fate};
-use super::counted::{Compared, Counted};
+use super::counted::Counted;
 use super::variant::ProgramFacts;
+use crate::compared::Compared;
 use crate::finding::Severity;
 use crate::words::{ms, percent};
 

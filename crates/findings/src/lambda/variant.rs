@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::frozen::{Case, Saw};
+use crate::compared::Rounds;
 use crate::figures::{Latency, NANOS_PER_MS};
 use crate::observe::ObservedFacts;
 use crate::population::buckets_ms;
@@ -55,6 +56,18 @@ pub struct RoundMean {
     pub round: u32,
     /// Mean of the function's own time, answered and not cold, in milliseconds.
     pub mean_ms: f64,
+}
+
+impl Rounds for VariantFacts {
+    type Round = RoundMean;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rounds(&self) -> impl Iterator<Item = (u32, &RoundMean)> {
+        self.rounds.iter().map(|one| (one.round, one))
+    }
 }
 
 /// What a variant sent.

@@ -1,8 +1,8 @@
 //! The sentences of a function's page.
 
-use super::compared::Compared;
 use super::frozen::Saw;
 use super::variant::{Kind, VariantFacts};
+use crate::compared::Compared;
 
 pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[Compared]) -> Vec<String> {
     let mut told: Vec<&Compared> = comparisons.iter().collect();

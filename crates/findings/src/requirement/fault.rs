@@ -1,6 +1,6 @@
 //! Why an expression is no requirement, shown with a caret under the fault.
 
-use ledger::Failure;
+use ledger::{Failure, spelling};
 use std::fmt;
 use std::ops::Range;
 
@@ -143,9 +143,9 @@ fn commands(documents: &[Document]) -> String {
 
 pub(super) fn unknown_metric(name: &str) -> FaultKind {
     let nearest = match name.strip_prefix("failed.") {
-        Some(kind) => nearest(kind, Failure::ALL.iter().map(|kind| kind.id()))
+        Some(kind) => spelling::nearest(kind, Failure::ALL.iter().map(|kind| kind.id()))
             .map(|kind| format!("failed.{kind}")),
-        None => nearest(name, METRICS.iter().map(|entry| entry.name)),
+        None => spelling::nearest(name, METRICS.iter().map(|entry| entry.name)).map(str::to_owned),
     };
     FaultKind::UnknownMetric {
         name: shortened(name),
@@ -154,41 +154,13 @@ pub(super) fn unknown_metric(name: &str) -> FaultKind {
 }
 
 pub(super) fn unknown_selector(key: &str) -> FaultKind {
-    let nearest = nearest(key, SELECTORS.iter().map(|entry| entry.key));
+    let nearest = spelling::nearest(key, SELECTORS.iter().map(|entry| entry.key));
     FaultKind::UnknownSelector {
         key: shortened(key),
-        nearest,
+        nearest: nearest.map(str::to_owned),
     }
 }
 
 fn shortened(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(40).collect()
-}
-
-/// The candidate with the fewest edits to it, if no more than a third of it would change.
-fn nearest(name: &str, candidates: impl Iterator<Item = &'static str>) -> Option<String> {
-    let name = name.to_ascii_lowercase().replace('_', "-");
-    // nothing that long is a slip of the finger, and the distance is quadratic
-    if name.len() > 64 {
-        return None;
-    }
-    candidates
-        .map(|candidate| (strsim::levenshtein(&name, candidate), candidate))
-        .min_by_key(|(edits, _)| *edits)
-        .filter(|(edits, candidate)| *edits <= (candidate.len() / 3).max(1))
-        .map(|(_, candidate)| candidate.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slip_finds_its_name_and_nonsense_finds_none() {
-        let near = |name| nearest(name, METRICS.iter().map(|entry| entry.name));
-        assert_eq!(near("avoidible").as_deref(), Some("avoidable"));
-        assert_eq!(near("idle_timeout").as_deref(), Some("idle-timeout"));
-        assert_eq!(near("P99").as_deref(), Some("p99"));
-        assert_eq!(near("temperature"), None);
-    }
 }

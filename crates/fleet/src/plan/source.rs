@@ -106,17 +106,11 @@ impl Word {
 pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
     let file = file.display().to_string();
     let source: Source = toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| {
-            text[..span.start.min(text.len())].lines().count().max(1)
-        });
-        // at a line's start the count stops at the line before
-        let starts_line = error.span().is_some_and(|span| {
-            span.start > 0 && text.as_bytes().get(span.start - 1) == Some(&b'\n')
-        });
+        let at = error.span().map_or(0, |span| span.start.min(text.len()));
         PlanError::Source {
             file: file.clone(),
-            line: line + usize::from(starts_line),
-            words: with_nearest(error.message()),
+            line: text.bytes().take(at).filter(|b| *b == b'\n').count() + 1,
+            words: ledger::spelling::of_unknown_field(error.message()),
         }
     })?;
     let wrong = |key: &str, words: &str| PlanError::Value {
@@ -359,21 +353,5 @@ fn fits(axis: &str, value: &str) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("{axis} = {value:?}: one of {}", allowed.join(", ")))
-    }
-}
-
-/// Adds the key that was probably meant to `unknown field`.
-fn with_nearest(message: &str) -> String {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let message = message.trim_end().to_owned();
-    let (true, Some(unknown)) = (message.starts_with("unknown field"), quoted.next()) else {
-        return message;
-    };
-    let nearest = quoted.max_by(|a, b| {
-        strsim::jaro_winkler(a, unknown).total_cmp(&strsim::jaro_winkler(b, unknown))
-    });
-    match nearest {
-        Some(nearest) => format!("unknown key `{unknown}`: did you mean `{nearest}`?"),
-        None => message,
     }
 }

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Captures, HAR files, NetLogs, access logs, rows of load generators, ledgers, or folders of them; gzip and zstd seen through; - is standard input
+    /// Captures, HAR files, NetLogs, access logs, Zeek's logs, rows of load generators, ledgers, or folders of them; gzip and zstd seen through; - is standard input
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<PathBuf>,
     /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used anyway)
@@ -58,6 +58,7 @@ const EXAMPLES: &str = "Examples:
   intact audit last-night.pcap --keylog keys.txt
   tcpdump -i lo -U -w - port 8080 | intact audit -
   intact audit /var/log/nginx/access.log*
+  intact audit conn.log ssl.log http.log              Zeek's, joined
   intact audit before/ after/                         one stretch of time: what changed, and when
   intact audit odd.log --log-format '$remote_addr [$time_local] $status $connection $connection_requests'
   chromium --log-net-log=net.json URL                 (what the browser did, socket by socket; then)
@@ -171,7 +172,7 @@ fn key_log(files: &[PathBuf]) -> Result<KeyLog, Failed> {
     Ok(keys)
 }
 
-/// Opens all inputs, the earliest first; those that cannot be read are no reason not to read the others.
+/// Opens all inputs, in the order in which they are to be read; those that cannot be read are no reason not to read the others.
 fn open(
     paths: &[PathBuf],
     log_format: &Option<Pattern>,
@@ -197,7 +198,7 @@ fn open(
             other.format().as_str()
         )));
     }
-    inputs.sort_by_key(Input::begins_at);
+    inputs.sort_by_key(Input::turn);
     Ok((inputs, unread))
 }
 
@@ -234,7 +235,7 @@ fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
     let mut run = of_words("audit", vantage, started, &words());
     run.clock = "the input's".to_owned();
     run.rows = Rows::All;
-    run.ends_seen = inputs.iter().all(Input::sees_ends);
+    run.ends_seen = Input::see_ends(inputs);
     let names: Vec<String> = inputs.iter().map(|input| name(input.path())).collect();
     run.subject = Some(match &names[..] {
         [first, .., last] if names.len() > 3 => format!("{first} ... {last}"),

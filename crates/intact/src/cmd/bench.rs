@@ -1,6 +1,7 @@
 //! `intact bench`: variants side by side.
 
 use super::builtin::{Builtin, Ready};
+use super::files::Files;
 use super::gates::Gates;
 use super::head;
 use super::json;
@@ -255,8 +256,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let interrupt = Interrupt::listen()?;
     let to = args.json.clone();
     let demonstration = args.demonstration;
-    let ledger = args.ledger.clone();
-    let csv = args.csv.clone();
+    let files = Files::of(args.ledger.clone(), args.csv.clone());
     let page_file = args.report.clone();
     let gates = args.gates.clone();
     let requirements = gates.parse(Document::Bench)?;
@@ -296,18 +296,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         }
         None => {}
     }
-    let mut recording = Recording::start(
-        head,
-        ledger.as_deref(),
-        csv.as_deref(),
-        interrupt.clone(),
-        bench.gauge(),
-    )?;
+    let mut recording = Recording::start(head, &files, interrupt.clone(), bench.gauge())?;
     let clock = Clock::start();
     let mut tally = bench.run(clock, &mut recording).map_err(usage_or_own)?;
     let recorded = recording.finish();
     let head = recorded.run;
-    tally.caveats.extend(recorded.caveat);
+    tally.caveats.extend(recorded.caveats);
     if let Some(near) = near {
         tally.caveats.extend(near.caveats()?);
     }

@@ -1,6 +1,7 @@
 //! `intact check`: the card of a server.
 
 use super::bench::{http_version, time};
+use super::files::Files;
 use super::gates::Gates;
 use super::head;
 use super::json;
@@ -124,7 +125,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let requirements = args.gates.parse(Document::Check)?;
     let gates = args.gates.clone();
     let to = args.json.clone();
-    let ledger = args.ledger.clone();
+    let files = Files::of(args.ledger.clone(), None);
     let page = args.report.clone();
     let (capture, wanted) = capture(&args)?;
     let config = config(args)?;
@@ -138,7 +139,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         next: next(check.budget(), check.config()),
         known: None,
     });
-    let mut watching = Watching::start(&head, ledger.as_deref(), interrupt.clone(), early, wanted)?;
+    let mut watching = Watching::start(&head, &files, interrupt.clone(), early, wanted)?;
     let card = check
         .run(Clock::start(), capture, &mut watching)
         .map_err(|error| match error {

@@ -1,10 +1,11 @@
-//! The files that an observed run is kept in: ledger, CSV, HAR. Trouble with a file does not end the observation: it is told, and
-//! what could not be written is counted.
+//! The files that a run is kept in: ledger, CSV, HAR, metrics. Trouble with a file does not end the run: it is told, and what could not be
+//! written is counted.
 
 use anyhow::Context;
+use ledger::card::Card;
 use ledger::export::csv;
 use ledger::export::har::HarWriter;
-use ledger::store::Writer;
+use ledger::store::{StoreError, Writer};
 use ledger::{Caveat, Connection, ConnectionId, Event, Exchange, Run, Sink, Tally};
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,35 +25,47 @@ const NAMED: usize = 65_536;
 pub(crate) struct Files {
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
-    pub(crate) ledger: Option<PathBuf>,
+    ledger: Option<PathBuf>,
     /// One row per request, hey's columns first
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     csv: Option<PathBuf>,
     /// All requests as HAR 1.2
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     har: Option<PathBuf>,
-    /// The run as metrics in Prometheus' text format, with OpenTelemetry's names
-    #[cfg(feature = "prometheus")]
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    prometheus: Option<PathBuf>,
+    #[cfg(feature = "metrics")]
+    #[command(flatten)]
+    metrics: super::metrics::Wanted,
 }
 
 /// The open files.
 pub(crate) struct Kept {
     run: Run,
-    ledger: Option<(Writer, Tally)>,
+    ledger: Option<Writer>,
+    /// What is counted for the ledger, unless whoever records counts.
+    tally: Option<Tally>,
     csv: Option<BufWriter<File>>,
     har: Option<HarWriter<BufWriter<File>>>,
-    #[cfg(feature = "prometheus")]
-    metrics: Option<super::prometheus::Metrics>,
+    #[cfg(feature = "metrics")]
+    metrics: Option<super::metrics::Metrics>,
     connections: HashMap<ConnectionId, Connection>,
     trouble: Option<String>,
+    /// Trouble that nobody asked for yet.
+    news: Option<String>,
     lost: u64,
     flushed: Instant,
     breath: u32,
 }
 
 impl Files {
+    /// A ledger and a CSV file only.
+    pub(crate) fn of(ledger: Option<PathBuf>, csv: Option<PathBuf>) -> Files {
+        Files {
+            ledger,
+            csv,
+            ..Files::default()
+        }
+    }
+
     /// Opens them.
     pub(crate) fn open(&self, run: &Run) -> anyhow::Result<Kept> {
         let create = |option: &str, path: &Path| {
@@ -81,16 +94,15 @@ impl Files {
             .transpose()?;
         Ok(Kept {
             run: run.clone(),
-            ledger: ledger.map(|writer| (writer, Tally::new())),
+            tally: ledger.is_some().then(Tally::new),
+            ledger,
             csv,
             har,
-            #[cfg(feature = "prometheus")]
-            metrics: self
-                .prometheus
-                .as_deref()
-                .map(|path| super::prometheus::Metrics::new(path, run)),
+            #[cfg(feature = "metrics")]
+            metrics: self.metrics.open(run)?,
             connections: HashMap::new(),
             trouble: None,
+            news: None,
             lost: 0,
             flushed: Instant::now(),
             breath: 0,
@@ -101,14 +113,11 @@ impl Files {
 impl Kept {
     /// Writes one event.
     pub(crate) fn record(&mut self, event: Event<'_>) {
-        if let Some((writer, tally)) = &mut self.ledger {
+        if let Some(tally) = &mut self.tally {
             tally.record(event);
-            if let Err(error) = writer.append(event) {
-                self.ledger = None;
-                self.stumble(format!("--ledger: {error}"));
-            }
         }
-        #[cfg(feature = "prometheus")]
+        self.write(|ledger| ledger.append(event));
+        #[cfg(feature = "metrics")]
         if let Some(metrics) = &mut self.metrics {
             metrics.record(event);
         }
@@ -120,30 +129,49 @@ impl Kept {
         self.breath += 1;
         if self.breath >= BREATH {
             self.breath = 0;
-            if self.flushed.elapsed() >= FLUSH {
-                self.flush();
-            }
+            self.flush_now_and_then();
         }
+    }
+
+    /// Leaves counting to whoever records: events are a sample of what happened.
+    pub(crate) fn counted_elsewhere(mut self) -> Kept {
+        self.tally = None;
+        self
+    }
+
+    /// Takes the counts of whoever records.
+    pub(crate) fn replace_tally(&mut self, tally: &Tally) {
+        self.write(|ledger| ledger.replace_tally(tally));
+    }
+
+    /// Takes the card of a check.
+    pub(crate) fn replace_card(&mut self, card: &Card) {
+        self.write(|ledger| ledger.replace_card(card));
+    }
+
+    /// Brings the ledger to the disk if it has not been there for a while.
+    pub(crate) fn flush_now_and_then(&mut self) {
+        if self.flushed.elapsed() >= FLUSH {
+            self.flush();
+        }
+    }
+
+    /// The first trouble with a file, once.
+    pub(crate) fn news(&mut self) -> Option<String> {
+        self.news.take()
     }
 
     /// Brings the ledger to the disk.
     pub(crate) fn flush(&mut self) {
         self.flushed = Instant::now();
-        if let Some((writer, _)) = &mut self.ledger
-            && let Err(error) = writer.flush()
-        {
-            self.ledger = None;
-            self.stumble(format!("--ledger: {error}"));
-        }
+        self.write(Writer::flush);
     }
 
     /// Ends the files; what could not be written.
-    pub(crate) fn finish(mut self) -> Option<Caveat> {
+    pub(crate) fn finish(mut self) -> Vec<Caveat> {
         self.flush();
-        if let Some((writer, tally)) = &mut self.ledger
-            && let Err(error) = writer.replace_tally(tally)
-        {
-            self.stumble(format!("--ledger: {error}"));
+        if let Some(tally) = self.tally.take() {
+            self.write(|ledger| ledger.replace_tally(&tally));
         }
         if let Some(mut csv) = self.csv.take()
             && let Err(error) = csv.flush()
@@ -155,20 +183,39 @@ impl Kept {
         {
             self.stumble(format!("--har: {error}"));
         }
-        #[cfg(feature = "prometheus")]
-        if let Some(metrics) = self.metrics.take()
-            && let Err(error) = metrics.write()
-        {
-            self.stumble(format!("{error:#}"));
+        let mut troubles = Vec::new();
+        if let Some(trouble) = self.trouble.take() {
+            troubles.push(match self.lost {
+                0 => trouble,
+                1 => format!("{trouble}; one event was not written"),
+                lost => format!("{trouble}; {lost} events were not written"),
+            });
         }
-        self.trouble.map(|trouble| Caveat {
+        #[cfg(feature = "metrics")]
+        if let Some(metrics) = self.metrics.take() {
+            troubles.extend(metrics.finish());
+        }
+        let caveat = |words| Caveat {
             id: "not-written".to_owned(),
-            words: format!("{trouble}; {} events were not written", self.lost),
-        })
+            words,
+        };
+        troubles.into_iter().map(caveat).collect()
+    }
+
+    fn write(&mut self, what: impl FnOnce(&mut Writer) -> Result<(), StoreError>) {
+        if let Some(ledger) = &mut self.ledger
+            && let Err(error) = what(ledger)
+        {
+            self.ledger = None;
+            self.stumble(format!("--ledger: {error}; the ledger ends there"));
+        }
     }
 
     fn stumble(&mut self, trouble: String) {
-        self.trouble.get_or_insert(trouble);
+        if self.trouble.is_none() {
+            self.news = Some(trouble.clone());
+            self.trouble = Some(trouble);
+        }
     }
 
     fn export(&mut self, exchange: &Exchange) {

@@ -22,10 +22,10 @@ mod head;
 mod json;
 mod ladder;
 mod linked;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod observing;
 mod page;
-#[cfg(feature = "prometheus")]
-mod prometheus;
 mod reach;
 mod recording;
 mod requirements;

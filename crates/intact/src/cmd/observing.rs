@@ -29,7 +29,7 @@ impl<F: Sink> Observing<F> {
 
     /// Ends the files and gives the fold back.
     pub(crate) fn finish(mut self) -> F {
-        if let Some(caveat) = self.kept.finish() {
+        for caveat in self.kept.finish() {
             self.fold.record(Event::Caveat(&caveat));
         }
         self.fold

@@ -2,30 +2,24 @@
 //! countdown.
 //! Trouble with a file does not end the check: it is told.
 
+use super::files::{Files, Kept};
 use super::ladder;
 use crate::console;
 use crate::interrupt::Interrupt;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use check::{Card, Observer, Packets, Stage};
 use findings::check::CheckFacts;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ledger::store::{StoreError, Writer};
-use ledger::{Caveat, Event, Row, Run, Sink, Tally};
+use ledger::{Caveat, Event, Row, Run};
 use std::fs::File;
 use std::io::{IsTerminal, Write as _};
-use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// How often a ledger reaches the disk.
-const FLUSH: Duration = Duration::from_secs(1);
+use std::time::Duration;
 
 /// Takes the events of a check. Their number is bounded by the check's budget, so that all are kept.
 pub(crate) struct Watching {
     rows: Vec<Row>,
-    tally: Tally,
-    ledger: Option<Writer>,
+    kept: Kept,
     troubles: Vec<String>,
-    flushed: Instant,
     bar: ProgressBar,
     interrupt: Interrupt,
     stage: Option<Stage>,
@@ -70,14 +64,12 @@ impl Watching {
     /// Opens the ledger that was asked for; `early` where a card is to be printed as soon as there is one.
     pub(crate) fn start(
         run: &Run,
-        ledger: Option<&Path>,
+        files: &Files,
         interrupt: Interrupt,
         early: Option<Early>,
         wanted: Wanted,
     ) -> anyhow::Result<Watching> {
-        let ledger = ledger
-            .map(|folder| Writer::create(folder, run).context("--ledger"))
-            .transpose()?;
+        let kept = files.open(run)?;
         let bar = if std::io::stderr().is_terminal() {
             ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
         } else {
@@ -88,10 +80,8 @@ impl Watching {
         bar.set_style(style);
         Ok(Watching {
             rows: Vec::new(),
-            tally: Tally::new(),
-            ledger,
+            kept,
             troubles: Vec::new(),
-            flushed: Instant::now(),
             bar,
             interrupt,
             stage: None,
@@ -108,19 +98,15 @@ impl Watching {
             self.troubles
                 .push("--pcapng: no packets were captured, so the file is empty".to_owned());
         }
-        let tally = std::mem::take(&mut self.tally);
-        self.write(|ledger| {
-            ledger.replace_card(card)?;
-            ledger.replace_tally(&tally)?;
-            ledger.flush()
-        });
-        let caveats = self.troubles.into_iter().map(|words| Caveat {
+        self.kept.replace_card(card);
+        let mut caveats = self.kept.finish();
+        caveats.extend(self.troubles.into_iter().map(|words| Caveat {
             id: "not-written".to_owned(),
             words,
-        });
+        }));
         Watched {
             rows: self.rows,
-            caveats: caveats.collect(),
+            caveats,
             known: self.early.and_then(|early| early.known),
             ladders: self.ladders,
         }
@@ -139,35 +125,29 @@ impl Watching {
         early.known = Some(facts);
     }
 
-    fn write(&mut self, what: impl FnOnce(&mut Writer) -> Result<(), StoreError>) {
-        if let Some(ledger) = &mut self.ledger
-            && let Err(error) = what(ledger)
-        {
-            self.ledger = None;
-            self.tell(format!("--ledger: {error}; the ledger ends there"));
-        }
-    }
-
     /// Tells of trouble with a file, now and in the page.
     fn tell(&mut self, trouble: String) {
-        self.bar
-            .suspend(|| console::note(&format!("intact: {trouble}; the check goes on")));
+        self.note(&trouble);
         self.troubles.push(trouble);
     }
 
+    fn note(&self, trouble: &str) {
+        self.bar
+            .suspend(|| console::note(&format!("intact: {trouble}; the check goes on")));
+    }
+
     fn flush_now_and_then(&mut self) {
-        if self.flushed.elapsed() >= FLUSH {
-            self.flushed = Instant::now();
-            self.write(Writer::flush);
+        self.kept.flush_now_and_then();
+        if let Some(trouble) = self.kept.news() {
+            self.note(&trouble);
         }
     }
 }
 
 impl Observer for Watching {
     fn event(&mut self, event: Event<'_>) {
-        self.tally.record(event);
         self.rows.push(event.to_row());
-        self.write(|ledger| ledger.append(event));
+        self.kept.record(event);
         self.flush_now_and_then();
     }
 
@@ -178,10 +158,8 @@ impl Observer for Watching {
         self.stage = Some(stage);
         self.bar.set_message(stage.name());
         self.bar.tick();
-        self.write(|ledger| {
-            ledger.replace_card(card)?;
-            ledger.flush()
-        });
+        self.kept.replace_card(card);
+        self.kept.flush();
     }
 
     fn packets(&mut self, packets: &Packets) {

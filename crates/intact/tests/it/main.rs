@@ -17,6 +17,8 @@ mod lambda;
 mod ledgers;
 #[cfg(target_os = "linux")]
 mod link;
+#[cfg(all(feature = "otlp", feature = "prometheus"))]
+mod metrics;
 mod model;
 mod observed;
 mod options;

@@ -15,6 +15,7 @@ mod names;
 mod namespaces;
 mod netlink;
 mod network;
+pub mod packet_socket;
 mod privilege;
 mod ring;
 

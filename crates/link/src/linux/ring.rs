@@ -6,8 +6,9 @@
     reason = "socket options, mmap and sendmmsg have no safe form"
 )]
 
+use super::packet_socket::{self, Begins};
 use crate::middle::packet::VNET;
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,15 +45,7 @@ pub(super) struct Ring {
 impl Ring {
     /// Listens to the device `index` of the calling thread's network namespace.
     pub(super) fn open(index: u32, single_segments: bool) -> io::Result<Ring> {
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // protocol 0: deaf until it is bound, so that nothing arrives before the ring is there
-        // SAFETY: socket(2) takes numbers only.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: `fd` is open, and nobody else owns it.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let socket = packet_socket::open(Begins::WithLink)?;
         option(
             &socket,
             libc::PACKET_VERSION,
@@ -102,28 +95,8 @@ impl Ring {
             frames,
             next: 0,
         };
-        ring.bind(index)?;
+        packet_socket::hear(&ring.socket, Some(index))?;
         Ok(ring)
-    }
-
-    fn bind(&self, index: u32) -> io::Result<()> {
-        // SAFETY: a sockaddr_ll of zeroes is valid.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = index as i32;
-        // SAFETY: address and length are those of a sockaddr_ll that lives through the call.
-        let done = unsafe {
-            libc::bind(
-                self.socket.as_raw_fd(),
-                (&raw const address).cast(),
-                size_of::<libc::sockaddr_ll>() as libc::socklen_t,
-            )
-        };
-        if done < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
     }
 
     /// Whether a frame waits; no system call.

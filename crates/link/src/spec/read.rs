@@ -163,7 +163,7 @@ pub(super) fn pairs<'a>(
     Ok(pairs)
 }
 
-/// The key within two typing errors.
+/// The key that was probably meant: another word for it, or a slip.
 fn nearest_of(written: &str, keys: &'static [&'static str]) -> Option<&'static str> {
     let known_words = [
         ("delay", "rtt"),
@@ -182,13 +182,7 @@ fn nearest_of(written: &str, keys: &'static [&'static str]) -> Option<&'static s
     if let Some((_, key)) = meant {
         return Some(key);
     }
-    // longer words are no typing errors
-    let written: String = written.chars().take(32).collect();
-    keys.iter()
-        .map(|key| (strsim::levenshtein(&written, key), *key))
-        .filter(|&(distance, key)| distance <= 2 && distance < key.len())
-        .min()
-        .map(|(_, key)| key)
+    ledger::spelling::nearest(written, keys.iter().copied())
 }
 
 fn wrong(key: &'static str, value: &str, wanted: &'static str) -> SpecError {

@@ -11,7 +11,6 @@ use crate::svg::{self, Tone};
 use findings::compare::{
     Change, CompareFacts, Compared, Counted, Fate, ProgramFacts, RoundFigures,
 };
-use findings::stats::Interval;
 use ledger::Run;
 
 /// Programs in one picture.
@@ -260,22 +259,6 @@ fn per_run(value: f64) -> String {
     }
 }
 
-fn interval(interval: Option<Interval>, words: fn(f64) -> String) -> Cell {
-    let mut cell = Cell::value(interval.map(|one| one.value), words);
-    if let Some(one) = interval {
-        cell.words = format!("{} ({} … {})", cell.words, words(one.low), words(one.high));
-    }
-    cell
-}
-
-fn shown(differs: Option<bool>) -> Cell {
-    Cell::text(match differs {
-        Some(true) => "differ",
-        Some(false) => "not shown",
-        None => "no interval",
-    })
-}
-
 fn times(comparisons: &[Compared]) -> Option<Table> {
     if comparisons.is_empty() {
         return None;
@@ -294,12 +277,12 @@ fn times(comparisons: &[Compared]) -> Option<Table> {
             Cell::time(Some(one.b_ms))
         })
         .column("saved", "with its 95 % interval", |one| {
-            interval(one.saved_ms, time)
+            Cell::interval(one.saved_ms, time)
         })
         .column("share", "with its 95 % interval", |one| {
-            interval(one.saved_share, |share| format!("{:.1} %", share * 100.0))
+            Cell::interval(one.saved_share, |share| format!("{:.1} %", share * 100.0))
         })
-        .column("verdict", "", |one| shown(one.differs))
+        .column("verdict", "", |one| Cell::differs(one.differs))
         .table(
             "times",
             "Times, round by round: what the second saves against the first",
@@ -323,9 +306,9 @@ fn counts(counted: &[Counted]) -> Option<Table> {
             Cell::value(Some(one.b_mean), per_run)
         })
         .column("fewer", "with its 95 % interval", |one| {
-            interval(one.fewer, |value| format!("{value:.1}"))
+            Cell::interval(one.fewer, |value| format!("{value:.1}"))
         })
-        .column("verdict", "", |one| shown(one.differs))
+        .column("verdict", "", |one| Cell::differs(one.differs))
         .table("counts", "Counts, round by round");
     Some(table)
 }

@@ -3,6 +3,7 @@
 use super::download::Download;
 use crate::number::{percent, time};
 use crate::svg::{Picture, Svg};
+use findings::stats::Interval;
 use findings::{Finding, Severity};
 
 /// One run: the whole page, or one part of several.
@@ -276,6 +277,28 @@ impl Cell {
     /// Milliseconds.
     pub(crate) fn time(ms: Option<f64>) -> Cell {
         Cell::value(ms, time)
+    }
+
+    /// An estimate with the ends of its interval.
+    pub(crate) fn interval(interval: Option<Interval>, words: impl Fn(f64) -> String) -> Cell {
+        let with_ends = |one: Interval| {
+            let [value, low, high] = [one.value, one.low, one.high].map(words);
+            format!("{value} ({low} … {high})")
+        };
+        Cell {
+            words: interval.map_or_else(|| ABSENT.to_owned(), with_ends),
+            key: interval.map(|one| one.value),
+            ..Cell::default()
+        }
+    }
+
+    /// Whether a difference was shown, where it could be.
+    pub(crate) fn differs(shown: Option<bool>) -> Cell {
+        Cell::text(match shown {
+            Some(true) => "differ",
+            Some(false) => "not shown",
+            None => "no interval",
+        })
     }
 
     /// Whether it is read as words, which may take several lines.

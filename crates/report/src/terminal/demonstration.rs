@@ -10,7 +10,7 @@ pub fn demonstration(facts: &BenchFacts, paper: Paper) -> String {
     let mut page = Page::on(paper);
     let saved = facts.comparisons.iter().find_map(|compared| {
         let share = compared.saved_share.as_ref()?;
-        let about = compared.axis == "keepalive" && compared.statistic == "mean";
+        let about = compared.axis.as_deref() == Some("keepalive") && compared.statistic == "mean";
         (about && share.value > 0.0).then_some((compared, share))
     });
     if let Some((compared, share)) = saved {

@@ -15,6 +15,7 @@ mod record;
 mod suite;
 mod watcher;
 
+pub(crate) use cursor::Cursor;
 pub use error::Error;
 pub use hello::{ClientHello, ServerHello};
 pub use offer::write_old_client_hello;

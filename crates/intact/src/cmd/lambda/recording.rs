@@ -25,8 +25,7 @@ pub(super) struct Recording {
 impl Recording {
     /// Opens the ledger that was asked for.
     pub(super) fn start(run: &Run, args: &Args) -> anyhow::Result<Recording> {
-        let mut files = Files::default();
-        files.ledger.clone_from(&args.ledger);
+        let files = Files::of(args.ledger.clone(), None);
         let bar = if std::io::stderr().is_terminal() {
             ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
         } else {

@@ -7,7 +7,6 @@ use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns, heat};
 use crate::page::populations::phase_words;
 use findings::bench::{BenchFacts, Compared, PerConnection, VariantFacts};
-use findings::stats::Interval;
 use ledger::Phase;
 
 /// Comparisons that are tabled; all of them are in the JSON.
@@ -129,21 +128,6 @@ fn phases(variants: &[VariantFacts]) -> Table {
     columns.table("phases", "Phases: mean over the requests that had them")
 }
 
-fn interval(interval: Option<Interval>, words: fn(f64) -> String) -> Cell {
-    Cell {
-        words: interval.map_or_else(String::new, |one| {
-            format!(
-                "{} ({} … {})",
-                words(one.value),
-                words(one.low),
-                words(one.high)
-            )
-        }),
-        key: interval.map(|one| one.value),
-        ..Cell::default()
-    }
-}
-
 fn comparisons(comparisons: &[Compared]) -> Option<Table> {
     let shown = &comparisons[..comparisons.len().min(COMPARISONS)];
     if shown.is_empty() {
@@ -161,10 +145,10 @@ fn comparisons(comparisons: &[Compared]) -> Option<Table> {
             Cell::time(Some(one.b_ms))
         })
         .column("saved", "with its 95 % interval", |one| {
-            interval(one.saved_ms, time)
+            Cell::interval(one.saved_ms, time)
         })
         .column("share", "with its 95 % interval", |one| {
-            interval(one.saved_share, |share| format!("{:.1} %", share * 100.0))
+            Cell::interval(one.saved_share, |share| format!("{:.1} %", share * 100.0))
         })
         .column(
             "p",
@@ -179,13 +163,7 @@ fn comparisons(comparisons: &[Compared]) -> Option<Table> {
                 })
             },
         )
-        .column("verdict", "", |one| {
-            Cell::text(match one.differs {
-                Some(true) => "differ",
-                Some(false) => "not shown",
-                None => "no interval",
-            })
-        })
+        .column("verdict", "", |one| Cell::differs(one.differs))
         .table(
             "comparisons",
             "Comparisons, round by round: what the second saves against the first",

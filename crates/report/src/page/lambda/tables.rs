@@ -4,7 +4,7 @@ use crate::number::{count, time};
 use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns};
-use findings::lambda::{Case, Compared, Kind, LambdaFacts, Pauses, Saw, VariantFacts};
+use findings::lambda::{Case, Kind, LambdaFacts, Pauses, Saw, VariantFacts};
 use ledger::Run;
 
 /// All that have a row.
@@ -67,18 +67,6 @@ fn comparisons(facts: &LambdaFacts) -> Option<Table> {
     if facts.comparisons.is_empty() {
         return None;
     }
-    let saved = |one: &Compared| {
-        let mut cell = Cell::time(one.saved_ms.map(|saved| saved.value));
-        if let Some(saved) = one.saved_ms {
-            cell.words = format!(
-                "{} ({} … {})",
-                cell.words,
-                time(saved.low),
-                time(saved.high)
-            );
-        }
-        cell
-    };
     let table = Columns::over(&facts.comparisons)
         .column("of", "", |one| {
             Cell::text(format!("{} against {}", one.b, one.a))
@@ -89,7 +77,9 @@ fn comparisons(facts: &LambdaFacts) -> Option<Table> {
         .column("second", "mean over rounds", |one| {
             Cell::time(Some(one.b_ms))
         })
-        .column("saved", "with its 95 % interval", saved)
+        .column("saved", "with its 95 % interval", |one| {
+            Cell::interval(one.saved_ms, time)
+        })
         .column("no interval", "why", |one| {
             Cell::text(one.refused.as_deref().unwrap_or_default())
         })

@@ -127,9 +127,19 @@ impl Exchanges {
     ) {
         if let Some(response) = &exchange.response {
             self.first_answer.get_or_insert(response.started_at);
-            if response.close {
-                self.announced_by.get_or_insert(Side::Server);
-            }
+        }
+        // who asks for the end comes before who grants it
+        let asked = exchange
+            .request
+            .as_ref()
+            .is_some_and(|request| request.close);
+        let granted = exchange
+            .response
+            .as_ref()
+            .is_some_and(|response| response.close);
+        if asked || granted {
+            let by = if asked { Side::Client } else { Side::Server };
+            self.announced_by.get_or_insert(by);
         }
         let Some(request) = &exchange.request else {
             // an answer that nobody asked for is no exchange
@@ -169,9 +179,6 @@ impl Exchanges {
             &String::from_utf8_lossy(&request.target),
             &[&open.body[..], &request.body_len.to_be_bytes()].concat(),
         ));
-        if row.close_sent_by == Some(Side::Client) {
-            self.announced_by.get_or_insert(Side::Client);
-        }
         if !row.terms.is_empty() {
             about.terms = row.terms;
         }

@@ -12,6 +12,8 @@ mod suite;
 
 pub use keylog::{KeyLog, MalformedLine};
 pub use lock::Lock;
+pub(crate) use schedule::expand_label;
+pub(crate) use suite::Hash;
 
 use half::{Half, Ladder};
 use keylog::Secrets;

@@ -63,7 +63,7 @@ fn prf(hash: Hash, secret: &[u8], seed: &[u8], len: usize) -> Vec<u8> {
 }
 
 /// HKDF-Expand-Label with an empty context; `len` is at most 255.
-pub(super) fn expand_label(hash: Hash, secret: &[u8], label: &str, len: usize) -> Vec<u8> {
+pub(crate) fn expand_label(hash: Hash, secret: &[u8], label: &str, len: usize) -> Vec<u8> {
     let label = format!("tls13 {label}");
     let mut info = vec![0, len as u8, label.len() as u8];
     info.extend_from_slice(label.as_bytes());

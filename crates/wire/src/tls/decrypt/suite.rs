@@ -19,7 +19,7 @@ pub(super) enum Bulk {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hash {
+pub(crate) enum Hash {
     Sha1,
     Sha256,
     Sha384,

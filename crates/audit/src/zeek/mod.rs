@@ -1,0 +1,130 @@
+//! Zeek's logs: `conn.log` tells connections and their ends, `ssl.log` their handshakes, `http.log` the requests in the clear.
+//! They are joined by `uid`. Must not guess what another log would tell.
+
+mod ending;
+mod record;
+mod talk;
+mod weave;
+
+pub(crate) use weave::Weave;
+
+use crate::account::{Account, Unit};
+use crate::error::AuditError;
+use crate::input::Input;
+use crate::log::{BREATH, LONGEST};
+use crate::scope::Scope;
+use record::Layout;
+
+/// One of Zeek's logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// `conn.log`.
+    Connections,
+    /// `ssl.log`.
+    Tls,
+    /// `http.log`.
+    Requests,
+}
+
+impl Log {
+    /// Its name, for a person.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Log::Connections => "Zeek's conn.log",
+            Log::Tls => "Zeek's ssl.log",
+            Log::Requests => "Zeek's http.log",
+        }
+    }
+
+    /// Its place among those that are read together: connections are known before what went on them is told.
+    pub(crate) fn turn(self) -> u8 {
+        self as u8
+    }
+}
+
+/// Which log begins like this.
+pub(crate) fn tell(prefix: &[u8]) -> Option<Log> {
+    Layout::tell(prefix).map(|(log, _)| log)
+}
+
+/// The name of a log of Zeek's that tells nothing of connections.
+pub(crate) fn other_log(prefix: &[u8]) -> Option<String> {
+    record::other_log(prefix)
+}
+
+/// When the first lines begin, in nanoseconds since 1970.
+pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
+    let (_, layout) = Layout::tell(prefix)?;
+    let text = String::from_utf8_lossy(prefix);
+    let starts = text.lines().filter_map(|line| layout.read(line)?.start());
+    starts.min()
+}
+
+/// Reads one of the logs to its end. What it tells comes out when all are read.
+pub(crate) fn read(
+    input: &mut Input,
+    log: Log,
+    weave: &mut Weave,
+    scope: &mut Scope<'_>,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Account, AuditError> {
+    let broken = |path: &std::path::Path| AuditError::Broken {
+        path: path.to_owned(),
+        format: log.as_str(),
+        why: "no line of it has the columns that its head names".to_owned(),
+    };
+    let Some((_, layout)) = Layout::tell(input.window.available()) else {
+        return Err(broken(&input.path));
+    };
+    let (mut lines, mut skipped, mut early) = (0, 0, 0);
+    let mut buffer = Vec::new();
+    weave.begin(log);
+    while input.window.line(&mut buffer, LONGEST) {
+        let text = String::from_utf8_lossy(&buffer);
+        let text = text.trim_end_matches(['\r', '\n']);
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        lines += 1;
+        let record = layout.read(text);
+        let start = record.as_ref().and_then(|record| record.start());
+        early += u64::from(start.is_some_and(|start| start < scope.base));
+        let used = record.is_some_and(|record| weave.take(log, &record, scope));
+        skipped += u64::from(!used);
+        if lines % BREATH == 0 && !go_on() {
+            break;
+        }
+    }
+    if lines > 0 && skipped == lines && !weave.knows_anything() {
+        return Err(broken(&input.path));
+    }
+    if early > 0 {
+        scope.caveat(
+            "input-out-of-order",
+            format!(
+                "{}: {early} lines tell of something that began before its first ones: it is put at the beginning",
+                input.path.display()
+            ),
+        );
+    }
+    Ok(Account {
+        path: input.path.clone(),
+        format: input.format,
+        unit: Unit::Lines,
+        read: lines,
+        skipped,
+        bytes: input.window.taken(),
+        evidence: Some(evidence(log).to_owned()),
+        advice: Vec::new(),
+    })
+}
+
+fn evidence(log: Log) -> &'static str {
+    match log {
+        Log::Connections => {
+            "connections with their bytes and how they ended; those of other protocols are of no use here"
+        }
+        Log::Tls => "names, versions and resumption, joined to connections by uid",
+        Log::Requests => "requests, joined to connections by uid",
+    }
+}

@@ -1,0 +1,268 @@
+//! One line of a Zeek log: columns between tabs named in a head, or an object of JSON. Which log it is, is told by its names.
+
+use super::Log;
+use crate::log::{Name, clock};
+use crate::loose::Loose;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+use std::net::SocketAddr;
+
+/// What every file with columns begins with.
+const HEAD: &str = "#separator \\x09";
+
+macro_rules! fields {
+    ($($variant:ident $name:literal,)*) => {
+        /// The columns that are read, of all three logs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Field {
+            $($variant,)*
+        }
+
+        /// Their names, in that order.
+        const NAMES: &[&str] = &[$($name,)*];
+
+        impl Field {
+            fn named(name: &str) -> Option<Field> {
+                match name {
+                    $($name => Some(Field::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+fields! {
+    Start "ts",
+    Uid "uid",
+    Client "id.orig_h",
+    ClientPort "id.orig_p",
+    Server "id.resp_h",
+    ServerPort "id.resp_p",
+    Transport "proto",
+    Service "service",
+    Duration "duration",
+    Sent "orig_bytes",
+    Received "resp_bytes",
+    State "conn_state",
+    History "history",
+    Version "version",
+    Cipher "cipher",
+    ServerName "server_name",
+    Resumed "resumed",
+    Alpn "next_protocol",
+    Established "established",
+    Alert "last_alert",
+    Nth "trans_depth",
+    Method "method",
+    Host "host",
+    Target "uri",
+    Agent "user_agent",
+    Status "status_code",
+    Body "response_body_len",
+}
+
+/// The values of a line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Record<'a> {
+    values: [Option<Cow<'a, str>>; NAMES.len()],
+}
+
+impl<'a> Record<'a> {
+    fn set(&mut self, field: Field, value: Cow<'a, str>) {
+        // unset, and an empty set
+        if !value.is_empty() && value != "-" && value != "(empty)" {
+            self.values[field as usize] = Some(value);
+        }
+    }
+
+    /// A value; `None` where it is unset.
+    pub(super) fn text(&self, field: Field) -> Option<&str> {
+        self.values[field as usize].as_deref()
+    }
+
+    /// A value that is a number.
+    pub(super) fn number<T: std::str::FromStr>(&self, field: Field) -> Option<T> {
+        self.text(field)?.parse().ok()
+    }
+
+    /// Whether a value says yes.
+    pub(super) fn flag(&self, field: Field) -> Option<bool> {
+        self.text(field).map(|flag| flag == "T")
+    }
+
+    /// When it began, in nanoseconds since 1970.
+    pub(super) fn start(&self) -> Option<u64> {
+        clock::read(self.text(Field::Start)?).map(|stamp| stamp.nanos)
+    }
+
+    /// The client's end and the server's.
+    pub(super) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+        let end = |host, port| {
+            let address = self.text(host)?.parse().ok()?;
+            Some(SocketAddr::new(address, self.number(port)?))
+        };
+        Some((
+            end(Field::Client, Field::ClientPort)?,
+            end(Field::Server, Field::ServerPort)?,
+        ))
+    }
+
+    fn log(&self) -> Option<Log> {
+        let has = |field| self.values[field as usize].is_some();
+        log_with(has)
+    }
+}
+
+/// The log whose lines have these columns.
+fn log_with(has: impl Fn(Field) -> bool) -> Option<Log> {
+    if !has(Field::Start) || !has(Field::Uid) {
+        None
+    } else if has(Field::State) {
+        Some(Log::Connections)
+    } else if has(Field::Nth) || (has(Field::Method) && has(Field::Target)) {
+        Some(Log::Requests)
+    } else if has(Field::Established) || (has(Field::Version) && has(Field::Cipher)) {
+        Some(Log::Tls)
+    } else {
+        None
+    }
+}
+
+/// How the lines of a file are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// As objects of JSON.
+    Objects,
+    /// As columns in this order; those that are not read have no name.
+    Columns(Vec<Option<Field>>),
+}
+
+impl Layout {
+    /// Which log it is and how it is written, by its first lines.
+    pub(super) fn tell(prefix: &[u8]) -> Option<(Log, Layout)> {
+        let text = String::from_utf8_lossy(prefix);
+        if !text.starts_with(HEAD) {
+            let line = text.lines().find(|line| !line.trim().is_empty())?;
+            return Some((object(line)?.log()?, Layout::Objects));
+        }
+        let names = text
+            .lines()
+            .find_map(|line| line.strip_prefix("#fields\t"))?;
+        let columns: Vec<Option<Field>> = names.split('\t').map(Field::named).collect();
+        let log = log_with(|field| columns.contains(&Some(field)))?;
+        Some((log, Layout::Columns(columns)))
+    }
+
+    /// Takes a line apart.
+    pub(super) fn read<'a>(&self, text: &'a str) -> Option<Record<'a>> {
+        let Layout::Columns(columns) = self else {
+            return object(text);
+        };
+        let mut record = Record::default();
+        let mut values = text.split('\t');
+        for field in columns {
+            let value = values.next()?;
+            if let Some(field) = field {
+                record.set(*field, Cow::Borrowed(value));
+            }
+        }
+        Some(record)
+    }
+}
+
+/// The name of another of Zeek's logs.
+pub(super) fn other_log(prefix: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(prefix);
+    if !text.starts_with(HEAD) {
+        return None;
+    }
+    let path = text.lines().find_map(|line| line.strip_prefix("#path\t"))?;
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    (path.len() < 64 && path.bytes().all(is_name)).then(|| path.to_owned())
+}
+
+fn object(text: &str) -> Option<Record<'static>> {
+    if !text.trim_start().starts_with('{') {
+        return None;
+    }
+    let mut json = serde_json::Deserializer::from_str(text);
+    json.deserialize_map(Object).ok()
+}
+
+struct Object;
+
+impl<'de> Visitor<'de> for Object {
+    type Value = Record<'static>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
+        let mut record = Record::default();
+        while let Some(Name(name)) = object.next_key()? {
+            let Some(field) = Field::named(&name) else {
+                object.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let text = match object.next_value::<Loose>()? {
+                Loose::Flag(flag) => Some(if flag { "T" } else { "F" }.to_owned()),
+                other => other.text(),
+            };
+            record.set(field, text.unwrap_or_default().into());
+        }
+        Ok(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_and_objects_tell_the_same() {
+        let columns = "#separator \\x09\n#path\tconn\n#fields\tts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tservice\tduration\tconn_state\tlocal_orig\thistory\n";
+        let (log, layout) = Layout::tell(columns.as_bytes()).unwrap();
+        assert_eq!(log, Log::Connections);
+        let line = "1389719059.311687\tCa\t192.0.2.1\t5000\t2001:db8::1\t80\ttcp\thttp\t0.5\tSF\tT\tShADadFf";
+        let record = layout.read(line).unwrap();
+        assert_eq!(record.start(), Some(1_389_719_059_311_687_000));
+        let object = r#"{"ts":1389719059.311687,"uid":"Ca","id.orig_h":"192.0.2.1","id.orig_p":5000,"id.resp_h":"2001:db8::1","id.resp_p":80,
+            "proto":"tcp","service":"http","duration":0.5,"conn_state":"SF","local_orig":true,"history":"ShADadFf","tunnel_parents":["x"]}"#
+            .replace('\n', " ");
+        let (log, layout) = Layout::tell(object.as_bytes()).unwrap();
+        assert_eq!((log, &layout), (Log::Connections, &Layout::Objects));
+        assert_eq!(layout.read(&object), Some(record));
+    }
+
+    #[test]
+    fn logs_are_told_by_their_columns() {
+        let tell = |text: &str| Layout::tell(text.as_bytes()).map(|(log, _)| log);
+        let tls = r#"{"ts":1.5,"uid":"Ca","version":"TLSv13","cipher":"TLS_AES_128_GCM_SHA256","resumed":false,"established":true}"#;
+        assert_eq!(tell(tls), Some(Log::Tls));
+        let request = r#"{"ts":1.5,"uid":"Ca","trans_depth":1,"method":"GET","uri":"/"}"#;
+        assert_eq!(tell(request), Some(Log::Requests));
+        for text in [
+            "",
+            "{",
+            "{}",
+            "[]",
+            r#"{"ts":1.5,"msg":"x"}"#,
+            "ts\tuid\tconn_state\n",
+            "#separator \\x09\n#path\tdns\n#fields\tts\tuid\tproto\n",
+        ] {
+            assert_eq!(tell(text), None, "{text}");
+        }
+        let dns = "#separator \\x09\n#path\tdns\n#fields\tts\tuid\n";
+        assert_eq!(other_log(dns.as_bytes()).as_deref(), Some("dns"));
+    }
+
+    #[test]
+    fn a_line_that_is_cut_is_none() {
+        let columns = Layout::Columns(vec![Some(Field::Start), None, Some(Field::Uid)]);
+        assert_eq!(columns.read("1.5\tx"), None);
+        assert_eq!(columns.read("1.5\tx\t-").unwrap().text(Field::Uid), None);
+    }
+}

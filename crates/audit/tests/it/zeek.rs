@@ -1,0 +1,232 @@
+//! Zeek's conn.log, ssl.log and http.log, alone and joined.
+
+use crate::hostile::holds_together;
+use crate::reading::{self, Outcome};
+use audit::{Hints, Input, KeyLog};
+use ledger::{Close, Ending, Failure, Handshake, Moment, Protocol, Side, TlsVersion};
+use proptest::prelude::*;
+use std::io::Cursor;
+use std::path::Path;
+
+const ALL: [&str; 3] = ["conn", "ssl", "http"];
+
+fn text(name: &str) -> String {
+    std::fs::read_to_string(reading::fixture(&format!("logs/zeek/{name}.log"))).unwrap()
+}
+
+fn input(content: &[u8]) -> Option<Input> {
+    let reader = Box::new(Cursor::new(content.to_vec()));
+    Input::from_reader(Path::new("zeek"), reader, None, &Hints::default()).ok()
+}
+
+fn audited(logs: &[String]) -> Outcome {
+    let inputs = logs.iter().map(|log| input(log.as_bytes()).unwrap());
+    let outcome = reading::inputs(inputs.collect(), KeyLog::default()).unwrap();
+    holds_together(&outcome);
+    outcome
+}
+
+fn joined(names: &[&str]) -> Outcome {
+    audited(&names.iter().map(|name| text(name)).collect::<Vec<_>>())
+}
+
+/// The same lines as Zeek writes them with `LogAscii::use_json=T`.
+fn as_json(columns: &str) -> String {
+    let head = columns
+        .lines()
+        .find_map(|line| line.strip_prefix("#fields\t"));
+    let names: Vec<&str> = head.unwrap().split('\t').collect();
+    let object = |line: &str| {
+        let value = |(name, value): (&&str, &str)| {
+            let is_number = value.parse::<f64>().is_ok();
+            let told = match value {
+                "-" | "(empty)" => return None,
+                "T" => "true".to_owned(),
+                "F" => "false".to_owned(),
+                number if is_number && *name != "version" => number.to_owned(),
+                text => format!("\"{text}\""),
+            };
+            Some(format!("\"{name}\":{told}"))
+        };
+        let values: Vec<String> = names
+            .iter()
+            .zip(line.split('\t'))
+            .filter_map(value)
+            .collect();
+        format!("{{{}}}\n", values.join(","))
+    };
+    let lines = columns.lines().filter(|line| !line.starts_with('#'));
+    lines.map(object).collect()
+}
+
+/// The end of the connection from this port.
+fn end_of(outcome: &Outcome, port: u16) -> Close {
+    let from = |local: Option<std::net::SocketAddr>| local.is_some_and(|end| end.port() == port);
+    let all = outcome.connections();
+    let id = all.iter().find(|one| from(one.local)).unwrap().id;
+    outcome.end_of(id).unwrap().close.clone()
+}
+
+#[test]
+fn logs_are_joined_whatever_their_order_and_form() {
+    let expected = joined(&ALL);
+    assert_eq!(expected.connections().len(), 18);
+    assert_eq!(expected.exchanges().count(), 17);
+    for names in [["http", "ssl", "conn"], ["ssl", "http", "conn"]] {
+        assert_eq!(joined(&names).rows, expected.rows);
+    }
+    let objects: Vec<String> = ALL.iter().map(|name| as_json(&text(name))).collect();
+    assert_eq!(audited(&objects).rows, expected.rows);
+}
+
+#[test]
+fn who_closed_and_after_what_is_told() {
+    let outcome = joined(&ALL);
+    let fresh = end_of(&outcome, 40_000);
+    assert_eq!(
+        (fresh.by, fresh.how),
+        (Some(Side::Client), Some(Ending::Fin))
+    );
+    assert_eq!(fresh.moment, Some(Moment::AfterExchange));
+    assert_eq!((fresh.exchanges, fresh.bytes.sent), (Some(1), 120));
+    let kept = end_of(&outcome, 41_000);
+    assert_eq!((kept.by, kept.exchanges), (Some(Side::Server), Some(5)));
+    assert_eq!(kept.moment, Some(Moment::Idle));
+    let unused = end_of(&outcome, 41_001);
+    assert_eq!(
+        (unused.moment, unused.exchanges),
+        (Some(Moment::Unused), Some(0))
+    );
+    // encrypted: neither used nor unused
+    let encrypted = end_of(&outcome, 42_000);
+    assert_eq!((encrypted.moment, encrypted.exchanges), (None, None));
+    let failed = outcome.connections();
+    let failed: Vec<_> = failed
+        .iter()
+        .filter_map(|one| one.failed.as_ref())
+        .collect();
+    assert_eq!(failed.len(), 1);
+    assert_eq!(failed[0].kind, Failure::Refused);
+}
+
+#[test]
+fn a_request_lasts_until_the_next_one_or_its_connections_end_and_no_longer_than_a_second() {
+    let outcome = joined(&ALL);
+    let all = outcome.connections();
+    let of = |port: u16| {
+        let one = all.iter().find(|one| one.local.unwrap().port() == port);
+        let exchanges = outcome.exchanges_on(one.unwrap().id);
+        let took = exchanges.iter().map(|one| one.latency() / 1_000_000);
+        took.collect::<Vec<_>>()
+    };
+    assert_eq!(of(41_000), [1000; 5]);
+    assert_eq!(of(40_000), [31]);
+    let kept = all.iter().find(|one| one.local.unwrap().port() == 41_000);
+    let fresh: Vec<_> = outcome
+        .exchanges_on(kept.unwrap().id)
+        .iter()
+        .map(|one| one.fresh.unwrap())
+        .collect();
+    assert_eq!(fresh, [true, false, false, false, false]);
+    assert_eq!(kept.unwrap().protocol, Some(Protocol::Http11));
+    assert_eq!(
+        kept.unwrap().origin.as_ref().unwrap().to_string(),
+        "http://api.example:8080"
+    );
+}
+
+#[test]
+fn handshakes_bring_names_and_resumption() {
+    let outcome = joined(&["conn", "ssl"]);
+    let tls: Vec<_> = outcome
+        .connections()
+        .into_iter()
+        .filter_map(|one| Some((one.tls.as_ref()?, one.origin.as_ref()?.to_string())))
+        .collect();
+    let handshakes: Vec<_> = tls.iter().map(|(tls, _)| tls.handshake).collect();
+    let (full, resumed) = (Some(Handshake::Full), Some(Handshake::Resumed));
+    assert_eq!(handshakes, [full, resumed, resumed]);
+    assert!(
+        tls.iter()
+            .all(|(tls, name)| tls.version == Some(TlsVersion::Tls13)
+                && name == "https://pay.example")
+    );
+    assert!(outcome.caveat("zeek-without-requests").is_some());
+}
+
+#[test]
+fn each_log_alone_says_what_it_cannot_tell() {
+    let connections = joined(&["conn"]);
+    assert_eq!(connections.exchanges().count(), 0);
+    assert_eq!(connections.connections().len(), 18);
+    assert!(connections.caveat("zeek-without-requests").is_some());
+    let requests = joined(&["http"]);
+    assert_eq!(requests.exchanges().count(), 17);
+    assert_eq!(requests.connections().len(), 13);
+    assert!(requests.caveat("zeek-without-connections").is_some());
+    assert!(
+        requests
+            .rows
+            .iter()
+            .all(|row| !matches!(row, ledger::Row::Closed(_)))
+    );
+}
+
+#[test]
+fn requests_on_a_connection_that_is_still_open_are_kept() {
+    let conn = text("conn");
+    let without: Vec<&str> = conn
+        .lines()
+        .filter(|line| !line.contains("Ckept"))
+        .collect();
+    let outcome = audited(&[without.join("\n") + "\n", text("http")]);
+    assert_eq!(outcome.exchanges().count(), 17);
+    assert!(outcome.caveat("zeek-strays").is_some());
+}
+
+#[test]
+fn other_logs_of_zeek_are_refused_by_their_name() {
+    let dns =
+        "#separator \\x09\n#set_separator\t,\n#path\tdns\n#fields\tts\tuid\tquery\n1.5\tCa\tx\n";
+    let error = reading::bytes(dns.as_bytes(), KeyLog::default()).unwrap_err();
+    assert!(error.to_string().contains("Zeek's dns.log"), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn damaged_logs_are_joined_as_far_as_they_go(
+        changes in prop::collection::vec((0..3usize, any::<prop::sample::Index>(), any::<u8>()), 0..16),
+        cuts in any::<[prop::sample::Index; 3]>(),
+        objects in any::<bool>(),
+    ) {
+        let mut logs: Vec<Vec<u8>> = ALL
+            .iter()
+            .map(|name| if objects { as_json(&text(name)) } else { text(name) })
+            .map(String::into_bytes)
+            .collect();
+        for (which, place, byte) in changes {
+            let at = place.index(logs[which].len());
+            logs[which][at] = byte;
+        }
+        for (log, cut) in logs.iter_mut().zip(cuts) {
+            log.truncate(cut.index(log.len()) + 1);
+        }
+        let inputs: Vec<Input> = logs.iter().filter_map(|log| input(log)).collect();
+        if let Ok(outcome) = reading::inputs(inputs, KeyLog::default()) {
+            holds_together(&outcome);
+        }
+    }
+}
+
+#[test]
+fn every_truncation_ends_cleanly() {
+    let whole = text("conn");
+    for end in 0..whole.len() {
+        if let Some(cut) = input(&whole.as_bytes()[..end]) {
+            let outcome = reading::inputs(vec![cut], KeyLog::default());
+            outcome.iter().for_each(holds_together);
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! `--otlp[=URL]`: one request of OTLP/HTTP to a collector, and what it answered. A collector that is away, refuses or stalls ends nothing: it
+//! is given its time, then told of.
+
+use super::fold::Measured;
+use super::otlp::{self, Times};
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
+use percent_encoding::percent_decode_str;
+use prost::Message;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use ureq::http::{HeaderName, HeaderValue, Response, StatusCode, Uri, header};
+use ureq::tls::{RootCerts, TlsConfig};
+use ureq::{Agent, Body};
+
+/// Where to send, by the same specification; what the next two say holds there only.
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+/// Headers to send along.
+const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+/// How long to try, in milliseconds.
+const TIMEOUT: &str = "OTEL_EXPORTER_OTLP_TIMEOUT";
+/// Where OTLP/HTTP is spoken unless somebody says otherwise (OpenTelemetry's specification of exporters).
+const USUAL: &str = "http://localhost:4318";
+/// The path for metrics.
+const PATH: &str = "/v1/metrics";
+/// What is sent and should come back.
+const PROTOBUF: &str = "application/x-protobuf";
+/// All tries together, where nobody says otherwise; the same specification's default.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two tries, where the collector does not say.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How much of an answer is read.
+const ANSWER: u64 = 65_536;
+/// How many letters of a collector's words are told.
+const WORDS: usize = 200;
+
+/// Why metrics did not arrive, or not all.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CollectorError {
+    /// No answer.
+    #[error("{url}: {reason}; the metrics were not sent (is a collector listening there?)")]
+    Away {
+        /// Where.
+        url: String,
+        /// Why not.
+        reason: String,
+    },
+    /// An answer that is no success.
+    #[error("{url} answered {status}{words}; the metrics were not taken")]
+    Refused {
+        /// Where.
+        url: String,
+        /// The status.
+        status: StatusCode,
+        /// What the collector said, after a colon, if anything.
+        words: String,
+    },
+    /// A success, but not as a collector tells of it.
+    #[error(
+        "{url} answered 200, but not as a collector does: is it the port for OTLP over HTTP, usually 4318?"
+    )]
+    NoCollector {
+        /// Where.
+        url: String,
+    },
+    /// Not all was taken.
+    #[error("{url} rejected {points} data points{words}")]
+    Rejected {
+        /// Where.
+        url: String,
+        /// How many.
+        points: i64,
+        /// Why, after a colon.
+        words: String,
+    },
+    /// Nothing was seen.
+    #[error("no connection and no request was seen, so nothing was sent")]
+    Nothing,
+    /// Sent, with times that are not the run's.
+    #[error("the input has no dates: its metrics are stamped with the time of sending")]
+    Undated,
+}
+
+/// Where to send. Has no `Debug`: headers are secrets.
+#[derive(Clone)]
+pub(super) struct Collector {
+    url: String,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    patience: Duration,
+}
+
+/// The collector of an option's value; of an empty one, that of the environment.
+pub(super) fn parse(value: &str) -> Result<Collector, String> {
+    of(value, |name| std::env::var(name).ok())
+}
+
+/// Headers may hold credentials: those of the environment go where the environment points to, and nowhere else.
+fn of(value: &str, environment: impl Fn(&str) -> Option<String>) -> Result<Collector, String> {
+    if !value.is_empty() {
+        return Ok(Collector {
+            url: endpoint(value)?,
+            headers: Vec::new(),
+            patience: PATIENCE,
+        });
+    }
+    let read = |name: &str, otherwise: &str| {
+        let text = environment(name);
+        text.filter(|text| !text.is_empty())
+            .unwrap_or_else(|| otherwise.to_owned())
+    };
+    let wrong = |name: &'static str| move |error: String| format!("{name}: {error}");
+    let url = endpoint(&read(ENDPOINT, USUAL)).map_err(wrong(ENDPOINT))?;
+    let headers = headers(&read(HEADERS, "")).map_err(wrong(HEADERS))?;
+    let patience = match &*read(TIMEOUT, "") {
+        "" => PATIENCE,
+        text => milliseconds(text).map_err(wrong(TIMEOUT))?,
+    };
+    Ok(Collector {
+        url,
+        headers,
+        patience,
+    })
+}
+
+fn milliseconds(text: &str) -> Result<Duration, String> {
+    let count = text
+        .parse()
+        .map_err(|_| format!("{text} is no number of milliseconds"))?;
+    Ok(Duration::from_millis(count))
+}
+
+/// A base URL with the path for metrics.
+fn endpoint(text: &str) -> Result<String, String> {
+    let url: Uri = text.parse().map_err(|error| format!("{error}"))?;
+    let (Some(scheme @ ("http" | "https")), Some(authority)) = (url.scheme_str(), url.authority())
+    else {
+        return Err("a collector is reached by http://HOST:PORT or https://HOST:PORT".to_owned());
+    };
+    if authority.as_str().contains('@') {
+        return Err(format!(
+            "credentials belong into {HEADERS}, which --otlp without a URL sends along"
+        ));
+    }
+    let path = url.path().trim_end_matches('/');
+    let path = path.strip_suffix(PATH).unwrap_or(path);
+    let query = url
+        .query()
+        .map_or(String::new(), |query| format!("?{query}"));
+    Ok(format!("{scheme}://{authority}{path}{PATH}{query}"))
+}
+
+/// `name=value,name=value`, values percent-encoded. What is wrong is told without the value.
+fn headers(text: &str) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
+    let pairs = text
+        .split(',')
+        .map(str::trim)
+        .filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| {
+            let (name, value) = pair
+                .split_once('=')
+                .ok_or("write name=value,name=value, values percent-encoded")?;
+            let name = name.trim();
+            let value: Vec<u8> = percent_decode_str(value.trim()).collect();
+            let wrong = |what| format!("{what} of {name:?} cannot be sent");
+            Ok((
+                HeaderName::try_from(name).map_err(|_| wrong("the name"))?,
+                HeaderValue::try_from(value).map_err(|_| wrong("the value"))?,
+            ))
+        })
+        .collect()
+}
+
+impl Collector {
+    /// Sends them.
+    pub(super) fn send(&self, measured: &Measured) -> Result<(), CollectorError> {
+        let times = Times::of(measured);
+        let now = jiff::Timestamp::now().as_nanosecond();
+        let sent = Times {
+            start: 0,
+            end: u64::try_from(now).unwrap_or(0),
+        };
+        let message = otlp::message(measured, times.unwrap_or(sent));
+        let message = message.ok_or(CollectorError::Nothing)?.encode_to_vec();
+        self.deliver(&message)?;
+        times.map(|_| ()).ok_or(CollectorError::Undated)
+    }
+
+    /// Tries until it is taken, refused for good, or patience has run out.
+    fn deliver(&self, message: &[u8]) -> Result<(), CollectorError> {
+        let deadline = Instant::now() + self.patience;
+        let agent = agent();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let answer = self.post(&agent, message, left)?;
+            let pause = pause(&answer);
+            let left = deadline.saturating_duration_since(Instant::now());
+            match pause.filter(|pause| *pause < left) {
+                Some(pause) => std::thread::sleep(pause),
+                None => return self.judge(answer),
+            }
+        }
+    }
+
+    fn post(
+        &self,
+        agent: &Agent,
+        message: &[u8],
+        left: Duration,
+    ) -> Result<Response<Body>, CollectorError> {
+        let mut request = agent
+            .post(&self.url)
+            .content_type(PROTOBUF)
+            .config()
+            .timeout_global(Some(left))
+            .build();
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        request.send(message).map_err(|error| self.away(&error))
+    }
+
+    fn away(&self, error: &ureq::Error) -> CollectorError {
+        CollectorError::Away {
+            url: self.url.clone(),
+            reason: match error {
+                ureq::Error::Timeout(_) => {
+                    format!("no answer within {:?}", self.patience)
+                }
+                ureq::Error::Io(error) => error.to_string(),
+                error => error.to_string(),
+            },
+        }
+    }
+
+    fn judge(&self, mut answer: Response<Body>) -> Result<(), CollectorError> {
+        let status = answer.status();
+        let kind = answer.headers().get(header::CONTENT_TYPE).cloned();
+        let kind = kind.and_then(|kind| Some(kind.to_str().ok()?.to_ascii_lowercase()));
+        let is_protobuf = kind.is_none_or(|kind| kind.starts_with(PROTOBUF));
+        let body = answer.body_mut().with_config().limit(ANSWER).read_to_vec();
+        let url = || self.url.clone();
+        if !status.is_success() {
+            return Err(CollectorError::Refused {
+                url: url(),
+                status,
+                words: told(&refusal(&body.unwrap_or_default(), is_protobuf)),
+            });
+        }
+        // the answer of one that took everything may be empty
+        let body = body.map_err(|error| self.away(&error))?;
+        let answer = ExportMetricsServiceResponse::decode(&body[..])
+            .ok()
+            .filter(|_| is_protobuf || body.is_empty())
+            .ok_or_else(|| CollectorError::NoCollector { url: url() })?;
+        match answer.partial_success {
+            Some(partial) if partial != Default::default() => Err(CollectorError::Rejected {
+                url: url(),
+                points: partial.rejected_data_points,
+                words: told(&partial.error_message),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn agent() -> Agent {
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::PlatformVerifier)
+        .unversioned_rustls_crypto_provider(Arc::new(dial::tls::provider()));
+    Agent::config_builder()
+        .tls_config(tls.build())
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .user_agent(concat!("intact/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .into()
+}
+
+/// How long to wait before the next try; `None` for an answer that stays (OTLP, retryable answers).
+fn pause(answer: &Response<Body>) -> Option<Duration> {
+    if !matches!(answer.status().as_u16(), 429 | 502..=504) {
+        return None;
+    }
+    let asked = answer.headers().get(header::RETRY_AFTER);
+    let seconds = asked.and_then(|value| value.to_str().ok()?.parse().ok());
+    Some(seconds.map_or(PAUSE, Duration::from_secs))
+}
+
+/// What a collector says when it refuses: a `google.rpc.Status` whose second field is for people, or text.
+fn refusal(body: &[u8], is_protobuf: bool) -> String {
+    #[derive(Clone, PartialEq, Message)]
+    struct Status {
+        #[prost(string, tag = "2")]
+        message: String,
+    }
+    match Status::decode(body) {
+        Ok(status) if is_protobuf => status.message,
+        _ => String::from_utf8_lossy(body).into_owned(),
+    }
+}
+
+/// A collector's own words, short enough for a line and fit for a terminal.
+fn told(words: &str) -> String {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let words: String = words.join(" ").chars().take(WORDS).collect();
+    if words.is_empty() {
+        return words;
+    }
+    format!(": {}", report::terminal::escape(&words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_gets_the_path_for_metrics_and_a_whole_url_keeps_its_own() {
+        for (given, expected) in [
+            ("http://a:4318", "http://a:4318/v1/metrics"),
+            ("http://a:4318/", "http://a:4318/v1/metrics"),
+            ("https://a/otlp", "https://a/otlp/v1/metrics"),
+            ("https://a/otlp/v1/metrics", "https://a/otlp/v1/metrics"),
+            ("https://a/x/?key=1", "https://a/x/v1/metrics?key=1"),
+        ] {
+            assert_eq!(endpoint(given).as_deref(), Ok(expected));
+        }
+        for wrong in ["a:4317", "grpc://a:4317", "/v1/metrics", "http://u:p@a/"] {
+            let error = endpoint(wrong).unwrap_err();
+            assert!(!error.contains("u:p"), "{error}");
+        }
+    }
+
+    #[test]
+    fn headers_of_the_environment_go_only_where_the_environment_points_to() {
+        let environment = |name: &str| {
+            let value = match name {
+                ENDPOINT => "http://there:1",
+                HEADERS => "api-key=a%20b, x=y=z",
+                TIMEOUT => "250",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        };
+        let own = of("", environment).ok().unwrap();
+        assert_eq!(own.url, "http://there:1/v1/metrics");
+        assert_eq!(own.patience, Duration::from_millis(250));
+        let headers: Vec<(&str, &str)> = own
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+            .collect();
+        assert_eq!(headers, [("api-key", "a b"), ("x", "y=z")]);
+        let named = of("http://here:2", environment).ok().unwrap();
+        assert_eq!(named.url, "http://here:2/v1/metrics");
+        assert!(named.headers.is_empty());
+    }
+
+    #[test]
+    fn a_wrong_header_is_told_without_its_value() {
+        for text in ["secret", "a b=secret", "key=sec%0Aret"] {
+            let error = headers(text).unwrap_err();
+            assert!(!error.contains("sec"), "{error}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_a_collector_answers_is_told_in_a_line(
+            body in proptest::collection::vec(proptest::num::u8::ANY, 0..300),
+            is_protobuf: bool,
+        ) {
+            let words = told(&refusal(&body, is_protobuf));
+            proptest::prop_assert!(!words.contains(['\n', '\x1b']));
+            let _ = ExportMetricsServiceResponse::decode(&body[..]);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The one table of metrics: names, units, words and bounds, from which each writer takes what its format wants. Names and attributes are those of
+//! OpenTelemetry's semantic conventions where they have them; ours begin with `intact.`. Must not know a format.
+
+use ledger::Vantage;
+use opentelemetry_semantic_conventions::metric;
+
+/// Whether connections were opened or had been opened before; absent where that is not known.
+pub(super) const REUSED: &str = "intact.connection.reused";
+/// The step of a set-up: `dns`, `connect` or `ssl`.
+pub(super) const PHASE: &str = "intact.connection.phase";
+/// The variant of a comparison.
+pub(super) const VARIANT: &str = "intact.variant";
+
+/// OpenTelemetry's advice for the duration of requests, and two below it: one machine is quick. Seconds.
+const REQUESTS: &[f64] = &[
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
+];
+/// OpenTelemetry's advice for the duration of connections. Seconds.
+const CONNECTIONS: &[f64] = &[
+    0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
+];
+/// OpenTelemetry advises none for sizes: powers of four from a header to a download. Bytes.
+const SIZES: &[f64] = &[
+    0.0,
+    256.0,
+    1024.0,
+    4096.0,
+    16_384.0,
+    65_536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
+    67_108_864.0,
+];
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Metric {
+    /// How long requests took.
+    Requests,
+    /// How large the bodies of answers were.
+    Bodies,
+    /// How long connections lived.
+    Lives,
+    /// Connections that were open at the end.
+    Open,
+    /// Requests, whether or not it is known how long they took.
+    Seen,
+    /// How long the steps of set-ups took.
+    Setups,
+    /// Connections that were opened.
+    Opened,
+    /// Dials that led to none.
+    Failed,
+}
+
+/// What one value of a metric is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Shape {
+    /// A count that only grows.
+    Count,
+    /// A count that grows and shrinks.
+    Level,
+    /// How many values lie up to each of these bounds.
+    Distribution(&'static [f64]),
+}
+
+/// The unit of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Seconds; recorded in nanoseconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// Things of this kind, in UCUM's braces.
+    Of(&'static str),
+}
+
+impl Unit {
+    /// UCUM's notation, as OpenTelemetry has it.
+    #[cfg(feature = "otlp")]
+    pub(super) fn ucum(self) -> &'static str {
+        match self {
+            Unit::Seconds => "s",
+            Unit::Bytes => "By",
+            Unit::Of(things) => things,
+        }
+    }
+
+    /// A recorded value in this unit.
+    pub(super) fn scale(self, recorded: u64) -> f64 {
+        match self {
+            Unit::Seconds => recorded as f64 / 1e9,
+            Unit::Bytes | Unit::Of(_) => recorded as f64,
+        }
+    }
+}
+
+/// All that a writer has to know of a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Definition {
+    /// OpenTelemetry's name, with dots.
+    pub(super) name: &'static str,
+    /// What a value counts.
+    pub(super) unit: Unit,
+    /// What it is, in words, without a full stop.
+    pub(super) words: &'static str,
+    /// What one value is.
+    pub(super) shape: Shape,
+}
+
+impl Metric {
+    /// All, in the order in which they are written.
+    pub(super) const ALL: [Metric; 8] = [
+        Metric::Requests,
+        Metric::Bodies,
+        Metric::Lives,
+        Metric::Open,
+        Metric::Seen,
+        Metric::Setups,
+        Metric::Opened,
+        Metric::Failed,
+    ];
+
+    /// Its row of the table. Who served them tells of requests as a server; a server's connections have no names in OpenTelemetry.
+    pub(super) fn definition(self, vantage: Vantage) -> Definition {
+        let by = |client, server| match vantage {
+            Vantage::Server => server,
+            Vantage::Client | Vantage::Middle => client,
+        };
+        let connections = Unit::Of("{connection}");
+        let (name, unit, shape, words) = match self {
+            Metric::Requests => (
+                by(
+                    metric::HTTP_CLIENT_REQUEST_DURATION,
+                    metric::HTTP_SERVER_REQUEST_DURATION,
+                ),
+                Unit::Seconds,
+                Shape::Distribution(REQUESTS),
+                "Requests, from when they were wanted to their end, set-up included",
+            ),
+            Metric::Bodies => (
+                by(
+                    metric::HTTP_CLIENT_RESPONSE_BODY_SIZE,
+                    metric::HTTP_SERVER_RESPONSE_BODY_SIZE,
+                ),
+                Unit::Bytes,
+                Shape::Distribution(SIZES),
+                "Bodies of answers as far as they were read",
+            ),
+            Metric::Lives => (
+                by(
+                    metric::HTTP_CLIENT_CONNECTION_DURATION,
+                    "intact.server.connection.duration",
+                ),
+                Unit::Seconds,
+                Shape::Distribution(CONNECTIONS),
+                "Connections that ended, from the first step of their set-up",
+            ),
+            Metric::Open => (
+                by(
+                    metric::HTTP_CLIENT_OPEN_CONNECTIONS,
+                    "intact.server.open_connections",
+                ),
+                connections,
+                Shape::Level,
+                "Connections that were open at the end",
+            ),
+            Metric::Seen => (
+                "intact.requests",
+                Unit::Of("{request}"),
+                Shape::Count,
+                "Requests, whether or not it is known how long they took",
+            ),
+            Metric::Setups => (
+                "intact.connection.setup",
+                Unit::Seconds,
+                Shape::Distribution(REQUESTS),
+                "Steps of setting up connections: look-up, transport and TLS",
+            ),
+            Metric::Opened => (
+                "intact.connections.opened",
+                connections,
+                Shape::Count,
+                "Connections that were opened",
+            ),
+            Metric::Failed => (
+                "intact.connections.failed",
+                connections,
+                Shape::Count,
+                "Dials that led to no connection",
+            ),
+        };
+        Definition {
+            name,
+            unit,
+            words,
+            shape,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What a person probably meant who wrote a word that is none of those known: the one rule for metrics, keys of files and links, and names.
+//!
+//! Upper and lower case are alike, `_` is `-`. One edit is a letter added, left out or changed, or two neighbours exchanged; a third of the
+//! word that was meant may change, and one letter always.
+
+/// Nothing longer is a slip of the finger, and the distance is quadratic. Letters.
+const LONGEST: usize = 64;
+
+/// How many edits lead from what was written to `known`; `None` if that is too far.
+pub fn edits(written: &str, known: &str) -> Option<usize> {
+    let letters = known.chars().count();
+    if letters > LONGEST || written.chars().nth(LONGEST).is_some() {
+        return None;
+    }
+    let edits = strsim::osa_distance(&plain(written), &plain(known));
+    (edits <= (letters / 3).max(1) && edits < letters).then_some(edits)
+}
+
+/// The known word that is fewest edits away, if one is near; of several the first.
+pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .filter_map(|known| Some((edits(written, known)?, known)))
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, known)| known)
+}
+
+/// A message of serde about an unknown field, with the field that was probably meant in place of all there are; any other as it is.
+pub fn of_unknown_field(message: &str) -> String {
+    let message = message.trim_end();
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    if message.starts_with("unknown field")
+        && let Some(unknown) = quoted.next()
+        && let Some(meant) = nearest(unknown, quoted)
+    {
+        return format!("unknown key `{unknown}`: did you mean `{meant}`?");
+    }
+    message.to_owned()
+}
+
+fn plain(word: &str) -> String {
+    word.to_lowercase().replace('_', "-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_finds_its_word_and_nonsense_finds_none() {
+        let known = ["avoidable", "idle-timeout", "p99", "p90", "up"];
+        for (written, meant) in [
+            ("avoidible", Some("avoidable")),
+            ("idle_timeout", Some("idle-timeout")),
+            ("P99", Some("p99")),
+            ("p9", Some("p99")),
+            ("pu", Some("up")),
+            ("temperature", None),
+            ("x", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(written, known), meant, "{written}");
+        }
+        assert_eq!(nearest(&"p".repeat(10_000_000), known), None);
+    }
+
+    #[test]
+    fn only_a_field_that_is_near_is_told_in_place_of_all() {
+        for (message, told) in [
+            (
+                "unknown field `tsl`, expected one of `to`, `tls`\n",
+                "unknown key `tsl`: did you mean `tls`?",
+            ),
+            (
+                "unknown field `colour`, expected `to` or `tls`",
+                "unknown field `colour`, expected `to` or `tls`",
+            ),
+            ("missing field `to`", "missing field `to`"),
+        ] {
+            assert_eq!(of_unknown_field(message), told);
+        }
+    }
+}
