@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use wire::Side;
-use wire::tls::decrypt::{Decryptor, KeyLog};
+use wire::tls::decrypt::{Decryptor, KeyLog, Lock};
 
 fuzz_target!(|data: (&str, Vec<(bool, Vec<u8>)>)| {
     let (text, pieces) = data;
@@ -15,5 +15,8 @@ fuzz_target!(|data: (&str, Vec<(bool, Vec<u8>)>)| {
         let from = if *client { Side::Client } else { Side::Server };
         let _ = decryptor.read(&keys, from, bytes, 0, |_| assert!(!keys.is_empty()));
         let _ = decryptor.status();
+    }
+    if let Some((_, secret)) = pieces.last() {
+        let _ = Lock::find(&decryptor.locks(), secret);
     }
 });

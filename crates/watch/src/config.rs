@@ -47,7 +47,8 @@ pub struct Config {
     pub mode: Mode,
     /// A round trip that is added to each connection, from its SYN on. Zero for none.
     pub round_trip: Duration,
-    /// How programs are told to log the keys of their TLS connections; `None`: not at all.
+    /// How programs are told to log the keys of their TLS connections, which are looked for in their memory where they do not;
+    /// `None`: neither.
     pub keys: Option<KeyLogging>,
     /// The variant and the round that its rows belong to, where several runs share a ledger.
     pub place: Option<Place>,

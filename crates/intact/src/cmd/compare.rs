@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Add a round trip to each connection, so that a laptop shows what production would
     #[arg(long, value_name = "TIME", value_parser = super::bench::time, help_heading = "Running")]
     rtt: Option<Duration>,
-    /// Whether programs are told to log their TLS keys; as in `watch`
+    /// Where TLS keys come from; as in `watch`
     #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Running")]
     keys: Keys,
     /// Go on when a program fails; else the comparison ends with its exit code

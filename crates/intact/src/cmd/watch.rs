@@ -47,8 +47,9 @@ use watch::{Clock, Config, Ended, KeyLogging, Mode, Outcome, Subjects, WatchErro
 The program runs as it would without us; the page comes at the end, on standard error. Exit code: the program's own,
 128+n after signal n; 1 when a requirement failed; 127 not found, 126 not runnable, 125 own failure, 4 not permitted here")]
 pub(crate) struct Args {
-    /// Whether programs are told to log their TLS keys, so that requests are counted exactly and not inferred: `auto` sets
-    /// SSLKEYLOGFILE unless it is set, and NODE_OPTIONS
+    /// Where TLS keys come from, so that requests are counted exactly and not inferred: `auto` has programs log them
+    /// (SSLKEYLOGFILE unless it is set, and NODE_OPTIONS) and looks in the memory of those that do not (Go, Java, rustls);
+    /// `on` sets SSLKEYLOGFILE in any case; `off` does neither
     #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Watching")]
     keys: Keys,
     /// How connections are followed: through a relay of ours, so that requests are seen; from outside (info), so that data
@@ -226,7 +227,7 @@ fn run_command(
     outcome.map_err(not_run)
 }
 
-/// How programs are told to log keys. A key log that the person has set up is read along with them; with `on` it is
+/// Where keys come from. A key log that the person has set up is read along with them; with `on` it is
 /// replaced.
 pub(super) fn key_logging(keys: Keys) -> Option<KeyLogging> {
     let own_file = std::env::var_os("SSLKEYLOGFILE")

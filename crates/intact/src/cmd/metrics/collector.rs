@@ -2,7 +2,7 @@
 //! is given its time, then told of.
 
 use super::fold::Measured;
-use super::otlp::{self, Times};
+use super::otlp::{self, Dates};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 use percent_encoding::percent_decode_str;
 use prost::Message;
@@ -173,16 +173,14 @@ fn headers(text: &str) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
 impl Collector {
     /// Sends them.
     pub(super) fn send(&self, measured: &Measured) -> Result<(), CollectorError> {
-        let times = Times::of(measured);
         let now = jiff::Timestamp::now().as_nanosecond();
-        let sent = Times {
-            start: 0,
-            end: u64::try_from(now).unwrap_or(0),
-        };
-        let message = otlp::message(measured, times.unwrap_or(sent));
-        let message = message.ok_or(CollectorError::Nothing)?.encode_to_vec();
-        self.deliver(&message)?;
-        times.map(|_| ()).ok_or(CollectorError::Undated)
+        let dates = Dates::of(&measured.run, u64::try_from(now).unwrap_or(0));
+        let message = otlp::message(measured, dates).ok_or(CollectorError::Nothing)?;
+        self.deliver(&message.encode_to_vec())?;
+        match dates {
+            Dates::From(_) => Ok(()),
+            Dates::Only(_) => Err(CollectorError::Undated),
+        }
     }
 
     /// Tries until it is taken, refused for good, or patience has run out.

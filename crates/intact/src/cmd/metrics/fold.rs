@@ -13,6 +13,8 @@ use std::collections::{HashMap, VecDeque};
 const LIVE: usize = 65_536;
 /// Connections that have ended and are remembered, for requests that are told of after that.
 const ENDED: usize = 64;
+/// Letters of a host's name, which is what DNS has room for.
+const NAME: usize = 253;
 /// The methods that have series of their own; the others are `_OTHER` (semantic conventions, `http.request.method`).
 const METHODS: [&str; 10] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
@@ -32,7 +34,6 @@ pub(super) struct Fold {
     families: Families,
     live: HashMap<ConnectionId, Live>,
     ended: VecDeque<(ConnectionId, Attributes)>,
-    last: Nanos,
 }
 
 /// A run's metrics, complete.
@@ -45,8 +46,6 @@ pub(super) struct Measured {
     pub(super) run: Run,
     /// The values.
     pub(super) families: Families,
-    /// The last moment that an event told of.
-    pub(super) last: Nanos,
 }
 
 impl Fold {
@@ -57,34 +56,31 @@ impl Fold {
             families: Families::new(run.vantage),
             live: HashMap::new(),
             ended: VecDeque::new(),
-            last: Nanos(0),
         }
     }
 
     /// Counts what is still open.
     pub(super) fn finish(mut self) -> Measured {
         for live in std::mem::take(&mut self.live).into_values() {
-            if live.is_http && self.run.ends_seen {
-                self.families.add(Metric::Open, live.attributes.clone(), 1);
-            }
+            self.level(&live, None);
             self.count(live);
         }
         Measured {
             run: self.run,
             families: self.families,
-            last: self.last,
         }
     }
 
     fn opened(&mut self, connection: &Connection) {
         let attributes = self.attributes(connection);
-        self.see(connection.at);
         if let Some(failure) = &connection.failed
             && !connection.is_opened()
         {
             self.remember(connection.id, attributes.clone());
             let attributes = with(attributes, attribute::ERROR_TYPE, failure.kind.id());
-            return self.families.add(Metric::Failed, attributes, 1);
+            self.families
+                .add(Metric::Failed, attributes, connection.at, 1);
+            return;
         }
         let live = self.live(connection, attributes);
         if self.live.len() < LIVE {
@@ -102,21 +98,22 @@ impl Fold {
     }
 
     fn closed(&mut self, closed: &Closed) {
-        self.see(closed.close.at);
+        let at = closed.close.at;
         let Some(live) = self.live.remove(&closed.connection) else {
             return;
         };
         if live.is_http {
-            let life = closed.close.at.since(live.at);
-            self.families
-                .add(Metric::Lives, live.attributes.clone(), life);
+            let life = whole(at.since(live.at));
+            let attributes = live.attributes.clone();
+            self.families.add(Metric::Lives, attributes, at, life);
         }
+        self.level(&live, Some(at));
         self.remember(closed.connection, live.attributes.clone());
         self.count(live);
     }
 
     fn exchange(&mut self, exchange: &Exchange) {
-        self.see(exchange.end);
+        let end = exchange.end;
         let mut attributes = self.connection_of(exchange);
         if let Some(method) = &exchange.method {
             attributes = with(attributes, attribute::HTTP_REQUEST_METHOD, known(method));
@@ -134,13 +131,15 @@ impl Fold {
         // a log without times
         let untimed = exchange.latency() == 0 && exchange.spans == Spans::default();
         if !untimed {
+            let took = whole(exchange.latency());
             self.families
-                .add(Metric::Requests, attributes.clone(), exchange.latency());
+                .add(Metric::Requests, attributes.clone(), end, took);
         }
         if let Some(bytes) = exchange.body.read {
-            self.families.add(Metric::Bodies, attributes.clone(), bytes);
+            self.families
+                .add(Metric::Bodies, attributes.clone(), end, whole(bytes));
         }
-        self.families.add(Metric::Seen, attributes, 1);
+        self.families.add(Metric::Seen, attributes, end, 1);
     }
 
     /// The attributes of the connection that carried it, as far as there is one.
@@ -187,10 +186,26 @@ impl Fold {
         for (phase, span) in [("dns", dns), ("connect", connect), ("ssl", ssl)] {
             if let Some(span) = span {
                 let attributes = with(live.attributes.clone(), PHASE, phase);
-                self.families.add(Metric::Setups, attributes, span.nanos());
+                let took = whole(span.nanos());
+                self.families
+                    .add(Metric::Setups, attributes, span.end, took);
             }
         }
-        self.families.add(Metric::Opened, live.attributes, 1);
+        self.families
+            .add(Metric::Opened, live.attributes, live.at, 1);
+    }
+
+    /// Counts it among those that are open, from its beginning to its end; nothing where ends cannot be seen.
+    fn level(&mut self, live: &Live, closed: Option<Nanos>) {
+        if !live.is_http || !self.run.ends_seen {
+            return;
+        }
+        for (at, change) in [(Some(live.at), 1), (closed, -1)] {
+            if let Some(at) = at {
+                let attributes = live.attributes.clone();
+                self.families.add(Metric::Open, attributes, at, change);
+            }
+        }
     }
 
     fn remember(&mut self, id: ConnectionId, attributes: Attributes) {
@@ -198,10 +213,6 @@ impl Fold {
             self.ended.pop_front();
         }
         self.ended.push_back((id, attributes));
-    }
-
-    fn see(&mut self, moment: Nanos) {
-        self.last = self.last.max(moment);
     }
 
     /// A server only logs HTTP; elsewhere bytes that nobody knew for HTTP are not taken for it.
@@ -216,7 +227,10 @@ impl Fold {
     fn attributes(&self, connection: &Connection) -> Attributes {
         let mut attributes = self.variant(connection.variant);
         let (host, port) = match (&connection.origin, connection.peer) {
-            (Some(origin), _) => (Some(origin.host.to_string()), Some(origin.port)),
+            (Some(origin), _) => (
+                Some(origin.host.chars().take(NAME).collect()),
+                Some(origin.port),
+            ),
             // of a server the peer is the client
             (None, Some(peer)) if self.run.vantage != Vantage::Server => {
                 (Some(peer.ip().to_string()), Some(peer.port()))
@@ -277,6 +291,10 @@ impl Sink for Fold {
             _ => {}
         }
     }
+}
+
+fn whole(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn with(mut attributes: Attributes, name: &'static str, text: &str) -> Attributes {
@@ -355,7 +373,7 @@ mod tests {
     }
 
     /// Series of a metric as text, with their sums.
-    fn series(fold: Fold, name: &str) -> Vec<(String, u64)> {
+    fn series(fold: Fold, name: &str) -> Vec<(String, i64)> {
         let measured = fold.finish();
         let family = measured
             .families
@@ -373,7 +391,7 @@ mod tests {
             family
                 .series
                 .iter()
-                .map(|(attributes, point)| (text(attributes), point.sum))
+                .map(|(attributes, one)| (text(attributes), one.total.sum))
                 .collect()
         })
     }
@@ -444,6 +462,32 @@ mod tests {
         fold.record(Event::Opened(&redis));
         fold.record(Event::Closed(&closed(1, 7)));
         assert_eq!(names(fold), ["intact.connections.opened"]);
+    }
+
+    #[test]
+    fn open_connections_rise_and_fall_with_time() {
+        let mut fold = Fold::new(&run(Vantage::Client));
+        fold.record(Event::Opened(&connection(1)));
+        let mut late = connection(2);
+        late.at = Nanos(2_500_000_000);
+        fold.record(Event::Opened(&late));
+        fold.record(Event::Closed(&closed(1, 4_500_000_000)));
+        let measured = fold.finish();
+        let mut families = measured.families.iter();
+        let open = families
+            .find(|family| family.definition.name == "http.client.open_connections")
+            .unwrap();
+        let series = open.series.values().next().unwrap();
+        assert_eq!(series.total.sum, 1);
+        #[cfg(feature = "otlp")]
+        {
+            let points = measured.families.through_time(series);
+            let levels = points.iter().map(|(at, point)| (at.0, point.sum));
+            assert_eq!(
+                levels.collect::<Vec<_>>(),
+                [(1_000_000_000, 1), (3_000_000_000, 2), (4_500_000_000, 1)]
+            );
+        }
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! A run's metrics as a message of OTLP (opentelemetry-proto, `ExportMetricsServiceRequest`). Every point is stamped with the run's own
-//! beginning and last moment, so that a log of last night lands in last night. Must not send.
+//! A run's metrics as a message of OTLP (opentelemetry-proto, `ExportMetricsServiceRequest`). Points are cumulative and stamped with the run's
+//! own times, so that a log of last night is the curve of last night. Must not send.
 
 use super::fold::Measured;
-use super::series::{Attributes, Family, Point, Value};
+use super::series::{Families, Family, Point, Value};
 use super::table::Shape;
-use ledger::Run;
+use ledger::{Nanos, Run};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
@@ -16,33 +16,56 @@ use opentelemetry_proto::tonic::metrics::v1::{
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_semantic_conventions::{SCHEMA_URL, attribute};
 
-/// When points begin and end, in nanoseconds since 1970.
+/// How times of the run become nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Times {
-    /// The start of the run; 0 is OTLP's word for unknown.
-    pub(super) start: u64,
-    /// The last moment that it tells of.
-    pub(super) end: u64,
+pub(super) enum Dates {
+    /// The run began then.
+    From(u64),
+    /// It has no dates: all is stamped with this one, the beginning being unknown.
+    Only(u64),
 }
 
-impl Times {
-    /// Those of a run; `None` where it has no dates.
-    pub(super) fn of(measured: &Measured) -> Option<Times> {
-        let started: jiff::Timestamp = measured.run.started.parse().ok()?;
-        let start = u64::try_from(started.as_nanosecond()).ok()?;
-        (start > 0).then(|| Times {
-            start,
-            end: start.saturating_add(measured.last.0),
-        })
+impl Dates {
+    /// Those of a run; one without has `now` only.
+    pub(super) fn of(run: &Run, now: u64) -> Dates {
+        let started = run.started.parse().map(jiff::Timestamp::as_nanosecond);
+        match started.map(u64::try_from) {
+            Ok(Ok(start)) if start > 0 => Dates::From(start),
+            _ => Dates::Only(now),
+        }
+    }
+
+    fn start(self) -> u64 {
+        match self {
+            Dates::From(start) => start,
+            // OTLP's word for unknown
+            Dates::Only(_) => 0,
+        }
+    }
+
+    /// Points with their dates; of a run without dates the last.
+    fn date(self, points: Vec<(Nanos, Point)>) -> Vec<(u64, Point)> {
+        match self {
+            Dates::From(start) => {
+                let dated = points.into_iter();
+                dated
+                    .map(|(at, point)| (start.saturating_add(at.0), point))
+                    .collect()
+            }
+            Dates::Only(now) => {
+                let last = points.into_iter().last();
+                last.map(|(_, point)| (now, point)).into_iter().collect()
+            }
+        }
     }
 }
 
 /// The message; `None` where there is nothing to tell.
-pub(super) fn message(measured: &Measured, times: Times) -> Option<ExportMetricsServiceRequest> {
+pub(super) fn message(measured: &Measured, dates: Dates) -> Option<ExportMetricsServiceRequest> {
     let metrics: Vec<Metric> = measured
         .families
         .iter()
-        .map(|family| metric(family, times))
+        .map(|family| metric(&measured.families, family, dates))
         .collect();
     (!metrics.is_empty()).then(|| ExportMetricsServiceRequest {
         resource_metrics: vec![ResourceMetrics {
@@ -79,33 +102,37 @@ fn resource(run: &Run) -> Resource {
     }
 }
 
-fn metric(family: &Family, times: Times) -> Metric {
+fn metric(families: &Families, family: &Family, dates: Dates) -> Metric {
     let definition = family.definition;
     let cumulative = AggregationTemporality::Cumulative.into();
     let data = match definition.shape {
         Shape::Count | Shape::Level => metric::Data::Sum(Sum {
-            data_points: points(family, |attributes, point| NumberDataPoint {
-                attributes,
-                start_time_unix_nano: times.start,
-                time_unix_nano: times.end,
-                value: Some(number_data_point::Value::AsInt(whole(point.sum))),
-                ..NumberDataPoint::default()
+            data_points: points(families, family, dates, |attributes, at, point| {
+                NumberDataPoint {
+                    attributes,
+                    start_time_unix_nano: dates.start(),
+                    time_unix_nano: at,
+                    value: Some(number_data_point::Value::AsInt(point.sum)),
+                    ..NumberDataPoint::default()
+                }
             }),
             aggregation_temporality: cumulative,
             is_monotonic: definition.shape == Shape::Count,
         }),
         Shape::Distribution(bounds) => metric::Data::Histogram(Histogram {
-            data_points: points(family, |attributes, point| HistogramDataPoint {
-                attributes,
-                start_time_unix_nano: times.start,
-                time_unix_nano: times.end,
-                count: point.count,
-                sum: Some(definition.unit.scale(point.sum)),
-                bucket_counts: point.buckets.clone(),
-                explicit_bounds: bounds.to_vec(),
-                min: Some(definition.unit.scale(point.least)),
-                max: Some(definition.unit.scale(point.greatest)),
-                ..HistogramDataPoint::default()
+            data_points: points(families, family, dates, |attributes, at, point| {
+                HistogramDataPoint {
+                    attributes,
+                    start_time_unix_nano: dates.start(),
+                    time_unix_nano: at,
+                    count: point.count,
+                    sum: Some(definition.unit.scale(point.sum)),
+                    bucket_counts: point.buckets,
+                    explicit_bounds: bounds.to_vec(),
+                    min: Some(definition.unit.scale(point.least)),
+                    max: Some(definition.unit.scale(point.greatest)),
+                    ..HistogramDataPoint::default()
+                }
             }),
             aggregation_temporality: cumulative,
         }),
@@ -119,18 +146,26 @@ fn metric(family: &Family, times: Times) -> Metric {
     }
 }
 
-fn points<T>(family: &Family, point: impl Fn(Vec<KeyValue>, &Point) -> T) -> Vec<T> {
-    let keys = |attributes: &Attributes| {
-        attributes
+fn points<T>(
+    families: &Families,
+    family: &Family,
+    dates: Dates,
+    told: impl Fn(Vec<KeyValue>, u64, Point) -> T,
+) -> Vec<T> {
+    let mut all = Vec::new();
+    for (attributes, series) in &family.series {
+        let attributes: Vec<KeyValue> = attributes
             .iter()
             .map(|(name, value)| attribute_of(name, value))
-            .collect()
-    };
-    family
-        .series
-        .iter()
-        .map(|(attributes, values)| point(keys(attributes), values))
-        .collect()
+            .collect();
+        let points = dates.date(families.through_time(series));
+        all.extend(
+            points
+                .into_iter()
+                .map(|(at, point)| told(attributes.clone(), at, point)),
+        );
+    }
+    all
 }
 
 fn attribute_of(name: &str, value: &Value) -> KeyValue {
@@ -146,6 +181,27 @@ fn attribute_of(name: &str, value: &Value) -> KeyValue {
     }
 }
 
-fn whole(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_have_the_dates_of_the_run_and_one_without_has_the_date_of_sending() {
+        let dates = |started: &str| {
+            let started = started.parse().unwrap();
+            let run = Run::new("audit", "0", ledger::Vantage::Client, started, 1, &[]);
+            Dates::of(&run, 77)
+        };
+        let points = || [1, 2].map(|at| (Nanos(at), Point::default())).to_vec();
+        let dated = dates("1970-01-01T00:00:01Z");
+        let times = |dates: Dates| {
+            let dated = dates.date(points()).into_iter();
+            (dates.start(), dated.map(|(at, _)| at).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            times(dated),
+            (1_000_000_000, vec![1_000_000_001, 1_000_000_002])
+        );
+        assert_eq!(times(dates("1970-01-01T00:00:00Z")), (0, vec![77]));
+    }
 }

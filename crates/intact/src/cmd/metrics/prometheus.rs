@@ -72,9 +72,9 @@ fn expose(family: &Family, encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Res
     };
     let name = name(&definition);
     let mut encoder = encoder.encode_descriptor(&name, definition.words, None, kind)?;
-    for (attributes, point) in &family.series {
+    for (attributes, series) in &family.series {
         let labels = labels(attributes);
-        value(family, point, encoder.encode_family(&labels)?)?;
+        value(family, &series.total, encoder.encode_family(&labels)?)?;
     }
     Ok(())
 }

@@ -1,13 +1,20 @@
-//! The values of a run's metrics: a series for each set of attributes, so many of them and no more. Must not know a format.
+//! The values of a run's metrics through its time: a series for each set of attributes, in slices of time; so many of both and no more, however
+//! long the run and whatever clients and servers call themselves. Events may come in any order. Must not know a format.
 
 use super::table::{Definition, Metric, Shape};
-use ledger::Vantage;
+use ledger::{Nanos, Vantage};
 use std::collections::BTreeMap;
 
 /// Series of one metric; the limit of OpenTelemetry's SDKs. What comes later shares one.
 const SERIES: usize = 2000;
 /// The attribute of the series that they share (OpenTelemetry's metrics SDK, cardinality limits).
 const OVERFLOW: &str = "otel.metric.overflow";
+/// The shortest slice, in nanoseconds.
+const SHORTEST: u64 = 1_000_000_000;
+/// Slices of a run; of a longer one each is twice as long.
+const SLICES: u64 = 240;
+/// Slices of all series that have values; the same. All series with one slice each are fewer.
+const POINTS: usize = 20_000;
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,19 +30,60 @@ pub(super) enum Value {
 /// What tells one series from the next.
 pub(super) type Attributes = Vec<(&'static str, Value)>;
 
-/// The values of one series, as recorded.
+/// Values, as recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Point {
     /// How many values there were.
     pub(super) count: u64,
     /// Their sum; of counts and levels the value itself.
-    pub(super) sum: u64,
+    pub(super) sum: i64,
     /// The least, zero when there is none.
-    pub(super) least: u64,
+    pub(super) least: i64,
     /// The greatest.
-    pub(super) greatest: u64,
+    pub(super) greatest: i64,
     /// How many lie above the bound before and up to each bound, then above all; empty where the shape has no bounds.
     pub(super) buckets: Vec<u64>,
+}
+
+impl Point {
+    fn of(value: i64, definition: &Definition) -> Point {
+        let mut buckets = Vec::new();
+        if let Shape::Distribution(bounds) = definition.shape {
+            let value = definition.unit.scale(value);
+            buckets.resize(bounds.len() + 1, 0);
+            buckets[bounds.partition_point(|bound| *bound < value)] = 1;
+        }
+        Point {
+            count: 1,
+            sum: value,
+            least: value,
+            greatest: value,
+            buckets,
+        }
+    }
+
+    fn merge(&mut self, other: &Point) {
+        if self.count == 0 {
+            self.clone_from(other);
+            return;
+        }
+        self.count += other.count;
+        self.sum = self.sum.saturating_add(other.sum);
+        self.least = self.least.min(other.least);
+        self.greatest = self.greatest.max(other.greatest);
+        for (ours, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *ours += theirs;
+        }
+    }
+}
+
+/// The values of one set of attributes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Series {
+    /// All of them.
+    pub(super) total: Point,
+    /// Those of each slice that has any.
+    slices: BTreeMap<u64, Point>,
 }
 
 /// The series of one metric.
@@ -44,33 +92,35 @@ pub(super) struct Family {
     /// What they are.
     pub(super) definition: Definition,
     /// By their attributes.
-    pub(super) series: BTreeMap<Attributes, Point>,
+    pub(super) series: BTreeMap<Attributes, Series>,
 }
 
 impl Family {
-    fn add(&mut self, mut attributes: Attributes, value: u64) {
+    /// Whether the slice had no value before.
+    fn add(&mut self, mut attributes: Attributes, slice: u64, value: i64) -> bool {
         if self.series.len() >= SERIES && !self.series.contains_key(&attributes) {
             attributes = vec![(OVERFLOW, Value::Flag(true))];
         }
-        let definition = self.definition;
-        let point = self.series.entry(attributes).or_default();
-        if let Shape::Distribution(bounds) = definition.shape {
-            let value = definition.unit.scale(value);
-            point.buckets.resize(bounds.len() + 1, 0);
-            point.buckets[bounds.partition_point(|bound| *bound < value)] += 1;
-        }
-        if point.count == 0 || value < point.least {
-            point.least = value;
-        }
-        point.greatest = point.greatest.max(value);
-        point.count += 1;
-        point.sum = point.sum.saturating_add(value);
+        let point = Point::of(value, &self.definition);
+        let series = self.series.entry(attributes).or_default();
+        series.total.merge(&point);
+        let slice = series.slices.entry(slice).or_default();
+        slice.merge(&point);
+        slice.count == 1
     }
 }
 
 /// All metrics of a run.
 #[derive(Clone, Debug)]
-pub(super) struct Families(Vec<Family>);
+pub(super) struct Families {
+    families: Vec<Family>,
+    /// How long a slice is, in nanoseconds.
+    width: u64,
+    /// Slices that have values.
+    points: usize,
+    /// The last moment that has one.
+    last: Nanos,
+}
 
 impl Families {
     /// None yet.
@@ -79,17 +129,65 @@ impl Families {
             definition: metric.definition(vantage),
             series: BTreeMap::new(),
         };
-        Families(Metric::ALL.map(family).into())
+        Families {
+            families: Metric::ALL.map(family).into(),
+            width: SHORTEST,
+            points: 0,
+            last: Nanos(0),
+        }
     }
 
-    /// One more value: 1 of what is counted, nanoseconds of what takes time, bytes of what has a size.
-    pub(super) fn add(&mut self, metric: Metric, attributes: Attributes, value: u64) {
-        self.0[metric as usize].add(attributes, value);
+    /// One more value: 1 of what is counted, nanoseconds of what takes time, bytes of what has a size; a level's change.
+    pub(super) fn add(&mut self, metric: Metric, attributes: Attributes, at: Nanos, value: i64) {
+        self.last = self.last.max(at);
+        while at.0 / self.width >= SLICES {
+            self.coarsen();
+        }
+        let slice = at.0 / self.width;
+        if self.families[metric as usize].add(attributes, slice, value) {
+            self.points += 1;
+        }
+        while self.points > POINTS {
+            self.coarsen();
+        }
     }
 
     /// Those that have values.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Family> {
-        self.0.iter().filter(|family| !family.series.is_empty())
+        self.families
+            .iter()
+            .filter(|family| !family.series.is_empty())
+    }
+
+    /// What a series had come to at the end of each slice in which it changed, and at the end of the run.
+    #[cfg(feature = "otlp")]
+    pub(super) fn through_time(&self, series: &Series) -> Vec<(Nanos, Point)> {
+        let mut so_far = Point::default();
+        let mut told = Vec::with_capacity(series.slices.len() + 1);
+        for (slice, point) in &series.slices {
+            so_far.merge(point);
+            let end = slice.saturating_add(1).saturating_mul(self.width);
+            told.push((Nanos(end).min(self.last), so_far.clone()));
+        }
+        if told.last().is_some_and(|(end, _)| *end < self.last) {
+            told.push((self.last, so_far));
+        }
+        told
+    }
+
+    /// Makes each slice twice as long.
+    fn coarsen(&mut self) {
+        self.width = self.width.saturating_mul(2);
+        self.points = 0;
+        let all = self.families.iter_mut();
+        for series in all.flat_map(|family| family.series.values_mut()) {
+            let mut slices: BTreeMap<u64, Point> = BTreeMap::new();
+            for (slice, point) in std::mem::take(&mut series.slices) {
+                slices.entry(slice / 2).or_default().merge(&point);
+            }
+            self.points += slices.len();
+            series.slices = slices;
+        }
     }
 }
 
@@ -101,14 +199,14 @@ mod tests {
     fn a_value_on_a_bound_is_counted_up_to_it() {
         let mut families = Families::new(Vantage::Client);
         for nanos in [5_000_000, 5_000_001, 20_000_000_000] {
-            families.add(Metric::Requests, vec![], nanos);
+            families.add(Metric::Requests, vec![], Nanos(0), nanos);
         }
         let family = families.iter().next().unwrap();
         let Shape::Distribution(bounds) = family.definition.shape else {
             panic!("{family:?}");
         };
         let at = bounds.iter().position(|bound| *bound == 0.005).unwrap();
-        let buckets = &family.series[&vec![]].buckets;
+        let buckets = &family.series[&vec![]].total.buckets;
         assert_eq!(buckets[at..at + 2], [1, 1]);
         assert_eq!(buckets[bounds.len()], 1);
     }
@@ -120,14 +218,59 @@ mod tests {
             families.add(
                 Metric::Opened,
                 vec![("server.port", Value::Number(port))],
+                Nanos(0),
                 1,
             );
         }
         let family = families.iter().next().unwrap();
         assert_eq!(family.series.len(), SERIES + 1);
-        let sum: u64 = family.series.values().map(|point| point.sum).sum();
+        let sum: i64 = family.series.values().map(|one| one.total.sum).sum();
         assert_eq!(sum, 5000);
         let shared = vec![(OVERFLOW, Value::Flag(true))];
-        assert_eq!(family.series[&shared].sum, 5000 - SERIES as u64);
+        assert_eq!(family.series[&shared].total.sum, 5000 - SERIES as i64);
+    }
+
+    #[test]
+    fn series_and_slices_are_bounded_together() {
+        let mut families = Families::new(Vantage::Client);
+        for nth in 0..200_000_u64 {
+            let attributes = vec![("server.port", Value::Number(nth as i64 % 3000))];
+            families.add(Metric::Opened, attributes, Nanos(nth * SHORTEST), 1);
+        }
+        assert!(families.points <= POINTS);
+        let family = families.iter().next().unwrap();
+        let slices = family.series.values().map(|one| one.slices.len());
+        assert_eq!(slices.sum::<usize>(), families.points);
+        let told = family.series.values().map(|one| one.total.sum);
+        assert_eq!(told.sum::<i64>(), 200_000);
+    }
+
+    #[cfg(feature = "otlp")]
+    proptest::proptest! {
+        #[test]
+        fn the_order_of_events_changes_nothing_and_the_end_is_the_total(
+            events in proptest::collection::vec((0_u64..20_000 * SHORTEST, 0_i64..30_000_000_000), 1..200),
+        ) {
+            let told = |events: &[(u64, i64)]| {
+                let mut families = Families::new(Vantage::Client);
+                for (at, nanos) in events {
+                    families.add(Metric::Requests, vec![], Nanos(*at), *nanos);
+                }
+                let series = &families.iter().next().unwrap().series[&vec![]];
+                (families.through_time(series), series.total.clone(), families.last)
+            };
+            let (points, total, last) = told(&events);
+            let mut other = events.clone();
+            other.reverse();
+            proptest::prop_assert_eq!(&told(&other).0, &points);
+            proptest::prop_assert!(points.len() as u64 <= SLICES + 1);
+            proptest::prop_assert!(points.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1.count <= two[1].1.count));
+            proptest::prop_assert_eq!(points.last(), Some(&(last, total)));
+            // nothing is told before it had happened
+            for (end, point) in &points {
+                let until = events.iter().filter(|(at, _)| Nanos(*at) <= *end).count() as u64;
+                proptest::prop_assert!(point.count <= until);
+            }
+        }
     }
 }

@@ -43,7 +43,7 @@ pub(super) enum Metric {
     Bodies,
     /// How long connections lived.
     Lives,
-    /// Connections that were open at the end.
+    /// Connections that are open.
     Open,
     /// Requests, whether or not it is known how long they took.
     Seen,
@@ -89,7 +89,7 @@ impl Unit {
     }
 
     /// A recorded value in this unit.
-    pub(super) fn scale(self, recorded: u64) -> f64 {
+    pub(super) fn scale(self, recorded: i64) -> f64 {
         match self {
             Unit::Seconds => recorded as f64 / 1e9,
             Unit::Bytes | Unit::Of(_) => recorded as f64,
@@ -165,7 +165,7 @@ impl Metric {
                 ),
                 connections,
                 Shape::Level,
-                "Connections that were open at the end",
+                "Connections that are open; without times, at the end of the run",
             ),
             Metric::Seen => (
                 "intact.requests",

@@ -8,7 +8,9 @@
 
 use super::checked;
 use std::io;
+use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Calls that can be unanswered at once: a page of them, with the word before them.
@@ -28,7 +30,7 @@ struct Page {
 
 /// A child in a session of its own that waits for our end.
 pub(crate) struct Heir {
-    page: &'static Page,
+    page: Shared,
     process: libc::pid_t,
     /// Closed by the kernel when we end; the heir waits for that.
     alive: Option<OwnedFd>,
@@ -37,13 +39,13 @@ pub(crate) struct Heir {
 impl Heir {
     /// Has a child answer in our place when we are gone. To be called while we have one thread.
     pub(crate) fn appoint(listener: BorrowedFd<'_>) -> io::Result<Heir> {
-        let page = share()?;
+        let page = Shared::make()?;
         let (waiting, alive) = io::pipe()?;
         let alive = OwnedFd::from(alive);
         // SAFETY: the child makes system calls only, on memory that was made before.
         let process = checked(unsafe { libc::fork() })? as libc::pid_t;
         if process == 0 {
-            inherit(waiting.as_fd(), listener, page);
+            inherit(waiting.as_fd(), listener, &page);
         }
         Ok(Heir {
             page,
@@ -107,22 +109,42 @@ impl Heir {
     }
 }
 
-/// A page of zeroes that is the same in a forked child. It is never given back: one a run.
-fn share() -> io::Result<&'static Page> {
-    // SAFETY: an anonymous mapping of our own; zeroes are valid atomics, it is aligned to a page and stays for ever.
-    unsafe {
-        let page = libc::mmap(
-            std::ptr::null_mut(),
-            size_of::<Page>(),
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        );
-        if page == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+/// A page that is the same in a forked child.
+struct Shared(NonNull<Page>);
+
+impl Shared {
+    fn make() -> io::Result<Shared> {
+        // SAFETY: an anonymous mapping of our own.
+        let page = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<Page>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        match NonNull::new(page) {
+            Some(made) if page != libc::MAP_FAILED => Ok(Shared(made.cast())),
+            _ => Err(io::Error::last_os_error()),
         }
-        Ok(&*page.cast::<Page>())
+    }
+}
+
+impl Deref for Shared {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        // SAFETY: mapped until this is dropped, aligned to a page; zeroes are valid atomics.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: our mapping, which nobody borrows any more. The child has its own.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Page>()) };
     }
 }
 

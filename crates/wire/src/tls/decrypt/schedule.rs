@@ -1,6 +1,6 @@
 //! Keys from secrets: the PRF of TLS 1.2 (RFC 5246 section 5) and HKDF-Expand-Label of TLS 1.3 (RFC 8446 section 7.1).
 
-use aws_lc_rs::hmac;
+use aws_lc_rs::{hkdf, hmac};
 
 use super::suite::{Bulk, Hash, Suite};
 
@@ -62,24 +62,29 @@ fn prf(hash: Hash, secret: &[u8], seed: &[u8], len: usize) -> Vec<u8> {
     out
 }
 
-/// HKDF-Expand-Label with an empty context; `len` is at most 255.
+/// HKDF-Expand-Label with an empty context; `len` is at most 255. TLS 1.3 and QUIC know no other hashes than SHA-256 and SHA-384.
 pub(crate) fn expand_label(hash: Hash, secret: &[u8], label: &str, len: usize) -> Vec<u8> {
-    let label = format!("tls13 {label}");
-    let mut info = vec![0, len as u8, label.len() as u8];
-    info.extend_from_slice(label.as_bytes());
-    info.push(0);
-    let key = hmac::Key::new(hash.hmac(), secret);
-    let mut out = Vec::new();
-    let mut block = Vec::new();
-    for counter in 1u8.. {
-        block = hmac::sign(&key, &[&block, info.as_slice(), &[counter]].concat())
-            .as_ref()
-            .to_vec();
-        out.extend_from_slice(&block);
-        if out.len() >= len {
-            break;
-        }
-    }
-    out.truncate(len);
+    const PREFIX: &[u8] = b"tls13 ";
+    let algorithm = match hash {
+        Hash::Sha384 => hkdf::HKDF_SHA384,
+        Hash::Sha256 | Hash::Sha1 => hkdf::HKDF_SHA256,
+    };
+    let head = [0, len as u8, (PREFIX.len() + label.len()) as u8];
+    let info = [&head, PREFIX, label.as_bytes(), &[0]];
+    let mut out = vec![0; len];
+    let secret = hkdf::Prk::new_less_safe(algorithm, secret);
+    let expanded = secret
+        .expand(&info, Len(len))
+        .and_then(|okm| okm.fill(&mut out));
+    // only lengths that no label here has are refused
+    debug_assert!(expanded.is_ok());
     out
+}
+
+struct Len(usize);
+
+impl hkdf::KeyType for Len {
+    fn len(&self) -> usize {
+        self.0
+    }
 }
