@@ -33,6 +33,8 @@ pub enum Unwatched {
     Steered,
     /// It was made by a system call of 32-bit programs.
     ThirtyTwoBits,
+    /// It speaks Multipath TCP.
+    Multipath,
     /// It was open, and the program was never seen to make it.
     Unseen,
     /// The relay could not take it.
@@ -49,6 +51,7 @@ impl Unwatched {
             Unwatched::OtherNamespace => "they live in a network namespace of their own",
             Unwatched::Steered => "they are bound to a device or carry a mark",
             Unwatched::ThirtyTwoBits => "system calls of 32-bit programs made them",
+            Unwatched::Multipath => "they speak Multipath TCP",
             Unwatched::Unseen => {
                 "inherited, received from another process, or accepted by a listener that is gone"
             }
@@ -64,6 +67,7 @@ impl Unwatched {
             Unwatched::OtherNamespace => "unwatched-other-namespace",
             Unwatched::Steered => "unwatched-steered",
             Unwatched::ThirtyTwoBits => "unwatched-32-bits",
+            Unwatched::Multipath => "unwatched-multipath",
             Unwatched::Unseen => "unwatched-unseen",
             Unwatched::NoRelay => "unwatched-no-relay",
             Unwatched::Fault => "unwatched-fault",

@@ -88,6 +88,8 @@ impl Why {
             (Some(Side::Server), _) => Why::ServerIdle,
             (Some(Side::Client), _) if at_once => Why::ClientAtOnce,
             (Some(Side::Client), _) => Why::ClientIdle,
+            // from outside nothing is seen but that it is gone
+            (None, _) if close.how.is_none() && close.moment.is_none() => Why::Unseen,
             (None, _) => Why::Broken,
         }
     }

@@ -208,7 +208,7 @@ impl<'a> Follower<'a> {
             port: told.peer.port(),
         });
         about.owner = Some(owner);
-        self.outside.follow(told.cookie, about);
+        self.outside.follow(told.cookie, about, None);
     }
 
     fn finish(mut self, observer: &mut dyn Observer) {

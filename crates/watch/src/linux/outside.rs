@@ -22,7 +22,9 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 /// Connections that are followed from outside.
 pub(crate) struct Outside {
     destroyed: Destroyed,
-    open: HashMap<u64, Connection>,
+    open: HashMap<u64, Followed>,
+    /// The cookies of sockets by process and descriptor.
+    places: HashMap<Place, u64>,
     /// Cookies of those that have ended since somebody began to look around.
     ended: HashSet<u64>,
     count: u64,
@@ -30,22 +32,47 @@ pub(crate) struct Outside {
     pub(crate) strangers: u64,
 }
 
+/// A process, and a descriptor of its.
+type Place = (u32, i32);
+
+/// A connection that the kernel has not told the end of.
+struct Followed {
+    about: Connection,
+    place: Option<Place>,
+    /// When its process had closed it at the latest, where that is known: the kernel tells later, on a busy machine much later.
+    closed: Option<Nanos>,
+}
+
 impl Outside {
     pub(crate) fn new() -> io::Result<Outside> {
         Ok(Outside {
             destroyed: Destroyed::subscribe()?,
             open: HashMap::new(),
+            places: HashMap::new(),
             ended: HashSet::new(),
             count: 0,
             strangers: 0,
         })
     }
 
-    /// Follows the socket with this cookie, which is about to connect.
-    pub(crate) fn follow(&mut self, cookie: u64, mut about: Connection) {
+    /// Follows the socket with this cookie, which is about to connect, by this descriptor of its process where that is known.
+    pub(crate) fn follow(&mut self, cookie: u64, mut about: Connection, descriptor: Option<i32>) {
         about.certainty = Certainty::Inferred(WHY.into());
         self.count += 1;
-        self.open.insert(cookie, about);
+        let place = about.owner.as_ref().map(|owner| owner.pid).zip(descriptor);
+        // who has another socket in that place has closed the one before
+        if let Some(before) = place.and_then(|place| self.places.insert(place, cookie))
+            && before != cookie
+            && let Some(before) = self.open.get_mut(&before)
+        {
+            before.closed = Some(about.at.max(before.about.at));
+        }
+        let followed = Followed {
+            about,
+            place,
+            closed: None,
+        };
+        self.open.insert(cookie, followed);
     }
 
     /// Takes what the kernel has told; all of it had ended by then.
@@ -53,16 +80,23 @@ impl Outside {
         let Outside {
             destroyed,
             open,
+            places,
             ended,
             strangers,
             ..
         } = self;
         destroyed.read(|told| match open.remove(&told.cookie) {
-            Some(about) => {
+            Some(one) => {
                 if ended.len() < MAX_ENDED {
                     ended.insert(told.cookie);
                 }
-                record(about, told, true, at, tell);
+                if let Some(place) = one.place
+                    && places.get(&place) == Some(&told.cookie)
+                {
+                    places.remove(&place);
+                }
+                let at = one.closed.map_or(at, |closed| closed.min(at));
+                record(one.about, told, true, at, tell);
             }
             None => *strangers += 1,
         });
@@ -100,8 +134,8 @@ impl Outside {
             Ok(())
         } else {
             diag::list(|told| {
-                if let Some(about) = open.remove(&told.cookie) {
-                    record(about, told, false, at, tell);
+                if let Some(one) = open.remove(&told.cookie) {
+                    record(one.about, told, false, at, tell);
                 }
             })
         };

@@ -26,6 +26,12 @@ const PACE: Duration = Duration::from_millis(100);
 /// The shortest time between two pictures.
 const FRAME: Duration = Duration::from_millis(33);
 
+/// Pieces of what the program printed last that are still passed on, when the view is broken and the program has ended.
+const LAST_CHUNKS: usize = 64;
+
+/// Draws until the end.
+type Drawing = fn(&mut Terminal, &mut Pane, &Board, &AtomicBool) -> io::Result<()>;
+
 /// The view, while the program runs.
 pub(crate) struct Live {
     board: Arc<Board>,
@@ -39,6 +45,10 @@ pub(crate) struct Live {
 impl Live {
     /// Takes the terminal over. Fails where standard input or output is none.
     pub(crate) fn start(subject: &str) -> anyhow::Result<Live> {
+        Live::drawn_by(subject, draw_until)
+    }
+
+    fn drawn_by(subject: &str, draw: Drawing) -> anyhow::Result<Live> {
         let terminal = Terminal::take_over()?;
         let (columns, rows) = terminal.size();
         let pane = view::Areas::of(columns, rows).pane;
@@ -47,7 +57,7 @@ impl Live {
         let end = Arc::new(AtomicBool::new(false));
         let thread = {
             let (board, end) = (board.clone(), end.clone());
-            let show = move || show(terminal, pane, &board, &end);
+            let show = move || show(terminal, pane, &board, &end, draw);
             // signals are for the thread that watches; SIGWINCH is not needed, the size is asked for
             watch::without_signals(|| {
                 std::thread::Builder::new()
@@ -96,27 +106,52 @@ impl Drop for Live {
 
 /// Shows until the end; what the pane showed last. If drawing breaks, what is typed and printed is still passed on: the program
 /// must not stand still because of us.
-fn show(mut terminal: Terminal, mut pane: Pane, board: &Board, end: &AtomicBool) -> Vec<u8> {
+fn show(
+    mut terminal: Terminal,
+    mut pane: Pane,
+    board: &Board,
+    end: &AtomicBool,
+    draw: Drawing,
+) -> Vec<u8> {
     let drawn = catch_unwind(AssertUnwindSafe(|| {
-        draw_until(&mut terminal, &mut pane, board, end)
+        draw(&mut terminal, &mut pane, board, end)
     }));
-    match drawn {
-        Ok(Ok(())) => {
-            terminal.give_back();
-            pane.last_words()
-        }
-        Ok(Err(_)) | Err(_) => {
-            terminal::leave_screen();
-            while !end.load(Ordering::Acquire) {
-                wait(&pane, true);
-                let mut out = io::stdout().lock();
-                let _ = out.write_all(&pane.take_raw()).and_then(|()| out.flush());
-                pane.type_in();
-            }
-            terminal.give_back();
-            Vec::new()
-        }
+    if let Ok(Ok(())) = drawn {
+        terminal.give_back();
+        return pane.last_words();
     }
+    terminal::leave_screen();
+    // what broke may have been the pane's own picture
+    let shown = catch_unwind(AssertUnwindSafe(|| pane.last_words())).unwrap_or_default();
+    print_raw(&shown);
+    loop {
+        let over = end.load(Ordering::Acquire);
+        for _ in 0..if over { LAST_CHUNKS } else { 1 } {
+            let printed = pane.take_raw();
+            let mut out = io::stdout().lock();
+            let _ = out.write_all(&printed).and_then(|()| out.flush());
+        }
+        if over {
+            break;
+        }
+        pane.type_in();
+        wait(&pane, true);
+    }
+    terminal.give_back();
+    Vec::new()
+}
+
+/// Prints lines on a terminal that takes every byte as it comes.
+fn print_raw(lines: &[u8]) {
+    let mut out = io::stdout().lock();
+    for line in lines.split_inclusive(|byte| *byte == b'\n') {
+        let (line, end): (_, &[u8]) = match line.strip_suffix(b"\n") {
+            Some(line) => (line, b"\r\n"),
+            None => (line, b""),
+        };
+        let _ = out.write_all(line).and_then(|()| out.write_all(end));
+    }
+    let _ = out.flush();
 }
 
 fn draw_until(
@@ -174,5 +209,95 @@ fn wait(pane: &Pane, long: bool) {
     // a program that has closed its terminal leaves it readable for ever
     if both[0].revents().contains(PollFlags::HUP) {
         std::thread::sleep(FRAME);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::termios::tcgetattr;
+    use std::process::{Command, Stdio};
+
+    /// What ends the view: the screen that was there before.
+    const LEAVE: &str = "\x1b[?1049l";
+
+    /// Set where the test runs itself on a terminal.
+    const INSIDE: &str = "INTACT_TEST_INSIDE";
+
+    fn run_a_view_that_breaks() {
+        let live = Live::drawn_by("it", |_, pane, _, _| {
+            while !pane.screen().contents().contains("begun") {
+                pane.take();
+                wait(pane, true);
+            }
+            panic!("drawing broke")
+        })
+        .unwrap();
+        let far = || Stdio::from(live.terminal().try_clone().unwrap());
+        let mut program = Command::new("sh")
+            .args(["-c", "echo begun; read word; echo got $word"])
+            .stdin(far())
+            .stdout(far())
+            .stderr(far())
+            .spawn()
+            .unwrap();
+        assert!(program.wait().unwrap().success());
+        live.finish();
+    }
+
+    #[test]
+    fn where_the_view_breaks_keys_and_words_still_pass_and_the_terminal_is_given_back() {
+        if std::env::var_os(INSIDE).is_some() {
+            return run_a_view_that_breaks();
+        }
+        let (mut pane, far) = Pane::open(80, 24).unwrap();
+        let modes = || {
+            let all = tcgetattr(&far).unwrap();
+            (all.input_modes, all.output_modes, all.local_modes)
+        };
+        let before = modes();
+        let end = || Stdio::from(far.try_clone().unwrap());
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--nocapture", "where_the_view_breaks"])
+            .env(INSIDE, "1")
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        let mut sent = Vec::new();
+        let mut raw = false;
+        loop {
+            let over = child.try_wait().unwrap();
+            let printed = pane.take_raw();
+            if let Some(status) = over
+                && printed.is_empty()
+            {
+                assert!(status.success());
+                break;
+            }
+            sent.extend(printed);
+            if !raw && String::from_utf8_lossy(&sent).contains("drawing broke") {
+                raw = true;
+                assert_ne!(modes(), before);
+                rustix::io::write(pane.near(), b"milk\r").unwrap();
+            }
+            let mut one = [PollFd::from_borrowed_fd(pane.near(), PollFlags::IN)];
+            let time = Timespec {
+                tv_sec: 0,
+                tv_nsec: PACE.subsec_nanos().into(),
+            };
+            let _ = poll(&mut one, Some(&time));
+        }
+        assert_eq!(modes(), before);
+        let sent = String::from_utf8(sent).unwrap();
+        let (_, after) = sent.split_once(LEAVE).unwrap();
+        let at = |words: &str| {
+            after
+                .find(words)
+                .unwrap_or_else(|| panic!("{words}: {sent:?}"))
+        };
+        assert!(at("drawing broke") < at("begun\x1b[m\r\n"), "{sent:?}");
+        assert!(at("begun") < at("got milk"), "{sent:?}");
     }
 }

@@ -385,6 +385,30 @@ fn from_outside_connections_are_counted_and_requests_are_not() {
 }
 
 #[test]
+fn from_outside_connections_in_turn_are_never_open_at_once() {
+    if program("python3", "watch --mode info in turn").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let script = "
+import socket, sys, urllib.parse
+url = urllib.parse.urlsplit(sys.argv[1])
+for _ in range(200):
+    with socket.create_connection((url.hostname, url.port)) as s:
+        s.sendall(b'GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n')
+        s.recv(1000)
+";
+    let words = ["python3", "-c", script, &server.plain()];
+    let (out, facts) = watch(&["--mode", "info"], &words);
+    assert!(out.status.success(), "{out:?}");
+    // the kernel tells of an end when it has time; the next socket in its place shows that it was earlier
+    assert_eq!(facts["connections"]["opened"], 200, "{facts}");
+    assert_eq!(facts["connections"]["needed"], 1, "{facts}");
+    let why = facts["findings"][0].to_string();
+    assert!(!why.contains("broken"), "{why}");
+}
+
+#[test]
 fn keep_alive_probes_are_noted_before_and_after_the_connect() {
     if program("python3", "watch keep-alive probes").is_none() {
         return;

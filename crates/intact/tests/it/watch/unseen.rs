@@ -1,6 +1,8 @@
-//! Connections that the program has and was never seen to make are counted; those that it made, or accepted, are not.
+//! Connections that the program has and was never seen to make are counted as unwatched, and those that are not followed; those
+//! that it made as usual, or accepted, are not.
 
-use crate::peers::program;
+use super::watch;
+use crate::peers::{program, skip};
 use crate::program::Server;
 use serde_json::Value;
 use std::process::Command;
@@ -57,6 +59,36 @@ fn a_connection_that_was_inherited_is_counted_as_unwatched_and_no_other() {
         assert!(
             unseen[0].starts_with("one connection was not watched"),
             "{mode}: {unseen:?}"
+        );
+    }
+}
+
+#[test]
+fn connections_of_multipath_tcp_are_counted_as_unwatched() {
+    if program("python3", "watch Multipath TCP").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let address = server.ready["plain"].as_str().unwrap();
+    let port = address.rsplit(':').next().unwrap();
+    let script = "
+import socket, sys
+try: s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+except OSError: sys.exit(3)
+s.connect(('127.0.0.1', int(sys.argv[1])))
+s.sendall(b'GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n')
+print(s.recv(15))
+";
+    for mode in ["relay", "info"] {
+        let (out, document) = watch(&["--mode", mode], &["python3", "-c", script, port]);
+        if out.status.code() == Some(3) {
+            return skip("watch Multipath TCP", "this kernel has none");
+        }
+        assert_eq!(out.stdout, b"b'HTTP/1.1 200 OK'\n", "{out:?}");
+        let caveats = document["caveats"].to_string();
+        assert!(
+            caveats.contains("one connection was not watched: they speak Multipath TCP"),
+            "{mode}: {caveats}"
         );
     }
 }

@@ -25,10 +25,13 @@ impl Supervisor {
         let Some((Named::Inet(wanted), socket)) = self.examine(notice) else {
             return UNTOUCHED;
         };
-        match socket::protocol(&socket) {
-            Ok(libc::IPPROTO_TCP) => {}
-            Ok(libc::IPPROTO_UDP) => return Some(self.connect_datagrams(notice, socket, wanted)),
-            _ => return UNTOUCHED,
+        match socket::protocol(&socket).unwrap_or(0) {
+            libc::IPPROTO_TCP => {}
+            libc::IPPROTO_UDP => return Some(self.connect_datagrams(notice, socket, wanted)),
+            other => {
+                self.leave_other(other);
+                return UNTOUCHED;
+            }
         }
         let Ok(cookie) = socket::cookie(&socket) else {
             return UNTOUCHED;
@@ -47,7 +50,7 @@ impl Supervisor {
         // what was read is the caller's only if it still waits
         if self.listener.answer(notice.id, Answer::Continue) {
             let about = self.about(wanted, began, owner);
-            self.follow(cookie, about, Unwatched::NoRelay);
+            self.follow(notice, cookie, about, Unwatched::NoRelay);
             // connections that have ended by now had done so before this one began
             if self.ends_due.is_some() {
                 self.take_ends(began);
@@ -57,12 +60,19 @@ impl Supervisor {
     }
 
     /// Leaves a connection to the kernel and follows it from outside, or counts it as unwatched where that cannot be.
-    pub(super) fn follow(&mut self, cookie: u64, about: Connection, reason: Unwatched) {
+    pub(super) fn follow(
+        &mut self,
+        notice: &Notice,
+        cookie: u64,
+        about: Connection,
+        reason: Unwatched,
+    ) {
+        let descriptor = notice.arguments[0] as i32;
         if self.outside.is_none() && self.mode != Mode::Relay {
             self.outside = listen(self.poll.registry()).ok();
         }
         match &mut self.outside {
-            Some(outside) => outside.follow(cookie, about),
+            Some(outside) => outside.follow(cookie, about, Some(descriptor)),
             None => {
                 self.census.count(cookie);
                 self.leave(reason);

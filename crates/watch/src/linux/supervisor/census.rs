@@ -11,8 +11,7 @@ use crate::platform::sys::{diag, process};
 use std::collections::HashSet;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -28,7 +27,6 @@ const MAX: usize = 1 << 16;
 pub(super) struct Census {
     due: Instant,
     pace: Duration,
-    /// The look under way, and when it began.
     looking: Option<Look>,
     /// Cookies of sockets that are counted as unwatched already.
     counted: HashSet<u64>,
@@ -37,9 +35,8 @@ pub(super) struct Census {
 /// A look under way.
 struct Look {
     began: Instant,
-    /// Nothing is left to do but to tell what was found.
-    is_done: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<Vec<u64>>>,
+    thread: JoinHandle<()>,
+    found: Receiver<io::Result<Vec<u64>>>,
 }
 
 impl Census {
@@ -50,12 +47,6 @@ impl Census {
             looking: None,
             counted: HashSet::new(),
         }
-    }
-
-    /// Whether a look has come to its end.
-    pub(super) fn has_found(&self) -> bool {
-        let look = self.looking.as_ref();
-        look.is_some_and(|look| look.is_done.load(Ordering::Acquire))
     }
 
     /// When the next look is due; `None` while one is under way.
@@ -83,47 +74,52 @@ impl Supervisor {
         if let Some(outside) = &mut self.outside {
             outside.remember_ends();
         }
+        let (tell, found) = mpsc::channel();
         let (apart, waker) = (self.apart, self.waker.clone());
-        let is_done = Arc::new(AtomicBool::new(false));
-        let done = is_done.clone();
         let begun = std::thread::Builder::new()
             .name("census".to_owned())
             .spawn(move || {
-                let found = find(apart);
-                done.store(true, Ordering::Release);
+                // whoever asked may have ended
+                let _ = tell.send(find(apart));
                 let _ = waker.wake();
-                found
             });
         match begun {
             Ok(thread) => {
                 self.census.looking = Some(Look {
                     began: now,
-                    is_done,
                     thread,
+                    found,
                 });
             }
             Err(_) => self.census.due = now + RARELY,
         }
     }
 
-    /// Takes what a look has found, and waits for it where it is under way still.
+    /// Takes what a look has found, if one has ended.
     pub(super) fn take_census(&mut self) {
-        let Some(Look { began, thread, .. }) = self.census.looking.take() else {
+        let Some(look) = &self.census.looking else {
             return;
         };
-        // a look that failed is made up for by the next
-        let found = thread.join().ok().and_then(Result::ok);
+        let Ok(found) = look.found.try_recv() else {
+            return;
+        };
         let now = Instant::now();
-        self.census.pace = (self.census.pace * 2)
-            .min(RARELY)
-            .max((now - began) * SHARE);
+        let took = now - look.began;
+        self.census.looking = None;
+        self.census.pace = (self.census.pace * 2).min(RARELY).max(took * SHARE);
         self.census.due = now + self.census.pace;
+        // a look that failed is made up for by the next
         self.count_unseen(found.unwrap_or_default());
     }
 
-    /// Looks once more at what the program leaves behind.
-    pub(super) fn look_at_what_is_left(&mut self) {
-        if self.names.is_complete() {
+    /// Waits for a look that is under way, and looks once more at what the program leaves behind, if it does.
+    pub(super) fn end_census(&mut self) {
+        if let Some(look) = self.census.looking.take() {
+            let _ = look.thread.join();
+            let found = look.found.try_recv().ok().and_then(Result::ok);
+            self.count_unseen(found.unwrap_or_default());
+        }
+        if self.abandoned && self.names.is_complete() {
             self.count_unseen(find(self.apart).unwrap_or_default());
         }
     }

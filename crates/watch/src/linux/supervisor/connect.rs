@@ -37,6 +37,7 @@ impl Supervisor {
             if protocol == libc::IPPROTO_UDP {
                 return Some(self.connect_datagrams(notice, socket, wanted));
             }
+            self.leave_other(protocol);
             return UNTOUCHED;
         }
         if let Some(number) = self.by_cookie.get(&cookie)
@@ -69,7 +70,7 @@ impl Supervisor {
         let owner = self.owner(notice.thread);
         let about = self.about(wanted, began, owner);
         if socket::is_steered(&socket) {
-            self.follow(cookie, about, Unwatched::Steered);
+            self.follow(notice, cookie, about, Unwatched::Steered);
             return UNTOUCHED;
         }
         socket::connect_at_once(&socket);
@@ -78,7 +79,7 @@ impl Supervisor {
             .ok()
             .filter(|far| far.as_raw_fd() < self.last_descriptor)
         else {
-            self.follow(cookie, about, Unwatched::NoRelay);
+            self.follow(notice, cookie, about, Unwatched::NoRelay);
             return UNTOUCHED;
         };
         if let Err(error) = begin(&far, unmapped(wanted)) {
@@ -200,6 +201,13 @@ impl Supervisor {
             .processes
             .copy_descriptor(notice.thread, descriptor as i32);
         Some((named, self.allowed(copied)?))
+    }
+
+    /// Counts connections of a protocol that could carry HTTP and that we do not follow.
+    pub(super) fn leave_other(&mut self, protocol: i32) {
+        if protocol == libc::IPPROTO_MPTCP {
+            self.leave(Unwatched::Multipath);
+        }
     }
 
     /// Counts what we may not look at.

@@ -16,10 +16,9 @@ mod trap;
 
 use crate::platform::order::Orders;
 use crate::platform::outside::Outside;
-use crate::platform::sys::address;
 use crate::platform::sys::launch;
 use crate::platform::sys::notify::{Answer, Listener, Notice};
-use crate::platform::sys::process::{Processes, raise_descriptor_limit, read_memory, write_memory};
+use crate::platform::sys::process::{Processes, raise_descriptor_limit};
 use crate::platform::sys::signals::{self, Signals};
 use crate::platform::sys::socket;
 use crate::platform::sys::timer::Timer;
@@ -47,6 +46,7 @@ const SIGNALS: Token = Token(1);
 const PADS: [Token; 2] = [Token(2), Token(3)];
 const DEADLINES: Token = Token(4);
 const ENDS: Token = Token(5);
+/// Another thread has something for us.
 const WOKEN: Token = Token(6);
 /// Tokens of calls begin here: two a call, the way to the destination and our end of a meeting.
 const FIRST_CALL: usize = 7;
@@ -84,9 +84,9 @@ pub(crate) struct Supervisor {
     outside: Option<Outside>,
     /// When what the kernel has told of ends is read at the latest.
     ends_due: Option<Instant>,
-    /// For threads that have something to tell.
-    waker: Arc<Waker>,
     census: Census,
+    /// Of our loop.
+    waker: Arc<Waker>,
     pads: [Option<Pad>; 2],
     traps: Traps,
     calls: HashMap<usize, Call>,
@@ -160,8 +160,8 @@ impl Supervisor {
                 .unwrap_or(RawFd::MAX),
             outside,
             ends_due: None,
-            waker,
             census: Census::new(),
+            waker,
             pads,
             traps: Traps::default(),
             calls: HashMap::new(),
@@ -186,8 +186,8 @@ impl Supervisor {
             let soonest = [
                 deadline,
                 self.ends_due,
-                self.census.due(),
                 self.leavers.deadline(),
+                self.census.due(),
             ];
             self.timer.set(soonest.into_iter().flatten().min());
             if let Err(error) = self.poll.poll(&mut events, self.lookups.pace())
@@ -209,26 +209,20 @@ impl Supervisor {
                     SIGNALS => self.take_signals(),
                     DEADLINES => self.timer.rung(),
                     ENDS => self.put_off_ends(),
-                    WOKEN => {
-                        if self.census.has_found() {
-                            self.take_census();
-                        }
-                    }
+                    WOKEN => self.take_census(),
                     token if PADS.contains(&token) => self.take_arrivals(token.0 - PADS[0].0),
                     token if token.0 >= LOOKUP => self.take_answer(token),
                     Token(token) => self.guard((token - FIRST_CALL) / 2, Supervisor::advance),
                 }
             }
             self.take_deadlines();
-            self.release_leavers();
             self.take_late_ends();
+            self.release_leavers();
             self.look_around();
             self.settle_lookups(false);
         }
-        self.take_census();
-        if self.abandoned {
-            self.look_at_what_is_left();
-        } else {
+        self.end_census();
+        if !self.abandoned {
             self.listener.dismiss_heir();
         }
         self.settle_lookups(true);
@@ -298,47 +292,6 @@ impl Supervisor {
             }
             _ => Some(Answer::Continue),
         }
-    }
-
-    /// Answers `getpeername` and `getsockname` of a relayed socket; the kernel answers for all others.
-    fn tell_name(&mut self, notice: &Notice, which: fn(names::Ends) -> SocketAddr) -> Answer {
-        self.try_tell_name(notice, which)
-            .unwrap_or(Answer::Continue)
-    }
-
-    fn try_tell_name(
-        &mut self,
-        notice: &Notice,
-        which: fn(names::Ends) -> SocketAddr,
-    ) -> Option<Answer> {
-        if self.names.is_empty() && self.lookups.follows_none() {
-            return None;
-        }
-        let thread = notice.thread;
-        let [descriptor, place, len_place, ..] = notice.arguments;
-        let socket = self
-            .processes
-            .copy_descriptor(thread, descriptor as i32)
-            .ok()?;
-        let cookie = socket::cookie(&socket).ok()?;
-        self.look_before_program(cookie);
-        let ends = self.names.find(cookie)?;
-        // until it is connected, and once it is not any more, the kernel knows better
-        let asks_peer = notice.call == libc::SYS_getpeername;
-        if asks_peer && !self.lookups.follows(cookie) && !socket::is_connected(&socket) {
-            return None;
-        }
-        let bytes = address::write(which(ends), ends.v6);
-        let mut len = [0; 4];
-        read_memory(thread, len_place, &mut len).ok()?;
-        let room = usize::try_from(i32::from_ne_bytes(len)).ok()?;
-        let given = &bytes[..bytes.len().min(room)];
-        if !self.listener.is_valid(notice.id) {
-            return None;
-        }
-        write_memory(thread, place, given).ok()?;
-        write_memory(thread, len_place, &(bytes.len() as u32).to_ne_bytes()).ok()?;
-        Some(Answer::Value(0))
     }
 
     fn take_signals(&mut self) {

@@ -1,5 +1,10 @@
-//! What `getpeername` and `getsockname` must say of relayed sockets.
+//! What `getpeername` and `getsockname` must say of relayed sockets, and how they are answered.
 
+use super::Supervisor;
+use crate::platform::sys::address;
+use crate::platform::sys::notify::{Answer, Notice};
+use crate::platform::sys::process::{read_memory, write_memory};
+use crate::platform::sys::socket;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -52,6 +57,45 @@ impl Names {
     /// The socket was disconnected.
     pub(crate) fn forget(&mut self, cookie: u64) {
         self.ends.remove(&cookie);
+    }
+}
+
+impl Supervisor {
+    /// Answers `getpeername` and `getsockname` of a relayed socket; the kernel answers for all others.
+    pub(super) fn tell_name(&mut self, notice: &Notice, which: fn(Ends) -> SocketAddr) -> Answer {
+        self.try_tell_name(notice, which)
+            .unwrap_or(Answer::Continue)
+    }
+
+    fn try_tell_name(&mut self, notice: &Notice, which: fn(Ends) -> SocketAddr) -> Option<Answer> {
+        if self.names.is_empty() && self.lookups.follows_none() {
+            return None;
+        }
+        let thread = notice.thread;
+        let [descriptor, place, len_place, ..] = notice.arguments;
+        let socket = self
+            .processes
+            .copy_descriptor(thread, descriptor as i32)
+            .ok()?;
+        let cookie = socket::cookie(&socket).ok()?;
+        self.look_before_program(cookie);
+        let ends = self.names.find(cookie)?;
+        // until it is connected, and once it is not any more, the kernel knows better
+        let asks_peer = notice.call == libc::SYS_getpeername;
+        if asks_peer && !self.lookups.follows(cookie) && !socket::is_connected(&socket) {
+            return None;
+        }
+        let bytes = address::write(which(ends), ends.v6);
+        let mut len = [0; 4];
+        read_memory(thread, len_place, &mut len).ok()?;
+        let room = usize::try_from(i32::from_ne_bytes(len)).ok()?;
+        let given = &bytes[..bytes.len().min(room)];
+        if !self.listener.is_valid(notice.id) {
+            return None;
+        }
+        write_memory(thread, place, given).ok()?;
+        write_memory(thread, len_place, &(bytes.len() as u32).to_ne_bytes()).ok()?;
+        Some(Answer::Value(0))
     }
 }
 

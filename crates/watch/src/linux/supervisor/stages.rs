@@ -191,7 +191,7 @@ impl Supervisor {
     /// We cannot stand in for this one: the kernel makes the call.
     fn let_go(&mut self, dial: Dial) {
         self.by_cookie.remove(&dial.cookie);
-        self.follow(dial.cookie, dial.about, Unwatched::NoRelay);
+        self.follow(&dial.notice, dial.cookie, dial.about, Unwatched::NoRelay);
         self.listener.answer(dial.notice.id, Answer::Continue);
     }
 

@@ -129,7 +129,7 @@ impl Pane {
     }
 
     /// The lines that the program has printed, for the terminal that was there before: the last of them, with their colours.
-    pub(super) fn last_words(mut self) -> Vec<u8> {
+    pub(super) fn last_words(&mut self) -> Vec<u8> {
         // what a full-screen program shows is no output
         self.parser.process(b"\x1b[?1049l");
         let screen = self.parser.screen_mut();
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn what_scrolled_away_is_among_the_last_words() {
-        let pane = shown(b"one\ntwo\nthree\nfour\nfive");
+        let mut pane = shown(b"one\ntwo\nthree\nfour\nfive");
         let words = String::from_utf8(pane.last_words()).unwrap();
         let words = words.replace("\x1b[m", "");
         assert_eq!(words, "one\ntwo\nthree\nfour\nfive\n");
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_full_screen_leaves_no_words() {
-        let pane = shown(b"before\r\n\x1b[?1049hFULL");
+        let mut pane = shown(b"before\r\n\x1b[?1049hFULL");
         let words = String::from_utf8(pane.last_words()).unwrap();
         assert!(
             words.contains("before") && !words.contains("FULL"),
