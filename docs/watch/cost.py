@@ -3,7 +3,7 @@
 
     docs/watch/cost.py target/release/intact [ROUNDS]
 
-Needs cc, nginx and strace. The load is bounded: 20,000 exchanges or 3,000 connections a round and kind, on loopback.
+Needs cc, nginx and strace. The load is bounded: 20,000 exchanges or 12,000 connections a round and kind, on loopback.
 Prints the median over rounds of the client's own p50, and of its ratio to the plain run of the same round; and the same of
 the processor time of client and watcher together, per exchange (nginx not in it).
 """
@@ -55,7 +55,7 @@ def main(intact, rounds):
                 "info": [*watch, "--mode", "info", "--"],
                 "strace": ["strace", "-f", "-e", "trace=network", "-o", "/dev/null"],
             }
-            for what, count in (("keep", 20000), ("new", 3000)):
+            for what, count in (("keep", 20000), ("new", 12000)):
                 seen = {kind: [] for kind in kinds}
                 for _ in range(rounds):
                     for kind, words in kinds.items():

@@ -3,13 +3,21 @@
 use super::watch;
 use crate::peers::program;
 use crate::program::{Server, intact};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// The text of a page, or of an error.
 fn words(out: &std::process::Output) -> String {
     String::from_utf8(out.stderr.clone()).unwrap()
+}
+
+/// The first line that a child prints, and where the others come.
+fn first_line(child: &mut Child) -> (String, BufReader<ChildStdout>) {
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    (line, out)
 }
 
 #[test]
@@ -68,17 +76,14 @@ fn a_signal_reaches_the_program_and_the_report_is_still_made() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    out.read_line(&mut line).unwrap();
+    let (line, mut out) = first_line(&mut child);
     assert_eq!(line, "ready\n");
     let killed = Command::new("kill")
         .args(["-TERM", &child.id().to_string()])
         .status()
         .unwrap();
     assert!(killed.success());
-    let mut rest = String::new();
-    out.read_to_string(&mut rest).unwrap();
+    let rest = std::io::read_to_string(&mut out).unwrap();
     assert_eq!(rest, "told\n");
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(7));
@@ -115,9 +120,7 @@ fn after_a_kill_nine_no_key_log_is_left_and_the_ledger_can_be_read() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    out.read_line(&mut line).unwrap();
+    let (line, _out) = first_line(&mut child);
     let keys = std::path::PathBuf::from(line.trim());
     assert!(keys.exists(), "{line:?}");
     child.kill().unwrap();
@@ -164,15 +167,12 @@ sys.exit(7)
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    out.read_line(&mut line).unwrap();
+    let (line, mut out) = first_line(&mut child);
     assert_eq!(line, "200 True\n");
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     drop(child.stdin.take());
-    let mut rest = String::new();
-    out.read_to_string(&mut rest).unwrap();
+    let rest = std::io::read_to_string(&mut out).unwrap();
     assert_eq!(rest, "200 True\n7\n");
 }
 

@@ -150,6 +150,8 @@ fn is_list(plain: u64, most: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Place::{AfterPreface, Later, Opening};
+    use Shape::{Control, Data, Doubtful, Farewell};
     use Side::{Client, Server};
 
     const SIZES: Sizes = Sizes {
@@ -166,42 +168,25 @@ mod tests {
         }
     }
 
+    fn told(sizes: Sizes, from: Side, records: u64, bytes: u64, place: Place) -> Shape {
+        sizes.shape(speech(from, records, bytes), place)
+    }
+
     // as they were seen
     #[test]
     fn go_over_http_2() {
-        assert_eq!(
-            SIZES.shape(speech(Client, 1, 87), Place::Opening),
-            Shape::Control
-        );
-        assert_eq!(
-            SIZES.shape(speech(Server, 1, 51), Place::Opening),
-            Shape::Control
-        );
-        assert_eq!(
-            SIZES.shape(speech(Server, 1, 26), Place::Later),
-            Shape::Control
-        );
-        assert_eq!(
-            SIZES.shape(speech(Client, 1, 26), Place::Later),
-            Shape::Control
-        );
+        assert_eq!(told(SIZES, Client, 1, 87, Opening), Control);
+        assert_eq!(told(SIZES, Server, 1, 51, Opening), Control);
+        assert_eq!(told(SIZES, Server, 1, 26, Later), Control);
+        assert_eq!(told(SIZES, Client, 1, 26, Later), Control);
         // the tenth request of ten
-        assert_eq!(
-            SIZES.shape(speech(Client, 1, 32), Place::Later),
-            Shape::Data
-        );
-        assert_eq!(
-            SIZES.shape(speech(Client, 2, 45), Place::Later),
-            Shape::Farewell
-        );
+        assert_eq!(told(SIZES, Client, 1, 32, Later), Data);
+        assert_eq!(told(SIZES, Client, 2, 45, Later), Farewell);
     }
 
     #[test]
     fn hyper_over_http_2() {
-        assert_eq!(
-            SIZES.shape(speech(Client, 1, 41), Place::Opening),
-            Shape::Control
-        );
+        assert_eq!(told(SIZES, Client, 1, 41, Opening), Control);
         let preface = speech(Client, 1, 41);
         assert!(SIZES.is_preface_alone(preface));
         // settings, GOAWAY, the alert: another connection was quicker
@@ -209,24 +194,15 @@ mod tests {
             last: 19,
             ..speech(Client, 2, 86)
         };
-        assert_eq!(SIZES.shape(leaves, Place::AfterPreface), Shape::Control);
+        assert_eq!(SIZES.shape(leaves, AfterPreface), Control);
         // the same without the alert, which comes later
         let goes = speech(Client, 1, 67);
-        assert_eq!(SIZES.shape(goes, Place::AfterPreface), Shape::Control);
+        assert_eq!(SIZES.shape(goes, AfterPreface), Control);
         let asks = speech(Client, 2, 293);
-        assert_eq!(SIZES.shape(asks, Place::AfterPreface), Shape::Data);
-        assert_eq!(
-            SIZES.shape(speech(Client, 1, 39), Place::Later),
-            Shape::Data
-        );
-        assert_eq!(
-            SIZES.shape(speech(Client, 1, 34), Place::Later),
-            Shape::Doubtful
-        );
-        assert_eq!(
-            SIZES.shape(speech(Client, 2, 53), Place::Later),
-            Shape::Farewell
-        );
+        assert_eq!(SIZES.shape(asks, AfterPreface), Data);
+        assert_eq!(told(SIZES, Client, 1, 39, Later), Data);
+        assert_eq!(told(SIZES, Client, 1, 34, Later), Doubtful);
+        assert_eq!(told(SIZES, Client, 2, 53, Later), Farewell);
     }
 
     #[test]
@@ -235,31 +211,19 @@ mod tests {
             overhead: 33,
             may_be_http2: false,
         };
-        assert_eq!(
-            padded.shape(speech(Client, 2, 70), Place::Later),
-            Shape::Farewell
-        );
-        assert_eq!(
-            padded.shape(speech(Client, 1, 42), Place::Later),
-            Shape::Data
-        );
+        assert_eq!(told(padded, Client, 2, 70, Later), Farewell);
+        assert_eq!(told(padded, Client, 1, 42, Later), Data);
         let http2 = Sizes {
             may_be_http2: true,
             ..padded
         };
-        assert_eq!(
-            http2.shape(speech(Client, 1, 42), Place::Later),
-            Shape::Control
-        );
+        assert_eq!(told(http2, Client, 1, 42, Later), Control);
     }
 
     #[test]
     fn requests_of_http_1_are_data() {
         for plain in 18..2000 {
-            assert_eq!(
-                SIZES.shape(speech(Client, 1, plain + 17), Place::Later),
-                Shape::Data
-            );
+            assert_eq!(told(SIZES, Client, 1, plain + 17, Later), Data);
         }
     }
 }
