@@ -14,6 +14,16 @@ pub fn time(ms: f64) -> String {
     }
 }
 
+/// A number of things at a tick of an axis: between whole numbers it has no words.
+pub fn whole(count: f64) -> String {
+    // ticks are multiples of a step, and off by a rounding
+    if (count - count.round()).abs() < 1e-6 {
+        self::count(count.round().max(0.0) as u64)
+    } else {
+        String::new()
+    }
+}
+
 /// Milliseconds on an axis: round values without the zeros that say nothing, and seconds from one second on.
 pub fn tick(ms: f64) -> String {
     if ms >= 999.5 {
@@ -95,6 +105,12 @@ mod tests {
                 "0", "4.2 µs", "61 µs", "1.00 ms", "1.50 ms", "61.0 ms", "224 ms", "26.6 s"
             ]
         );
+    }
+
+    #[test]
+    fn an_axis_of_things_counts_whole_ones_only() {
+        let told = [0.0, 0.2, 3.0 * 0.2, 5.0 * 0.2, 1.2, 12_000.0].map(whole);
+        assert_eq!(told, ["0", "", "", "1", "", "12,000"]);
     }
 
     #[test]

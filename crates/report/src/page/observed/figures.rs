@@ -1,7 +1,7 @@
 //! The pictures of an observed run.
 
 use super::ObservedRun;
-use crate::number::{count, tick, time};
+use crate::number::{count, tick, time, whole};
 use crate::page::download::Download;
 use crate::page::parts::sentence;
 use crate::page::{Figure, populations, timeline};
@@ -198,7 +198,7 @@ fn openings(one: ObservedRun<'_>) -> Option<Figure> {
         marks: Vec::new(),
         x_spread: svg::Spread::Linear,
         x_label: tick,
-        y_label: |count| format!("{count}"),
+        y_label: whole,
     };
     let notes = vec![format!(
         "In each {}. Where the two lines lie together, every request opens a connection.",
