@@ -77,8 +77,8 @@ pub(crate) fn end_below(root: Pid) {
     }
 }
 
-/// The process, then its descendants, as /proc tells at this moment; without those that have ended, and without the process of ours that
-/// guards the key log.
+/// The process, then its descendants, as /proc tells at this moment; without those that have ended, and without the processes of ours
+/// that wait for our own end.
 pub(crate) fn tree(root: Pid) -> io::Result<Vec<Pid>> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for entry in std::fs::read_dir("/proc")? {
@@ -88,7 +88,7 @@ pub(crate) fn tree(root: Pid) -> io::Result<Vec<Pid>> {
         };
         // one that has ended meanwhile has no file
         if let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat"))
-            && !stat.contains(watch::GUARD)
+            && !watch::HELPERS.iter().any(|name| stat.contains(name))
             && let Some(parent) = parent(&stat)
         {
             children.entry(parent).or_default().push(pid);

@@ -31,8 +31,9 @@ pub use error::WatchError;
 pub use outcome::{Cpu, Ended, Outcome, Unwatched};
 pub use platform::{Subjects, follow, run, without_signals};
 
-/// The name of the process that removes the key log when we end, however we end. It is no part of the program.
-pub const GUARD: &str = "(intact-guard)";
+/// The names of the processes that wait for our end, however we end: one removes the key log, one answers calls from then on. They
+/// are no part of the program.
+pub const HELPERS: [&str; 2] = ["(intact-guard)", "(intact-heir)"];
 
 /// Takes what is recorded; called from the relay's thread, so it must not block for long.
 pub trait Observer: ledger::Sink + Send {

@@ -5,6 +5,7 @@
 use crate::observed::store;
 use crate::program::{Server, intact};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
 
@@ -107,6 +108,33 @@ fn variables_make_programs_and_a_failing_one_ends_the_comparison_with_its_code()
         "{}",
         text(&out.stdout)
     );
+}
+
+#[test]
+fn programs_are_looked_for_along_their_own_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = ["one", "two"].map(|name| {
+        let place = folder.path().join(name);
+        std::fs::create_dir(&place).unwrap();
+        let script = format!("#!/bin/sh\n: > {}/ran\n", place.display());
+        std::fs::write(place.join("tell-which"), script).unwrap();
+        let rights = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(place.join("tell-which"), rights).unwrap();
+        place
+    });
+    let [one, two] = places.each_ref().map(|place| place.display());
+    let path = format!("PATH={one}:/usr/bin,{two}:/usr/bin");
+    let out = intact(&[
+        "compare",
+        "--rounds",
+        "1",
+        "--env",
+        &path,
+        "--",
+        "tell-which",
+    ]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert!(places.iter().all(|place| place.join("ran").exists()));
 }
 
 #[test]

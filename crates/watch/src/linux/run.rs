@@ -1,6 +1,8 @@
-//! One watched run: two threads, the supervisor for calls and the relay for data, and a third one where keys are looked for.
+//! One watched run: two threads, the supervisor for calls and the relay for data, a third one where keys are looked for, and from time to
+//! time a look at what is open.
 
 use crate::platform::observe::Keys;
+use crate::platform::order::Orders;
 use crate::platform::relay::Relay;
 use crate::platform::secrets::Holds;
 use crate::platform::supervisor::Supervisor;
@@ -53,6 +55,8 @@ pub fn run(
         questions: config.mode != Mode::Info,
         ends: keys.is_some(),
     });
+    let relay = Relay::new(clock, observer, config, keys).map_err(setup("the relay"))?;
+    let orders = relay.orders();
     let began = clock.now();
     let (child, listener) =
         launch::launch(command, &code, signals.before()).map_err(|trouble| match trouble {
@@ -69,8 +73,7 @@ pub fn run(
             },
             Trouble::Io(error) => WatchError::Setup("starting the program", error),
         })?;
-    let relay = Relay::new(clock, observer, config, keys).map_err(setup("the relay"))?;
-    let orders = relay.orders();
+    let finishing = Finishing(orders.clone());
     let mut supervisor =
         Supervisor::new(listener, signals, child.id(), orders, clock, config, began)
             .map_err(setup("the supervisor"))?;
@@ -80,9 +83,21 @@ pub fn run(
             .name("relay".to_owned())
             .spawn_scoped(scope, move || relay.run())
             .map_err(setup("the relay's thread"))?;
-        let outcome = supervisor.run();
+        let outcome = {
+            let _finishing = finishing;
+            supervisor.run()
+        };
         // a panic in the relay is caught per connection; one outside of that has cut the data, and is told
         let _ = carrying.join();
         Ok(outcome)
     })
+}
+
+/// Ends the relay when nobody answers calls any more, by a panic too.
+struct Finishing(Orders);
+
+impl Drop for Finishing {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
 }

@@ -12,7 +12,7 @@ use wire::tls::decrypt::{Decryptor, KeyLog, Plain, Status};
 use wire::tls::{ClientHello, Mode, TLS12, TLS13, suite_name};
 
 /// Encrypted bytes of each direction that wait for keys.
-const MAX_WAITING: usize = 64 * 1024;
+const MAX_WAITING: usize = 256 * 1024;
 /// Keys that have not come this long after the handshake will not, in nanoseconds. Node writes them late.
 const KEYS_LATE: u64 = 2_000_000_000;
 /// The payload of an encrypted alert in TLS 1.3: two bytes, their type, the tag; and what the JDK adds.
@@ -274,9 +274,7 @@ impl Secure {
             Status::UnsupportedVersion(_) => {
                 Access::Shut("TLS older than 1.2, which is not read here")
             }
-            Status::GaveUp => {
-                Access::Shut("TLS whose keys the program neither logged nor showed in its memory")
-            }
+            Status::GaveUp => Access::Shut("TLS that carried much before its keys were found"),
         };
         if self.access == Access::Open {
             self.waiting.clear();

@@ -4,12 +4,15 @@ use std::time::{Duration, Instant};
 
 /// What can be spent at once.
 const MOST: Duration = Duration::from_millis(100);
+/// What can be owed; searches that would owe more are not made.
+const MOST_OWED: Duration = Duration::from_millis(500);
 /// Time passes this many times as fast as it is earned.
 const SHARE: u32 = 4;
 
 /// Time that is earned by waiting and spent by searching.
 pub(super) struct Budget {
     left: Duration,
+    owed: Duration,
     since: Instant,
 }
 
@@ -17,19 +20,28 @@ impl Budget {
     pub(super) fn new(now: Instant) -> Budget {
         Budget {
             left: MOST,
+            owed: Duration::ZERO,
             since: now,
         }
     }
 
-    /// Spends time until now; how long to rest so that what was overspent is earned again.
-    pub(super) fn spend(&mut self, began: Instant, now: Instant) -> Duration {
-        let waited = began.saturating_duration_since(self.since);
+    /// Whether a search may begin: rests may have been cut short, but not for ever.
+    pub(super) fn allows(&mut self, now: Instant) -> bool {
+        let earned = now.saturating_duration_since(self.since) / SHARE;
         self.since = now;
-        self.left = (self.left + waited / SHARE).min(MOST);
+        let beyond = earned.saturating_sub(self.owed);
+        self.owed = self.owed.saturating_sub(earned);
+        self.left = (self.left + beyond).min(MOST);
+        self.owed < MOST_OWED
+    }
+
+    /// Spends the time of a search that has ended now; how long to rest so that what is owed is earned again.
+    pub(super) fn spend(&mut self, began: Instant, now: Instant) -> Duration {
+        self.since = now;
         let spent = now.saturating_duration_since(began);
-        let owed = spent.saturating_sub(self.left);
+        self.owed += spent.saturating_sub(self.left);
         self.left = self.left.saturating_sub(spent);
-        owed * SHARE
+        self.owed * SHARE
     }
 }
 
@@ -42,12 +54,19 @@ mod tests {
         let ms = Duration::from_millis;
         let start = Instant::now();
         let mut budget = Budget::new(start);
-        assert_eq!(budget.spend(start, start + ms(60)), ms(0));
-        assert_eq!(budget.spend(start + ms(60), start + ms(120)), ms(80));
-        // rested for 80 ms, which earned 20
-        assert_eq!(budget.spend(start + ms(200), start + ms(220)), ms(0));
+        let mut search = |from: u64, until: u64| {
+            let (began, now) = (start + ms(from), start + ms(until));
+            budget.allows(began).then(|| budget.spend(began, now))
+        };
+        assert_eq!(search(0, 60), Some(ms(0)));
+        assert_eq!(search(60, 120), Some(ms(80)));
+        // rested for 80 ms
+        assert_eq!(search(200, 220), Some(ms(80)));
+        // a rest that is cut short is owed on
+        assert_eq!(search(220, 240), Some(ms(160)));
+        assert_eq!(search(240, 740), Some(ms(2160)));
+        assert_eq!(search(740, 800), None);
         // a long pause earns no more than the start
-        let later = start + ms(100_000);
-        assert_eq!(budget.spend(later, later + ms(150)), ms(200));
+        assert_eq!(search(100_000, 100_150), Some(ms(200)));
     }
 }

@@ -52,6 +52,8 @@ impl Holds {
     /// So many connections of the process do not wait any longer.
     pub(super) fn release(&self, process: u32, count: usize) {
         let mut state = self.lock();
+        // whoever is still held says so again when it is woken
+        state.is_hurried = false;
         if let Some(wanted) = state.wanted.get_mut(&process) {
             *wanted = wanted.saturating_sub(count);
             if *wanted == 0 {
@@ -64,7 +66,10 @@ impl Holds {
 
     /// Nobody waits any longer.
     pub(super) fn release_all(&self) {
-        self.lock().wanted.clear();
+        let mut state = self.lock();
+        state.wanted.clear();
+        state.is_hurried = false;
+        drop(state);
         self.wake();
     }
 

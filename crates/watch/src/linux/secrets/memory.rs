@@ -25,14 +25,14 @@ struct Region {
 /// or the process is gone.
 pub(super) fn candidates(process: u32, until: Instant) -> io::Result<Candidates> {
     let maps = fs::read_to_string(format!("/proc/{process}/maps"))?;
-    let memory = Memory::of(process)?;
+    let mut memory = Memory::of(process, until)?;
     let mut candidates = Candidates::default();
     let mut piece = Vec::new();
     for region in maps.lines().filter_map(region) {
+        if memory.is_late() {
+            break;
+        }
         for run in memory.present(region) {
-            if Instant::now() > until {
-                return Ok(candidates);
-            }
             memory.read(run, &mut piece, |piece| candidates.take(piece));
         }
     }
@@ -44,21 +44,30 @@ struct Memory {
     process: u32,
     pages: File,
     page: u64,
+    /// Room for entries of the page map.
+    entries: Vec<u8>,
+    until: Instant,
 }
 
 impl Memory {
-    fn of(process: u32) -> io::Result<Memory> {
+    fn of(process: u32, until: Instant) -> io::Result<Memory> {
         Ok(Memory {
             process,
             pages: File::open(format!("/proc/{process}/pagemap"))?,
             page: process::page_size(),
+            entries: vec![0; ENTRIES * 8],
+            until,
         })
+    }
+
+    fn is_late(&self) -> bool {
+        Instant::now() > self.until
     }
 
     /// Hands on what is in a part of the memory, in order and in pieces.
     fn read(&self, run: Region, piece: &mut Vec<u8>, mut visit: impl FnMut(&[u8])) {
         let mut at = run.start;
-        while at < run.end {
+        while at < run.end && !self.is_late() {
             let end = run.end.min(at + PIECE as u64);
             piece.resize((end - at) as usize, 0);
             // it may have been unmapped meanwhile
@@ -74,13 +83,12 @@ impl Memory {
     }
 
     /// The parts of a region that are in memory. Others are left out: looking at them would bring them in.
-    fn present(&self, region: Region) -> Vec<Region> {
+    fn present(&mut self, region: Region) -> Vec<Region> {
         let mut runs: Vec<Region> = Vec::new();
-        let mut entries = vec![0; ENTRIES * 8];
         let mut at = region.start;
-        while at < region.end {
+        while at < region.end && !self.is_late() {
             let left = ((region.end - at) / self.page).min(ENTRIES as u64) as usize;
-            let wanted = &mut entries[..left * 8];
+            let wanted = &mut self.entries[..left * 8];
             if self
                 .pages
                 .read_exact_at(wanted, at / self.page * 8)
@@ -124,6 +132,7 @@ fn region(line: &str) -> Option<Region> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn only_private_writable_memory_of_no_file_is_looked_at() {
@@ -152,7 +161,8 @@ mod tests {
         let mut big: Vec<u8> = Vec::with_capacity(64 << 20);
         big.resize(3 << 20, 0x5a);
         let start = big.as_ptr() as u64;
-        let memory = Memory::of(std::process::id()).unwrap();
+        let until = Instant::now() + Duration::from_secs(3600);
+        let mut memory = Memory::of(std::process::id(), until).unwrap();
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
         let region = maps
             .lines()

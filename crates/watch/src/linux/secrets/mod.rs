@@ -12,6 +12,7 @@ mod memory;
 
 pub(crate) use hold::Holds;
 
+use crate::platform::sys::process;
 use budget::Budget;
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -22,7 +23,7 @@ use wire::tls::decrypt::Lock;
 
 /// How long a search may take.
 const LONGEST_SEARCH: Duration = Duration::from_secs(1);
-/// A process in whose memory nothing was found this often is not looked at again.
+/// A process in whose memory nothing was found this often in a row is not looked at again.
 const MOST_MISSES: u32 = 3;
 /// Connections that wait for one search; more are not looked for.
 const MOST_WAITING: usize = 64;
@@ -165,15 +166,18 @@ fn search(asked: &Receiver<Wanted>, answers: &Sender<Answer>, holds: &Holds) {
             .partition(|wanted| wanted.process == process);
         waiting = others;
         let began = Instant::now();
-        let misses = misses.entry(process).or_default();
-        let found = if *misses < MOST_MISSES {
+        let before = misses.remove(&process).unwrap_or(0);
+        let found = if before < MOST_MISSES && budget.allows(began) {
             look(process, ours, holds)
         } else {
             holds.release(process, ours.len());
             ours.iter().map(Answer::none).collect()
         };
         let is_in_vain = found.iter().all(|answer| answer.lines.is_empty());
-        *misses = if is_in_vain { *misses + 1 } else { 0 };
+        // numbers of processes that have gone are given to others
+        if is_in_vain && process::is_alive(process) {
+            misses.insert(process, (before + 1).min(MOST_MISSES));
+        }
         for answer in found {
             if answers.send(answer).is_err() {
                 return;

@@ -20,7 +20,7 @@ const FIRST: Duration = Duration::from_millis(250);
 const RARELY: Duration = Duration::from_secs(64);
 /// A look takes at most one part in so many of the time.
 const SHARE: u32 = 200;
-/// Sockets that are remembered, for being counted once only. With more nobody looks any more.
+/// Sockets that are remembered, for being counted once only. Further ones are not counted.
 const MAX: usize = 1 << 16;
 
 /// The looks at what is open.

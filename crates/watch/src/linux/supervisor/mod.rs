@@ -242,7 +242,6 @@ impl Supervisor {
                 },
             }));
         }
-        self.orders.finish();
         Outcome {
             ended: self.ended.unwrap_or(Ended::Code(0)),
             span: Span::new(self.began, self.over),

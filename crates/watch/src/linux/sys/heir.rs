@@ -13,18 +13,18 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Calls that can be unanswered at once: a page of them, with the word before them.
-const MOST: usize = 511;
+/// Calls that can be named: a page of them, with the words before them.
+const MOST: usize = 510;
 /// Nothing is being taken.
 const QUIET: u64 = 0;
 /// A call is being taken whose name is not known yet.
 const TAKING: u64 = 1;
-/// More calls were taken than can be named here.
-const LOST: u64 = 2;
 
 /// The calls that we have taken and not answered: nobody else can take them. Shared with the heir.
 struct Page {
     state: AtomicU64,
+    /// Those that found no place.
+    unnamed: AtomicU64,
     calls: [AtomicU64; MOST],
 }
 
@@ -45,7 +45,7 @@ impl Heir {
         // SAFETY: the child makes system calls only, on memory that was made before.
         let process = checked(unsafe { libc::fork() })? as libc::pid_t;
         if process == 0 {
-            inherit(waiting.as_fd(), listener, &page);
+            inherit(waiting.as_fd(), alive.as_fd(), listener, &page);
         }
         Ok(Heir {
             page,
@@ -56,7 +56,7 @@ impl Heir {
 
     /// A call is about to be taken.
     pub(crate) fn begin(&self) {
-        self.pass_from(QUIET, TAKING);
+        self.page.state.store(TAKING, Ordering::Relaxed);
     }
 
     /// What was about to be taken has been: this call, or none. `false`: there are too many to remember it.
@@ -68,7 +68,7 @@ impl Heir {
             };
             free.store(id, Ordering::Relaxed);
         }
-        self.pass_from(TAKING, QUIET);
+        self.page.state.store(QUIET, Ordering::Relaxed);
         true
     }
 
@@ -82,15 +82,10 @@ impl Heir {
         }
     }
 
-    /// There are calls that cannot be remembered.
+    /// What was taken cannot be remembered.
     pub(crate) fn lose(&self) {
-        self.page.state.store(LOST, Ordering::Relaxed);
-    }
-
-    fn pass_from(&self, from: u64, to: u64) {
-        if self.page.state.load(Ordering::Relaxed) == from {
-            self.page.state.store(to, Ordering::Relaxed);
-        }
+        self.page.unnamed.fetch_add(1, Ordering::Relaxed);
+        self.page.state.store(QUIET, Ordering::Relaxed);
     }
 
     /// A call is answered.
@@ -98,6 +93,8 @@ impl Heir {
         let mut calls = self.page.calls.iter();
         if let Some(call) = calls.find(|call| call.load(Ordering::Relaxed) == id) {
             call.store(0, Ordering::Relaxed);
+        } else if self.page.unnamed.load(Ordering::Relaxed) > 0 {
+            self.page.unnamed.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -149,24 +146,29 @@ impl Drop for Shared {
 }
 
 /// The life of the heir.
-fn inherit(waiting: BorrowedFd<'_>, listener: BorrowedFd<'_>, page: &Page) -> ! {
+fn inherit(
+    waiting: BorrowedFd<'_>,
+    alive: BorrowedFd<'_>,
+    listener: BorrowedFd<'_>,
+    page: &Page,
+) -> ! {
     // SAFETY: plain system calls; structures of zeroes are valid, and the kernel fills or reads them.
     unsafe {
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"intact-heir".as_ptr());
         // beyond both, so that neither is overwritten before it is copied
         let listener = libc::fcntl(listener.as_raw_fd(), libc::F_DUPFD, 10);
+        libc::close(alive.as_raw_fd());
         libc::dup2(waiting.as_raw_fd(), 0);
         libc::dup2(listener, 1);
-        // nobody who waits for the end of our output shall wait for ours
-        libc::syscall(libc::SYS_close_range, 2, libc::c_uint::MAX, 0);
+        close_from(2);
         let mut byte = 0u8;
         while libc::read(0, (&raw mut byte).cast(), 1) != 0 {
             if *libc::__errno_location() != libc::EINTR {
                 break;
             }
         }
-        if page.state.load(Ordering::Relaxed) != QUIET {
+        if page.state.load(Ordering::Relaxed) != QUIET || page.unnamed.load(Ordering::Relaxed) > 0 {
             // a call that cannot be named would wait for ever: with the listener's end the kernel answers it
             libc::_exit(0);
         }
@@ -189,6 +191,20 @@ fn inherit(waiting: BorrowedFd<'_>, listener: BorrowedFd<'_>, page: &Page) -> ! 
             let mut call: libc::seccomp_notif = std::mem::zeroed();
             if libc::ioctl(1, libc::SECCOMP_IOCTL_NOTIF_RECV as _, &raw mut call) == 0 {
                 pass(call.id);
+            }
+        }
+    }
+}
+
+/// Closes all descriptors from that number on: nobody who waits for the end of our output shall wait for that of a child.
+pub(super) fn close_from(first: libc::c_int) {
+    /// Where the kernel does not close a range (Linux before 5.9), so many are closed one by one.
+    const MOST: libc::c_int = 4096;
+    // SAFETY: called in a forked child that uses none of them.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) != 0 {
+            for descriptor in first..MOST {
+                libc::close(descriptor);
             }
         }
     }

@@ -141,13 +141,14 @@ impl Words {
 
     /// Runs the program in place of this one; returns why it cannot.
     fn run(&self) -> io::Error {
-        // SAFETY: both lists end in a null, and all that they point at lives as long as they do.
+        unsafe extern "C" {
+            static mut environ: *const *const libc::c_char;
+        }
+        // SAFETY: both lists end in a null, and all that they point at lives as long as they do. This is the one thread of a forked
+        // child. The program is looked for along its own PATH.
         unsafe {
-            libc::execvpe(
-                self.arguments[0],
-                self.arguments.as_ptr(),
-                self.environment.as_ptr(),
-            )
+            environ = self.environment.as_ptr();
+            libc::execvp(self.arguments[0], self.arguments.as_ptr())
         };
         io::Error::last_os_error()
     }

@@ -5,6 +5,7 @@
 )]
 
 use super::checked;
+use super::heir::close_from;
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -125,8 +126,7 @@ fn set_guard(folder: &Path) -> io::Result<(OwnedFd, libc::pid_t)> {
         libc::prctl(libc::PR_SET_NAME, c"intact-guard".as_ptr());
         let end = waiting.as_raw_fd();
         libc::dup2(end, 0);
-        // nobody who waits for the end of our output shall wait for ours
-        libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0);
+        close_from(1);
         libc::close(alive.as_raw_fd());
         let mut byte = 0u8;
         while libc::read(0, (&raw mut byte).cast(), 1) != 0 {

@@ -13,8 +13,6 @@ use std::fmt::Write;
 
 /// The length of a master secret in bytes (RFC 5246 section 8.1).
 const MASTER_LEN: usize = 48;
-/// A record that is worth trying: beyond this length each trial takes too long.
-const LONGEST: usize = 4096;
 /// What the JDK pads short records with, in bytes.
 const PADDING: usize = 16;
 
@@ -137,7 +135,7 @@ impl Decryptor {
                     encrypt_then_mac: server.encrypt_then_mac,
                 };
                 facts.finished?;
-                let finished = owned(self.client.sealed().next()?)?;
+                let finished = owned(self.client.sealed().next()?);
                 Some(vec![lock("CLIENT_RANDOM", made, finished)])
             }
             _ => None,
@@ -161,12 +159,10 @@ fn first_of(half: &Half, hash: Hash, facts: &Facts) -> Option<Sealed> {
     };
     let mut handshake = half.sealed().take(until);
     let finished = handshake.position(|(_, payload)| ends(payload));
-    owned(
-        half.sealed()
-            .nth(finished.map_or(said, |place| place + 1))?,
-    )
+    let place = finished.map_or(said, |place| place + 1);
+    half.sealed().nth(place).map(owned)
 }
 
-fn owned((header, payload): ([u8; 5], &[u8])) -> Option<Sealed> {
-    (payload.len() <= LONGEST).then(|| (header, payload.to_vec()))
+fn owned((header, payload): ([u8; 5], &[u8])) -> Sealed {
+    (header, payload.to_vec())
 }
