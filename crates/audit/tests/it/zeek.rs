@@ -186,10 +186,19 @@ fn requests_on_a_connection_that_is_still_open_are_kept() {
 
 #[test]
 fn other_logs_of_zeek_are_refused_by_their_name() {
-    let dns =
-        "#separator \\x09\n#set_separator\t,\n#path\tdns\n#fields\tts\tuid\tquery\n1.5\tCa\tx\n";
-    let error = reading::bytes(dns.as_bytes(), KeyLog::default()).unwrap_err();
-    assert!(error.to_string().contains("Zeek's dns.log"), "{error}");
+    for (name, columns) in [
+        ("dns", "query"),
+        ("smtp", "trans_depth\thelo"),
+        ("sip", "trans_depth\tmethod\turi\tstatus_code"),
+    ] {
+        let values = columns.replace(|letter| letter != '\t', "1");
+        let log = format!(
+            "#separator \\x09\n#set_separator\t,\n#path\t{name}\n#fields\tts\tuid\t{columns}\n1.5\tCa\t{values}\n"
+        );
+        let error = reading::bytes(log.as_bytes(), KeyLog::default()).unwrap_err();
+        let expected = format!("Zeek's {name}.log");
+        assert!(error.to_string().contains(&expected), "{error}");
+    }
 }
 
 proptest! {
