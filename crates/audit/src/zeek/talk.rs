@@ -43,12 +43,13 @@ pub(super) struct Request {
     agent: Option<String>,
 }
 
-/// The end of a connection.
+/// The end of a connection, or of what Zeek saw of it.
 #[derive(Clone, Copy, Debug)]
 struct End {
     at: u64,
     by: Option<Side>,
     how: Option<Ending>,
+    is_open: bool,
 }
 
 /// A connection.
@@ -104,6 +105,7 @@ impl Talk {
             at: at.saturating_add(took),
             by: None,
             how: None,
+            is_open: false,
         };
         if talk.service != Service::Quic {
             let state = record.text(Field::State)?;
@@ -112,6 +114,7 @@ impl Talk {
             match ending::fate(state, history) {
                 Fate::Failed(failed) => talk.failed = Some(failed),
                 Fate::Ended { by, how } => (end.by, end.how) = (by, how),
+                Fate::Open => end.is_open = true,
             }
         }
         talk.end = Some(end);
@@ -275,9 +278,14 @@ impl Talk {
         let (Some(connection), None) = (&self.told, &self.failed) else {
             return;
         };
+        if end.is_open {
+            return;
+        }
         let (moment, exchanges) = match self.carried {
             0 if self.is_silent() => (Some(Moment::Unused), Some(0)),
             0 => (None, None),
+            // at what it was ended is told by who did
+            carried if end.by.is_none() => (None, Some(carried)),
             carried if end.at.saturating_sub(self.last_end) <= SOON => {
                 (Some(Moment::AfterExchange), Some(carried))
             }

@@ -110,6 +110,32 @@ fn who_closed_and_after_what_is_told() {
 }
 
 #[test]
+fn an_end_that_was_not_seen_is_told_of_nobody() {
+    // the same connection, still open when Zeek stopped looking, and closed by nobody knows whom
+    let with = |state: &str, history: &str| {
+        let of_kept = |line: &str| match line.contains("\tCkept") {
+            true => line.replace("\tSF\t", &format!("\t{state}\t")),
+            false => line.to_owned(),
+        };
+        let lines = text("conn").lines().map(of_kept).collect::<Vec<_>>();
+        let conn = lines.join("\n") + "\n";
+        let line = conn.lines().find(|line| line.contains("\tCkept")).unwrap();
+        let told = line.split('\t').nth(15).unwrap();
+        let changed = line.replace(told, history);
+        audited(&[conn.replace(line, &changed), text("http")])
+    };
+    let open = with("S1", "ShADad");
+    let all = open.connections();
+    let kept = all.iter().find(|one| one.local.unwrap().port() == 41_000);
+    let id = kept.unwrap().id;
+    assert_eq!(open.exchanges_on(id).len(), 5);
+    assert!(open.end_of(id).is_none());
+    let gone = end_of(&with("SF", "-"), 41_000);
+    assert_eq!((gone.by, gone.how, gone.moment), (None, None, None));
+    assert_eq!(gone.exchanges, Some(5));
+}
+
+#[test]
 fn a_request_lasts_until_the_next_one_or_its_connections_end_and_no_longer_than_a_second() {
     let outcome = joined(&ALL);
     let all = outcome.connections();
