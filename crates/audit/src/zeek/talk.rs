@@ -107,7 +107,14 @@ impl Talk {
             how: None,
             is_open: false,
         };
-        if talk.service != Service::Quic {
+        if talk.service == Service::Quic {
+            let unanswered = record.text(Field::State) == Some("S0") || talk.bytes[1] == Some(0);
+            talk.failed = unanswered.then_some(DialFailure {
+                phase: SetupPhase::Connect,
+                kind: Failure::ConnectTimeout,
+                detail: None,
+            });
+        } else {
             let state = record.text(Field::State)?;
             let history = record.text(Field::History).unwrap_or("");
             talk.late = ending::is_late(state, history);

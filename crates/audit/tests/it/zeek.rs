@@ -110,6 +110,34 @@ fn who_closed_and_after_what_is_told() {
 }
 
 #[test]
+fn a_quic_dial_that_nobody_answered_failed() {
+    let conn = text("conn");
+    let head: String = conn
+        .lines()
+        .take_while(|line| !line.contains("Cfresh00"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let line = |uid: &str, state: &str, received: &str| {
+        format!(
+            "1795248000.5\t{uid}\t192.0.2.7\t4000\t198.51.100.9\t443\tudp\tquic\t3.0\t4800\t{received}\t{state}\tT\tF\t0\tD\t4\t4900\t0\t0\t-\n"
+        )
+    };
+    for (state, received, expected) in [
+        ("S0", "0", Some(Failure::ConnectTimeout)),
+        ("S0", "-", Some(Failure::ConnectTimeout)),
+        ("SHR", "0", Some(Failure::ConnectTimeout)),
+        ("SF", "5200", None),
+    ] {
+        let outcome = audited(&[head.clone() + &line("Cquic", state, received)]);
+        let all = outcome.connections();
+        assert_eq!(all[0].transport, ledger::Transport::Quic);
+        let failed = all[0].failed.as_ref().map(|failed| failed.kind);
+        assert_eq!(failed, expected, "{state} {received}");
+        assert_eq!(outcome.end_of(all[0].id).is_none(), expected.is_some());
+    }
+}
+
+#[test]
 fn an_end_that_was_not_seen_is_told_of_nobody() {
     // the same connection, still open when Zeek stopped looking, and closed by nobody knows whom
     let with = |state: &str, history: &str| {
