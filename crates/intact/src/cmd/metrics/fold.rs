@@ -3,8 +3,8 @@
 use super::series::{Attributes, Families, Value};
 use super::table::{Metric, PHASE, REUSED, VARIANT};
 use ledger::{
-    Closed, Connection, ConnectionId, Event, Exchange, Method, Nanos, Outcome, Protocol, Run,
-    Scheme, Setup, Sink, Spans, Vantage,
+    Closed, Connection, ConnectionId, Event, Exchange, Failure, Method, Nanos, Outcome, Protocol,
+    Run, Scheme, Setup, Sink, Spans, Vantage,
 };
 use opentelemetry_semantic_conventions::attribute;
 use std::collections::{HashMap, VecDeque};
@@ -25,6 +25,8 @@ struct Live {
     at: Nanos,
     setup: Setup,
     is_http: bool,
+    /// Why its set-up failed after the transport was opened.
+    failed: Option<Failure>,
     attributes: Attributes,
 }
 
@@ -77,9 +79,7 @@ impl Fold {
             && !connection.is_opened()
         {
             self.remember(connection.id, attributes.clone());
-            let attributes = with(attributes, attribute::ERROR_TYPE, failure.kind.id());
-            self.families
-                .add(Metric::Failed, attributes, connection.at, 1);
+            self.fail(failure.kind, attributes, connection.at);
             return;
         }
         let live = self.live(connection, attributes);
@@ -102,7 +102,7 @@ impl Fold {
         let Some(live) = self.live.remove(&closed.connection) else {
             return;
         };
-        if live.is_http {
+        if self.has_life(&live) {
             let life = whole(at.since(live.at));
             let attributes = live.attributes.clone();
             self.families.add(Metric::Lives, attributes, at, life);
@@ -175,6 +175,7 @@ impl Fold {
             at: connection.at,
             setup: connection.setup,
             is_http: self.is_http(connection),
+            failed: connection.failed.as_ref().map(|failure| failure.kind),
             attributes,
         }
     }
@@ -190,13 +191,26 @@ impl Fold {
                     .add(Metric::Setups, attributes, span.end, took);
             }
         }
+        if let Some(kind) = live.failed {
+            self.fail(kind, live.attributes.clone(), live.at);
+        }
         self.families
             .add(Metric::Opened, live.attributes, live.at, 1);
     }
 
-    /// Counts it among those that are open, from its beginning to its end; nothing where ends cannot be seen.
+    fn fail(&mut self, kind: Failure, attributes: Attributes, at: Nanos) {
+        let attributes = with(attributes, attribute::ERROR_TYPE, kind.id());
+        self.families.add(Metric::Failed, attributes, at, 1);
+    }
+
+    /// Whether it was a connection of HTTP, from its beginning to an end that can be seen.
+    fn has_life(&self, live: &Live) -> bool {
+        live.is_http && live.failed.is_none() && self.run.ends_seen
+    }
+
+    /// Counts it among those that are open, from its beginning to its end.
     fn level(&mut self, live: &Live, closed: Option<Nanos>) {
-        if !live.is_http || !self.run.ends_seen {
+        if !self.has_life(live) {
             return;
         }
         for (at, change) in [(Some(live.at), 1), (closed, -1)] {
@@ -327,7 +341,7 @@ fn http_version(protocol: Protocol) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::{Close, ConnectionBytes, Origin, Probes, Span, Variant};
+    use ledger::{Close, ConnectionBytes, DialFailure, Origin, Probes, SetupPhase, Span, Variant};
     use std::collections::BTreeMap;
 
     fn run(vantage: Vantage) -> Run {
@@ -461,6 +475,38 @@ mod tests {
         fold.record(Event::Opened(&redis));
         fold.record(Event::Closed(&closed(1, 7)));
         assert_eq!(names(fold), ["intact.connections.opened"]);
+    }
+
+    #[test]
+    fn a_dial_that_failed_in_tls_is_counted_as_failed_and_is_never_open() {
+        let mut fold = Fold::new(&run(Vantage::Client));
+        let mut failed = connection(1);
+        failed.failed = Some(DialFailure {
+            phase: SetupPhase::Ssl,
+            kind: Failure::TlsAlert,
+            detail: None,
+        });
+        fold.record(Event::Opened(&failed));
+        // told of later
+        fold.record(Event::Opened(&connection(2)));
+        failed.id = ConnectionId(2);
+        fold.record(Event::Revised(&failed));
+        fold.record(Event::Closed(&closed(2, 7)));
+        let told = fold.finish().families;
+        let sums: Vec<(&str, i64)> = told
+            .iter()
+            .map(|family| {
+                let sums = family.series.values().map(|series| series.total.sum);
+                (family.definition.name, sums.sum())
+            })
+            .collect();
+        assert_eq!(
+            sums,
+            [
+                ("intact.connections.opened", 2),
+                ("intact.connections.failed", 2)
+            ]
+        );
     }
 
     #[test]
