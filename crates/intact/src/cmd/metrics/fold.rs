@@ -536,6 +536,28 @@ mod tests {
     }
 
     #[test]
+    fn where_ends_cannot_be_seen_connections_have_neither_durations_nor_levels() {
+        let mut run = run(Vantage::Client);
+        for (ends_seen, expected) in [
+            (
+                true,
+                &[
+                    "http.client.connection.duration",
+                    "http.client.open_connections",
+                    "intact.connections.opened",
+                ][..],
+            ),
+            (false, &["intact.connections.opened"]),
+        ] {
+            run.ends_seen = ends_seen;
+            let mut fold = Fold::new(&run);
+            fold.record(Event::Opened(&connection(1)));
+            fold.record(Event::Closed(&closed(1, 7)));
+            assert_eq!(names(fold), expected);
+        }
+    }
+
+    #[test]
     fn rounds_that_are_not_counted_are_in_no_metric_and_programs_are_told_apart() {
         let mut run = run(Vantage::Middle);
         run.variants = vec![Variant {
