@@ -7,9 +7,9 @@ use ledger::{
     Run, Scheme, Setup, Sink, Spans, Vantage,
 };
 use opentelemetry_semantic_conventions::attribute;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
-/// Connections that are followed at once; what comes later is counted when it is opened, and its end is not seen.
+/// Connections that are followed at once; beyond, the oldest is counted as opened, and its end is not seen.
 const LIVE: usize = 65_536;
 /// Connections that have ended and are remembered, for requests that are told of after that.
 const ENDED: usize = 64;
@@ -34,7 +34,8 @@ struct Live {
 pub(super) struct Fold {
     run: Run,
     families: Families,
-    live: HashMap<ConnectionId, Live>,
+    /// The oldest first: ids are given in order.
+    live: BTreeMap<ConnectionId, Live>,
     ended: VecDeque<(ConnectionId, Attributes)>,
 }
 
@@ -56,7 +57,7 @@ impl Fold {
         Fold {
             run: run.clone(),
             families: Families::new(run.vantage),
-            live: HashMap::new(),
+            live: BTreeMap::new(),
             ended: VecDeque::new(),
         }
     }
@@ -83,10 +84,12 @@ impl Fold {
             return;
         }
         let live = self.live(connection, attributes);
-        if self.live.len() < LIVE {
-            self.live.insert(connection.id, live);
-        } else {
-            self.count(live);
+        self.live.insert(connection.id, live);
+        if self.live.len() > LIVE
+            && let Some((id, oldest)) = self.live.pop_first()
+        {
+            self.remember(id, oldest.attributes.clone());
+            self.count(oldest);
         }
     }
 
@@ -342,7 +345,6 @@ fn http_version(protocol: Protocol) -> Option<&'static str> {
 mod tests {
     use super::*;
     use ledger::{Close, ConnectionBytes, DialFailure, Origin, Probes, SetupPhase, Span, Variant};
-    use std::collections::BTreeMap;
 
     fn run(vantage: Vantage) -> Run {
         Run::new("watch", "0", vantage, jiff::Timestamp::UNIX_EPOCH, 1, &[])
@@ -555,6 +557,28 @@ mod tests {
             fold.record(Event::Closed(&closed(1, 7)));
             assert_eq!(names(fold), expected);
         }
+    }
+
+    #[test]
+    fn where_too_many_are_open_the_oldest_is_no_longer_followed() {
+        let mut fold = Fold::new(&run(Vantage::Client));
+        let last = LIVE as u64 + 1;
+        for id in 1..=last {
+            fold.record(Event::Opened(&connection(id)));
+        }
+        assert_eq!(fold.live.len(), LIVE);
+        fold.record(Event::Closed(&closed(1, 5)));
+        fold.record(Event::Closed(&closed(last, 7)));
+        let told = fold.finish().families;
+        let sum = |metric: &str| {
+            let mut families = told.iter();
+            let family = families.find(|family| family.definition.name == metric);
+            let series = family.unwrap().series.values().next().unwrap();
+            series.total.sum
+        };
+        assert_eq!(sum("intact.connections.opened"), last as i64);
+        assert_eq!(sum("http.client.connection.duration"), 7);
+        assert_eq!(sum("http.client.open_connections"), last as i64 - 2);
     }
 
     #[test]
