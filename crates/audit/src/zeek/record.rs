@@ -10,6 +10,10 @@ use std::net::SocketAddr;
 
 /// What every file with columns begins with.
 const HEAD: &str = "#separator \\x09";
+/// Bytes of a target that are kept.
+const MAX_TARGET: usize = 8 << 10;
+/// Bytes of any other value; a name of DNS has 253.
+const MAX_VALUE: usize = 256;
 /// Lines of a file without a head that are asked which log it is.
 const FIRST: usize = 16;
 
@@ -75,7 +79,11 @@ impl<'a> Record<'a> {
     fn set(&mut self, field: Field, value: Cow<'a, str>) {
         // unset, and an empty set
         if !value.is_empty() && value != "-" && value != "(empty)" {
-            self.values[field as usize] = Some(value);
+            let most = match field {
+                Field::Target => MAX_TARGET,
+                _ => MAX_VALUE,
+            };
+            self.values[field as usize] = Some(clip(value, most));
         }
     }
 
@@ -117,6 +125,19 @@ impl<'a> Record<'a> {
         [Log::Connections, Log::Tls, Log::Requests]
             .into_iter()
             .find(|log| has(Field::Client) && has_columns_of(*log, has))
+    }
+}
+
+/// What clients make up may be long, and waits in memory.
+fn clip(value: Cow<'_, str>, most: usize) -> Cow<'_, str> {
+    if value.len() <= most {
+        return value;
+    }
+    let mut ends = (0..=most).rev();
+    let end = ends.find(|end| value.is_char_boundary(*end)).unwrap_or(0);
+    match value {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[..end]),
+        Cow::Owned(text) => Cow::Owned(text[..end].to_owned()),
     }
 }
 
@@ -298,6 +319,19 @@ mod tests {
         let smtp = r#"{"ts":1.5,"uid":"Ca","id.orig_h":"192.0.2.1","trans_depth":1,"helo":"a","tls":false}"#;
         for line in [sip, smtp] {
             assert_eq!(Layout::tell(line.as_bytes()), None);
+        }
+    }
+
+    #[test]
+    fn long_values_are_clipped_between_letters() {
+        let long = "é".repeat(10_000);
+        let layout = Layout::Columns(vec![Some(Field::Target), Some(Field::Agent)]);
+        let columns = format!("/{long}\t{long}x");
+        let object = format!(r#"{{"uri":"/{long}","user_agent":"{long}x"}}"#);
+        for (layout, line) in [(layout, columns), (Layout::Objects, object)] {
+            let record = layout.read(&line).unwrap();
+            assert_eq!(record.text(Field::Target).unwrap().len(), MAX_TARGET - 1);
+            assert_eq!(record.text(Field::Agent).unwrap().len(), MAX_VALUE);
         }
     }
 

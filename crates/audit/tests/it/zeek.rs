@@ -209,6 +209,57 @@ fn handshakes_bring_names_and_resumption() {
 }
 
 #[test]
+fn a_name_that_cannot_be_a_hosts_is_none() {
+    let with = |name: &str| {
+        let ssl = text("ssl").replace("\tpay.example\t", &format!("\t{name}\t"));
+        let outcome = audited(&[text("conn"), ssl]);
+        let all = outcome.connections();
+        let one = all.iter().find(|one| one.tls.is_some()).unwrap();
+        let name = one.tls.as_ref().unwrap().server_name.clone();
+        (
+            name.map(|name| name.to_string()),
+            one.origin.as_ref().map(ToString::to_string),
+        )
+    };
+    let good = ("pay.example", "https://pay.example");
+    let good = (Some(good.0.to_owned()), Some(good.1.to_owned()));
+    assert_eq!(with("Pay.Example"), good);
+    assert_eq!(with("a b/\u{1b}[31m"), (None, None));
+    assert_eq!(with(&"a".repeat(300)), (None, None));
+}
+
+#[test]
+fn requests_in_one_moment_are_told_once_and_in_order() {
+    let http = text("http");
+    let is_head = |line: &&str| line.starts_with('#');
+    let head: String = http
+        .lines()
+        .filter(is_head)
+        .fold(String::new(), |head, line| head + line + "\n");
+    let line = http
+        .lines()
+        .find(|line| line.contains("\tCkept\t"))
+        .unwrap();
+    let lines = (1..=3_000u32).map(|nth| {
+        // nine hundred in each second
+        let at = f64::from(nth) / 900.0;
+        let mut values: Vec<String> = line.split('\t').map(str::to_owned).collect();
+        values[0] = format!("{:.6}", 1_795_248_001.0 + at);
+        values[6] = nth.to_string();
+        values.join("\t") + "\n"
+    });
+    let outcome = audited(&[text("conn"), head + &lines.collect::<String>()]);
+    let ordinals: Vec<u32> = outcome.exchanges().filter_map(|one| one.ordinal).collect();
+    assert_eq!(ordinals, (1..=3_000).collect::<Vec<_>>());
+    let took: Vec<u64> = outcome.exchanges().map(|one| one.latency()).collect();
+    assert!(
+        took[..2_999].iter().all(|took| *took < 2_000_000),
+        "{took:?}"
+    );
+    assert_eq!(took[2_999], 1_000_000_000);
+}
+
+#[test]
 fn each_log_alone_says_what_it_cannot_tell() {
     let connections = joined(&["conn"]);
     assert_eq!(connections.exchanges().count(), 0);
