@@ -582,6 +582,23 @@ mod tests {
     }
 
     #[test]
+    fn a_body_is_counted_only_where_it_is_known_how_much_of_it_was_read() {
+        let mut fold = Fold::new(&run(Vantage::Server));
+        let mut logged = exchange(1, 5);
+        logged.bytes.body = 300;
+        fold.record(Event::Exchange(&logged));
+        assert_eq!(
+            names(fold),
+            ["http.server.request.duration", "intact.requests"]
+        );
+        let mut fold = Fold::new(&run(Vantage::Client));
+        logged.body.read = Some(300);
+        fold.record(Event::Exchange(&logged));
+        let bodies = series(fold, "http.client.response.body.size");
+        assert_eq!(bodies, [("http.response.status_code=200".to_owned(), 300)]);
+    }
+
+    #[test]
     fn rounds_that_are_not_counted_are_in_no_metric_and_programs_are_told_apart() {
         let mut run = run(Vantage::Middle);
         run.variants = vec![Variant {
