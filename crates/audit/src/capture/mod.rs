@@ -22,6 +22,7 @@ mod tls;
 
 pub use ladder::{Ladder, Step};
 pub(crate) use network::Network;
+pub(crate) use record::host_of;
 
 use crate::account::{Account, Unit};
 use crate::error::AuditError;

@@ -500,7 +500,7 @@ fn text(bytes: &[u8]) -> Option<&str> {
 }
 
 /// The name in an authority, if it can be one; the port is the connection's.
-pub(super) fn host_of(authority: &[u8]) -> Option<String> {
+pub(crate) fn host_of(authority: &[u8]) -> Option<String> {
     let text = text(authority)?;
     let host = match text.strip_prefix('[') {
         Some(v6) => v6.split(']').next()?,

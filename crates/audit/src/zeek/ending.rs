@@ -12,6 +12,8 @@ pub(super) enum Fate {
         by: Option<Side>,
         how: Option<Ending>,
     },
+    /// Its end was not seen: Zeek stopped looking.
+    Open,
 }
 
 /// Reads both columns. In a history each letter is what was seen first or again, in time: capital of the client, small of the server.
@@ -48,6 +50,9 @@ pub(super) fn fate(state: &str, history: &str) -> Fate {
         _ => None,
     };
     let told = first.or(by_state);
+    if told.is_none() && matches!(state, "S0" | "S1" | "OTH") {
+        return Fate::Open;
+    }
     Fate::Ended {
         by: told.map(|(by, _)| by),
         how: told.map(|(_, how)| how),
@@ -70,7 +75,7 @@ mod tests {
     fn ended(state: &str, history: &str) -> (Option<Side>, Option<Ending>) {
         match fate(state, history) {
             Fate::Ended { by, how } => (by, how),
-            Fate::Failed(failed) => panic!("{state} {history}: {failed:?}"),
+            other => panic!("{state} {history}: {other:?}"),
         }
     }
 
@@ -83,14 +88,21 @@ mod tests {
         assert_eq!(ended("RSTR", "ShADadr"), (server, Some(Ending::Rst)));
         assert_eq!(ended("RSTO", ""), (client, Some(Ending::Rst)));
         assert_eq!(ended("SF", ""), (None, None));
-        assert_eq!(ended("S1", "ShADad"), (None, None));
+    }
+
+    #[test]
+    fn what_was_still_open_has_no_end() {
+        for (state, history) in [("S1", "ShADad"), ("S1", ""), ("OTH", "DadA"), ("S0", "SAD")] {
+            assert_eq!(fate(state, history), Fate::Open, "{state} {history}");
+        }
+        assert_eq!(ended("OTH", "DadAf").0, Some(Side::Server));
     }
 
     #[test]
     fn what_was_never_established_is_a_failed_dial() {
         let kind = |state, history| match fate(state, history) {
             Fate::Failed(failed) => Some(failed.kind),
-            Fate::Ended { .. } => None,
+            Fate::Ended { .. } | Fate::Open => None,
         };
         assert_eq!(kind("S0", "S"), Some(Failure::ConnectTimeout));
         assert_eq!(kind("RSTOS0", "SR"), Some(Failure::ConnectTimeout));

@@ -10,6 +10,12 @@ use std::net::SocketAddr;
 
 /// What every file with columns begins with.
 const HEAD: &str = "#separator \\x09";
+/// Bytes of a target that are kept.
+const MAX_TARGET: usize = 8 << 10;
+/// Bytes of any other value; a name of DNS has 253.
+const MAX_VALUE: usize = 256;
+/// Lines of a file without a head that are asked which log it is.
+const FIRST: usize = 16;
 
 macro_rules! fields {
     ($($variant:ident $name:literal,)*) => {
@@ -73,7 +79,11 @@ impl<'a> Record<'a> {
     fn set(&mut self, field: Field, value: Cow<'a, str>) {
         // unset, and an empty set
         if !value.is_empty() && value != "-" && value != "(empty)" {
-            self.values[field as usize] = Some(value);
+            let most = match field {
+                Field::Target => MAX_TARGET,
+                _ => MAX_VALUE,
+            };
+            self.values[field as usize] = Some(clip(value, most));
         }
     }
 
@@ -109,25 +119,37 @@ impl<'a> Record<'a> {
         ))
     }
 
+    /// The log that it is a line of, without a head that says so.
     fn log(&self) -> Option<Log> {
         let has = |field| self.values[field as usize].is_some();
-        log_with(has)
+        [Log::Connections, Log::Tls, Log::Requests]
+            .into_iter()
+            .find(|log| has(Field::Client) && has_columns_of(*log, has))
     }
 }
 
-/// The log whose lines have these columns.
-fn log_with(has: impl Fn(Field) -> bool) -> Option<Log> {
-    if !has(Field::Start) || !has(Field::Uid) {
-        None
-    } else if has(Field::State) {
-        Some(Log::Connections)
-    } else if has(Field::Nth) || (has(Field::Method) && has(Field::Target)) {
-        Some(Log::Requests)
-    } else if has(Field::Established) || (has(Field::Version) && has(Field::Cipher)) {
-        Some(Log::Tls)
-    } else {
-        None
+/// What clients make up may be long, and waits in memory.
+fn clip(value: Cow<'_, str>, most: usize) -> Cow<'_, str> {
+    if value.len() <= most {
+        return value;
     }
+    let mut ends = (0..=most).rev();
+    let end = ends.find(|end| value.is_char_boundary(*end)).unwrap_or(0);
+    match value {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[..end]),
+        Cow::Owned(text) => Cow::Owned(text[..end].to_owned()),
+    }
+}
+
+/// Whether lines with these columns may be of this log. Others of Zeek's have some of those of `http.log`: `sip.log` all but the host.
+fn has_columns_of(log: Log, has: impl Fn(Field) -> bool) -> bool {
+    let both = |one, other| has(one) && has(other);
+    both(Field::Start, Field::Uid)
+        && match log {
+            Log::Connections => has(Field::State),
+            Log::Tls => has(Field::Established) || both(Field::Version, Field::Cipher),
+            Log::Requests => both(Field::Nth, Field::Method) && both(Field::Target, Field::Host),
+        }
 }
 
 /// How the lines of a file are written.
@@ -144,14 +166,28 @@ impl Layout {
     pub(super) fn tell(prefix: &[u8]) -> Option<(Log, Layout)> {
         let text = String::from_utf8_lossy(prefix);
         if !text.starts_with(HEAD) {
-            let line = text.lines().find(|line| !line.trim().is_empty())?;
-            return Some((object(line)?.log()?, Layout::Objects));
+            // what is unset is left out: the first request may be one without a host
+            let log = text
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+                .take(FIRST)
+                .map_while(object)
+                .find_map(|record| record.log())?;
+            return Some((log, Layout::Objects));
         }
+        let log = match path(&text)? {
+            "conn" => Log::Connections,
+            "ssl" => Log::Tls,
+            "http" => Log::Requests,
+            _ => return None,
+        };
         let names = text
             .lines()
             .find_map(|line| line.strip_prefix("#fields\t"))?;
         let columns: Vec<Option<Field>> = names.split('\t').map(Field::named).collect();
-        let log = log_with(|field| columns.contains(&Some(field)))?;
+        if !has_columns_of(log, |field| columns.contains(&Some(field))) {
+            return None;
+        }
         Some((log, Layout::Columns(columns)))
     }
 
@@ -178,9 +214,14 @@ pub(super) fn other_log(prefix: &[u8]) -> Option<String> {
     if !text.starts_with(HEAD) {
         return None;
     }
-    let path = text.lines().find_map(|line| line.strip_prefix("#path\t"))?;
+    let path = path(&text)?;
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     (path.len() < 64 && path.bytes().all(is_name)).then(|| path.to_owned())
+}
+
+/// What a head calls its log.
+fn path(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| line.strip_prefix("#path\t"))
 }
 
 fn object(text: &str) -> Option<Record<'static>> {
@@ -240,10 +281,12 @@ mod tests {
     #[test]
     fn logs_are_told_by_their_columns() {
         let tell = |text: &str| Layout::tell(text.as_bytes()).map(|(log, _)| log);
-        let tls = r#"{"ts":1.5,"uid":"Ca","version":"TLSv13","cipher":"TLS_AES_128_GCM_SHA256","resumed":false,"established":true}"#;
+        let tls = r#"{"ts":1.5,"uid":"Ca","id.orig_h":"192.0.2.1","version":"TLSv13","cipher":"TLS_AES_128_GCM_SHA256","established":true}"#;
         assert_eq!(tell(tls), Some(Log::Tls));
-        let request = r#"{"ts":1.5,"uid":"Ca","trans_depth":1,"method":"GET","uri":"/"}"#;
-        assert_eq!(tell(request), Some(Log::Requests));
+        let old = r#"{"ts":1.5,"uid":"Ca","id.orig_h":"192.0.2.1","trans_depth":1,"method":"GET","uri":"/"}"#;
+        assert_eq!(tell(old), None);
+        let request = old.replace('}', r#","host":"a.example"}"#);
+        assert_eq!(tell(&format!("{old}\n{request}\n")), Some(Log::Requests));
         for text in [
             "",
             "{",
@@ -252,11 +295,44 @@ mod tests {
             r#"{"ts":1.5,"msg":"x"}"#,
             "ts\tuid\tconn_state\n",
             "#separator \\x09\n#path\tdns\n#fields\tts\tuid\tproto\n",
+            "#separator \\x09\n#path\tconn\n#fields\tts\tuid\tproto\n",
+            // a program's own log
+            r#"{"ts":1.5,"uid":"7","method":"GET","uri":"/","host":"a.example","status_code":200}"#,
         ] {
             assert_eq!(tell(text), None, "{text}");
         }
-        let dns = "#separator \\x09\n#path\tdns\n#fields\tts\tuid\n";
-        assert_eq!(other_log(dns.as_bytes()).as_deref(), Some("dns"));
+    }
+
+    #[test]
+    fn logs_with_columns_of_http_log_are_not_taken_for_it() {
+        let ends = "ts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\ttrans_depth";
+        for (name, columns) in [
+            ("smtp", "helo\tmailfrom\tlast_reply\tuser_agent\ttls"),
+            ("sip", "method\turi\tdate\tuser_agent\tstatus_code"),
+        ] {
+            let head =
+                format!("#separator \\x09\n#path\t{name}\n#fields\t{ends}\t{columns}\thost\n");
+            assert_eq!(Layout::tell(head.as_bytes()), None);
+            assert_eq!(other_log(head.as_bytes()).as_deref(), Some(name));
+        }
+        let sip = r#"{"ts":1.5,"uid":"Ca","id.orig_h":"192.0.2.1","trans_depth":0,"method":"INVITE","uri":"sip:a@b","status_code":200}"#;
+        let smtp = r#"{"ts":1.5,"uid":"Ca","id.orig_h":"192.0.2.1","trans_depth":1,"helo":"a","tls":false}"#;
+        for line in [sip, smtp] {
+            assert_eq!(Layout::tell(line.as_bytes()), None);
+        }
+    }
+
+    #[test]
+    fn long_values_are_clipped_between_letters() {
+        let long = "é".repeat(10_000);
+        let layout = Layout::Columns(vec![Some(Field::Target), Some(Field::Agent)]);
+        let columns = format!("/{long}\t{long}x");
+        let object = format!(r#"{{"uri":"/{long}","user_agent":"{long}x"}}"#);
+        for (layout, line) in [(layout, columns), (Layout::Objects, object)] {
+            let record = layout.read(&line).unwrap();
+            assert_eq!(record.text(Field::Target).unwrap().len(), MAX_TARGET - 1);
+            assert_eq!(record.text(Field::Agent).unwrap().len(), MAX_VALUE);
+        }
     }
 
     #[test]

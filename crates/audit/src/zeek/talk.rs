@@ -2,6 +2,7 @@
 
 use super::ending::{self, Fate};
 use super::record::{Field, Record};
+use crate::capture::host_of;
 use crate::log::{self, Line};
 use crate::scope::Scope;
 use ledger::agent::product;
@@ -43,12 +44,13 @@ pub(super) struct Request {
     agent: Option<String>,
 }
 
-/// The end of a connection.
+/// The end of a connection, or of what Zeek saw of it.
 #[derive(Clone, Copy, Debug)]
 struct End {
     at: u64,
     by: Option<Side>,
     how: Option<Ending>,
+    is_open: bool,
 }
 
 /// A connection.
@@ -68,6 +70,8 @@ pub(super) struct Talk {
     /// The last request, until its end is known.
     pending: Option<Box<Exchange>>,
     last_end: u64,
+    /// When its end is asked for next; not once a request, of which a client may pipeline any number.
+    asked_at: Option<u64>,
 }
 
 impl Talk {
@@ -87,6 +91,7 @@ impl Talk {
             seen_at: at,
             pending: None,
             last_end: at,
+            asked_at: None,
         }
     }
 
@@ -104,14 +109,23 @@ impl Talk {
             at: at.saturating_add(took),
             by: None,
             how: None,
+            is_open: false,
         };
-        if talk.service != Service::Quic {
+        if talk.service == Service::Quic {
+            let unanswered = record.text(Field::State) == Some("S0") || talk.bytes[1] == Some(0);
+            talk.failed = unanswered.then_some(DialFailure {
+                phase: SetupPhase::Connect,
+                kind: Failure::ConnectTimeout,
+                detail: None,
+            });
+        } else {
             let state = record.text(Field::State)?;
             let history = record.text(Field::History).unwrap_or("");
             talk.late = ending::is_late(state, history);
             match ending::fate(state, history) {
                 Fate::Failed(failed) => talk.failed = Some(failed),
                 Fate::Ended { by, how } => (end.by, end.how) = (by, how),
+                Fate::Open => end.is_open = true,
             }
         }
         talk.end = Some(end);
@@ -146,6 +160,7 @@ impl Talk {
         let alpn = record.text(Field::Alpn);
         let protocol = alpn.and_then(log::protocol);
         let name = record.text(Field::ServerName);
+        let name = name.and_then(|name| host_of(name.as_bytes()));
         let tls = Tls {
             version: record.text(Field::Version).and_then(version),
             cipher: record.text(Field::Cipher).map(Into::into),
@@ -201,7 +216,7 @@ impl Talk {
             if let (Some(name), Some(server)) = (&tls.server_name, self.server()) {
                 connection.origin = Some(Origin {
                     scheme: Scheme::Https,
-                    host: name.to_ascii_lowercase().into(),
+                    host: name.clone(),
                     port: server.port(),
                 });
             }
@@ -212,7 +227,7 @@ impl Talk {
         self.told = Some(Box::new(connection));
     }
 
-    /// Takes a request; when its end is due, if it is not known yet.
+    /// Takes a request; when to ask for its end, if that is not known yet and nobody asks before.
     pub(super) fn carry(&mut self, request: Request, scope: &mut Scope<'_>) -> Option<u64> {
         self.answer(request.at, scope);
         let connection = self.told.as_deref_mut()?;
@@ -249,7 +264,16 @@ impl Talk {
         };
         self.pending = Some(Box::new(one));
         self.last_end = end.at.min(request.at.saturating_add(LONGEST));
-        Some(self.last_end)
+        self.ask()
+    }
+
+    fn ask(&mut self) -> Option<u64> {
+        let is_asked = self.asked_at.is_some_and(|at| at <= self.last_end);
+        if is_asked {
+            return None;
+        }
+        self.asked_at = Some(self.last_end);
+        self.asked_at
     }
 
     /// Tells of the last request, which was over at `by` at the latest.
@@ -261,9 +285,17 @@ impl Talk {
         }
     }
 
-    /// Whether the last request is over at this time.
-    pub(super) fn is_answered(&self, at: u64) -> bool {
-        self.pending.is_some() && self.last_end <= at
+    /// Asks whether the last request is over at this time, and tells of it if so; if not, when to ask again.
+    pub(super) fn ask_at(&mut self, at: u64, scope: &mut Scope<'_>) -> Option<u64> {
+        if self.asked_at == Some(at) {
+            self.asked_at = None;
+        }
+        self.pending.as_ref()?;
+        if self.last_end <= at {
+            self.answer(at, scope);
+            return None;
+        }
+        self.ask()
     }
 
     /// Tells of its end, where that is known.
@@ -275,9 +307,14 @@ impl Talk {
         let (Some(connection), None) = (&self.told, &self.failed) else {
             return;
         };
+        if end.is_open {
+            return;
+        }
         let (moment, exchanges) = match self.carried {
             0 if self.is_silent() => (Some(Moment::Unused), Some(0)),
             0 => (None, None),
+            // at what it was ended is told by who did
+            carried if end.by.is_none() => (None, Some(carried)),
             carried if end.at.saturating_sub(self.last_end) <= SOON => {
                 (Some(Moment::AfterExchange), Some(carried))
             }
@@ -378,4 +415,21 @@ fn origin(authority: &str, port: u16) -> Option<Origin> {
     };
     let named = log::origin(&line)?;
     Some(Origin { port, ..named })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_many_requests_come_one_question_for_an_end_is_due() {
+        let mut talk = Talk::begun(0, None);
+        let mut due = Vec::new();
+        for last_end in [10, 20, 30, 5] {
+            talk.last_end = last_end;
+            due.extend(talk.ask());
+        }
+        // again only for an end that comes before
+        assert_eq!(due, [10, 5]);
+    }
 }

@@ -209,8 +209,11 @@ impl Weave {
                 };
                 self.due.push(Reverse(next));
             }
-            What::Answer if talk.is_answered(at) => talk.answer(at, scope),
-            What::Answer => {}
+            What::Answer => {
+                if let Some(later) = talk.ask_at(at, scope) {
+                    self.due.push(Reverse((later, What::Answer, key)));
+                }
+            }
             What::Forget if talk.seen_at.saturating_add(SILENCE) > at => {
                 let later = talk.seen_at.saturating_add(SILENCE);
                 self.due.push(Reverse((later, What::Forget, key)));

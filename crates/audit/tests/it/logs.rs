@@ -137,7 +137,7 @@ fn zeeks_requests_are_read_as_columns_and_as_json() {
     };
     let object = |(uid, depth): &(&str, u32)| {
         format!(
-            "{{\"ts\":1389719059.3,\"uid\":\"{uid}\",\"id.orig_h\":\"192.0.2.1\",\"id.orig_p\":5000,\"trans_depth\":{depth},\"method\":\"GET\",\"uri\":\"/{depth}\",\"status_code\":200}}\n"
+            "{{\"ts\":1389719059.3,\"uid\":\"{uid}\",\"id.orig_h\":\"192.0.2.1\",\"id.orig_p\":5000,\"trans_depth\":{depth},\"method\":\"GET\",\"host\":\"a.example\",\"uri\":\"/{depth}\",\"status_code\":200}}\n"
         )
     };
     let columns = head.to_owned() + &rows.iter().map(column).collect::<String>() + "#close\n";

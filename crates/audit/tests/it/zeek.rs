@@ -110,6 +110,60 @@ fn who_closed_and_after_what_is_told() {
 }
 
 #[test]
+fn a_quic_dial_that_nobody_answered_failed() {
+    let conn = text("conn");
+    let head: String = conn
+        .lines()
+        .take_while(|line| !line.contains("Cfresh00"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let line = |uid: &str, state: &str, received: &str| {
+        format!(
+            "1795248000.5\t{uid}\t192.0.2.7\t4000\t198.51.100.9\t443\tudp\tquic\t3.0\t4800\t{received}\t{state}\tT\tF\t0\tD\t4\t4900\t0\t0\t-\n"
+        )
+    };
+    for (state, received, expected) in [
+        ("S0", "0", Some(Failure::ConnectTimeout)),
+        ("S0", "-", Some(Failure::ConnectTimeout)),
+        ("SHR", "0", Some(Failure::ConnectTimeout)),
+        ("SF", "5200", None),
+    ] {
+        let outcome = audited(&[head.clone() + &line("Cquic", state, received)]);
+        let all = outcome.connections();
+        assert_eq!(all[0].transport, ledger::Transport::Quic);
+        let failed = all[0].failed.as_ref().map(|failed| failed.kind);
+        assert_eq!(failed, expected, "{state} {received}");
+        assert_eq!(outcome.end_of(all[0].id).is_none(), expected.is_some());
+    }
+}
+
+#[test]
+fn an_end_that_was_not_seen_is_told_of_nobody() {
+    // the same connection, still open when Zeek stopped looking, and closed by nobody knows whom
+    let with = |state: &str, history: &str| {
+        let of_kept = |line: &str| match line.contains("\tCkept") {
+            true => line.replace("\tSF\t", &format!("\t{state}\t")),
+            false => line.to_owned(),
+        };
+        let lines = text("conn").lines().map(of_kept).collect::<Vec<_>>();
+        let conn = lines.join("\n") + "\n";
+        let line = conn.lines().find(|line| line.contains("\tCkept")).unwrap();
+        let told = line.split('\t').nth(15).unwrap();
+        let changed = line.replace(told, history);
+        audited(&[conn.replace(line, &changed), text("http")])
+    };
+    let open = with("S1", "ShADad");
+    let all = open.connections();
+    let kept = all.iter().find(|one| one.local.unwrap().port() == 41_000);
+    let id = kept.unwrap().id;
+    assert_eq!(open.exchanges_on(id).len(), 5);
+    assert!(open.end_of(id).is_none());
+    let gone = end_of(&with("SF", "-"), 41_000);
+    assert_eq!((gone.by, gone.how, gone.moment), (None, None, None));
+    assert_eq!(gone.exchanges, Some(5));
+}
+
+#[test]
 fn a_request_lasts_until_the_next_one_or_its_connections_end_and_no_longer_than_a_second() {
     let outcome = joined(&ALL);
     let all = outcome.connections();
@@ -155,6 +209,57 @@ fn handshakes_bring_names_and_resumption() {
 }
 
 #[test]
+fn a_name_that_cannot_be_a_hosts_is_none() {
+    let with = |name: &str| {
+        let ssl = text("ssl").replace("\tpay.example\t", &format!("\t{name}\t"));
+        let outcome = audited(&[text("conn"), ssl]);
+        let all = outcome.connections();
+        let one = all.iter().find(|one| one.tls.is_some()).unwrap();
+        let name = one.tls.as_ref().unwrap().server_name.clone();
+        (
+            name.map(|name| name.to_string()),
+            one.origin.as_ref().map(ToString::to_string),
+        )
+    };
+    let good = ("pay.example", "https://pay.example");
+    let good = (Some(good.0.to_owned()), Some(good.1.to_owned()));
+    assert_eq!(with("Pay.Example"), good);
+    assert_eq!(with("a b/\u{1b}[31m"), (None, None));
+    assert_eq!(with(&"a".repeat(300)), (None, None));
+}
+
+#[test]
+fn requests_in_one_moment_are_told_once_and_in_order() {
+    let http = text("http");
+    let is_head = |line: &&str| line.starts_with('#');
+    let head: String = http
+        .lines()
+        .filter(is_head)
+        .fold(String::new(), |head, line| head + line + "\n");
+    let line = http
+        .lines()
+        .find(|line| line.contains("\tCkept\t"))
+        .unwrap();
+    let lines = (1..=3_000u32).map(|nth| {
+        // nine hundred in each second
+        let at = f64::from(nth) / 900.0;
+        let mut values: Vec<String> = line.split('\t').map(str::to_owned).collect();
+        values[0] = format!("{:.6}", 1_795_248_001.0 + at);
+        values[6] = nth.to_string();
+        values.join("\t") + "\n"
+    });
+    let outcome = audited(&[text("conn"), head + &lines.collect::<String>()]);
+    let ordinals: Vec<u32> = outcome.exchanges().filter_map(|one| one.ordinal).collect();
+    assert_eq!(ordinals, (1..=3_000).collect::<Vec<_>>());
+    let took: Vec<u64> = outcome.exchanges().map(|one| one.latency()).collect();
+    assert!(
+        took[..2_999].iter().all(|took| *took < 2_000_000),
+        "{took:?}"
+    );
+    assert_eq!(took[2_999], 1_000_000_000);
+}
+
+#[test]
 fn each_log_alone_says_what_it_cannot_tell() {
     let connections = joined(&["conn"]);
     assert_eq!(connections.exchanges().count(), 0);
@@ -186,10 +291,19 @@ fn requests_on_a_connection_that_is_still_open_are_kept() {
 
 #[test]
 fn other_logs_of_zeek_are_refused_by_their_name() {
-    let dns =
-        "#separator \\x09\n#set_separator\t,\n#path\tdns\n#fields\tts\tuid\tquery\n1.5\tCa\tx\n";
-    let error = reading::bytes(dns.as_bytes(), KeyLog::default()).unwrap_err();
-    assert!(error.to_string().contains("Zeek's dns.log"), "{error}");
+    for (name, columns) in [
+        ("dns", "query"),
+        ("smtp", "trans_depth\thelo"),
+        ("sip", "trans_depth\tmethod\turi\tstatus_code"),
+    ] {
+        let values = columns.replace(|letter| letter != '\t', "1");
+        let log = format!(
+            "#separator \\x09\n#set_separator\t,\n#path\t{name}\n#fields\tts\tuid\t{columns}\n1.5\tCa\t{values}\n"
+        );
+        let error = reading::bytes(log.as_bytes(), KeyLog::default()).unwrap_err();
+        let expected = format!("Zeek's {name}.log");
+        assert!(error.to_string().contains(&expected), "{error}");
+    }
 }
 
 proptest! {

@@ -89,7 +89,11 @@ impl Why {
             (Some(Side::Client), _) if at_once => Why::ClientAtOnce,
             (Some(Side::Client), _) => Why::ClientIdle,
             // from outside nothing is seen but that it is gone
-            (None, _) if close.how.is_none() && close.moment.is_none() => Why::Unseen,
+            (None, _)
+                if close.how.is_none() && matches!(close.moment, None | Some(Moment::Unused)) =>
+            {
+                Why::Unseen
+            }
             (None, _) => Why::Broken,
         }
     }
@@ -111,4 +115,41 @@ fn is_old(live: &Live) -> bool {
         live.connection.protocol,
         Some(Protocol::Http09 | Protocol::Http10)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::live::Party;
+    use ledger::{Connection, ConnectionBytes, ConnectionId, Nanos, Probes};
+
+    #[test]
+    fn an_end_of_which_nothing_was_seen_is_not_called_broken() {
+        let live = Live {
+            connection: Box::new(Connection::new(ConnectionId(1), Nanos(0))),
+            destination: 0,
+            party: Party::Unknown,
+            why: Why::Growth,
+            exchanges: 0,
+            last: None,
+            waiters: Vec::new(),
+        };
+        let why = |how, moment| {
+            let close = Close {
+                at: Nanos(7),
+                by: None,
+                how,
+                announced_by: None,
+                moment,
+                exchanges: None,
+                bytes: ConnectionBytes::default(),
+                probes: Probes::default(),
+            };
+            Why::end_of(&live, &close)
+        };
+        assert_eq!(why(None, None), Why::Unseen);
+        assert_eq!(why(None, Some(Moment::Unused)), Why::Unseen);
+        assert_eq!(why(Some(Ending::Rst), None), Why::Broken);
+        assert_eq!(why(None, Some(Moment::MidExchange)), Why::Broken);
+    }
 }

@@ -373,6 +373,20 @@ fn headers_of_the_environment_are_sent_only_to_its_endpoint() {
 }
 
 #[test]
+fn proxies_of_the_environment_are_not_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let collector = Collector::taking();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("http://{}", closed.local_addr().unwrap());
+    drop(closed);
+    let environment = ["ALL_PROXY", "HTTP_PROXY", "http_proxy"].map(|name| (name, proxy.as_str()));
+    let to = format!("--otlp={}", collector.url);
+    let out = audit(dir.path(), &[&to], &environment);
+    assert_eq!(not_written(&out), [] as [&str; 0]);
+    assert!(!collector.request().1.is_empty());
+}
+
+#[test]
 fn a_collector_that_cannot_be_meant_is_a_usage_error() {
     for words in ["--otlp=localhost:4317", "--otlp=http://u:p@localhost"] {
         let out = intact(&["audit", "x", words]);

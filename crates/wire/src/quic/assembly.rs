@@ -4,7 +4,7 @@ use super::head::varint;
 use crate::tls::{ClientHello, Cursor};
 use std::collections::BTreeMap;
 
-/// Bytes of a hello that are kept; with keys against quantum computers they have about two thousand.
+/// Bytes of a hello that are kept, and as many of pieces that wait; with keys against quantum computers they have about two thousand.
 const MAX_BYTES: usize = 32 << 10;
 /// Pieces that wait for others. Some clients shuffle a hello in dozens of them.
 const MAX_PIECES: usize = 128;
@@ -70,7 +70,9 @@ impl Assembly {
         }
         if at > self.start.len() {
             let known = self.later.get(&at).map_or(0, Vec::len);
-            if self.later.len() < MAX_PIECES && bytes.len() > known {
+            let others = self.later.values().map(Vec::len).sum::<usize>() - known;
+            let has_room = self.later.len() < MAX_PIECES && others + bytes.len() <= MAX_BYTES;
+            if has_room && bytes.len() > known {
                 self.later.insert(at, bytes.to_vec());
             }
             return;
@@ -161,7 +163,23 @@ mod tests {
         for at in 0..10_000 {
             assembly.read(&crypto(2 * at + 1, &[0; 8]));
         }
-        assert!(assembly.later.len() <= MAX_PIECES);
+        assert_eq!(assembly.later.len(), MAX_PIECES);
+        assert!(assembly.start.is_empty());
+    }
+
+    #[test]
+    fn pieces_that_overlap_take_no_more_than_a_hello() {
+        let mut assembly = Assembly::default();
+        for at in 1..=MAX_PIECES {
+            // the same place again, longer: what is there counts once
+            for len in [500, 1000] {
+                assembly.read(&crypto(at, &vec![0; len]));
+            }
+        }
+        let held: usize = assembly.later.values().map(Vec::len).sum();
+        assert!((MAX_BYTES - 1000..=MAX_BYTES).contains(&held), "{held}");
+        assembly.read(&crypto(0, &[0]));
+        assert!(assembly.later.is_empty());
         assert!(assembly.start.len() <= MAX_BYTES);
     }
 }

@@ -217,9 +217,14 @@ impl Collector {
         request.send(message).map_err(|error| self.away(&error))
     }
 
+    /// Where it is, for messages: a key in the query goes to the collector only.
+    fn place(&self) -> String {
+        ledger::redact::url(&self.url)
+    }
+
     fn away(&self, error: &ureq::Error) -> CollectorError {
         CollectorError::Away {
-            url: self.url.clone(),
+            url: self.place(),
             reason: match error {
                 ureq::Error::Timeout(_) => {
                     format!("no answer within {:?}", self.patience)
@@ -236,7 +241,7 @@ impl Collector {
         let kind = kind.and_then(|kind| Some(kind.to_str().ok()?.to_ascii_lowercase()));
         let is_protobuf = kind.is_none_or(|kind| kind.starts_with(PROTOBUF));
         let body = answer.body_mut().with_config().limit(ANSWER).read_to_vec();
-        let url = || self.url.clone();
+        let url = || self.place();
         if !status.is_success() {
             return Err(CollectorError::Refused {
                 url: url(),
@@ -269,6 +274,8 @@ fn agent() -> Agent {
         .tls_config(tls.build())
         .http_status_as_error(false)
         .max_redirects(0)
+        // a collector on this machine is not where a proxy would look for it
+        .proxy(None)
         .user_agent(concat!("intact/", env!("CARGO_PKG_VERSION")))
         .build()
         .into()
@@ -351,6 +358,28 @@ mod tests {
         let named = of("http://here:2", environment).ok().unwrap();
         assert_eq!(named.url, "http://here:2/v1/metrics");
         assert!(named.headers.is_empty());
+    }
+
+    #[test]
+    fn a_key_in_the_query_is_in_no_message() {
+        let collector = of("http://a:1/?key=secret", |_| None).ok().unwrap();
+        assert_eq!(collector.url, "http://a:1/v1/metrics?key=secret");
+        let answer = |status: u16, body: &str| {
+            let answer = Response::builder().status(status);
+            answer.body(Body::builder().data(body)).unwrap()
+        };
+        let away = collector.away(&ureq::Error::HostNotFound);
+        let refused = collector.judge(answer(403, "no")).unwrap_err();
+        let other = collector.judge(answer(200, "hello")).unwrap_err();
+        for error in [away, refused, other] {
+            let error = error.to_string();
+            assert!(
+                error.starts_with("http://a:1/v1/metrics?… ")
+                    || error.starts_with("http://a:1/v1/metrics?…:"),
+                "{error}"
+            );
+            assert!(!error.contains("secret"), "{error}");
+        }
     }
 
     #[test]

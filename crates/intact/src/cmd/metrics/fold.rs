@@ -3,13 +3,13 @@
 use super::series::{Attributes, Families, Value};
 use super::table::{Metric, PHASE, REUSED, VARIANT};
 use ledger::{
-    Closed, Connection, ConnectionId, Event, Exchange, Method, Nanos, Outcome, Protocol, Run,
-    Scheme, Setup, Sink, Spans, Vantage,
+    Closed, Connection, ConnectionId, Event, Exchange, Failure, Method, Nanos, Outcome, Protocol,
+    Run, Scheme, Setup, Sink, Spans, Vantage,
 };
 use opentelemetry_semantic_conventions::attribute;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
-/// Connections that are followed at once; what comes later is counted when it is opened, and its end is not seen.
+/// Connections that are followed at once; beyond, the oldest is counted as opened, and its end is not seen.
 const LIVE: usize = 65_536;
 /// Connections that have ended and are remembered, for requests that are told of after that.
 const ENDED: usize = 64;
@@ -25,6 +25,8 @@ struct Live {
     at: Nanos,
     setup: Setup,
     is_http: bool,
+    /// Why its set-up failed after the transport was opened.
+    failed: Option<Failure>,
     attributes: Attributes,
 }
 
@@ -32,7 +34,8 @@ struct Live {
 pub(super) struct Fold {
     run: Run,
     families: Families,
-    live: HashMap<ConnectionId, Live>,
+    /// The oldest first: ids are given in order.
+    live: BTreeMap<ConnectionId, Live>,
     ended: VecDeque<(ConnectionId, Attributes)>,
 }
 
@@ -54,7 +57,7 @@ impl Fold {
         Fold {
             run: run.clone(),
             families: Families::new(run.vantage),
-            live: HashMap::new(),
+            live: BTreeMap::new(),
             ended: VecDeque::new(),
         }
     }
@@ -77,16 +80,16 @@ impl Fold {
             && !connection.is_opened()
         {
             self.remember(connection.id, attributes.clone());
-            let attributes = with(attributes, attribute::ERROR_TYPE, failure.kind.id());
-            self.families
-                .add(Metric::Failed, attributes, connection.at, 1);
+            self.fail(failure.kind, attributes, connection.at);
             return;
         }
         let live = self.live(connection, attributes);
-        if self.live.len() < LIVE {
-            self.live.insert(connection.id, live);
-        } else {
-            self.count(live);
+        self.live.insert(connection.id, live);
+        if self.live.len() > LIVE
+            && let Some((id, oldest)) = self.live.pop_first()
+        {
+            self.remember(id, oldest.attributes.clone());
+            self.count(oldest);
         }
     }
 
@@ -102,7 +105,7 @@ impl Fold {
         let Some(live) = self.live.remove(&closed.connection) else {
             return;
         };
-        if live.is_http {
+        if self.has_life(&live) {
             let life = whole(at.since(live.at));
             let attributes = live.attributes.clone();
             self.families.add(Metric::Lives, attributes, at, life);
@@ -175,6 +178,7 @@ impl Fold {
             at: connection.at,
             setup: connection.setup,
             is_http: self.is_http(connection),
+            failed: connection.failed.as_ref().map(|failure| failure.kind),
             attributes,
         }
     }
@@ -190,13 +194,26 @@ impl Fold {
                     .add(Metric::Setups, attributes, span.end, took);
             }
         }
+        if let Some(kind) = live.failed {
+            self.fail(kind, live.attributes.clone(), live.at);
+        }
         self.families
             .add(Metric::Opened, live.attributes, live.at, 1);
     }
 
-    /// Counts it among those that are open, from its beginning to its end; nothing where ends cannot be seen.
+    fn fail(&mut self, kind: Failure, attributes: Attributes, at: Nanos) {
+        let attributes = with(attributes, attribute::ERROR_TYPE, kind.id());
+        self.families.add(Metric::Failed, attributes, at, 1);
+    }
+
+    /// Whether it was a connection of HTTP, from its beginning to an end that can be seen.
+    fn has_life(&self, live: &Live) -> bool {
+        live.is_http && live.failed.is_none() && self.run.ends_seen
+    }
+
+    /// Counts it among those that are open, from its beginning to its end.
     fn level(&mut self, live: &Live, closed: Option<Nanos>) {
-        if !live.is_http || !self.run.ends_seen {
+        if !self.has_life(live) {
             return;
         }
         for (at, change) in [(Some(live.at), 1), (closed, -1)] {
@@ -327,8 +344,7 @@ fn http_version(protocol: Protocol) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::{Close, ConnectionBytes, Origin, Probes, Span, Variant};
-    use std::collections::BTreeMap;
+    use ledger::{Close, ConnectionBytes, DialFailure, Origin, Probes, SetupPhase, Span, Variant};
 
     fn run(vantage: Vantage) -> Run {
         Run::new("watch", "0", vantage, jiff::Timestamp::UNIX_EPOCH, 1, &[])
@@ -464,6 +480,38 @@ mod tests {
     }
 
     #[test]
+    fn a_dial_that_failed_in_tls_is_counted_as_failed_and_is_never_open() {
+        let mut fold = Fold::new(&run(Vantage::Client));
+        let mut failed = connection(1);
+        failed.failed = Some(DialFailure {
+            phase: SetupPhase::Ssl,
+            kind: Failure::TlsAlert,
+            detail: None,
+        });
+        fold.record(Event::Opened(&failed));
+        // told of later
+        fold.record(Event::Opened(&connection(2)));
+        failed.id = ConnectionId(2);
+        fold.record(Event::Revised(&failed));
+        fold.record(Event::Closed(&closed(2, 7)));
+        let told = fold.finish().families;
+        let sums: Vec<(&str, i64)> = told
+            .iter()
+            .map(|family| {
+                let sums = family.series.values().map(|series| series.total.sum);
+                (family.definition.name, sums.sum())
+            })
+            .collect();
+        assert_eq!(
+            sums,
+            [
+                ("intact.connections.opened", 2),
+                ("intact.connections.failed", 2)
+            ]
+        );
+    }
+
+    #[test]
     fn open_connections_rise_and_fall_with_time() {
         let mut fold = Fold::new(&run(Vantage::Client));
         fold.record(Event::Opened(&connection(1)));
@@ -487,6 +535,67 @@ mod tests {
                 [(1_000_000_000, 1), (3_000_000_000, 2), (4_500_000_000, 1)]
             );
         }
+    }
+
+    #[test]
+    fn where_ends_cannot_be_seen_connections_have_neither_durations_nor_levels() {
+        let mut run = run(Vantage::Client);
+        for (ends_seen, expected) in [
+            (
+                true,
+                &[
+                    "http.client.connection.duration",
+                    "http.client.open_connections",
+                    "intact.connections.opened",
+                ][..],
+            ),
+            (false, &["intact.connections.opened"]),
+        ] {
+            run.ends_seen = ends_seen;
+            let mut fold = Fold::new(&run);
+            fold.record(Event::Opened(&connection(1)));
+            fold.record(Event::Closed(&closed(1, 7)));
+            assert_eq!(names(fold), expected);
+        }
+    }
+
+    #[test]
+    fn where_too_many_are_open_the_oldest_is_no_longer_followed() {
+        let mut fold = Fold::new(&run(Vantage::Client));
+        let last = LIVE as u64 + 1;
+        for id in 1..=last {
+            fold.record(Event::Opened(&connection(id)));
+        }
+        assert_eq!(fold.live.len(), LIVE);
+        fold.record(Event::Closed(&closed(1, 5)));
+        fold.record(Event::Closed(&closed(last, 7)));
+        let told = fold.finish().families;
+        let sum = |metric: &str| {
+            let mut families = told.iter();
+            let family = families.find(|family| family.definition.name == metric);
+            let series = family.unwrap().series.values().next().unwrap();
+            series.total.sum
+        };
+        assert_eq!(sum("intact.connections.opened"), last as i64);
+        assert_eq!(sum("http.client.connection.duration"), 7);
+        assert_eq!(sum("http.client.open_connections"), last as i64 - 2);
+    }
+
+    #[test]
+    fn a_body_is_counted_only_where_it_is_known_how_much_of_it_was_read() {
+        let mut fold = Fold::new(&run(Vantage::Server));
+        let mut logged = exchange(1, 5);
+        logged.bytes.body = 300;
+        fold.record(Event::Exchange(&logged));
+        assert_eq!(
+            names(fold),
+            ["http.server.request.duration", "intact.requests"]
+        );
+        let mut fold = Fold::new(&run(Vantage::Client));
+        logged.body.read = Some(300);
+        fold.record(Event::Exchange(&logged));
+        let bodies = series(fold, "http.client.response.body.size");
+        assert_eq!(bodies, [("http.response.status_code=200".to_owned(), 300)]);
     }
 
     #[test]

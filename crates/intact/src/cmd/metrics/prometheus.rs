@@ -17,29 +17,51 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The file that metrics will be written to.
+/// The file that metrics will be written to. Its readers have the old text until the new one is whole.
+#[derive(Debug)]
 pub(super) struct TextFile {
     path: PathBuf,
     file: File,
+    /// Where it is written until then; `None` for what cannot be replaced: a pipe, a terminal.
+    beside: Option<PathBuf>,
 }
 
 impl TextFile {
-    /// Creates it, so that one which cannot be written is told before anything is measured.
+    /// Creates what is written to, so that trouble is told before anything is measured.
     pub(super) fn create(path: &Path) -> anyhow::Result<TextFile> {
-        let file = File::create(path)
-            .with_context(|| format!("--prometheus: cannot write {}", path.display()))?;
-        Ok(TextFile {
-            path: path.to_owned(),
-            file,
-        })
+        let cannot = || format!("--prometheus: cannot write {}", path.display());
+        let is_replaced = std::fs::metadata(path).map_or(true, |there| there.is_file());
+        // what a link points to is replaced, not the link
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let beside = is_replaced.then(|| {
+            let mut name = path.clone().into_os_string();
+            name.push(".tmp");
+            PathBuf::from(name)
+        });
+        let file = File::create(beside.as_ref().unwrap_or(&path)).with_context(cannot)?;
+        Ok(TextFile { path, file, beside })
     }
 
     /// Writes the metrics.
     pub(super) fn write(mut self, measured: Measured) -> anyhow::Result<()> {
         let text = text(measured.families).context("metrics as text")?;
-        self.file
-            .write_all(text.as_bytes())
-            .with_context(|| format!("cannot write {}", self.path.display()))
+        let written = self.file.write_all(text.as_bytes());
+        let replaced = written.and_then(|()| match &self.beside {
+            Some(beside) => std::fs::rename(beside, &self.path),
+            None => Ok(()),
+        });
+        replaced.with_context(|| format!("cannot write {}", self.path.display()))?;
+        self.beside = None;
+        Ok(())
+    }
+}
+
+impl Drop for TextFile {
+    fn drop(&mut self) {
+        // a run that came to nothing leaves what was there
+        if let Some(beside) = &self.beside {
+            let _ = std::fs::remove_file(beside);
+        }
     }
 }
 
@@ -119,4 +141,50 @@ fn name(definition: &Definition) -> String {
 
 fn underscored(name: &str) -> String {
     name.replace('.', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd::metrics::fold::Fold;
+    use ledger::{Connection, ConnectionId, Event, Nanos, Run, Sink, Vantage};
+
+    fn measured() -> Measured {
+        let start = jiff::Timestamp::UNIX_EPOCH;
+        let mut fold = Fold::new(&Run::new("watch", "0", Vantage::Client, start, 1, &[]));
+        fold.record(Event::Opened(&Connection::new(ConnectionId(1), Nanos(0))));
+        fold.finish()
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(dir).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    }
+
+    #[test]
+    fn the_old_text_stays_until_the_new_one_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("intact.prom");
+        std::fs::write(&path, "old").unwrap();
+        let old = || std::fs::read_to_string(&path).unwrap();
+        drop(TextFile::create(&path).unwrap());
+        assert_eq!(old(), "old");
+        assert_eq!(names(dir.path()), ["intact.prom"]);
+        let file = TextFile::create(&path).unwrap();
+        assert_eq!(old(), "old");
+        file.write(measured()).unwrap();
+        let new = std::fs::read_to_string(&path).unwrap();
+        assert!(new.contains("intact_connections_opened_total{} 1"), "{new}");
+        assert_eq!(names(dir.path()), ["intact.prom"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_told_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in [dir.path().to_owned(), dir.path().join("none/intact.prom")] {
+            let error = TextFile::create(&path).unwrap_err();
+            assert!(error.to_string().contains("--prometheus"), "{error}");
+        }
+    }
 }

@@ -189,7 +189,7 @@ impl Metric {
                 "intact.connections.failed",
                 connections,
                 Shape::Count,
-                "Dials that led to no connection",
+                "Dials that led to no connection, those that failed in TLS included",
             ),
         };
         Definition {
