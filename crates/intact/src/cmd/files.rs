@@ -35,6 +35,8 @@ pub(crate) struct Files {
     #[cfg(feature = "metrics")]
     #[command(flatten)]
     metrics: super::metrics::Wanted,
+    #[command(flatten)]
+    left_out: super::left_out::LeftOut,
 }
 
 /// The open files.

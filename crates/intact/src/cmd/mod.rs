@@ -21,6 +21,7 @@ mod gates;
 mod head;
 mod json;
 mod ladder;
+mod left_out;
 mod linked;
 #[cfg(feature = "metrics")]
 mod metrics;

@@ -272,3 +272,23 @@ fn a_bench_has_the_gates_of_the_other_commands() {
     let pages = std::fs::read_to_string(&markdown).unwrap();
     assert_eq!(pages.matches("### intact bench").count(), 2, "{pages}");
 }
+
+#[cfg(all(
+    target_os = "linux",
+    not(any(feature = "otlp", feature = "prometheus"))
+))]
+#[test]
+fn options_of_features_that_were_left_out_say_which_build_has_them() {
+    for (option, feature) in [
+        ("--otlp", "otlp"),
+        ("--otlp=http://localhost:4318", "otlp"),
+        ("--prometheus=file.prom", "prometheus"),
+    ] {
+        let out = intact(&["watch", option, "--", "true"]);
+        assert_eq!(out.status.code(), Some(2), "{option}: {out:?}");
+        let told = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(told.contains(&format!("--features {feature}")), "{told}");
+        let help = intact(&["watch", "--help"]);
+        assert!(!String::from_utf8_lossy(&help.stdout).contains(option));
+    }
+}
