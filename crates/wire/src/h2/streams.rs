@@ -93,6 +93,10 @@ impl Streams<'_> {
         started_at: u64,
         visit: &mut impl FnMut(Event<'_>),
     ) {
+        // only a broken server promises a stream that is there (RFC 9113 section 6.6)
+        if self.streams.contains_key(&promised) {
+            return;
+        }
         let mut request = head.request(started_at, self.at, head_len as u64);
         request.ended_at = Some(self.at);
         self.open(

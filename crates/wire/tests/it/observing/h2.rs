@@ -201,6 +201,26 @@ fn interims_and_trailers_are_not_responses() {
 }
 
 #[test]
+fn a_stream_that_is_promised_again_is_opened_once() {
+    let mut pieces = opening().to_vec();
+    // GET / by the static table
+    let promise = [0, 0, 6, 5, 4, 0, 0, 0, 1, 0, 0, 0, 2, 0x82, 0x84];
+    pieces.push((Server, [promise, promise].concat()));
+    let mut observer = Observer::default();
+    let (mut opened, mut done) = (0, 0);
+    let mut count = |event: Event<'_>| match event {
+        Event::Opened(_) => opened += 1,
+        Event::Done(..) => done += 1,
+        Event::Body { .. } => {}
+    };
+    for (from, bytes) in &pieces {
+        observer.read(*from, bytes, 0, &mut count);
+    }
+    observer.end(Server, &mut count);
+    assert_eq!((opened, done), (1, 1));
+}
+
+#[test]
 fn pings_are_timed_and_windows_counted() {
     let mut pieces = opening().to_vec();
     pieces.push((Client, frames(|out| write_ping(out, false, *b"question"))));
