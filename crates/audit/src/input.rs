@@ -1,5 +1,6 @@
 //! Opening an input: gzip and zstd are seen through, the format is told by the first bytes, nothing is consumed.
 
+use crate::account::{Account, Unit};
 use crate::error::AuditError;
 use crate::format::Format;
 use crate::log::{self, Dialect, Pattern};
@@ -44,6 +45,20 @@ pub struct Input {
 }
 
 impl Input {
+    /// What became of it once it was read, without evidence and advice.
+    pub(crate) fn account(&self, unit: Unit, read: u64, skipped: u64) -> Account {
+        Account {
+            path: self.path.clone(),
+            format: self.format,
+            unit,
+            read,
+            skipped,
+            bytes: self.window.taken(),
+            evidence: None,
+            advice: Vec::new(),
+        }
+    }
+
     /// Opens a file, or standard input for `-`.
     pub fn open(path: &Path, hints: &Hints) -> Result<Input, AuditError> {
         let fails = |source| AuditError::Io {

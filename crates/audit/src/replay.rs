@@ -58,14 +58,9 @@ pub(crate) fn read(
         );
     }
     Ok(Account {
-        path: input.path.clone(),
-        format: input.format,
-        unit: Unit::Events,
-        read: count,
-        skipped: 0,
         bytes: 0,
         evidence: Some(format!("recorded by intact {}", reader.run().producer)),
-        advice: Vec::new(),
+        ..input.account(Unit::Events, count, 0)
     })
 }
 

@@ -167,14 +167,5 @@ pub(crate) fn read(
             ),
         );
     }
-    Ok(Account {
-        path: input.path.clone(),
-        format: input.format,
-        unit: Unit::Packets,
-        read: count,
-        skipped: facts.skipped - before.skipped,
-        bytes: input.window.taken(),
-        evidence: None,
-        advice: Vec::new(),
-    })
+    Ok(input.account(Unit::Packets, count, facts.skipped - before.skipped))
 }

@@ -76,14 +76,8 @@ pub(crate) fn read(input: &mut Input, scope: &mut Scope<'_>) -> Result<Account, 
     };
     let evidence = client::tell(&source, scope);
     Ok(Account {
-        path: input.path.clone(),
-        format: input.format,
-        unit: Unit::Entries,
-        read: document.seen,
-        skipped: document.skipped,
-        bytes: input.window.taken(),
         evidence: Some(evidence),
-        advice: Vec::new(),
+        ..input.account(Unit::Entries, document.seen, document.skipped)
     })
 }
 

@@ -96,14 +96,9 @@ pub(crate) fn read(
     }
     let (evidence, advice) = tell(dialect, pools.evidence, &name, scope);
     Ok(Account {
-        path: input.path.clone(),
-        format: input.format,
-        unit: Unit::Lines,
-        read: lines,
-        skipped,
-        bytes: input.window.taken(),
         evidence: Some(evidence),
         advice,
+        ..input.account(Unit::Lines, lines, skipped)
     })
 }
 

@@ -100,14 +100,8 @@ pub(crate) fn read(
     }
     let told = follow.finish(&name, scope);
     Ok(Account {
-        path: input.path.clone(),
-        format: input.format,
-        unit: Unit::Events,
-        read: events,
-        skipped,
-        bytes: input.window.taken(),
         evidence: Some(told),
-        advice: Vec::new(),
+        ..input.account(Unit::Events, events, skipped)
     })
 }
 

@@ -244,13 +244,7 @@ pub(crate) fn read(
     };
     let evidence = client::tell(&source, scope);
     Ok(Account {
-        path: input.path.clone(),
-        format: input.format,
-        unit: Unit::Entries,
-        read: entries.len() as u64 + left_out,
-        skipped,
-        bytes: input.window.taken(),
         evidence: Some(evidence),
-        advice: Vec::new(),
+        ..input.account(Unit::Entries, entries.len() as u64 + left_out, skipped)
     })
 }

@@ -108,14 +108,8 @@ pub(crate) fn read(
         );
     }
     Ok(Account {
-        path: input.path.clone(),
-        format: input.format,
-        unit: Unit::Lines,
-        read: lines,
-        skipped,
-        bytes: input.window.taken(),
         evidence: Some(evidence(log).to_owned()),
-        advice: Vec::new(),
+        ..input.account(Unit::Lines, lines, skipped)
     })
 }
 
