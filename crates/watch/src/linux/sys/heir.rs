@@ -59,33 +59,35 @@ impl Heir {
         self.page.state.store(TAKING, Ordering::Relaxed);
     }
 
-    /// What was about to be taken has been: this call, or none. `false`: there are too many to remember it.
-    pub(crate) fn end(&self, taken: Option<u64>) -> bool {
-        if let Some(id) = taken {
-            let mut calls = self.page.calls.iter();
-            let Some(free) = calls.find(|call| call.load(Ordering::Relaxed) == 0) else {
-                return false;
-            };
-            free.store(id, Ordering::Relaxed);
+    /// What was about to be taken has been: this call, or none. Where there is no place left for its name, those calls make one whose
+    /// callers have gone without an answer.
+    pub(crate) fn end(&self, taken: Option<u64>, is_waiting: impl Fn(u64) -> bool) {
+        if let Some(id) = taken
+            && !self.name(id)
+        {
+            self.sweep(is_waiting);
+            if !self.name(id) {
+                self.page.unnamed.fetch_add(1, Ordering::Relaxed);
+            }
         }
         self.page.state.store(QUIET, Ordering::Relaxed);
-        true
     }
 
-    /// Forgets the calls whose callers have gone without an answer.
-    pub(crate) fn sweep(&self, is_waiting: impl Fn(u64) -> bool) {
+    /// Whether there was a place for the name.
+    fn name(&self, id: u64) -> bool {
+        let mut calls = self.page.calls.iter();
+        let free = calls.find(|call| call.load(Ordering::Relaxed) == 0);
+        free.inspect(|free| free.store(id, Ordering::Relaxed))
+            .is_some()
+    }
+
+    fn sweep(&self, is_waiting: impl Fn(u64) -> bool) {
         for call in &self.page.calls {
             let id = call.load(Ordering::Relaxed);
             if id != 0 && !is_waiting(id) {
                 call.store(0, Ordering::Relaxed);
             }
         }
-    }
-
-    /// What was taken cannot be remembered.
-    pub(crate) fn lose(&self) {
-        self.page.unnamed.fetch_add(1, Ordering::Relaxed);
-        self.page.state.store(QUIET, Ordering::Relaxed);
     }
 
     /// A call is answered.

@@ -116,7 +116,10 @@ impl Listener {
             ))
             .map(|_| raw)
         };
-        self.remember(taken.as_ref().ok().map(|raw| raw.id));
+        if let Some(heir) = &self.heir {
+            let id = taken.as_ref().ok().map(|raw| raw.id);
+            heir.end(id, |id| self.is_valid(id));
+        }
         match taken {
             Ok(raw) => Ok(Some(Notice {
                 id: raw.id,
@@ -129,16 +132,6 @@ impl Listener {
                 Ok(None)
             }
             Err(error) => Err(error),
-        }
-    }
-
-    fn remember(&self, taken: Option<u64>) {
-        let Some(heir) = &self.heir else { return };
-        if !heir.end(taken) {
-            heir.sweep(|id| self.is_valid(id));
-            if !heir.end(taken) {
-                heir.lose();
-            }
         }
     }
 
