@@ -3,8 +3,7 @@
 //! For secrets that no key log tells and that are looked for elsewhere, such as in the memory of a program.
 
 use super::half::Half;
-use super::opener::Opener;
-use super::schedule;
+use super::opener::{Handshake12, Opener};
 use super::suite::{Hash, Suite};
 use super::{Decryptor, Facts};
 use crate::Side;
@@ -31,10 +30,7 @@ type Sealed = ([u8; 5], Vec<u8>);
 /// How keys are made of the secret.
 enum Made {
     Tls13,
-    Tls12 {
-        server_random: [u8; 32],
-        encrypt_then_mac: bool,
-    },
+    Tls12(Handshake12),
 }
 
 impl Lock {
@@ -42,7 +38,7 @@ impl Lock {
     pub fn secret_len(&self) -> usize {
         match self.made {
             Made::Tls13 => self.suite.hash.len(),
-            Made::Tls12 { .. } => MASTER_LEN,
+            Made::Tls12(_) => MASTER_LEN,
         }
     }
 
@@ -60,33 +56,25 @@ impl Lock {
             let Some(secret) = bytes.get(..lock.secret_len()) else {
                 return false;
             };
-            let opener = match (&lock.made, &mut keys) {
-                (Made::Tls13, Some((suite, opener))) if *suite == lock.suite => Some(opener),
-                (Made::Tls13, keys) => Opener::tls13(lock.suite, secret)
-                    .map(|opener| &mut keys.insert((lock.suite, opener)).1),
-                (Made::Tls12 { .. }, _) => None,
-            };
-            let (header, payload) = &lock.sealed;
-            match opener {
-                Some(opener) => opener.open(*header, payload, &mut scratch).is_some(),
-                None => lock
-                    .make_tls12(secret)
-                    .is_some_and(|mut own| own.open(*header, payload, &mut scratch).is_some()),
+            match &lock.made {
+                Made::Tls12(handshake) => {
+                    let opener = handshake.opener(secret, Side::Client);
+                    opener.is_some_and(|mut opener| lock.yields_to(&mut opener, &mut scratch))
+                }
+                Made::Tls13 => {
+                    if keys.as_ref().is_none_or(|(suite, _)| *suite != lock.suite) {
+                        keys = Opener::tls13(lock.suite, secret).map(|opener| (lock.suite, opener));
+                    }
+                    let opener = keys.as_mut().map(|(_, opener)| opener);
+                    opener.is_some_and(|opener| lock.yields_to(opener, &mut scratch))
+                }
             }
         })
     }
 
-    fn make_tls12(&self, master: &[u8]) -> Option<Opener> {
-        let Made::Tls12 {
-            server_random,
-            encrypt_then_mac,
-        } = &self.made
-        else {
-            return None;
-        };
-        let (client, _) =
-            schedule::expand_master(self.suite, master, &self.client_random, server_random);
-        Opener::tls12(self.suite, &client, *encrypt_then_mac)
+    fn yields_to(&self, opener: &mut Opener, scratch: &mut Vec<u8>) -> bool {
+        let (header, payload) = &self.sealed;
+        opener.open(*header, payload, scratch).is_some()
     }
 
     /// The secret at the beginning of `bytes` as a key log has it.
@@ -130,10 +118,7 @@ impl Decryptor {
                 ])
             }
             TLS12 => {
-                let made = Made::Tls12 {
-                    server_random: server.random,
-                    encrypt_then_mac: server.encrypt_then_mac,
-                };
+                let made = Made::Tls12(Handshake12::of(suite, client, server));
                 facts.finished?;
                 let finished = owned(self.client.sealed().next()?);
                 Some(vec![lock("CLIENT_RANDOM", made, finished)])

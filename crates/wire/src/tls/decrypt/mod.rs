@@ -17,7 +17,7 @@ pub(crate) use suite::Hash;
 
 use half::{Half, Ladder};
 use keylog::Secrets;
-use opener::Opener;
+use opener::Handshake12;
 use suite::Suite;
 
 use super::record::{ContentType, Record};
@@ -183,16 +183,8 @@ impl Decryptor {
                         continue;
                     };
                     let side = half.side();
-                    Ladder::Tls12(Box::new(move || {
-                        let (client, server) = schedule::expand_master(
-                            suite,
-                            master,
-                            &client_hello.random,
-                            &server_hello.random,
-                        );
-                        let block = if side == Side::Client { client } else { server };
-                        Opener::tls12(suite, &block, server_hello.encrypt_then_mac)
-                    }))
+                    let handshake = Handshake12::of(suite, client_hello, server_hello);
+                    Ladder::Tls12(Box::new(move || handshake.opener(master, side)))
                 }
                 _ => return,
             };

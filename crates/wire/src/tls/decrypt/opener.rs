@@ -7,8 +7,10 @@ use aws_lc_rs::cipher::{AES_128, AES_256, DecryptingKey, DecryptionContext, Unbo
 use aws_lc_rs::hmac;
 use aws_lc_rs::iv::FixedLength;
 
-use super::schedule::{Block, expand_label};
+use super::schedule::{Block, expand_label, expand_master};
 use super::suite::{Bulk, Hash, Suite};
+use crate::Side;
+use crate::tls::{ClientHello, ServerHello};
 
 /// The keys of one direction, and the number of the next record under them.
 pub(super) struct Opener {
@@ -43,12 +45,39 @@ struct Cbc {
     encrypt_then_mac: bool,
 }
 
+/// What a handshake of TLS 1.2 adds to its master secret for the keys of both directions.
+pub(super) struct Handshake12 {
+    suite: Suite,
+    client_random: [u8; 32],
+    server_random: [u8; 32],
+    encrypt_then_mac: bool,
+}
+
+impl Handshake12 {
+    pub(super) fn of(suite: Suite, client: &ClientHello, server: &ServerHello) -> Self {
+        Self {
+            suite,
+            client_random: client.random,
+            server_random: server.random,
+            encrypt_then_mac: server.encrypt_then_mac,
+        }
+    }
+
+    /// The keys of one direction; `None` where the material does not fit the suite.
+    pub(super) fn opener(&self, master: &[u8], side: Side) -> Option<Opener> {
+        let (client, server) =
+            expand_master(self.suite, master, &self.client_random, &self.server_random);
+        let block = if side == Side::Client { client } else { server };
+        Opener::tls12(self.suite, &block, self.encrypt_then_mac)
+    }
+}
+
 const TAG_LEN: usize = 16;
 const BLOCK_LEN: usize = 16;
 
 impl Opener {
     /// `None` where the material does not fit the suite, which only a wrong key log can cause.
-    pub(super) fn tls12(suite: Suite, block: &Block, encrypt_then_mac: bool) -> Option<Self> {
+    fn tls12(suite: Suite, block: &Block, encrypt_then_mac: bool) -> Option<Self> {
         let cipher = match suite.bulk {
             Bulk::Gcm(_) => Cipher::ExplicitNonce {
                 key: aead_key(suite.bulk, &block.key)?,
