@@ -181,10 +181,11 @@ impl Secure {
             // a line that is none is the program's affair
             let _ = self.keys.add_line(line);
         }
-        if !lines.is_empty() {
+        let any = !lines.is_empty();
+        if any {
             self.searchable = None;
         }
-        !lines.is_empty()
+        any
     }
 
     /// Has keys that were not logged looked for, once there is something to try them on.

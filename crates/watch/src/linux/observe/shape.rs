@@ -118,7 +118,9 @@ impl Sizes {
             (Side::Client, _, _) if place == Place::AfterPreface && is_beginning(plain) => {
                 Shape::Control
             }
-            (Side::Server, 1, _) if place == Place::Opening && is_settings(plain) => Shape::Control,
+            (Side::Server, 1, _) if place == Place::Opening && is_settings(plain, MAX_SETTINGS) => {
+                Shape::Control
+            }
             _ => Shape::Data,
         }
     }
@@ -131,16 +133,12 @@ fn is_preface(plain: u64) -> bool {
 
 /// Whether what a client says after its preface are SETTINGS, or a few of them and that it goes away.
 fn is_beginning(plain: u64) -> bool {
-    let leaves = |before| is_list(before, FEW_SETTINGS);
-    is_settings(plain) || plain.checked_sub(PING).is_some_and(leaves)
+    let leaves = |before| is_settings(before, FEW_SETTINGS);
+    is_settings(plain, MAX_SETTINGS) || plain.checked_sub(PING).is_some_and(leaves)
 }
 
-/// SETTINGS, with a WINDOW_UPDATE or without.
-fn is_settings(plain: u64) -> bool {
-    is_list(plain, MAX_SETTINGS)
-}
-
-fn is_list(plain: u64, most: u64) -> bool {
+/// SETTINGS, at most so many, with a WINDOW_UPDATE or without.
+fn is_settings(plain: u64, most: u64) -> bool {
     let is_list = |len: u64| len.is_multiple_of(SETTING) && len / SETTING <= most;
     let heads = [SETTINGS_ACK, SETTINGS_ACK + WINDOW_UPDATE];
     let rest = heads.map(|head| plain.checked_sub(head));
