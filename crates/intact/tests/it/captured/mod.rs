@@ -156,6 +156,12 @@ fn packets_the_watched_program_and_the_server_tell_the_same() {
     assert_eq!(ended(&watched), [0, 5], "{watched:#}");
 }
 
+/// What audit tells of a server's log.
+fn read_log(file: &Path) -> Value {
+    let run = intact(&["audit", "--json", file.to_str().unwrap()]);
+    serde_json::from_slice(&run.stdout).unwrap()
+}
+
 /// nginx' own log, in the format that we recommend, against the packets: Python, curl and h2load, TLS 1.2 and 1.3.
 #[test]
 fn packets_and_the_log_of_nginx_tell_the_same() {
@@ -222,8 +228,7 @@ for path in \"de\":
         .unwrap();
     assert!(ran.status.success(), "{ran:?}");
     let packets = capture.end(23, &folder.path().join("keys.txt"));
-    let log = intact(&["audit", "--json", &format!("{at}/access.log")]);
-    let log: Value = serde_json::from_slice(&log.stdout).unwrap();
+    let log = read_log(&folder.path().join("access.log"));
     assert_eq!(counts(&packets), counts(&log), "{packets:#}");
     assert_eq!(counts(&log)[0], 23);
     assert_eq!(packets["requests"]["status"], log["requests"]["status"]);
