@@ -43,9 +43,6 @@ impl Scope<'_> {
 
     /// Records what limits the result.
     pub(crate) fn caveat(&mut self, id: &str, words: String) {
-        self.sink.record(Event::Caveat(&Caveat {
-            id: id.to_owned(),
-            words,
-        }));
+        self.sink.record(Event::Caveat(&Caveat::new(id, words)));
     }
 }

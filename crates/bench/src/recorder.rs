@@ -51,10 +51,7 @@ impl Recorder {
 
     /// Notes something that limits what the run can tell.
     pub(crate) fn caveat(&mut self, id: &str, words: &str) {
-        self.record(Event::Caveat(&Caveat {
-            id: id.to_owned(),
-            words: words.to_owned(),
-        }));
+        self.record(Event::Caveat(&Caveat::new(id, words)));
     }
 
     /// Ends a round: hands over what is kept, gives the round's tally out and starts anew.

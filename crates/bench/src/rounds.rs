@@ -451,7 +451,7 @@ impl Conductor<'_> {
 
     fn caveat(&mut self, id: &str, words: String) {
         let id = id.to_owned();
-        self.record(Event::Caveat(&Caveat { id, words }));
+        self.record(Event::Caveat(&Caveat::new(id, words)));
     }
 }
 

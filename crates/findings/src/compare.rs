@@ -95,7 +95,7 @@ impl Contest {
             for caveat in &facts.caveats {
                 let words = format!("{}: {}", self.run.variants[variant].name, caveat.words);
                 let id = caveat.id.clone();
-                self.caveat(&Caveat { id, words });
+                self.caveat(&Caveat::new(id, words));
             }
         }
     }
@@ -109,10 +109,10 @@ impl Contest {
         let rounds = variants.iter().map(|one| one.rounds.len() as u32).min();
         let mut caveats = self.caveats.clone();
         if self.programs.iter().any(Program::is_cut) {
-            caveats.push(Caveat {
-                id: "cut-round".to_owned(),
-                words: "a round that did not come to its end is left out".to_owned(),
-            });
+            caveats.push(Caveat::new(
+                "cut-round",
+                "a round that did not come to its end is left out",
+            ));
         }
         let (mut requests, mut connections) = (Requests::default(), Connections::default());
         for one in &variants {

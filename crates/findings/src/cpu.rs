@@ -74,26 +74,24 @@ impl CpuFacts {
     pub fn caveats(&self) -> Vec<Caveat> {
         let mut caveats = Vec::new();
         if let Some(reason) = &self.not_sampled {
-            caveats.push(Caveat {
-                id: "cpu-not-sampled".to_owned(),
-                words: format!("what the processor time was spent on is not known: {reason}"),
-            });
+            caveats.push(Caveat::new(
+                "cpu-not-sampled",
+                format!("what the processor time was spent on is not known: {reason}"),
+            ));
         }
-        caveats.extend(self.gaps.iter().map(|gap| Caveat {
-            id: "cpu-partly-sampled".to_owned(),
-            words: gap.clone(),
-        }));
+        caveats.extend(
+            self.gaps
+                .iter()
+                .map(|gap| Caveat::new("cpu-partly-sampled", gap.clone())),
+        );
         if let Some(work) = self.program.work
             && work.samples < FEW
         {
-            caveats.push(Caveat {
-                id: "few-cpu-samples".to_owned(),
-                words: format!(
+            caveats.push(Caveat::new("few-cpu-samples", format!(
                     "{} samples of processor time: their shares are uncertain by up to {:.0} points either way",
                     work.samples,
                     work.uncertain_by().min(100.0)
-                ),
-            });
+                )));
         }
         caveats
     }

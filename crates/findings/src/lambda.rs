@@ -153,13 +153,10 @@ impl Invoked {
             }
         }
         if self.traffic.left_out > 0 {
-            caveats.push(Caveat {
-                id: "traffic-left-out".to_owned(),
-                words: format!(
+            caveats.push(Caveat::new("traffic-left-out", format!(
                     "{} connections and requests at the end are in no invocation's count: there was no room",
                     self.traffic.left_out
-                ),
-            });
+                )));
         }
         caveats
     }

@@ -55,13 +55,41 @@ pub struct Sockets {
     pub free_ports: Option<u64>,
 }
 
-/// Something that limits what the ledger can tell.
+/// A limit on what the figures can show.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Caveat {
     /// A stable kebab-case id.
     pub id: String,
     /// What it means for the reader, in a sentence.
     pub words: String,
+    /// Whether traffic is missing from the record. Counts are then lower bounds, and no requirement
+    /// passes on them that a larger count would fail.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub incomplete: bool,
+}
+
+impl Caveat {
+    /// A caveat on figures that are complete.
+    pub fn new(id: impl Into<String>, words: impl Into<String>) -> Caveat {
+        Caveat {
+            id: id.into(),
+            words: words.into(),
+            incomplete: false,
+        }
+    }
+
+    /// A caveat that reports missing traffic: counts are lower bounds.
+    pub fn incomplete(id: impl Into<String>, words: impl Into<String>) -> Caveat {
+        Caveat {
+            incomplete: true,
+            ..Caveat::new(id, words)
+        }
+    }
+}
+
+/// For serde: a flag that need not be written.
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// One thing that happened, borrowed from the producer.

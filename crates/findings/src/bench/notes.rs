@@ -235,10 +235,8 @@ pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
                     Some(format!("{} {}", variant.name, value?).trim_end().to_owned())
                 })
                 .collect();
-            (!subjects.is_empty()).then(|| Caveat {
-                id: id.to_owned(),
-                words: format!("{}: {words}", subjects.join(", ")),
-            })
+            (!subjects.is_empty())
+                .then(|| Caveat::new(id, format!("{}: {words}", subjects.join(", "))))
         })
         .collect()
 }

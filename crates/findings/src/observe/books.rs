@@ -155,29 +155,20 @@ impl Books {
     pub fn shortcomings(&self) -> Vec<Caveat> {
         let mut caveats = Vec::new();
         if self.crowded {
-            caveats.push(Caveat {
-                id: "many-destinations".to_owned(),
-                words: format!(
+            caveats.push(Caveat::new("many-destinations", format!(
                     "more than {DESTINATIONS} destinations: the later ones are counted together as (others)"
-                ),
-            });
+                )));
         }
         if self.counts.len() > DETAILED {
-            caveats.push(Caveat {
-                id: "coarse-destinations".to_owned(),
-                words: format!(
+            caveats.push(Caveat::new("coarse-destinations", format!(
                     "percentiles, phases and idle gaps are told for the first {DETAILED} destinations and for all together"
-                ),
-            });
+                )));
         }
         if self.forgotten > 0 {
-            caveats.push(Caveat {
-                id: "many-connections".to_owned(),
-                words: format!(
+            caveats.push(Caveat::new("many-connections", format!(
                     "more than {LIVE} connections were open at once: how {} of them ended is not known",
                     self.forgotten
-                ),
-            });
+                )));
         }
         caveats
     }

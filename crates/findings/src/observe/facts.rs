@@ -226,10 +226,10 @@ impl ObservedFacts {
         let mut caveats = books.caveats.clone();
         caveats.extend(books.shortcomings());
         if findings.len() > FINDINGS {
-            caveats.push(Caveat {
-                id: "many-findings".to_owned(),
-                words: format!("{} more findings are not told", findings.len() - FINDINGS),
-            });
+            caveats.push(Caveat::new(
+                "many-findings",
+                format!("{} more findings are not told", findings.len() - FINDINGS),
+            ));
             findings.truncate(FINDINGS);
         }
         let needed = books.needed();
@@ -277,24 +277,18 @@ impl ObservedFacts {
         let mut totals = Figures::of(&books.all, needed.iter().sum(), books.lookups);
         totals.sum_up(&destinations);
         if totals.unseen > 0 {
-            caveats.push(Caveat {
-                id: "cannot-see-inside".to_owned(),
-                words: format!(
+            caveats.push(Caveat::new("cannot-see-inside", format!(
                     "what {} of {} connections carried cannot be seen: their requests are missing in the counts",
                     totals.unseen, totals.connections.opened
-                ),
-            });
+                )));
         }
         let known = books.all.fresh + books.all.reused;
         if known > 0 && known < totals.requests.total {
-            caveats.push(Caveat {
-                id: "reuse-partly-known".to_owned(),
-                words: format!(
+            caveats.push(Caveat::new("reuse-partly-known", format!(
                     "of {} of {} requests it is not known whether their connection was reused; reuse is told of the others",
                     totals.requests.total - known,
                     totals.requests.total
-                ),
-            });
+                )));
         }
         ObservedFacts {
             verdict: verdict::sentences(books, &totals, &destinations, &findings),

@@ -116,10 +116,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         return Err(nothing_read(&unread));
     }
     for words in not_read(&unread) {
-        observing.record(Event::Caveat(&Caveat {
-            id: "input-not-read".to_owned(),
-            words,
-        }));
+        observing.record(Event::Caveat(&Caveat::new("input-not-read", words)));
     }
     let Audited { observed, answers } = observing.finish();
     let answers = answers.facts();

@@ -197,10 +197,7 @@ impl Kept {
         if let Some(metrics) = self.metrics.take() {
             troubles.extend(metrics.finish());
         }
-        let caveat = |words| Caveat {
-            id: "not-written".to_owned(),
-            words,
-        };
+        let caveat = |words| Caveat::new("not-written", words);
         troubles.into_iter().map(caveat).collect()
     }
 

@@ -248,10 +248,7 @@ fn head(args: &Args, variants: impl Iterator<Item = Variant>) -> Run {
 fn caveats(args: &Args, freeze: Freeze, plan: &Plan) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     let mut tell = |id: &str, words: &str| {
-        caveats.push(Caveat {
-            id: id.to_owned(),
-            words: words.to_owned(),
-        });
+        caveats.push(Caveat::new(id, words));
     };
     if args.watch == OnOff::Off {
         tell(

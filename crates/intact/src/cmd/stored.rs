@@ -25,12 +25,10 @@ fn replay(reader: &Reader, fold: &mut impl Sink) -> Result<(), Failed> {
         fold.record(Event::Caveat(&caveat));
     }
     if reader.run().rows == Rows::Sample {
-        fold.record(Event::Caveat(&Caveat {
-            id: "sampled-rows".to_owned(),
-            words:
-                "this ledger holds a sample of its exchanges: counts and findings are of the sample"
-                    .to_owned(),
-        }));
+        fold.record(Event::Caveat(&Caveat::new(
+            "sampled-rows",
+            "this ledger holds a sample of its exchanges: counts and findings are of the sample",
+        )));
     }
     Ok(())
 }

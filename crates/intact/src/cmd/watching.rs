@@ -100,10 +100,11 @@ impl Watching {
         }
         self.kept.replace_card(card);
         let mut caveats = self.kept.finish();
-        caveats.extend(self.troubles.into_iter().map(|words| Caveat {
-            id: "not-written".to_owned(),
-            words,
-        }));
+        caveats.extend(
+            self.troubles
+                .into_iter()
+                .map(|words| Caveat::new("not-written", words)),
+        );
         Watched {
             rows: self.rows,
             caveats,

@@ -102,20 +102,19 @@ impl Events {
     pub fn caveats(&self) -> Vec<Caveat> {
         let mut caveats = Vec::new();
         if self.cut {
-            caveats.push(Caveat {
-                id: "cut-tail".to_owned(),
-                words: "the ledger was cut off while it was written: the last second of events is missing"
-                    .to_owned(),
-            });
+            caveats.push(Caveat::new(
+                "cut-tail",
+                "the ledger was cut off while it was written: the last second of events is missing",
+            ));
         }
         if self.unknown > 0 {
-            caveats.push(Caveat {
-                id: "unknown-events".to_owned(),
-                words: format!(
+            caveats.push(Caveat::new(
+                "unknown-events",
+                format!(
                     "{} events were written by a newer intact, or are damaged, and were left out",
                     self.unknown
                 ),
-            });
+            ));
         }
         caveats
     }

@@ -217,10 +217,10 @@ pub(crate) fn bench(requests: u64, hostile: &str) -> Made {
             free_ports: Some(28_000 - time_wait),
         }));
     }
-    tally.record(Event::Caveat(&Caveat {
-        id: "made-up".to_owned(),
-        words: format!("this run was made up{hostile}"),
-    }));
+    tally.record(Event::Caveat(&Caveat::new(
+        "made-up",
+        format!("this run was made up{hostile}"),
+    )));
     for (index, (on, c)) in VARIANTS.into_iter().enumerate() {
         let mut calls = Vec::new();
         for round in 1..=20u32 {

@@ -170,10 +170,10 @@ pub(crate) fn observed() -> (Run, Observed) {
         let end = closed(200 + nth, nth * 400 + 300, Side::Client, Moment::Idle, None);
         seen.record(Event::Closed(&end));
     }
-    seen.record(Event::Caveat(&Caveat {
-        id: "io-uring".to_owned(),
-        words: "io_uring was refused to the program, so that its sockets can be seen".to_owned(),
-    }));
+    seen.record(Event::Caveat(&Caveat::new(
+        "io-uring",
+        "io_uring was refused to the program, so that its sockets can be seen",
+    )));
     (run, seen)
 }
 

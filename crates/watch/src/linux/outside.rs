@@ -164,7 +164,7 @@ impl AsRawFd for Outside {
 
 pub(crate) fn caveat(id: &str, words: String) -> Row {
     let id = id.to_owned();
-    Row::Caveat(Caveat { id, words })
+    Row::Caveat(Caveat::new(id, words))
 }
 
 fn record(mut about: Connection, told: Told, is_gone: bool, at: Nanos, tell: &mut dyn FnMut(Row)) {

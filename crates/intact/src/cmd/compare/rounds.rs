@@ -168,10 +168,10 @@ impl Rounds<'_> {
     fn tell_failures(&mut self) {
         for (&index, (times, how)) in &self.failures {
             let name = &self.programs[index].variant.name;
-            self.recording.record(Event::Caveat(&Caveat {
-                id: "program-failed".to_owned(),
-                words: format!("{name} failed in {times} of its rounds, last it {how}"),
-            }));
+            self.recording.record(Event::Caveat(&Caveat::new(
+                "program-failed",
+                format!("{name} failed in {times} of its rounds, last it {how}"),
+            )));
         }
     }
 }

@@ -111,10 +111,7 @@ fn warning(link: &Link, account: &Account) -> Option<String> {
 
 /// What is not as it should be, and what was not, for documents and ledgers.
 pub(crate) fn caveats(link: &Link, account: &Account) -> Vec<Caveat> {
-    let caveat = |id: &str, words| Caveat {
-        id: id.to_owned(),
-        words,
-    };
+    let caveat = |id: &str, words| Caveat::new(id, words);
     let known = link.caveats().iter().cloned();
     let mut caveats: Vec<Caveat> = known
         .map(|words| caveat("link-incomplete", words))

@@ -91,22 +91,16 @@ impl<'a> Books<'a> {
     /// Tells what went wrong in here.
     pub(crate) fn finish(&mut self) {
         if self.differences > 0 {
-            self.observer.record(Event::Caveat(&Caveat {
-                id: "kernel-differs".to_owned(),
-                words: format!(
+            self.observer.record(Event::Caveat(&Caveat::new("kernel-differs", format!(
                     "{} connections carried other amounts of data by the kernel's count than by ours; please report it",
                     self.differences
-                ),
-            }));
+                ))));
         }
         if self.faults > 0 {
-            self.observer.record(Event::Caveat(&Caveat {
-                id: "observer-fault".to_owned(),
-                words: format!(
+            self.observer.record(Event::Caveat(&Caveat::new("observer-fault", format!(
                     "{} connections could not be followed to their end: something in intact broke; please report it",
                     self.faults
-                ),
-            }));
+                ))));
         }
     }
 }

@@ -234,13 +234,13 @@ impl Supervisor {
             outside.finish_after_end(self.clock, &mut |row| orders.record(row));
         }
         for (reason, count) in &self.unwatched {
-            self.record(Row::Caveat(Caveat {
-                id: reason.id().to_owned(),
-                words: match count {
+            self.record(Row::Caveat(Caveat::new(
+                reason.id(),
+                match count {
                     1 => format!("one connection was not watched: {}", reason.words()),
                     _ => format!("{count} connections were not watched: {}", reason.words()),
                 },
-            }));
+            )));
         }
         Outcome {
             ended: self.ended.unwrap_or(Ended::Code(0)),

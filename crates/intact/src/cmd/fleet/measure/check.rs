@@ -51,12 +51,10 @@ pub(super) fn measure(
         ..
     } = watch;
     if is_late {
-        tally.caveats.push(Caveat {
-            id: "time-over".to_owned(),
-            words:
-                "the message's time was over before all probes had run: the server answers slowly"
-                    .to_owned(),
-        });
+        tally.caveats.push(Caveat::new(
+            "time-over",
+            "the message's time was over before all probes had run: the server answers slowly",
+        ));
     }
     Ok(Measured {
         run,
