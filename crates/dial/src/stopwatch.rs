@@ -1,7 +1,7 @@
 //! The stopwatch of one exchange: when its parts were sent and heard, and the spans that follow; the same for every HTTP version
 //! and for every client of ours, so that a phase means the same in all of them.
 
-use ledger::{Exchange, Failure, Nanos, Outcome, Setup, Span};
+use ledger::{Exchange, Failure, Nanos, Outcome, Reuse, Setup, Span};
 
 /// When bytes reached us.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +35,13 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Starts with an exchange that was wanted at `exchange.at`; `setup` is what the new connection took that it waits for.
+    /// Starts an exchange that is due at `exchange.at`, at the position `exchange.ordinal` on its connection. `setup` is the setup of
+    /// the new connection that it waits for.
     #[inline]
     pub fn start(exchange: &mut Exchange, setup: Option<&Setup>) -> Stopwatch {
         let at = exchange.at;
-        exchange.fresh = Some(setup.is_some_and(|setup| exchange.spans.wait_for_setup(setup, at)));
+        let waited = setup.is_some_and(|setup| exchange.spans.wait_for_setup(setup, at));
+        exchange.reuse = Reuse::of(waited, exchange.ordinal);
         // the request leaves in the moment that the set-up ends
         let from = setup
             .and_then(|setup| setup.ssl.or(setup.connect))

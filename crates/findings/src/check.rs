@@ -24,7 +24,7 @@ pub use waterfall::{Few, PHASES, Waterfall};
 use crate::figures::{Connections, Requests};
 use crate::finding::{Finding, Severity};
 use ledger::card::{Card, Skipped, State};
-use ledger::{Caveat, Outcome, Row, Sink, Tally};
+use ledger::{Caveat, Outcome, Reuse, Row, Sink, Tally};
 use serde::Serialize;
 
 /// Everything that a report of a check lays out.
@@ -170,7 +170,7 @@ impl CheckFacts {
                         *self.requests.failed.entry(kind.id()).or_default() += count;
                     }
                 }
-                if group.key.fresh == Some(false) {
+                if group.key.reuse == Some(Reuse::Reused) {
                     self.reused += count;
                 }
             }

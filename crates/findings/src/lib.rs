@@ -20,7 +20,9 @@ pub mod requirement;
 pub mod rules;
 pub mod stats;
 pub mod timeline;
+mod unobserved;
 mod words;
 
 pub use finding::{Finding, Severity};
 pub use population::Population;
+pub use unobserved::Unobserved;

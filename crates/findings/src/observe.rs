@@ -8,7 +8,7 @@
 //! One pass, bounded memory. Producers tell `Opened` before what the connection carries, `Closed` after it, and events roughly in
 //! the order of their ends. Observing gives no causal interval: only experiments do.
 
-mod asked;
+pub(crate) mod asked;
 mod books;
 mod destination;
 mod facts;

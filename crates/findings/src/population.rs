@@ -1,14 +1,14 @@
 //! Exchanges that have the kind of their connection in common: the histogram behind a picture, and where their time went.
 
 use crate::figures::NANOS_PER_MS;
-use ledger::{Cell, Group, Histogram, Phase};
+use ledger::{Cell, Group, Histogram, Phase, Reuse};
 use serde::Serialize;
 
-/// Complete, measured exchanges that were all fresh, all reused, or of which it is not known.
+/// Complete, measured exchanges whose connections were in the same state: fresh, preconnected, reused or unknown.
 #[derive(Clone, Debug, Serialize)]
 pub struct Population {
-    /// Whether they waited for set-up; absent when it is not known.
-    pub fresh: Option<bool>,
+    /// The state of their connection; absent when it is unknown.
+    pub reuse: Option<Reuse>,
     /// How many.
     pub count: u64,
     /// Mean latency, in milliseconds.
@@ -22,27 +22,29 @@ pub struct Population {
 }
 
 impl Population {
-    /// Those of some cells: fresh, reused, unknown; none of which there are no exchanges.
+    /// Those of some cells, in the order fresh, preconnected, reused, unknown; a state without exchanges is left out.
     pub(crate) fn all(cells: &[&Cell]) -> Vec<Population> {
-        [Some(true), Some(false), None]
+        Reuse::ALL
             .into_iter()
-            .filter_map(|fresh| {
+            .map(Some)
+            .chain([None])
+            .filter_map(|reuse| {
                 let groups = cells.iter().filter_map(|cell| {
-                    cell.merged(|key| !key.warmup && key.outcome.is_ok() && key.fresh == fresh)
+                    cell.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == reuse)
                 });
                 let merged = groups.reduce(|mut all, one| {
                     all.merge(&one);
                     all
                 })?;
-                Population::of(fresh, &merged)
+                Population::of(reuse, &merged)
             })
             .collect()
     }
 
-    fn of(fresh: Option<bool>, group: &Group) -> Option<Population> {
+    fn of(reuse: Option<Reuse>, group: &Group) -> Option<Population> {
         let count = group.count();
         Some(Population {
-            fresh,
+            reuse,
             count,
             mean_ms: group.latency.mean()? / NANOS_PER_MS,
             p50_ms: group

@@ -12,6 +12,7 @@
 mod catalogue;
 mod evaluate;
 mod fault;
+mod measured;
 mod parse;
 mod unit;
 
@@ -21,6 +22,7 @@ use std::str::FromStr;
 pub use catalogue::{Document, METRICS, MetricEntry, Parameter, SELECTORS, SelectorEntry};
 pub use evaluate::{Facts, Held, NoData, Outcome, Subject, Verdict};
 pub use fault::{Fault, FaultKind};
+pub use measured::Measured;
 pub use unit::{Dimension, Unit};
 
 /// A requirement that was understood. Printing it gives an expression that reads back as the same requirement.
@@ -164,7 +166,8 @@ impl Op {
     /// Whether `measured` stands so to `asked`. The two are equal when they differ by no more than a billionth of
     /// the larger, so that 999 of 1,000 meets `>= 99.9%` whatever the rounding.
     pub fn holds(self, measured: f64, asked: f64) -> bool {
-        let equal = (measured - asked).abs() <= 1e-9 * measured.abs().max(asked.abs());
+        let distance = (measured - asked).abs();
+        let equal = distance.is_finite() && distance <= 1e-9 * measured.abs().max(asked.abs());
         match self {
             Self::Below => measured < asked && !equal,
             Self::AtMost => measured <= asked || equal,

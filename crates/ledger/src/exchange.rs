@@ -5,6 +5,7 @@ use crate::connection::{ConnectionId, Setup, Side, Terms};
 use crate::failure::Outcome;
 use crate::fingerprint::Fingerprint;
 use crate::origin::{Method, Target};
+use crate::reuse::Reuse;
 use crate::time::{Nanos, Span};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -213,9 +214,9 @@ pub struct Exchange {
     /// Its position on the connection, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ordinal: Option<u32>,
-    /// Whether it waited for any part of this connection's set-up; absent when unknown.
+    /// Whether it waited for the setup of its connection; absent when unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fresh: Option<bool>,
+    pub reuse: Option<Reuse>,
     /// HTTP/2 or HTTP/3 stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<u64>,
@@ -278,7 +279,7 @@ impl Exchange {
             at,
             end: at,
             ordinal: None,
-            fresh: None,
+            reuse: None,
             stream: None,
             method: None,
             target: None,

@@ -5,6 +5,7 @@
 
 use crate::exchange::Exchange;
 use crate::failure::Outcome;
+use crate::reuse::Reuse;
 use std::collections::BTreeMap;
 
 /// The first exchanges of each variant that are kept.
@@ -23,7 +24,7 @@ struct Seen {
 }
 
 /// What a reservoir is kept for: variant, round, fresh or not, outcome.
-type Kind = (Option<u32>, Option<u32>, Option<bool>, Outcome);
+type Kind = (Option<u32>, Option<u32>, Option<Reuse>, Outcome);
 
 /// One kind of exchange in one round.
 #[derive(Default)]
@@ -76,7 +77,7 @@ impl Sampler {
         let key = (
             exchange.variant,
             exchange.round,
-            exchange.fresh,
+            exchange.reuse,
             exchange.outcome,
         );
         let reservoir = self.reservoirs.entry(key).or_default();

@@ -5,14 +5,15 @@ use crate::event::{Caveat, Closed, Event, Round, Sink, Sockets};
 use crate::exchange::{Exchange, ExchangeBytes, Phase};
 use crate::failure::{Failure, Outcome};
 use crate::histogram::Histogram;
+use crate::reuse::Reuse;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What separates one group of exchanges from another within a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GroupKey {
-    /// Fresh, reused, or unknown.
-    pub fresh: Option<bool>,
+    /// Fresh, preconnected, reused, or unknown.
+    pub reuse: Option<Reuse>,
     /// Left out of steady-state figures.
     pub warmup: bool,
     /// How they ended.
@@ -281,7 +282,7 @@ impl Cell {
     #[inline]
     pub fn exchange(&mut self, exchange: &Exchange) {
         self.group(GroupKey {
-            fresh: exchange.fresh,
+            reuse: exchange.reuse,
             warmup: exchange.warmup,
             outcome: exchange.outcome,
         })
@@ -435,7 +436,7 @@ mod tests {
         let mut one = Exchange::new(0, Nanos(0));
         one.variant = Some(variant);
         one.round = Some(1);
-        one.fresh = Some(fresh);
+        one.reuse = Some(if fresh { Reuse::Fresh } else { Reuse::Reused });
         one.end = Nanos(latency);
         one.status = Some(200);
         one.outcome = outcome;

@@ -8,7 +8,8 @@ use findings::{Finding, Severity};
 use std::fmt::Write;
 
 /// The document: a suite of requirements, and one of rules in which a rule fails when it has a finding of `fail_on` or worse
-/// (with `None` no rule fails, and what it found is its output). `judged`: the rules that were looked at, so that one without a
+/// (with `None` no rule fails, and what it found is its output). `missing`: why traffic is missing, if some is; a rule without a
+/// finding is then skipped, not passed. `judged`: the rules that were looked at, so that one without a
 /// finding has passed; others are there when they found something.
 pub fn document(
     command: &str,
@@ -16,6 +17,7 @@ pub fn document(
     judged: &[&str],
     findings: &[Finding],
     fail_on: Option<Severity>,
+    missing: Option<&str>,
 ) -> String {
     let requirements: Vec<Case> = verdicts.iter().map(Case::of_requirement).collect();
     let mut ids = judged.to_vec();
@@ -26,7 +28,7 @@ pub fn document(
     }
     let rules: Vec<Case> = ids
         .iter()
-        .map(|id| Case::of_rule(id, findings, fail_on))
+        .map(|id| Case::of_rule(id, findings, fail_on, missing))
         .collect();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let all = || requirements.iter().chain(&rules);
@@ -43,9 +45,10 @@ pub fn document(
         }
         let _ = writeln!(
             out,
-            "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\">",
+            "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">",
             cases.len(),
-            cases.iter().filter(|case| case.failure.is_some()).count()
+            cases.iter().filter(|case| case.failure.is_some()).count(),
+            cases.iter().filter(|case| case.skipped.is_some()).count()
         );
         for case in cases {
             case.write(&mut out, &format!("intact.{command}.{name}"));
@@ -60,6 +63,8 @@ struct Case {
     name: String,
     /// One line, and all of it.
     failure: Option<(String, String)>,
+    /// Why it was neither met nor missed.
+    skipped: Option<String>,
     output: Option<String>,
 }
 
@@ -70,12 +75,18 @@ impl Case {
         let failed = !verdict.passed();
         Case {
             name: verdict.requirement().to_string(),
+            skipped: None,
             failure: failed.then(|| (first.unwrap_or_else(|| told.clone()), told.clone())),
             output: (!failed).then_some(told),
         }
     }
 
-    fn of_rule(id: &str, findings: &[Finding], fail_on: Option<Severity>) -> Case {
+    fn of_rule(
+        id: &str,
+        findings: &[Finding],
+        fail_on: Option<Severity>,
+        missing: Option<&str>,
+    ) -> Case {
         let own = || findings.iter().filter(|finding| finding.rule == id);
         let failing = |finding: &&Finding| fail_on.is_some_and(|least| finding.severity >= least);
         let words: Vec<String> = own().map(in_words).collect();
@@ -85,6 +96,9 @@ impl Case {
         Case {
             name: id.to_owned(),
             failure: failure.zip(output.clone()),
+            skipped: missing
+                .filter(|_| output.is_none())
+                .map(|reason| format!("a part of the traffic was not observed: {reason}")),
             output,
         }
     }
@@ -96,8 +110,8 @@ impl Case {
             escape(class),
             escape(&self.name)
         );
-        match (&self.failure, &self.output) {
-            (Some((message, all)), _) => {
+        match (&self.failure, &self.output, &self.skipped) {
+            (Some((message, all)), _, _) => {
                 let _ = writeln!(
                     out,
                     ">\n      <failure message=\"{}\">{}</failure>\n    </testcase>",
@@ -105,14 +119,21 @@ impl Case {
                     escape(all)
                 );
             }
-            (None, Some(output)) => {
+            (None, None, Some(reason)) => {
+                let _ = writeln!(
+                    out,
+                    ">\n      <skipped message=\"{}\"/>\n    </testcase>",
+                    escape(reason)
+                );
+            }
+            (None, Some(output), _) => {
                 let _ = writeln!(
                     out,
                     ">\n      <system-out>{}</system-out>\n    </testcase>",
                     escape(output)
                 );
             }
-            (None, None) => out.push_str("/>\n"),
+            (None, None, None) => out.push_str("/>\n"),
         }
     }
 }

@@ -81,6 +81,14 @@ pub fn percent(share: Option<f64>) -> String {
     }
 }
 
+/// A share of requests that reused a connection, or the range that it lies in where the state of some is unknown.
+pub(crate) fn reuse(share: Option<f64>, range: Option<[f64; 2]>) -> String {
+    match range {
+        Some([low, high]) => format!("{} to {}", percent(Some(low)), percent(Some(high))),
+        None => percent(share),
+    }
+}
+
 /// A share for a headline: whole percent where that is fine enough.
 pub(crate) fn whole_percent(share: f64) -> String {
     if (0.0995..0.995).contains(&share) {

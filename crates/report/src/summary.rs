@@ -3,7 +3,7 @@
 
 use crate::cpu;
 use crate::markdown::{plain, prose};
-use crate::number::{count, maybe_time, percent, time};
+use crate::number::{count, maybe_time, percent, reuse, time};
 use findings::bench::BenchFacts;
 use findings::compare::{CompareFacts, Fate};
 use findings::observe::{Destination, ObservedFacts};
@@ -159,7 +159,7 @@ fn destinations(out: &mut String, all: &[Destination]) {
             seen(count(figures.requests.failures())),
             count(figures.connections.opened),
             count(figures.connections.needed),
-            percent(figures.reuse),
+            reuse(figures.reuse, figures.reuse_range),
             maybe_time(figures.wasted_ms)
         );
     }

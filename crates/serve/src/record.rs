@@ -5,7 +5,7 @@ use crate::channel::Passed;
 use crate::fault::Fault;
 use ledger::{
     Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Exchange, Failure, Method,
-    Moment, Nanos, Outcome, Probes, Protocol, Side, Span, Target,
+    Moment, Nanos, Outcome, Probes, Protocol, Reuse, Side, Span, Target,
 };
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut};
@@ -121,7 +121,7 @@ impl Record {
         let mut exchange = Exchange::new(self.clerk.id(), at);
         exchange.connection = Some(self.connection.borrow().id);
         exchange.ordinal = Some(self.exchanges.get() as u32);
-        exchange.fresh = Some(self.exchanges.get() == 1);
+        exchange.reuse = Some(Reuse::of_position(self.exchanges.get() as u32));
         exchange.method = Some(Method::new(&String::from_utf8_lossy(method)));
         exchange.target = Some(Target::new(&String::from_utf8_lossy(target)));
         Pending {
@@ -226,7 +226,7 @@ impl Pending {
         exchange.end = self.record.now();
         exchange.outcome = outcome;
         if let Some(fault) = self.fault {
-            let reused = exchange.fresh == Some(false);
+            let reused = exchange.reuse == Some(Reuse::Reused);
             exchange.outcome = fault
                 .failure(self.version, reused)
                 .map_or(Outcome::Ok, Outcome::Failed);

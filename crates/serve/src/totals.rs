@@ -3,7 +3,9 @@
 //! Only the shape, and how a tally becomes it; the counting is `books`'.
 
 use crate::fault::Fault;
-use ledger::{EndedBy, Exchange, Failure, Handshake, Histogram, Protocol, Run, Tally, TlsVersion};
+use ledger::{
+    EndedBy, Exchange, Failure, Handshake, Histogram, Protocol, Reuse, Run, Tally, TlsVersion,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -134,7 +136,7 @@ impl Requests {
         for group in &tally.cell(None, None).groups {
             let count = group.count();
             requests.total += count;
-            if group.key.fresh == Some(false) {
+            if group.key.reuse == Some(Reuse::Reused) {
                 reused += count;
             }
             match group.key.outcome.failure() {

@@ -5,14 +5,12 @@ use crate::scope::Scope;
 use ledger::agent::product;
 use ledger::{
     Certainty, Close, Closed, Connection, ConnectionBytes, Ending, Event, Exchange, Failure,
-    Method, Moment, Origin, Outcome, Probes, Protocol, Scheme, Side, Span, Target, Terms,
+    Method, Moment, Origin, Outcome, Probes, Protocol, Reuse, Scheme, Side, Span, Target, Terms,
 };
 use std::collections::HashMap;
 use wire::exchange::{Event as Overheard, Exchange as Seen, Outcome as SeenOutcome};
 use wire::http1::Version;
 
-/// A first request that comes later than this after the set-up did not wait for it: the connection was opened ahead. Nanoseconds.
-const AHEAD: u64 = 1_000_000_000;
 /// A close within this time of the last answer belongs to it; later, the connection was idle. Nanoseconds.
 pub(super) const SOON: u64 = 200_000_000;
 /// Request bodies up to this length go into the fingerprint, in bytes.
@@ -254,11 +252,14 @@ impl Record {
         one.connection = Some(self.connection.id);
         one.stream = seen.stream.map(u64::from);
         one.ordinal = (!self.late).then_some(ordinal);
-        one.fresh = self.is_fresh(seen, ordinal, begins);
         let setup = self.connection.setup;
-        let ready = setup.ssl.or(setup.connect).map(|span| span.end);
-        let waited =
-            one.fresh == Some(true) && ready.is_some_and(|ready| one.at.since(ready) <= AHEAD);
+        let ready = setup.ready();
+        let waited = self.waited(seen, ordinal, begins) && setup.is_awaited_at(one.at);
+        one.reuse = match (self.late, ordinal) {
+            // what came before the capture is unknown
+            (true, 1) => None,
+            _ => Reuse::of(waited, Some(ordinal)),
+        };
         if waited {
             one.at = self.connection.at;
             one.spans.wait_for_setup(&setup, one.at);
@@ -331,16 +332,12 @@ impl Record {
         one
     }
 
-    /// The first on a connection whose opening was seen, and in HTTP/2 whatever was asked before the first answer came:
-    /// those waited for the set-up. On a connection joined later the first one may be either.
-    fn is_fresh(&self, seen: &Seen, ordinal: u32, begins: u64) -> Option<bool> {
-        let first = ordinal == 1;
-        if self.late {
-            return if first { None } else { Some(false) };
-        }
+    /// Whether the client had to wait for the connection: the first exchange on a connection whose opening was seen did,
+    /// and in HTTP/2 each stream that began before the first response.
+    fn waited(&self, seen: &Seen, ordinal: u32, begins: u64) -> bool {
         let with_the_first =
             seen.stream.is_some() && self.first_answer.is_none_or(|answer| begins < answer);
-        Some(first || with_the_first)
+        !self.late && (ordinal == 1 || with_the_first)
     }
 
     fn judge(&mut self, exchange: &mut Exchange, outcome: SeenOutcome, ordinal: u32) {

@@ -5,7 +5,7 @@ use super::entry::Entry;
 use crate::scope::Scope;
 use ledger::{
     Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Nanos, Origin,
-    Outcome, Protocol, Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
+    Outcome, Protocol, Reuse, Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -189,13 +189,13 @@ impl Layout {
         terms.max = entry.terms.max.or(terms.max);
         let mut one = fill(entry, sent, scope);
         one.connection = Some(laid.connection.id);
-        one.fresh = if entry.timings.has_setup() {
-            Some(true)
+        one.reuse = if entry.timings.has_setup() {
+            Some(Reuse::Fresh)
         } else if self.evidence == Evidence::Nothing || !self.tool_tells_connects {
             // with ids at least the later ones are known
-            (self.evidence == Evidence::Ids && laid.carried > 1).then_some(false)
+            (self.evidence == Evidence::Ids && laid.carried > 1).then_some(Reuse::Reused)
         } else {
-            Some(false)
+            Some(Reuse::Reused)
         };
         if self.evidence == Evidence::Ids && entry.id.is_some() {
             one.ordinal = Some(laid.carried);

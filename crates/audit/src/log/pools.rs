@@ -5,7 +5,7 @@ use crate::scope::Scope;
 use ledger::agent::product;
 use ledger::{
     Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, Event, Exchange, Failure,
-    Handshake, Method, Moment, Nanos, Origin, Outcome, Probes, Protocol, Scheme, Side, Span,
+    Handshake, Method, Moment, Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme, Side, Span,
     Target, Tls,
 };
 use std::collections::HashMap;
@@ -205,11 +205,11 @@ impl Pools {
                 live.most = live.most.max(nth);
                 live.first_seen |= nth == 1;
                 one.ordinal = Some(nth);
-                one.fresh = Some(nth <= 1);
+                one.reuse = Some(Reuse::of_position(nth));
             }
             // without a position, the first that is seen may not be the first
             None if matches!(key, Key::Id(_)) && live.carried == 1 => {}
-            None => one.fresh = Some(live.carried == 1),
+            None => one.reuse = Some(Reuse::of_position(live.carried as u32)),
         }
         if line.closes {
             one.close_sent_by = Some(Side::Server);

@@ -8,7 +8,7 @@ use crate::scope::Scope;
 use ledger::agent::product;
 use ledger::{
     Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Method, Nanos, Origin,
-    Outcome, Protocol, SetupPhase, Side, Span, Target, Terms,
+    Outcome, Protocol, Reuse, SetupPhase, Side, Span, Target, Terms,
 };
 use std::sync::Arc;
 
@@ -137,9 +137,9 @@ impl Request {
             let nth = self.carrier.map_or(1, |(_, nth)| nth);
             one.connection = Some(id);
             one.ordinal = Some(nth);
-            let fresh = socket.is_fresh_for(wanted, nth);
-            one.fresh = Some(fresh);
-            if fresh {
+            let waited = socket.is_awaited(wanted, nth);
+            one.reuse = Reuse::of(waited, one.ordinal);
+            if waited {
                 one.spans.wait_for_setup(&socket.setup(scope), one.at);
             }
         }

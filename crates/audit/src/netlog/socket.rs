@@ -13,7 +13,7 @@ use ledger::{
 use std::sync::Arc;
 
 /// A first request that comes later than this behind the set-up did not wait for it: the connection was opened ahead. Nanoseconds.
-const AHEAD: u64 = 1_000_000_000;
+const AHEAD: u64 = ledger::OPENED_AHEAD;
 
 /// What is known of a socket so far. Times in nanoseconds since 1970.
 #[derive(Default)]
@@ -165,7 +165,7 @@ impl Socket {
     }
 
     /// Whether a request that was wanted at a time waited for the set-up; `nth` from 1.
-    pub(super) fn is_fresh_for(&self, wanted: u64, nth: u32) -> bool {
+    pub(super) fn is_awaited(&self, wanted: u64, nth: u32) -> bool {
         let ready = self.set_up_at();
         wanted < ready || (nth == 1 && wanted <= ready.saturating_add(AHEAD))
     }

@@ -8,7 +8,7 @@ use crate::scope::Scope;
 use ledger::agent::product;
 use ledger::{
     Close, Closed, Connection, ConnectionBytes, DialFailure, Ending, Event, Exchange, Failure,
-    Handshake, Moment, Origin, Probes, Protocol, Scheme, SetupPhase, Side, Tls, TlsVersion,
+    Handshake, Moment, Origin, Probes, Protocol, Reuse, Scheme, SetupPhase, Side, Tls, TlsVersion,
     Transport,
 };
 use std::net::SocketAddr;
@@ -251,10 +251,10 @@ impl Talk {
         one.id = scope.next_exchange();
         one.connection = Some(connection.id);
         one.ordinal = request.nth;
-        one.fresh = match request.nth {
-            Some(nth) => Some(nth <= 1),
+        one.reuse = match request.nth {
+            Some(nth) => Some(Reuse::of_position(nth)),
             None if self.late && self.carried == 1 => None,
-            None => Some(self.carried == 1),
+            None => Some(Reuse::of_position(self.carried as u32)),
         };
         let Some(end) = self.end else {
             // nothing bounds its end

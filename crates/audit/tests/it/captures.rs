@@ -2,7 +2,7 @@
 
 use crate::reading::{self, Outcome};
 use audit::KeyLog;
-use ledger::{Connection, Ending, Moment, Outcome as Ended, Protocol, Side};
+use ledger::{Connection, Ending, Moment, Outcome as Ended, Protocol, Reuse, Side};
 use std::collections::BTreeMap;
 
 /// One stream as tshark saw it.
@@ -82,7 +82,7 @@ fn streams_requests_and_closers_are_those_that_tshark_sees() {
         }
         let reused = outcome
             .exchanges()
-            .filter(|exchange| exchange.fresh == Some(false));
+            .filter(|exchange| exchange.reuse == Some(Reuse::Reused));
         assert_eq!(
             reused.count().to_string(),
             totals["reused_requests"],
@@ -127,15 +127,16 @@ fn a_connection_that_leaves_http_carried_one_exchange() {
 fn a_connection_joined_late_does_not_know_whether_its_first_exchange_was_fresh() {
     let outcome = audited("get_nosyn.pcap");
     let one = outcome.exchanges().next().unwrap();
-    assert_eq!((one.fresh, one.ordinal), (None, None));
+    assert_eq!((one.reuse, one.ordinal), (None, None));
     assert!(outcome.caveat("joined-late").is_some());
 }
 
 #[test]
 fn pipelined_requests_are_told_apart() {
     let outcome = audited("pipelined-requests.pcap");
-    let fresh: Vec<_> = outcome.exchanges().map(|one| one.fresh.unwrap()).collect();
-    assert_eq!(fresh, [true, false, false, false, false]);
+    let reuse: Vec<_> = outcome.exchanges().map(|one| one.reuse.unwrap()).collect();
+    let reused = Reuse::Reused;
+    assert_eq!(reuse, [Reuse::Fresh, reused, reused, reused, reused]);
     let ordinals: Vec<_> = outcome
         .exchanges()
         .map(|one| one.ordinal.unwrap())

@@ -26,7 +26,9 @@ fn paths(outcome: &Outcome) -> Vec<Vec<String>> {
 }
 
 fn fresh(outcome: &Outcome, wanted: bool) -> usize {
-    let all = outcome.exchanges().filter(|one| one.fresh == Some(wanted));
+    let all = outcome
+        .exchanges()
+        .filter(|one| one.reuse.map(|reuse| !reuse.is_reused()) == Some(wanted));
     all.count()
 }
 
@@ -136,7 +138,7 @@ fn where_a_tool_measures_no_connecting_reuse_is_unknown() {
     let text: String = (0..20).map(row).collect();
     let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
     assert_eq!(outcome.exchanges().count(), 20);
-    assert!(outcome.exchanges().all(|one| one.fresh.is_none()));
+    assert!(outcome.exchanges().all(|one| one.reuse.is_none()));
     assert!(outcome.caveat("tool-without-evidence").is_some());
 }
 

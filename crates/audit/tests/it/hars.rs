@@ -12,7 +12,9 @@ fn audited(name: &str) -> Outcome {
 fn totals(outcome: &Outcome) -> (usize, usize, usize, usize) {
     let with = |wanted: bool| {
         let exchanges = outcome.exchanges();
-        exchanges.filter(|one| one.fresh == Some(wanted)).count()
+        exchanges
+            .filter(|one| one.reuse.map(|reuse| !reuse.is_reused()) == Some(wanted))
+            .count()
     };
     let opened = outcome.connections().into_iter();
     (

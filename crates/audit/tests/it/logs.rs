@@ -2,7 +2,7 @@
 
 use crate::reading::{self, Outcome};
 use audit::{Hints, Input, KeyLog, Pattern};
-use ledger::{Certainty, Connection, Outcome as Ended, Protocol};
+use ledger::{Certainty, Connection, Outcome as Ended, Protocol, Reuse};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -32,7 +32,7 @@ fn paths(outcome: &Outcome) -> Vec<Vec<String>> {
 fn reused(outcome: &Outcome) -> usize {
     outcome
         .exchanges()
-        .filter(|one| one.fresh == Some(false))
+        .filter(|one| one.reuse == Some(Reuse::Reused))
         .count()
 }
 
@@ -82,7 +82,7 @@ fn a_log_that_cannot_tell_says_what_to_configure() {
     let outcome = audited("nginx-combined.log");
     assert_eq!(outcome.exchanges().count(), 15);
     assert!(outcome.connections().is_empty());
-    assert!(outcome.exchanges().all(|one| one.fresh.is_none()));
+    assert!(outcome.exchanges().all(|one| one.reuse.is_none()));
     assert!(outcome.caveat("log-without-connections").is_some());
     let advice = outcome.accounts[0].advice.join("\n");
     assert!(advice.contains("conn=$connection"), "{advice}");

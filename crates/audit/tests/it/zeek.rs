@@ -3,7 +3,7 @@
 use crate::hostile::holds_together;
 use crate::reading::{self, Outcome};
 use audit::{Hints, Input, KeyLog};
-use ledger::{Close, Ending, Failure, Handshake, Moment, Protocol, Side, TlsVersion};
+use ledger::{Close, Ending, Failure, Handshake, Moment, Protocol, Reuse, Side, TlsVersion};
 use proptest::prelude::*;
 use std::io::Cursor;
 use std::path::Path;
@@ -179,7 +179,7 @@ fn a_request_lasts_until_the_next_one_or_its_connections_end_and_no_longer_than_
     let fresh: Vec<_> = outcome
         .exchanges_on(kept.unwrap().id)
         .iter()
-        .map(|one| one.fresh.unwrap())
+        .map(|one| one.reuse == Some(Reuse::Fresh))
         .collect();
     assert_eq!(fresh, [true, false, false, false, false]);
     assert_eq!(kept.unwrap().protocol, Some(Protocol::Http11));

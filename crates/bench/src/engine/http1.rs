@@ -54,10 +54,10 @@ impl Http1 {
         self.served += 1;
         self.in_flight = true;
         let exchange = &mut self.exchange;
+        exchange.ordinal = Some(self.served);
         self.watch = answer::begin(exchange, at, setup);
         exchange.id = id;
         exchange.warmup = warmup;
-        exchange.ordinal = Some(self.served);
         exchange.bytes = self.request_bytes;
         self.parser.expect(self.kind);
         self.moment = Moment::MidExchange;

@@ -153,6 +153,7 @@ impl Http2 {
         writer::write_headers(out, stream_id, &block, self.body.is_empty(), max_frame);
         let stream = &mut self.streams[place];
         let exchange = &mut stream.exchange;
+        exchange.ordinal = Some(self.begun as u32);
         stream.watch = answer::begin(exchange, at, setup);
         stream.unsent = true;
         stream.interim = 0;
@@ -161,7 +162,6 @@ impl Http2 {
         stream.window = i64::from(self.server.initial_window_size);
         exchange.id = id;
         exchange.warmup = warmup;
-        exchange.ordinal = Some(self.begun as u32);
         exchange.stream = Some(u64::from(stream_id));
         exchange.bytes = ExchangeBytes {
             request_head: (block.len() + frames * FRAME_HEADER_LEN) as u64,

@@ -2,7 +2,7 @@
 
 use crate::rig::{HELLO, Record, config, request, run, send, server};
 use bench::Length;
-use ledger::{EndedBy, Protocol, Row};
+use ledger::{EndedBy, Protocol, Reuse, Row};
 use std::sync::atomic::Ordering;
 
 fn keeps_alive() -> (std::net::SocketAddr, std::sync::Arc<crate::rig::Counts>) {
@@ -34,10 +34,10 @@ fn kept_connections_carry_a_round_each_and_their_first_exchange_is_warmup() {
     assert_eq!(record.ended_by(EndedBy::Client), 3);
     for row in &record.rows {
         if let Row::Exchange(exchange) = row {
-            assert_eq!(exchange.warmup, exchange.fresh == Some(true));
+            assert_eq!(exchange.warmup, exchange.reuse == Some(Reuse::Fresh));
             assert_eq!(
                 exchange.spans.setup_nanos() > 0,
-                exchange.fresh == Some(true)
+                exchange.reuse == Some(Reuse::Fresh)
             );
         }
     }
@@ -137,7 +137,7 @@ fn a_server_that_closes_after_k_requests_is_counted_and_its_cost_measured() {
         .find(|cell| cell.round == Some(1))
         .unwrap();
     let fresh = cell
-        .merged(|key| key.fresh == Some(true) && !key.warmup)
+        .merged(|key| key.reuse == Some(Reuse::Fresh) && !key.warmup)
         .unwrap();
     assert_eq!(fresh.count(), 5);
 }

@@ -2,7 +2,8 @@
 
 use super::{BenchFacts, Latency, VariantFacts};
 use crate::finding::Severity;
-use crate::requirement::{Facts, Metric, NoData, Subject};
+use crate::observe::asked::missing;
+use crate::requirement::{Facts, Measured, Metric, NoData, Subject};
 
 const NANOS_PER_MS: f64 = 1e6;
 const NANOS_PER_US: f64 = 1e3;
@@ -30,13 +31,25 @@ impl Facts for BenchFacts {
             .collect()
     }
 
-    fn value(&self, subject: usize, metric: &Metric) -> Result<f64, NoData> {
+    fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData> {
         let variant = self.variants.get(subject).ok_or(NoData::NothingHappened)?;
         let name = metric.entry().name;
-        let parameter = metric.parameter();
-        if let Some(value) = counted(variant, name, parameter) {
-            return Ok(value);
+        if let Some(count) = counted(variant, name, metric.parameter()) {
+            return Ok(Measured::count(count, self.missing().is_none()));
         }
+        self.figure(variant, metric).map(Measured::exactly)
+    }
+
+    fn missing(&self) -> Option<&str> {
+        missing(&self.caveats)
+    }
+}
+
+impl BenchFacts {
+    /// A figure that is no count.
+    fn figure(&self, variant: &VariantFacts, metric: &Metric) -> Result<f64, NoData> {
+        let name = metric.entry().name;
+        let parameter = metric.parameter();
         if let Some(statistic) = name.strip_prefix("without-setup.") {
             return latency(
                 &variant.latency_without_setup_ms,
@@ -88,9 +101,7 @@ impl Facts for BenchFacts {
             statistic => latency(&variant.latency_ms, statistic, variant.requests.ok),
         }
     }
-}
 
-impl BenchFacts {
     fn found(&self, variant: &VariantFacts, which: impl Fn(&str, Severity) -> bool) -> f64 {
         self.findings
             .iter()
@@ -121,7 +132,7 @@ impl BenchFacts {
 }
 
 /// Counts, which always have a value: zero is one.
-fn counted(variant: &VariantFacts, name: &str, parameter: Option<&str>) -> Option<f64> {
+fn counted(variant: &VariantFacts, name: &str, parameter: Option<&str>) -> Option<u64> {
     let connections = &variant.connections;
     let requests = &variant.requests;
     let count = match name {
@@ -139,7 +150,7 @@ fn counted(variant: &VariantFacts, name: &str, parameter: Option<&str>) -> Optio
         "stale" => requests.failed.get("stale").copied().unwrap_or(0),
         _ => return None,
     };
-    Some(count as f64)
+    Some(count)
 }
 
 fn latency(latency: &Latency, statistic: &str, had: u64) -> Result<f64, NoData> {
@@ -165,7 +176,7 @@ fn too_few(had: u64, q: f64) -> NoData {
 mod tests {
     use super::*;
     use crate::requirement::Requirement;
-    use ledger::{Event, Exchange, Nanos, Run, Sink, Span, Tally, Vantage, Variant};
+    use ledger::{Event, Exchange, Nanos, Reuse, Run, Sink, Span, Tally, Vantage, Variant};
 
     /// Two variants, ten rounds: 1 ms kept, 3 ms not kept.
     fn facts() -> BenchFacts {
@@ -199,7 +210,11 @@ mod tests {
                     one.variant = Some(variant);
                     one.round = Some(round);
                     one.status = Some(200);
-                    one.fresh = Some(variant == 1);
+                    one.reuse = Some(if variant == 1 {
+                        Reuse::Fresh
+                    } else {
+                        Reuse::Reused
+                    });
                     one.end =
                         Nanos(1_000_000 + u64::from(variant) * 2_000_000 + nth + u64::from(round));
                     tally.record(Event::Exchange(&one));

@@ -251,7 +251,7 @@ fn classes(exchanges: &Histogram) -> Vec<(String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::{Event, Exchange, Nanos, Round, Sink, Span, Vantage, Variant};
+    use ledger::{Event, Exchange, Nanos, Reuse, Round, Sink, Span, Vantage, Variant};
 
     const MS: u64 = 1_000_000;
 
@@ -277,7 +277,11 @@ mod tests {
                     let mut one = Exchange::new(nth, Nanos(begin));
                     one.variant = Some(index as u32);
                     one.round = Some(round);
-                    one.fresh = Some(on == "off");
+                    one.reuse = Some(if on == "off" {
+                        Reuse::Fresh
+                    } else {
+                        Reuse::Reused
+                    });
                     let setup = if on == "off" { 60 } else { 0 };
                     let slow = if on == "on" && round > 6 { 20 } else { 0 };
                     one.spans.connect =
@@ -316,7 +320,7 @@ mod tests {
             let counted: u64 = population.buckets.iter().map(|bucket| bucket.2).sum();
             assert_eq!((population.count, counted), (120, 120));
         }
-        assert_eq!(pictures.latency[0].populations[0].fresh, Some(true));
+        assert_eq!(pictures.latency[0].populations[0].reuse, Some(Reuse::Fresh));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::compare::ms as told_ms;
 use crate::figures::{Connections, Latency, PhaseTime, Requests};
 use crate::population::buckets_ms;
 use crate::stats::{Bin, Humps, PhaseSeries, explaining_phase, humps_of_bins, tiers};
-use ledger::{Cell, Exchange, Group, Outcome, Phase, Tally, Variant};
+use ledger::{Cell, Exchange, Group, Outcome, Phase, Reuse, Tally, Variant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ pub struct FirstCall {
     /// Latency with set-up, in milliseconds.
     pub ms: f64,
     /// Whether it waited for set-up.
-    pub fresh: Option<bool>,
+    pub reuse: Option<Reuse>,
     /// Whether it is left out of steady-state figures.
     pub warmup: bool,
     /// Whether it was complete.
@@ -229,7 +229,7 @@ impl VariantFacts {
                     *requests.failed.entry(kind.id()).or_default() += group.count();
                 }
             }
-            if group.key.fresh == Some(false) {
+            if group.key.reuse == Some(Reuse::Reused) {
                 reused += group.count();
             }
         }
@@ -334,8 +334,8 @@ impl VariantFacts {
                 }
             }),
             humps: humps(&all),
-            histogram: [true, false].map(|fresh| {
-                all.merged(|key| !key.warmup && key.outcome.is_ok() && key.fresh == Some(fresh))
+            histogram: [Reuse::Fresh, Reuse::Reused].map(|reuse| {
+                all.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == Some(reuse))
                     .map(|group| buckets_ms(&group.latency))
                     .unwrap_or_default()
             }),
@@ -345,7 +345,7 @@ impl VariantFacts {
                 .iter()
                 .map(|call| FirstCall {
                     ms: call.latency() as f64 / NANOS_PER_MS,
-                    fresh: call.fresh,
+                    reuse: call.reuse,
                     warmup: call.warmup,
                     ok: call.outcome.is_ok(),
                 })
@@ -395,10 +395,10 @@ fn own_queue(group: &Group) -> Option<OwnQueue> {
 
 /// Fresh and reused where both occur; else the two humps that the histogram shows, if it shows two.
 fn humps(all: &Cell) -> Vec<Hump> {
-    let of = |fresh: bool| {
-        all.merged(|key| !key.warmup && key.outcome.is_ok() && key.fresh == Some(fresh))
+    let of = |reuse: Reuse| {
+        all.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == Some(reuse))
     };
-    match (of(true), of(false)) {
+    match (of(Reuse::Fresh), of(Reuse::Reused)) {
         (Some(fresh), Some(reused)) => {
             let total = (fresh.count() + reused.count()) as f64;
             [("fresh", fresh), ("reused", reused)]
@@ -455,7 +455,7 @@ fn two_tiers(calls: &[&Exchange]) -> Option<(String, [f64; 2])> {
     let slow_is_fresh = steady
         .iter()
         .zip(&found.is_slow)
-        .all(|(call, &slow)| call.fresh == Some(slow));
+        .all(|(call, &slow)| (call.reuse == Some(Reuse::Fresh)) == slow);
     if slow_is_fresh {
         return told(format!("{head}: the slow ones opened a connection"));
     }

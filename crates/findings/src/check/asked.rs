@@ -2,7 +2,7 @@
 
 use super::CheckFacts;
 use crate::finding::{Finding, Severity};
-use crate::requirement::{Facts, Metric, NoData, Subject};
+use crate::requirement::{Facts, Measured, Metric, NoData, Subject};
 
 const NANOS_PER_S: f64 = 1e9;
 /// How to have the idle limit measured.
@@ -26,10 +26,10 @@ impl Facts for CheckFacts {
         }]
     }
 
-    fn value(&self, _: usize, metric: &Metric) -> Result<f64, NoData> {
+    fn value(&self, _: usize, metric: &Metric) -> Result<Measured, NoData> {
         let found = |which: &dyn Fn(&Finding) -> bool| {
             let count = self.findings.iter().filter(|one| which(one)).count();
-            Ok(count as f64)
+            Ok(Measured::exactly(count as f64))
         };
         match metric.entry().name {
             "idle-timeout" => self.idle_value(),
@@ -41,24 +41,10 @@ impl Facts for CheckFacts {
             _ => Err(NoData::CannotSee("check does not measure it")),
         }
     }
-
-    fn is_lower_bound(&self, _: usize, metric: &Metric) -> bool {
-        match metric.entry().name {
-            "idle-timeout" => self
-                .idle_timeout
-                .as_ref()
-                .is_some_and(|idle| idle.measured_s.is_none()),
-            "max-requests" => self
-                .max_requests
-                .as_ref()
-                .is_some_and(|max| max.measured.is_none()),
-            _ => false,
-        }
-    }
 }
 
 impl CheckFacts {
-    fn idle_value(&self) -> Result<f64, NoData> {
+    fn idle_value(&self) -> Result<Measured, NoData> {
         if !self.any_success() {
             return Err(NoData::CannotSee(UNANSWERED));
         }
@@ -67,20 +53,20 @@ impl CheckFacts {
             .as_ref()
             .ok_or(NoData::NotMeasured(WATCH_IDLE))?;
         match (idle.measured_s, idle.at_least_s) {
-            (Some(seconds), _) => Ok(seconds * NANOS_PER_S),
-            (None, Some(least)) => Ok(least * NANOS_PER_S),
+            (Some(seconds), _) => Ok(Measured::exactly(seconds * NANOS_PER_S)),
+            (None, Some(least)) => Ok(Measured::at_least(least * NANOS_PER_S)),
             (None, None) => Err(NoData::NothingHappened),
         }
     }
 
-    fn max_value(&self) -> Result<f64, NoData> {
+    fn max_value(&self) -> Result<Measured, NoData> {
         if !self.any_success() {
             return Err(NoData::CannotSee(UNANSWERED));
         }
         let max = self.max_requests.as_ref().ok_or(NoData::NothingHappened)?;
         match (max.measured, max.at_least) {
-            (Some(measured), _) => Ok(f64::from(measured)),
-            (None, Some(least)) => Ok(f64::from(least)),
+            (Some(measured), _) => Ok(Measured::exactly(f64::from(measured))),
+            (None, Some(least)) => Ok(Measured::at_least(f64::from(least))),
             (None, None) => Err(NoData::NothingHappened),
         }
     }

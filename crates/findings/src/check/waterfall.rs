@@ -4,7 +4,7 @@ use super::{CheckFacts, finding, ms};
 use crate::figures::NANOS_PER_MS;
 use crate::finding::{Finding, Severity};
 use ledger::card::WATERFALL;
-use ledger::{Exchange, Phase, Row};
+use ledger::{Exchange, Phase, Reuse, Row};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -82,7 +82,7 @@ impl Waterfall {
             .filter(|exchange| {
                 exchange.tag.as_deref() == Some(WATERFALL) && exchange.outcome.is_ok()
             })
-            .partition(|exchange| exchange.fresh == Some(true));
+            .partition(|exchange| exchange.reuse == Some(Reuse::Fresh));
         Waterfall {
             cold: phases(&cold),
             warm: phases(&warm),
@@ -218,7 +218,7 @@ mod tests {
             for nth in 0..3 {
                 let mut one = Exchange::new(connection * 3 + nth, Nanos(0));
                 one.tag = Some(WATERFALL.into());
-                one.fresh = Some(nth == 0);
+                one.reuse = Some(Reuse::of_position(nth as u32 + 1));
                 let setup = if nth == 0 { setup * MS } else { 0 };
                 if nth == 0 {
                     one.spans.connect = Some(Span::new(Nanos(0), Nanos(setup)));

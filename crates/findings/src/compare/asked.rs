@@ -4,7 +4,8 @@
 use super::{CompareFacts, ProgramFacts};
 use crate::figures::NANOS_PER_MS;
 use crate::finding::Severity;
-use crate::requirement::{Facts, Metric, NoData, Subject};
+use crate::observe::asked::missing;
+use crate::requirement::{Facts, Measured, Metric, NoData, Subject};
 use crate::stats::MIN_ROUNDS;
 
 impl Facts for CompareFacts {
@@ -21,7 +22,7 @@ impl Facts for CompareFacts {
         Some(self.variants.len().saturating_sub(1).max(1))
     }
 
-    fn value(&self, subject: usize, metric: &Metric) -> Result<f64, NoData> {
+    fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData> {
         let all = self.variants.len();
         let index = if subject + 1 == all { 0 } else { subject + 1 };
         let program = self.variants.get(index).ok_or(NoData::NothingHappened)?;
@@ -31,62 +32,73 @@ impl Facts for CompareFacts {
         if rounds == 0.0 {
             return Err(NoData::NothingHappened);
         }
-        let blind = program.requests.total == 0 && program.connections.opened > 0;
-        let seen = |sum: u64| {
-            if blind {
-                Err(NoData::CannotSee(
-                    "the connections do not show what they carry",
-                ))
-            } else {
-                Ok(sum as f64 / rounds)
-            }
-        };
+        let mut unobserved = program.unobserved;
+        unobserved.traffic |= self.missing().is_some();
+        let requests = &program.requests;
+        let total = requests.total;
+        let opened = program.connections.opened;
+        let of_requests = |sum: u64| Ok(unobserved.requests(sum, total)?.divided_by(rounds));
+        let of_connections = |sum: u64| Ok(unobserved.connections(sum, opened)?.divided_by(rounds));
         let found = |which: &dyn Fn(&str, Severity) -> bool| {
             let findings = program.findings.iter().map(|one| &one.finding);
             let found = findings.filter(|one| which(one.rule, one.severity));
-            Ok(found.count() as f64)
+            Ok(unobserved.findings(found.count()))
         };
-        let requests = &program.requests;
         match name {
-            "requests" => seen(requests.total),
-            "ok" => seen(requests.ok),
-            "failed" => seen(requests.failures()),
+            "requests" => of_requests(total),
+            "ok" => of_requests(requests.ok),
+            "failed" => of_requests(requests.failures()),
             "failed.<kind>" => {
                 let kind = parameter.and_then(|kind| requests.failed.get(kind));
-                seen(kind.copied().unwrap_or(0))
+                of_requests(kind.copied().unwrap_or(0))
             }
-            "stale" => seen(requests.failed.get("stale").copied().unwrap_or(0)),
-            "status.<code>" => seen(parameter.map_or(0, |wanted| requests.of_status(wanted))),
-            "connections" => Ok(program.connections.opened as f64 / rounds),
-            "connections-failed" => {
-                let failed: u64 = program.connections.failed.values().sum();
-                Ok(failed as f64 / rounds)
+            "stale" => of_requests(requests.failed.get("stale").copied().unwrap_or(0)),
+            "status.<code>" => {
+                of_requests(parameter.map_or(0, |wanted| requests.of_status(wanted)))
             }
-            "needed" => Ok(program.connections.needed as f64 / rounds),
-            "avoidable" => Ok(program.avoidable as f64 / rounds),
-            "reused" => seen(program.reused),
-            "reuse" => program.reuse.ok_or(NoData::CannotSee(
-                "the connections do not show what they carry",
-            )),
+            "connections" => of_connections(opened),
+            "connections-failed" => of_connections(program.connections.failed.values().sum()),
+            "needed" => of_connections(program.connections.needed),
+            "avoidable" => Ok(unobserved
+                .avoidable(program.avoidable, opened)?
+                .divided_by(rounds)),
+            "reused" => Ok(unobserved
+                .reused(program.reused, program.reuse_known, total)?
+                .divided_by(rounds)),
+            "reuse" => unobserved.reuse(program.reused, program.reuse_known, total),
             "requests-per-connection" => {
-                let opened = program.connections.opened as f64;
-                let ratio = seen(requests.total)? * rounds / opened;
+                unobserved.requests(total, total)?;
+                unobserved.connections(opened, opened)?;
+                let ratio = total as f64 / opened as f64;
                 Some(ratio)
                     .filter(|ratio| ratio.is_finite())
+                    .map(|ratio| unobserved.ratio(ratio))
                     .ok_or(NoData::NothingHappened)
             }
-            "look-ups" => Ok(program.look_ups as f64 / rounds),
+            "look-ups" => {
+                Ok(Measured::count(program.look_ups, !unobserved.traffic).divided_by(rounds))
+            }
             "resumed-share" => match program.handshakes.total() {
                 0 => Err(NoData::NothingHappened),
-                all => Ok(program.handshakes.resumed as f64 / all as f64),
+                all => {
+                    let share = program.handshakes.resumed as f64 / all as f64;
+                    Ok(unobserved.share_of_connections(share))
+                }
             },
-            "cpu-per-request" => match (program.cpu_ms, requests.total) {
-                (Some(cpu), total @ 1..) => Ok(cpu.mean * NANOS_PER_MS * rounds / total as f64),
+            "cpu-per-request" => match (program.cpu_ms, total) {
+                (Some(cpu), 1..) => {
+                    let each = cpu.mean * NANOS_PER_MS * rounds / total as f64;
+                    Ok(unobserved.statistic(each))
+                }
                 (None, _) => Err(NoData::NotMeasured("stored ledgers do not tell it")),
                 (_, 0) => Err(NoData::NothingHappened),
             },
-            "saved" => self.saved(program, |one| Some(one.saved_ms?.low * NANOS_PER_MS)),
-            "saved-share" => self.saved(program, |one| Some(one.saved_share?.low)),
+            "saved" => self
+                .saved(program, |one| Some(one.saved_ms?.low * NANOS_PER_MS))
+                .map(Measured::exactly),
+            "saved-share" => self
+                .saved(program, |one| Some(one.saved_share?.low))
+                .map(Measured::exactly),
             "findings" => found(&|_, _| true),
             "findings.<rule>" => found(&|rule, _| Some(rule) == parameter),
             "warnings" => found(&|_, severity| severity == Severity::Warning),
@@ -95,6 +107,10 @@ impl Facts for CompareFacts {
                 "compare tells wall time (saved, saved-share); `intact watch` tells latencies of one program",
             )),
         }
+    }
+
+    fn missing(&self) -> Option<&str> {
+        missing(&self.caveats)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::figures::{Connections, NANOS_PER_MS, Requests};
 use crate::finding::Finding;
 use crate::observe::{Observed, ObservedFacts};
+use crate::unobserved::Unobserved;
 use ledger::{Event, Handshake, Run, Sink};
 use serde::Serialize;
 
@@ -83,6 +84,9 @@ pub struct ProgramFacts {
     pub reuse: Option<f64>,
     /// Requests of which it is known whether their connection was reused.
     pub reuse_known: u64,
+    /// What of the traffic is missing from these figures.
+    #[serde(skip)]
+    pub unobserved: Unobserved,
     /// Why figures are worked out and not seen; empty when all were seen.
     pub inferred: Vec<String>,
     /// Set-up of avoidable connections.
@@ -132,6 +136,7 @@ impl Program {
                 reused: 0,
                 reuse: None,
                 reuse_known: 0,
+                unobserved: Unobserved::default(),
                 inferred: Vec::new(),
                 wasted_ms: None,
                 handshakes: Handshakes::default(),
@@ -198,6 +203,7 @@ impl Program {
         ours.avoidable += totals.avoidable;
         ours.reused += totals.reused;
         ours.reuse_known += totals.reuse_known;
+        ours.unobserved.add(totals.unobserved);
         let known = ours.reuse_known;
         ours.reuse = (known > 0).then(|| ours.reused as f64 / known as f64);
         for reason in &totals.inferred {

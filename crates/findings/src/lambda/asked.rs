@@ -4,7 +4,8 @@
 use super::{LambdaFacts, VariantFacts};
 use crate::figures::NANOS_PER_MS;
 use crate::finding::Severity;
-use crate::requirement::{Facts, Metric, NoData, Subject};
+use crate::observe::asked::missing;
+use crate::requirement::{Facts, Measured, Metric, NoData, Subject};
 use crate::stats::MIN_ROUNDS;
 
 const UNSEEN: NoData = NoData::NotMeasured("nobody followed its connections (--watch off)");
@@ -22,7 +23,7 @@ impl Facts for LambdaFacts {
         None
     }
 
-    fn value(&self, subject: usize, metric: &Metric) -> Result<f64, NoData> {
+    fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData> {
         let variant = self.variants.get(subject).ok_or(NoData::NothingHappened)?;
         let name = metric.entry().name;
         let parameter = metric.parameter();
@@ -32,26 +33,28 @@ impl Facts for LambdaFacts {
         let found = |which: &dyn Fn(&str, Severity) -> bool| {
             let findings = observed?.findings.iter();
             let found = findings.filter(|one| which(one.rule, one.severity));
-            Ok(found.count() as f64)
+            Ok(observed?.totals.unobserved.findings(found.count()))
         };
+        let exactly = |value: f64| Ok(Measured::exactly(value));
         match name {
-            "invocations" => Ok(all as f64),
-            "invocations-failed" => Ok((all - answered) as f64),
+            "invocations" => exactly(all as f64),
+            "invocations-failed" => exactly((all - answered) as f64),
             "connections-per-invocation" => {
                 let sent = variant.sent.as_ref().ok_or(UNSEEN)?;
-                sent.connections_each.ok_or(NoData::NothingHappened)
+                let each = sent.connections_each.ok_or(NoData::NothingHappened)?;
+                Ok(observed?.totals.unobserved.at_least_connections(each))
             }
             "first" => variant
                 .first_ms
-                .map(|ms| ms * NANOS_PER_MS)
+                .map(|ms| Measured::exactly(ms * NANOS_PER_MS))
                 .ok_or(NoData::NothingHappened),
-            "saved" => self.saved(variant),
+            "saved" => self.saved(variant).map(Measured::exactly),
             "findings" => found(&|_, _| true),
             "findings.<rule>" => found(&|rule, _| Some(rule) == parameter),
             "warnings" => found(&|_, severity| severity == Severity::Warning),
             "errors" => found(&|_, severity| severity == Severity::Error),
             _ => match variant.warm_ms.statistic(name) {
-                Some(Ok(ms)) => Ok(ms * NANOS_PER_MS),
+                Some(Ok(ms)) => exactly(ms * NANOS_PER_MS),
                 Some(Err(_)) if answered == 0 => Err(NoData::NothingHappened),
                 Some(Err(needed)) => Err(NoData::TooFew {
                     had: answered,
@@ -60,6 +63,10 @@ impl Facts for LambdaFacts {
                 None => observed?.totals.value(name, parameter),
             },
         }
+    }
+
+    fn missing(&self) -> Option<&str> {
+        missing(&self.caveats)
     }
 }
 

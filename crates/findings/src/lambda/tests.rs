@@ -3,7 +3,7 @@
 use super::*;
 use ledger::{
     Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Exchange, Failure, Fate,
-    Fingerprint, Moment, Nanos, Outcome, Side, Span, Vantage, Variant,
+    Fingerprint, Moment, Nanos, Outcome, Reuse, Side, Span, Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
@@ -116,7 +116,7 @@ fn exchange(connection: u64, from: u64, to: u64, outcome: Outcome) -> Exchange {
     one.connection = Some(ConnectionId(connection));
     one.variant = Some(0);
     one.end = at(to);
-    one.fresh = Some(false);
+    one.reuse = Some(Reuse::Reused);
     one.outcome = outcome;
     one
 }

@@ -1,7 +1,7 @@
 //! What the connections of each environment did: held beside its invocations, by time. Must not conclude.
 
 use ledger::{
-    Closed, Connection, ConnectionId, Ending, Event, Exchange, Invocation, Nanos, Side, Sink,
+    Closed, Connection, ConnectionId, Ending, Event, Exchange, Invocation, Nanos, Reuse, Side, Sink,
 };
 use std::collections::{BTreeMap, HashMap};
 
@@ -111,7 +111,7 @@ impl Traffic {
             held.exchanges.push(Use {
                 at: one.at,
                 ok: one.outcome.is_ok(),
-                reused: one.fresh.map(|fresh| !fresh),
+                reused: one.reuse.map(Reuse::is_reused),
             });
         }
     }

@@ -3,7 +3,8 @@
 use super::facts::{Figures, ObservedFacts};
 use crate::figures::Latency;
 use crate::finding::Severity;
-use crate::requirement::{Facts, Metric, NoData, Subject};
+use crate::requirement::{Facts, Measured, Metric, NoData, Subject};
+use ledger::Caveat;
 
 const NANOS_PER_MS: f64 = 1e6;
 /// The subject of requirements without a selector.
@@ -40,7 +41,7 @@ impl Facts for ObservedFacts {
         Some(1)
     }
 
-    fn value(&self, subject: usize, metric: &Metric) -> Result<f64, NoData> {
+    fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData> {
         let destination = match subject.checked_sub(1) {
             None => None,
             Some(at) => Some(self.destinations.get(at).ok_or(NoData::NothingHappened)?),
@@ -54,7 +55,7 @@ impl Facts for ObservedFacts {
                 .filter(|finding| destination.is_none_or(|one| finding.subject == one.origin))
                 .filter(|finding| which(finding.rule, finding.severity))
                 .count();
-            Ok(count as f64)
+            Ok(figures.unobserved.findings(count))
         };
         match name {
             "findings" => found(&|_, _| true),
@@ -64,54 +65,71 @@ impl Facts for ObservedFacts {
             _ => figures.value(name, parameter),
         }
     }
+
+    fn missing(&self) -> Option<&str> {
+        missing(&self.caveats)
+    }
+}
+
+/// The first caveat that reports missing traffic.
+pub(crate) fn missing(caveats: &[Caveat]) -> Option<&str> {
+    let mut incomplete = caveats.iter().filter(|caveat| caveat.incomplete);
+    incomplete.next().map(|caveat| caveat.words.as_str())
 }
 
 impl Figures {
-    pub(crate) fn value(&self, name: &str, parameter: Option<&str>) -> Result<f64, NoData> {
-        // a count of what could not be seen is no zero
-        let seen = self.requests.total > 0 || self.unseen == 0;
-        let count = |count: u64| {
-            if seen {
-                Ok(count as f64)
-            } else {
-                Err(NoData::CannotSee(
-                    "the connections do not show what they carry",
-                ))
-            }
-        };
-        let present = |value: Option<f64>| {
-            value.ok_or(if seen {
-                NoData::NothingHappened
-            } else {
-                NoData::CannotSee("the connections do not show what they carry")
-            })
-        };
+    pub(crate) fn value(&self, name: &str, parameter: Option<&str>) -> Result<Measured, NoData> {
+        let unobserved = &self.unobserved;
         let requests = &self.requests;
+        let total = requests.total;
+        let opened = self.connections.opened;
+        let of_requests = |count: u64| unobserved.requests(count, total);
+        let of_connections = |count: u64| unobserved.connections(count, opened);
+        let present = |value: Option<f64>| {
+            of_requests(0)?;
+            value.ok_or(NoData::NothingHappened)
+        };
         match name {
-            "requests" => count(requests.total),
-            "ok" => count(requests.ok),
-            "failed" => count(requests.failures()),
-            "failed.<kind>" => count(
+            "requests" => of_requests(total),
+            "ok" => of_requests(requests.ok),
+            "failed" => of_requests(requests.failures()),
+            "failed.<kind>" => of_requests(
                 parameter
                     .and_then(|kind| requests.failed.get(kind).copied())
                     .unwrap_or(0),
             ),
-            "stale" => count(requests.failed.get("stale").copied().unwrap_or(0)),
-            "status.<code>" => count(parameter.map_or(0, |wanted| requests.of_status(wanted))),
-            "connections" => Ok(self.connections.opened as f64),
-            "connections-failed" => Ok(self.connections.failed.values().sum::<u64>() as f64),
-            "needed" => Ok(self.connections.needed as f64),
-            "avoidable" => Ok(self.avoidable as f64),
-            "reused" => count(self.reused),
-            "reuse" => present(self.reuse),
-            "requests-per-connection" => present(self.requests_per_connection),
-            "churn" => present(self.churn_per_s),
-            "look-ups" => Ok(self.lookups.total as f64),
-            "resumed-share" => present(self.resumed_share),
+            "stale" => of_requests(requests.failed.get("stale").copied().unwrap_or(0)),
+            "status.<code>" => {
+                of_requests(parameter.map_or(0, |wanted| requests.of_status(wanted)))
+            }
+            "connections" => of_connections(opened),
+            "connections-failed" => of_connections(self.connections.failed.values().sum()),
+            "needed" => of_connections(self.connections.needed),
+            "avoidable" => unobserved.avoidable(self.avoidable, opened),
+            "reused" => unobserved.reused(self.reused, self.reuse_known, total),
+            "reuse" => unobserved.reuse(self.reused, self.reuse_known, total),
+            "requests-per-connection" => {
+                let ratio = present(self.requests_per_connection)?;
+                of_connections(opened)?;
+                Ok(unobserved.ratio(ratio))
+            }
+            "churn" => {
+                of_connections(opened)?;
+                let churn = self.churn_per_s.ok_or(NoData::NothingHappened)?;
+                Ok(unobserved.at_least_connections(churn))
+            }
+            "look-ups" => Ok(Measured::count(self.lookups.total, !unobserved.traffic)),
+            "resumed-share" => self
+                .resumed_share
+                .map(|share| unobserved.share_of_connections(share))
+                .ok_or(NoData::NothingHappened),
             "bytes-per-request" | "header-bytes-per-request" => Err(NoData::NotMeasured(
                 "bytes are in the ledger (--ledger DIR), not summed up yet",
             )),
-            _ => self.time(name),
+            _ => {
+                of_requests(0)?;
+                self.time(name).map(|value| unobserved.statistic(value))
+            }
         }
     }
 

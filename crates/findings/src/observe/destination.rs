@@ -5,7 +5,7 @@ use super::why::Why;
 use crate::overlap::Overlap;
 use ledger::{
     Cell, Certainty, Close, Connection, EndedBy, Exchange, Failure, Handshake, Histogram, Moment,
-    Nanos, Origin, Outcome, Protocol, Scheme, Side, Span, TlsVersion, Transport, Vantage,
+    Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Side, Span, TlsVersion, Transport, Vantage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -136,10 +136,12 @@ pub struct Counts {
     pub failed: BTreeMap<Failure, u64>,
     /// Complete ones by status.
     pub status: BTreeMap<u16, u64>,
-    /// Exchanges that waited for set-up.
-    pub fresh: u64,
-    /// Exchanges on a connection that was there.
+    /// Exchanges that were the first on their connection, or waited for its setup: fresh and preconnected ones.
+    pub first: u64,
+    /// Exchanges that reused a connection.
     pub reused: u64,
+    /// Answered exchanges whose connection is unknown.
+    pub without_connection: u64,
     /// Sum of their latencies, in nanoseconds.
     pub outbound: u64,
     /// Exchanges that it is the sum of: those whose duration is known.
@@ -295,9 +297,12 @@ impl Counts {
         if let (Some(status), Outcome::Ok) = (exchange.status, exchange.outcome) {
             *self.status.entry(status).or_default() += 1;
         }
-        match freshness(exchange) {
-            Some(true) => self.fresh += 1,
-            Some(false) => self.reused += 1,
+        if exchange.connection.is_none() && exchange.outcome.is_ok() {
+            self.without_connection += 1;
+        }
+        match exchange.reuse.map(Reuse::is_reused) {
+            Some(true) => self.reused += 1,
+            Some(false) => self.first += 1,
             None => {}
         }
         if timed {
@@ -414,11 +419,4 @@ impl Counts {
             self.inferred.insert(reason.clone());
         }
     }
-}
-
-/// Whether an exchange waited for set-up, as far as the ledger tells: its position on the connection serves where the waiting is not recorded.
-pub(super) fn freshness(exchange: &Exchange) -> Option<bool> {
-    exchange
-        .fresh
-        .or(exchange.ordinal.map(|ordinal| ordinal == 1))
 }

@@ -7,7 +7,8 @@ use crate::cpu::CpuFacts;
 use crate::figures::{Connections, Latency, NANOS_PER_MS, PhaseTime, Requests};
 use crate::finding::Finding;
 use crate::rules::{Bill, Rule, cost_ms};
-use ledger::{Caveat, Handshake, Histogram, Phase, TlsVersion};
+use crate::unobserved::Unobserved;
+use ledger::{Caveat, Handshake, Histogram, Phase, Reuse, TlsVersion};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -113,8 +114,14 @@ pub struct Figures {
     pub reuse: Option<f64>,
     /// Requests of which it is known whether their connection was reused.
     pub reuse_known: u64,
+    /// Lower and upper end of `reuse` over all requests; present where the state of some is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reuse_range: Option<[f64; 2]>,
     /// Connections inside which nothing could be seen.
     pub unseen: u64,
+    /// What of the traffic is missing from these figures.
+    #[serde(skip)]
+    pub unobserved: Unobserved,
     /// Why figures are worked out and not seen; empty when all were seen.
     pub inferred: Vec<String>,
     /// Requests for each connection opened.
@@ -276,22 +283,27 @@ impl ObservedFacts {
         });
         let mut totals = Figures::of(&books.all, needed.iter().sum(), books.lookups);
         totals.sum_up(&destinations);
+        let traffic = caveats.iter().any(|caveat| caveat.incomplete);
+        totals.unobserved.traffic = traffic;
+        for one in &mut destinations {
+            one.figures.unobserved.traffic = traffic;
+        }
         if totals.unseen > 0 {
-            caveats.push(Caveat::new("cannot-see-inside", format!(
+            caveats.push(Caveat::incomplete("cannot-see-inside", format!(
                     "what {} of {} connections carried cannot be seen: their requests are missing in the counts",
                     totals.unseen, totals.connections.opened
                 )));
         }
-        let known = books.all.fresh + books.all.reused;
+        let known = books.all.first + books.all.reused;
         if known > 0 && known < totals.requests.total {
             caveats.push(Caveat::new("reuse-partly-known", format!(
-                    "of {} of {} requests it is not known whether their connection was reused; reuse is told of the others",
+                    "reuse is unknown for {} of {} requests: it lies in the range given, and a requirement is checked against the unfavourable end",
                     totals.requests.total - known,
                     totals.requests.total
                 )));
         }
         ObservedFacts {
-            verdict: verdict::sentences(books, &totals, &destinations, &findings),
+            verdict: verdict::sentences(books, &totals, &destinations, &findings, &caveats),
             requests: totals.requests.clone(),
             connections: totals.connections.clone(),
             reused: totals.reused,
@@ -312,7 +324,7 @@ impl ObservedFacts {
 
 impl Figures {
     fn of(counts: &Counts, needed: u64, lookups: Lookups) -> Figures {
-        let known = counts.fresh + counts.reused;
+        let known = counts.first + counts.reused;
         let avoidable = counts.opened.saturating_sub(needed);
         let outbound_ms = (counts.timed > 0).then(|| counts.outbound as f64 / NANOS_PER_MS);
         let wasted_ms = cost_ms(counts, avoidable);
@@ -350,7 +362,17 @@ impl Figures {
             reused: counts.reused,
             reuse: (known > 0).then(|| counts.reused as f64 / known as f64),
             reuse_known: known,
+            reuse_range: (known > 0 && known < counts.requests).then(|| {
+                let unknown = counts.requests - known;
+                let share = |count: u64| count as f64 / counts.requests as f64;
+                [share(counts.reused), share(counts.reused + unknown)]
+            }),
             unseen: counts.unseen,
+            unobserved: Unobserved {
+                traffic: false,
+                opaque: counts.unseen,
+                without_connection: counts.without_connection,
+            },
             inferred: counts.inferred.iter().map(ToString::to_string).collect(),
             requests_per_connection: (seen_inside > 0 && counts.requests > 0)
                 .then(|| counts.requests as f64 / seen_inside as f64),
@@ -412,10 +434,10 @@ impl Figures {
 
 impl Phases {
     fn of(detail: &Detail) -> Phases {
-        let of = |fresh: bool| {
+        let of = |reuse: Reuse| {
             let group = detail
                 .cell
-                .merged(|key| key.outcome.is_ok() && key.fresh == Some(fresh));
+                .merged(|key| key.outcome.is_ok() && key.reuse == Some(reuse));
             Phase::ALL
                 .iter()
                 .map(|&phase| {
@@ -425,8 +447,8 @@ impl Phases {
                 .collect()
         };
         Phases {
-            cold: of(true),
-            warm: of(false),
+            cold: of(Reuse::Fresh),
+            warm: of(Reuse::Reused),
         }
     }
 }

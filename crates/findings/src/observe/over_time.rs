@@ -1,7 +1,7 @@
 //! Latency and openings over time, in a bounded number of periods that grow with the run.
 
 use crate::stats::{Change, change_point};
-use ledger::{Connection, Exchange, Nanos};
+use ledger::{Connection, Exchange, Nanos, Reuse};
 use serde::Serialize;
 
 /// Periods at most; half as many at least, once a run is long enough.
@@ -34,7 +34,7 @@ struct Sums {
     requests: u64,
     latency: u64,
     opened: u64,
-    fresh: u64,
+    first: u64,
     reused: u64,
 }
 
@@ -72,13 +72,13 @@ impl Sums {
             requests: self.requests + other.requests,
             latency: self.latency.saturating_add(other.latency),
             opened: self.opened + other.opened,
-            fresh: self.fresh + other.fresh,
+            first: self.first + other.first,
             reused: self.reused + other.reused,
         }
     }
 
     fn side(self) -> Option<StepSide> {
-        let known = self.fresh + self.reused;
+        let known = self.first + self.reused;
         (self.requests >= LEAST).then(|| StepSide {
             requests: self.requests,
             mean_ms: self.latency as f64 / self.requests as f64 / 1e6,
@@ -121,8 +121,11 @@ impl OverTime {
         let sums = self.at(exchange.end);
         sums.requests += 1;
         sums.latency = sums.latency.saturating_add(exchange.latency());
-        sums.fresh += u64::from(exchange.fresh == Some(true));
-        sums.reused += u64::from(exchange.fresh == Some(false));
+        match exchange.reuse.map(Reuse::is_reused) {
+            Some(true) => sums.reused += 1,
+            Some(false) => sums.first += 1,
+            None => {}
+        }
     }
 
     /// The length of a period in seconds.

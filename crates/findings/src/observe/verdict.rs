@@ -1,18 +1,20 @@
 //! The first sentences of a page: what the waste is, where most of it goes, what could not be seen.
 
+use super::asked::missing;
 use super::books::Books;
 use super::facts::{Destination, Figures};
 use crate::finding::{Finding, Severity};
 use crate::words::{many, ms, percent};
-use ledger::Vantage;
+use ledger::{Caveat, Vantage};
 
 pub(super) fn sentences(
     books: &Books,
     totals: &Figures,
     destinations: &[Destination],
     findings: &[Finding],
+    caveats: &[Caveat],
 ) -> Vec<String> {
-    let mut said = vec![first(books, totals)];
+    let mut said = vec![first(books, totals, missing(caveats))];
     if let Some(dearest) = destinations.first()
         && destinations.len() > 1
         && totals.avoidable > 0
@@ -47,7 +49,7 @@ pub(super) fn sentences(
     said
 }
 
-fn first(books: &Books, totals: &Figures) -> String {
+fn first(books: &Books, totals: &Figures, missing: Option<&str>) -> String {
     let opened = totals.connections.opened;
     let needed = totals.connections.needed;
     let requests = totals.requests.total;
@@ -60,16 +62,11 @@ fn first(books: &Books, totals: &Figures) -> String {
     let were = if opened == 1 { "was" } else { "were" };
     let about = if totals.inferred.is_empty() { "" } else { "~" };
     if opened == 0 && requests == 0 {
-        return match totals.connections.failed.values().sum::<u64>() {
-            0 if books
-                .caveats
-                .iter()
-                .any(|caveat| caveat.id.starts_with("unwatched-")) =>
-            {
-                "No connection was followed: whether any is reused cannot be told".to_owned()
-            }
-            0 => "No connection was opened: nothing to reuse".to_owned(),
-            failed => {
+        let failed: u64 = totals.connections.failed.values().sum();
+        return match (failed, missing) {
+            (0, Some(reason)) => format!("No connection was observed: {reason}"),
+            (0, None) => "No connection was opened: nothing to reuse".to_owned(),
+            (failed, _) => {
                 let kinds = totals.connections.failed.iter();
                 let kinds: Vec<String> = kinds
                     .map(|(kind, count)| format!("{kind} {count}"))
@@ -87,20 +84,43 @@ fn first(books: &Books, totals: &Figures) -> String {
             "{connections} {were} opened; what they carried cannot be seen, so neither can reuse"
         );
     }
-    let reuse = match totals.reuse {
-        Some(reuse) => format!(
+    if let Some(sentence) = unsuccessful(totals) {
+        return sentence;
+    }
+    let reuse = match (totals.reuse_range, totals.reuse) {
+        (Some([low, high]), _) => format!(
+            "{about}{} to {} of {about}{requests} requests reused a connection",
+            percent(low),
+            percent(high)
+        ),
+        (None, Some(reuse)) => format!(
             "{about}{} of {about}{requests} requests reused a connection",
             percent(reuse)
         ),
-        None => {
+        (None, None) => {
             format!("{about}{requests} requests; whether they reused a connection cannot be seen")
         }
     };
+    let unobserved = &totals.unobserved;
     if opened == 0 {
-        return reuse;
+        return match missing {
+            Some(reason) => format!("{reuse}. Connections were not observed: {reason}"),
+            None => format!("{reuse}; which connections carried them is unknown"),
+        };
     }
     if totals.avoidable == 0 {
-        return format!("Nothing to gain: {reuse}, and {connections} {were} needed");
+        return match missing {
+            Some(reason) => format!(
+                "No avoidable connection was seen, but a part of the traffic was not observed: {reason}. Of what was observed, {reuse}"
+            ),
+            None if totals.reuse_range.is_some()
+                || totals.reuse.is_none()
+                || unobserved.without_connection > 0 =>
+            {
+                format!("{connections} {were} seen, and none was avoidable; {reuse}")
+            }
+            None => format!("Nothing to gain: {reuse}, and {connections} {were} needed"),
+        };
     }
     match (totals.wasted_share, totals.outbound_ms) {
         (Some(share), Some(outbound)) => format!(
@@ -110,4 +130,40 @@ fn first(books: &Books, totals: &Figures) -> String {
         ),
         _ => format!("{connections} {were} opened where {needed} would do; {reuse}"),
     }
+}
+
+/// The sentence for a run in which no response was a success: its reuse is that of error pages.
+fn unsuccessful(totals: &Figures) -> Option<String> {
+    let requests = &totals.requests;
+    let is_error = |status: u16| status >= 400;
+    let errors: u64 = requests
+        .status
+        .iter()
+        .filter(|(status, _)| is_error(**status))
+        .map(|(_, count)| count)
+        .sum();
+    let answered: u64 = requests.status.values().sum();
+    if requests.ok == 0 {
+        let kinds = requests.failed.iter();
+        let kinds: Vec<String> = kinds
+            .map(|(kind, count)| format!("{kind} {count}"))
+            .collect();
+        return Some(format!(
+            "No request got a complete response: {} failed ({})",
+            many(requests.failures(), "request"),
+            kinds.join(", ")
+        ));
+    }
+    if answered == 0 || errors < answered {
+        return None;
+    }
+    let codes: Vec<String> = requests
+        .status
+        .iter()
+        .map(|(status, count)| format!("{status} {count}"))
+        .collect();
+    Some(format!(
+        "Every response was an error ({}): what reuse would gain cannot be judged from error responses",
+        codes.join(", ")
+    ))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Metric, Op, Requirement, Selector};
+use super::{Measured, Metric, Requirement, Selector};
 
 /// Something that was measured by itself: a variant of `bench`, a destination of `watch`, the run as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,14 +23,13 @@ pub trait Facts {
         None
     }
 
-    /// What was measured of a subject (its index in [`Self::subjects`]): nanoseconds, shares of 1, per second, bytes
+    /// What was measured of a subject (its index in [`Self::subjects`]), or the bounds where a part was not observed: nanoseconds, shares of 1, per second, bytes
     /// or plain numbers, as [`super::Dimension`] says.
-    fn value(&self, subject: usize, metric: &Metric) -> Result<f64, NoData>;
+    fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData>;
 
-    /// Whether that value is a lower bound only, because measuring ended before the thing itself did.
-    fn is_lower_bound(&self, subject: usize, metric: &Metric) -> bool {
-        let _ = (subject, metric);
-        false
+    /// Why traffic is missing from what was measured, if some is: the caveat that reports it.
+    fn missing(&self) -> Option<&str> {
+        None
     }
 }
 
@@ -48,9 +47,6 @@ pub enum NoData {
         /// Samples there must be.
         needed: u64,
     },
-    /// Measuring ended before the thing itself did, and what is known does not answer the question.
-    #[error("only a lower bound is known, and it does not settle this; measure longer")]
-    LowerBound,
     /// It cannot be seen from where this was measured.
     #[error("it cannot be seen here: {0}")]
     CannotSee(
@@ -86,9 +82,11 @@ pub struct Held {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
     /// Measured, in base units, and met.
-    Met(f64),
+    Met(Measured),
     /// Measured, in base units, and not met.
-    Missed(f64),
+    Missed(Measured),
+    /// Only bounds are known, and they do not decide it. So it is not met.
+    Undecided(Measured),
     /// Not measured, and so not met.
     NoData(NoData),
     /// Left out: the variant fixes the metric by what it is (selector, value), and nobody asked for this one by name.
@@ -113,7 +111,7 @@ impl Requirement {
                 Held {
                     subject: subject.name.clone(),
                     outcome,
-                    sentence: self.sentence(&subject.name, outcome),
+                    sentence: self.sentence(&subject.name, outcome, facts.missing()),
                 }
             })
             .collect();
@@ -140,31 +138,24 @@ impl Requirement {
             return Outcome::FixedBy(key, value);
         }
         match facts.value(index, &self.metric) {
-            Ok(measured) if measured.is_nan() => Outcome::NoData(NoData::NothingHappened),
-            Ok(measured) => {
-                let holds = self.op.holds(measured, self.value.base());
-                let at_least = facts.is_lower_bound(index, &self.metric);
-                // what holds for a lower bound holds for the value only when larger values hold too
-                match (holds, at_least, self.op) {
-                    (true, false, _) | (true, true, Op::AtLeast | Op::Above) => {
-                        Outcome::Met(measured)
-                    }
-                    (false, false, _) => Outcome::Missed(measured),
-                    (_, true, _) => Outcome::NoData(NoData::LowerBound),
-                }
-            }
+            Ok(measured) if measured.low().is_nan() => Outcome::NoData(NoData::NothingHappened),
+            Ok(measured) => match measured.meets(self.op, self.value.base()) {
+                Some(true) => Outcome::Met(measured),
+                Some(false) => Outcome::Missed(measured),
+                None => Outcome::Undecided(measured),
+            },
             Err(reason) => Outcome::NoData(reason),
         }
     }
 
-    fn sentence(&self, subject: &str, outcome: Outcome) -> String {
+    fn sentence(&self, subject: &str, outcome: Outcome, missing: Option<&str>) -> String {
         let Self {
             metric, op, value, ..
         } = self;
         let asked = format!("{op} {value}");
         let said = match outcome {
             Outcome::Met(measured) | Outcome::Missed(measured) => {
-                let shown = metric.entry.dimension.shown(measured, value.base());
+                let shown = self.shown(measured);
                 let relation = if matches!(outcome, Outcome::Met(_)) {
                     "as asked"
                 } else {
@@ -172,14 +163,30 @@ impl Requirement {
                 };
                 format!("{metric} is {shown}, {relation}: {asked}")
             }
+            Outcome::Undecided(measured) => {
+                let shown = self.shown(measured);
+                let reason =
+                    missing.unwrap_or("the measurement ended before the limit was reached");
+                format!("{metric} is {shown}, which does not decide {asked} ({reason})")
+            }
             Outcome::NoData(reason) => {
                 format!("{metric} has no value ({reason}), asked for: {asked}")
             }
             Outcome::FixedBy(key, wanted) => format!("{metric} left out, {key}={wanted} fixes it"),
         };
         // a name may come from a server or a file; a line stays a line
-        let subject: String = subject.chars().filter(|c| !c.is_control()).collect();
-        format!("{subject}: {said}")
+        let line = format!("{subject}: {said}");
+        line.chars().filter(|c| !c.is_control()).collect()
+    }
+
+    /// The measured value, or its bounds, next to the value of the requirement.
+    fn shown(&self, measured: Measured) -> String {
+        let shown = |value| self.metric.entry.dimension.shown(value, self.value.base());
+        match (measured.low(), measured.high()) {
+            (low, _) if measured.is_exact() => shown(low),
+            (low, f64::INFINITY) => format!("at least {}", shown(low)),
+            (low, high) => format!("between {} and {}", shown(low), shown(high)),
+        }
     }
 }
 

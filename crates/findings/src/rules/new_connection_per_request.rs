@@ -48,7 +48,7 @@ impl Rule for NewConnectionPerRequest {
             } else {
                 format!("{opened}, at most {needed} at once; what they carried cannot be seen")
             };
-            if let known @ 1.. = counts.fresh + counts.reused {
+            if let known @ 1.. = counts.first + counts.reused {
                 let share = counts.reused as f64 / known as f64;
                 words.push_str(&format!("; {} of the requests reused one", percent(share)));
             }

@@ -2,7 +2,7 @@
 
 use super::Bill;
 use crate::observe::Counts;
-use ledger::{Histogram, Phase};
+use ledger::{Histogram, Phase, Reuse};
 
 /// Requests of each kind that it takes.
 const LEAST: u64 = 10;
@@ -25,14 +25,14 @@ impl Waits {
 
     fn of(counts: &Counts) -> Option<Waits> {
         let detail = counts.detail.as_ref()?;
-        let wait = |fresh: bool| {
+        let wait = |reuse: Reuse| {
             let kind = detail
                 .cell
-                .merged(|key| key.outcome.is_ok() && key.fresh == Some(fresh))?;
+                .merged(|key| key.outcome.is_ok() && key.reuse == Some(reuse))?;
             median(kind.phase(Phase::Wait))
         };
-        let (fresh, fresh_count) = wait(true)?;
-        let (reused, reused_count) = wait(false)?;
+        let (fresh, fresh_count) = wait(Reuse::Fresh)?;
+        let (reused, reused_count) = wait(Reuse::Reused)?;
         Some(Waits {
             fresh,
             fresh_count,

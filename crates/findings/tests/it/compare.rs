@@ -4,7 +4,7 @@ use findings::compare::{CompareFacts, Contest, Fate};
 use findings::requirement::Requirement;
 use ledger::{
     Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange, Moment,
-    Nanos, Origin, Probes, Round, Run, Scheme, Setup, Side, Sink, Span, Vantage, Variant,
+    Nanos, Origin, Probes, Reuse, Round, Run, Scheme, Setup, Side, Sink, Span, Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
@@ -48,7 +48,7 @@ fn round(contest: &mut Contest, numbers: &mut u64, variant: u32, round: u32) {
         exchange.variant = Some(variant);
         exchange.round = Some(round);
         exchange.connection = Some(ConnectionId(*numbers));
-        exchange.fresh = Some(fresh);
+        exchange.reuse = Some(if fresh { Reuse::Fresh } else { Reuse::Reused });
         exchange.status = Some(200);
         now += took;
         exchange.end = Nanos(now * MS);

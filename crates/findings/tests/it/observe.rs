@@ -3,8 +3,8 @@
 use findings::observe::{Observed, ObservedFacts};
 use ledger::{
     Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange, Failure,
-    Fingerprint, Lookup, Moment, Nanos, Origin, Outcome, Owner, Protocol, Row, Run, Scheme, Setup,
-    Side, Sink, Span, Vantage,
+    Fingerprint, Lookup, Moment, Nanos, Origin, Outcome, Owner, Protocol, Reuse, Row, Run, Scheme,
+    Setup, Side, Sink, Span, Vantage,
 };
 use proptest::prelude::*;
 
@@ -58,7 +58,7 @@ fn exchange() -> impl Strategy<Value = Exchange> {
         0..12u64,
         0..5_000u64,
         0..200u64,
-        prop::option::of(any::<bool>()),
+        prop::option::of(prop::sample::select(&Reuse::ALL[..])),
         outcome,
         side(),
         0..4u8,
@@ -67,7 +67,7 @@ fn exchange() -> impl Strategy<Value = Exchange> {
             let mut one = Exchange::new(1, Nanos(at * MS));
             one.end = Nanos((at + took) * MS);
             one.connection = (id > 0).then_some(ConnectionId(id));
-            one.fresh = fresh;
+            one.reuse = fresh;
             one.outcome = outcome;
             one.close_sent_by = close;
             one.fingerprint = Fingerprint::try_from(format!("{print:032x}")).ok();

@@ -1,8 +1,8 @@
 //! Requirements as a person writes them and as a page tells what became of them.
 
 use findings::requirement::{
-    Dimension, Document, Facts, FaultKind, METRICS, Metric, NoData, Op, Outcome, Requirement,
-    SELECTORS, Subject, Unit,
+    Dimension, Document, Facts, FaultKind, METRICS, Measured, Metric, NoData, Op, Outcome,
+    Requirement, SELECTORS, Subject, Unit,
 };
 use proptest::prelude::*;
 
@@ -204,18 +204,18 @@ impl Facts for Bench {
             .into()
     }
 
-    fn value(&self, subject: usize, metric: &Metric) -> Result<f64, NoData> {
+    fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData> {
         match (metric.to_string().as_str(), subject) {
-            ("p50", 0) => Ok(31e6),
-            ("p50", 1) => Ok(92e6),
-            ("p99", 0) => Ok(50_000_300.0),
+            ("p50", 0) => Ok(Measured::exactly(31e6)),
+            ("p50", 1) => Ok(Measured::exactly(92e6)),
+            ("p99", 0) => Ok(Measured::exactly(50_000_300.0)),
             ("p99", 1) => Err(NoData::TooFew {
                 had: 120,
                 needed: 1_000,
             }),
-            ("reuse", 0) => Ok(0.999),
-            ("reuse", 1) => Ok(0.0),
-            ("mean", _) => Ok(f64::NAN),
+            ("reuse", 0) => Ok(Measured::exactly(0.999)),
+            ("reuse", 1) => Ok(Measured::exactly(0.0)),
+            ("mean", _) => Ok(Measured::exactly(f64::NAN)),
             _ => Err(NoData::NotMeasured("add --server-pid")),
         }
     }
@@ -290,7 +290,7 @@ impl Facts for OnlyOff {
         Bench.subjects().split_off(1)
     }
 
-    fn value(&self, _: usize, metric: &Metric) -> Result<f64, NoData> {
+    fn value(&self, _: usize, metric: &Metric) -> Result<Measured, NoData> {
         Bench.value(1, metric)
     }
 }

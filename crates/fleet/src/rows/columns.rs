@@ -25,7 +25,7 @@ pub(crate) const SCHEMA: &str = "message exchange {
   required int64 latency_ns;
   optional int64 connection;
   optional int64 ordinal;
-  optional boolean fresh;
+  optional binary reuse (STRING);
   optional int32 status;
   required binary outcome (STRING);
   optional int64 dns_ns;
@@ -144,7 +144,7 @@ fn of(exchange: &Exchange, name: &str) -> Value {
         "latency_ns" => long(exchange.latency()),
         "connection" => Value::Long(exchange.connection.map(|id| id.0 as i64)),
         "ordinal" => Value::Long(exchange.ordinal.map(i64::from)),
-        "fresh" => Value::Truth(exchange.fresh),
+        "reuse" => Value::Text(exchange.reuse.map(|reuse| reuse.as_str().to_owned())),
         "status" => Value::Int(exchange.status.map(i32::from)),
         "outcome" => Value::Text(Some(match exchange.outcome {
             Outcome::Ok => "ok".to_owned(),

@@ -1,7 +1,7 @@
 //! A plan, and a measurer that measures nothing.
 
 use fleet::{Measure, Measured, Message, Plan, RowFiles, Then, Trouble};
-use ledger::{Exchange, Nanos, Round, Run, Sink, Span, Tally, Vantage};
+use ledger::{Exchange, Nanos, Reuse, Round, Run, Sink, Span, Tally, Vantage};
 use std::path::Path;
 
 /// A plan of `repetitions` x 2 variants.
@@ -55,7 +55,11 @@ impl Measure for Fake {
             exchange.variant = message.variant;
             exchange.round = Some(1);
             exchange.status = Some(200);
-            exchange.fresh = Some(latency > 1_000_000);
+            exchange.reuse = Some(if latency > 1_000_000 {
+                Reuse::Fresh
+            } else {
+                Reuse::Reused
+            });
             rows.add(&exchange);
             tally.record(ledger::Event::Exchange(&exchange));
         }

@@ -193,6 +193,13 @@ impl Gates {
                 finding.subject
             )));
         }
+        let missing = facts.missing();
+        if let (Some(_), Some(reason)) = (least, missing) {
+            closed = true;
+            console::note(&report::terminal::escape(&format!(
+                "--fail-on: a part of the traffic was not observed: {reason}"
+            )));
+        }
         if let Some(path) = &self.junit {
             let text = report::junit::document(
                 &run.producer,
@@ -200,6 +207,7 @@ impl Gates {
                 &facts.judged(),
                 facts.findings(),
                 least,
+                missing,
             );
             write(path, &text).context("--junit")?;
         }

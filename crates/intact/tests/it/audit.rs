@@ -283,3 +283,65 @@ fn a_folder_of_zeek_is_read_and_the_logs_that_say_nothing_are_told_at_once() {
     let words = told[0]["words"].as_str().unwrap();
     assert!(words.contains("dns.log, files.log, weird.log"), "{words}");
 }
+
+/// A log of 20 connections with 2 requests each, in the format of nginx with `$connection` and without `$connection_requests`.
+fn log_without_positions(folder: &Path) -> String {
+    let log = folder.join("access.log");
+    // the ids repeat from the first line on, so that which request was the first on its connection is unknown
+    let line = |nth: u32| {
+        format!(
+            "::1 - - [10/Oct/2000:13:55:{:02} +0000] \"GET /{nth} HTTP/1.1\" 200 5 \"-\" \"-\" conn={}\n",
+            nth,
+            100 - nth % 20
+        )
+    };
+    std::fs::write(&log, (0..40).map(line).collect::<String>()).unwrap();
+    log.to_str().unwrap().to_owned()
+}
+
+fn gate(log: &str, requirement: &str) -> (i32, String) {
+    let out = intact(&["audit", "--require", requirement, log]);
+    (code(&out), said(&out))
+}
+
+#[test]
+fn unknown_reuse_is_a_range_and_a_gate_takes_its_unfavourable_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = log_without_positions(folder.path());
+    let document = document(&[&log]);
+    assert_eq!(
+        document["totals"]["reuse_range"],
+        serde_json::json!([0.5, 1.0])
+    );
+    let (exit, words) = gate(&log, "reuse > 80%");
+    assert_eq!(exit, 1, "{words}");
+    assert!(words.contains("between 50 % and 100 %"), "{words}");
+    assert_eq!(gate(&log, "reuse >= 50%").0, 0);
+    let page = page(&intact(&["audit", &log]));
+    assert!(page.contains("50 % to 100 %"), "{page}");
+}
+
+#[test]
+fn without_connection_data_no_gate_on_connections_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let line = |nth: u32| {
+        format!(
+            "192.0.2.{nth} - - [10/Oct/2000:13:55:{nth:02} +0000] \"GET /{nth} HTTP/1.1\" 200 5 \"-\" \"-\"\n"
+        )
+    };
+    std::fs::write(&log, (0..50).map(line).collect::<String>()).unwrap();
+    let log = log.to_str().unwrap();
+    for requirement in [
+        "avoidable == 0",
+        "connections <= 4",
+        "needed <= 4",
+        "reuse >= 0%",
+        "requests-per-connection >= 0",
+    ] {
+        let (exit, words) = gate(log, requirement);
+        assert_eq!(exit, 1, "{requirement}: {words}");
+        assert!(words.contains("has no value"), "{words}");
+    }
+    assert_eq!(gate(log, "requests == 50").0, 0);
+}

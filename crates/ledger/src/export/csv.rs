@@ -3,11 +3,12 @@
 
 use crate::exchange::{Exchange, Phase};
 use crate::failure::Outcome;
+use crate::reuse::Reuse;
 use std::io::{self, Write};
 
 /// The head line.
 pub const HEAD: &str = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset,\
-run,id,variant,round,warmup,connection,ordinal,fresh,stream,outcome,at_ns,end_ns,dns_ns,connect_ns,ssl_ns,blocked_ns,send_ns,wait_ns,\
+run,id,variant,round,warmup,connection,ordinal,reuse,stream,outcome,at_ns,end_ns,dns_ns,connect_ns,ssl_ns,blocked_ns,send_ns,wait_ns,\
 headers_to_body_ns,receive_ns,own_queue_ns,sent_bytes,head_bytes,body_bytes\n";
 
 /// Writes one exchange. Absent is an empty field. `variant` is its name.
@@ -39,7 +40,7 @@ pub fn write_row(
     write!(out, "{},", exchange.warmup)?;
     optional(out, exchange.connection.map(|id| id.0))?;
     optional(out, exchange.ordinal)?;
-    optional(out, exchange.fresh)?;
+    optional(out, exchange.reuse.map(Reuse::as_str))?;
     optional(out, exchange.stream)?;
     match exchange.outcome {
         Outcome::Ok => write!(out, "ok,")?,

@@ -1,22 +1,22 @@
 //! The tally agrees with the rows when all rows are kept.
 
-use ledger::{Event, Exchange, Failure, Nanos, Outcome, Row, Sink, Span, Tally};
+use ledger::{Event, Exchange, Failure, Nanos, Outcome, Reuse, Row, Sink, Span, Tally};
 use proptest::prelude::*;
 
 fn exchange() -> impl Strategy<Value = Exchange> {
     (
         0..3u32,
         0..3u32,
-        prop::option::of(any::<bool>()),
+        prop::option::of(prop::sample::select(&Reuse::ALL[..])),
         any::<bool>(),
         0..3usize,
         1u64..1 << 40,
     )
-        .prop_map(|(variant, round, fresh, warmup, outcome, latency)| {
+        .prop_map(|(variant, round, reuse, warmup, outcome, latency)| {
             let mut one = Exchange::new(0, Nanos(5));
             one.variant = Some(variant);
             one.round = Some(round);
-            one.fresh = fresh;
+            one.reuse = reuse;
             one.warmup = warmup;
             one.outcome = [
                 Outcome::Ok,
@@ -24,7 +24,7 @@ fn exchange() -> impl Strategy<Value = Exchange> {
                 Outcome::Failed(Failure::Timeout),
             ][outcome];
             one.end = Nanos(5 + latency);
-            if fresh == Some(true) {
+            if reuse == Some(Reuse::Fresh) {
                 one.spans.connect = Some(Span::new(Nanos(5), Nanos(5 + latency / 2)));
             }
             one
@@ -50,7 +50,7 @@ proptest! {
                 let mine: Vec<&Exchange> = rows.iter().filter_map(|row| match row {
                     Row::Exchange(one) => Some(&**one),
                     _ => None,
-                }).filter(|one| one.variant == cell.variant && one.round == cell.round && one.fresh == group.key.fresh
+                }).filter(|one| one.variant == cell.variant && one.round == cell.round && one.reuse == group.key.reuse
                     && one.warmup == group.key.warmup && one.outcome == group.key.outcome).collect();
                 prop_assert_eq!(group.count(), mine.len() as u64);
                 prop_assert_eq!(group.latency.sum(), mine.iter().map(|one| one.latency()).sum::<u64>());

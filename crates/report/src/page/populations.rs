@@ -3,14 +3,14 @@
 use crate::number::{count, time};
 use crate::svg::{self, Tone};
 use findings::Population;
-use ledger::Phase;
+use ledger::{Phase, Reuse};
 
 /// The colour and shape of a kind of connection.
-pub(crate) fn tone(fresh: Option<bool>) -> Tone {
-    match fresh {
-        Some(true) => Tone::Fresh,
-        Some(false) => Tone::Reused,
-        None => Tone::Plain,
+pub(crate) fn tone(reuse: Option<Reuse>) -> Tone {
+    match reuse {
+        Some(Reuse::Fresh) => Tone::Fresh,
+        Some(Reuse::Reused) => Tone::Reused,
+        Some(Reuse::Preconnected) | None => Tone::Plain,
     }
 }
 
@@ -23,15 +23,16 @@ pub(crate) fn panel(name: String, populations: &[Population]) -> svg::Panel {
             .map(|population| svg::Population {
                 words: format!(
                     "{}: {}, {} requests",
-                    match population.fresh {
-                        Some(true) => "new",
-                        Some(false) => "reused",
+                    match population.reuse {
+                        Some(Reuse::Fresh) => "new",
+                        Some(Reuse::Preconnected) => "preconnected",
+                        Some(Reuse::Reused) => "reused",
                         None => "not known",
                     },
                     middle(population),
                     count(population.count)
                 ),
-                tone: tone(population.fresh),
+                tone: tone(population.reuse),
                 buckets: population.buckets.clone(),
             })
             .collect(),
@@ -52,9 +53,10 @@ pub(crate) fn stacks(name: &str, populations: &[Population]) -> Vec<svg::Stack> 
         .iter()
         .filter(|population| !population.phases_ms.is_empty())
         .map(|population| {
-            let connection = match population.fresh {
-                Some(true) => "cold",
-                Some(false) => "warm",
+            let connection = match population.reuse {
+                Some(Reuse::Fresh) => "cold",
+                Some(Reuse::Preconnected) => "preconnected",
+                Some(Reuse::Reused) => "warm",
                 None => "not known",
             };
             svg::Stack {
@@ -97,7 +99,7 @@ pub(crate) fn bucket_rows<'a>(
     population.buckets.iter().map(move |(low, high, count)| {
         vec![
             group.to_owned(),
-            id(population.fresh).to_owned(),
+            id(population.reuse).to_owned(),
             low.to_string(),
             high.to_string(),
             count.to_string(),
@@ -118,19 +120,15 @@ pub(crate) fn phase_rows<'a>(
     population.phases_ms.iter().map(move |(phase, ms)| {
         vec![
             group.to_owned(),
-            id(population.fresh).to_owned(),
+            id(population.reuse).to_owned(),
             (*phase).to_owned(),
             ms.to_string(),
         ]
     })
 }
 
-fn id(fresh: Option<bool>) -> &'static str {
-    match fresh {
-        Some(true) => "fresh",
-        Some(false) => "reused",
-        None => "unknown",
-    }
+fn id(reuse: Option<Reuse>) -> &'static str {
+    reuse.map_or("unknown", Reuse::as_str)
 }
 
 /// What people call a phase, and what it is.

@@ -6,7 +6,7 @@ use super::phases;
 use super::table::Column;
 use super::{Ink, Paper, escape};
 use findings::bench::{BenchFacts, Severity, VariantFacts};
-use ledger::Run;
+use ledger::{Reuse, Run};
 
 /// Verdicts that the page shows.
 const VERDICTS: usize = 8;
@@ -280,7 +280,7 @@ impl Page {
                 } else {
                     '×'
                 };
-                let ink = if call.fresh == Some(true) {
+                let ink = if call.reuse == Some(Reuse::Fresh) {
                     Ink::Fresh
                 } else {
                     Ink::Reused

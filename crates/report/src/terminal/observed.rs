@@ -1,6 +1,6 @@
 //! The page of an observed run: verdict, destinations, what stands out and what to change, idle gaps, cold against warm.
 
-use super::number::{count, maybe_time, percent, time};
+use super::number::{count, maybe_time, percent, reuse, time};
 use super::page::Page;
 use super::phases;
 use super::table::Column;
@@ -105,7 +105,10 @@ impl Page {
             column("needed", 1, &figures(&|one| count(one.connections.needed))),
             column("reused", 0, &|one| {
                 let about = one.figures.reuse.map_or("", |_| about(&one.figures));
-                format!("{about}{}", percent(one.figures.reuse))
+                format!(
+                    "{about}{}",
+                    reuse(one.figures.reuse, one.figures.reuse_range)
+                )
             }),
             column("wasted", 0, &figures(&|one| maybe_time(one.wasted_ms))),
             column("share", 2, &figures(&|one| percent(one.wasted_share))),

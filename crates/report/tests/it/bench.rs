@@ -3,7 +3,8 @@
 use findings::bench::BenchFacts;
 use ledger::{
     Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange, Failure,
-    Moment, Nanos, Outcome, Probes, Round, Run, Side, Sink, Sockets, Span, Tally, Vantage, Variant,
+    Moment, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally, Vantage,
+    Variant,
 };
 use report::terminal::Paper;
 
@@ -38,7 +39,7 @@ fn exchange(variant: u32, round: u32, nth: u64, fresh: bool) -> Exchange {
     let mut one = Exchange::new(nth, Nanos(0));
     one.variant = Some(variant);
     one.round = Some(round);
-    one.fresh = Some(fresh);
+    one.reuse = Some(if fresh { Reuse::Fresh } else { Reuse::Reused });
     one.status = Some(200);
     let mut at = 0;
     if fresh {

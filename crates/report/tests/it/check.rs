@@ -7,7 +7,8 @@ use ledger::card::{
     VersionTried, WATERFALL, Waited,
 };
 use ledger::{
-    Ending, Exchange, Failure, Nanos, Outcome, Protocol, Row, Run, Side, Span, TlsVersion, Vantage,
+    Ending, Exchange, Failure, Nanos, Outcome, Protocol, Reuse, Row, Run, Side, Span, TlsVersion,
+    Vantage,
 };
 use report::page::{CheckRun, Page};
 use report::terminal::Paper;
@@ -181,7 +182,7 @@ pub(crate) fn rows() -> Vec<Row> {
         let fresh = id % 3 == 0;
         let mut one = Exchange::new(id, Nanos(0));
         one.tag = Some(WATERFALL.into());
-        one.fresh = Some(fresh);
+        one.reuse = Some(if fresh { Reuse::Fresh } else { Reuse::Reused });
         one.status = Some(200);
         let from = if fresh { 60 } else { 0 };
         if fresh {

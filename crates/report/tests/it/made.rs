@@ -6,8 +6,8 @@ use findings::timeline::Timeline;
 use ledger::order::Rng;
 use ledger::{
     Caveat, Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange,
-    Failure, Moment, Nanos, Outcome, Probes, Round, Run, Side, Sink, Sockets, Span, Tally, Vantage,
-    Variant,
+    Failure, Moment, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally,
+    Vantage, Variant,
 };
 use report::page::{BenchRun, Page};
 
@@ -150,7 +150,7 @@ impl Slot<'_> {
             one.connection = open;
             one.variant = Some(self.variant);
             one.round = Some(self.round);
-            one.fresh = Some(fresh);
+            one.reuse = Some(if fresh { Reuse::Fresh } else { Reuse::Reused });
             one.warmup = self.keep && nth == 0;
             one.status = Some(200);
             one.end = Nanos(now as u64);

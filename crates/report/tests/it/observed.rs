@@ -5,7 +5,7 @@ use findings::observe::{Observed, ObservedFacts};
 use ledger::{
     Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event,
     Exchange, Failure, Handshake, Lookup, Method, Moment, Nanos, Origin, Outcome, Owner, Probes,
-    Protocol, Row, Run, Scheme, Setup, Side, Sink, Span, Target, Tls, TlsVersion, Vantage,
+    Protocol, Reuse, Row, Run, Scheme, Setup, Side, Sink, Span, Target, Tls, TlsVersion, Vantage,
 };
 use report::terminal::Paper;
 use std::path::Path;
@@ -50,7 +50,11 @@ pub(crate) fn connection(id: u64, from: u64, scheme: Scheme, host: &str, port: u
 pub(crate) fn exchange(id: u64, connection: u64, from: u64, wait_from: u64, to: u64) -> Exchange {
     let mut one = Exchange::new(id, at(from));
     one.connection = Some(ConnectionId(connection));
-    one.fresh = Some(wait_from > from);
+    one.reuse = Some(if wait_from > from {
+        Reuse::Fresh
+    } else {
+        Reuse::Reused
+    });
     if wait_from > from {
         one.spans.connect = span(from + 3, from + 33);
         one.spans.ssl = span(from + 33, wait_from);
@@ -139,7 +143,11 @@ pub(crate) fn observed() -> (Run, Observed) {
     let mut from = 3;
     for nth in 0..12 {
         let mut one = exchange(100 + nth, 100, from, from, from + 10);
-        one.fresh = Some(nth == 0);
+        one.reuse = Some(if nth == 0 {
+            Reuse::Fresh
+        } else {
+            Reuse::Reused
+        });
         one.terms.timeout_s = Some(5);
         seen.record(Event::Exchange(&one));
         from += 10 + if nth % 3 == 2 { 4_600 } else { 700 };
@@ -291,12 +299,13 @@ fn each_requirement_and_each_rule_is_a_test_for_a_ci() {
         &verdicts(&facts),
         &all,
         &facts.findings,
-        fail_on
+        fail_on,
+        None,
     ));
-    let quiet = report::junit::document(&run.producer, &[], &all, &facts.findings, None);
+    let quiet = report::junit::document(&run.producer, &[], &all, &facts.findings, None, None);
     assert!(quiet.contains("failures=\"0\"") && quiet.contains("<system-out>"));
     // what a command found without looking at rules is there too, and no rule is said to have passed
-    let own = report::junit::document("check", &[], &[], &facts.findings, fail_on);
+    let own = report::junit::document("check", &[], &[], &facts.findings, fail_on, None);
     assert!(
         own.contains("name=\"stale-reuse\">") && !own.contains("name=\"connection-close-sent\""),
         "{own}"

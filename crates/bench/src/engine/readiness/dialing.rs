@@ -5,7 +5,7 @@ use crate::engine::Conversation;
 use crate::engine::channel::Channel;
 use crate::engine::slot::{Granted, Open, Phase};
 use dial::{Dial, Established, Progress};
-use ledger::{Connection, ConnectionId, Event, Outcome, Sink};
+use ledger::{Connection, ConnectionId, Event, Outcome, Reuse, Sink};
 use mio::Token;
 use std::cmp::Reverse;
 
@@ -145,7 +145,7 @@ impl Round<'_> {
         exchange
             .spans
             .wait_for_setup(&connection.setup, granted.wanted);
-        exchange.fresh = Some(true);
+        exchange.reuse = Some(Reuse::Fresh);
         if let Some(failed) = &connection.failed {
             exchange.outcome = Outcome::Failed(failed.kind);
             exchange.detail.clone_from(&failed.detail);

@@ -128,8 +128,8 @@ impl Fold {
         if let Some(error) = self.error(exchange) {
             attributes = with(attributes, attribute::ERROR_TYPE, &error);
         }
-        if let Some(fresh) = exchange.fresh {
-            attributes.push((REUSED, Value::Flag(!fresh)));
+        if let Some(reuse) = exchange.reuse {
+            attributes.push((REUSED, Value::Flag(reuse.is_reused())));
         }
         let untimed = exchange.latency() == 0 && exchange.spans == Spans::default();
         if self.run.durations_seen && !untimed {

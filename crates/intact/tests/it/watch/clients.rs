@@ -337,6 +337,29 @@ except ConnectionError: print(b'')
 }
 
 #[test]
+fn a_connection_that_was_opened_ahead_and_used_once_is_not_reused() {
+    if program("python3", "watch preconnected requests").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let script = "
+import socket, sys, time, urllib.parse
+url = urllib.parse.urlsplit(sys.argv[1])
+for _ in range(5):
+    s = socket.create_connection((url.hostname, url.port))
+    time.sleep(.3)
+    s.sendall(b'GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'); s.recv(1000)
+    s.close()
+";
+    let gate = ["--require", "reuse > 0%"];
+    let (out, facts) = watch(&gate, &["python3", "-c", script, &server.plain()]);
+    assert_eq!(facts["requests"]["total"], 5, "{facts}");
+    assert_eq!(facts["reused"], 0, "{facts}");
+    assert_eq!(facts["reuse"], 0.0, "{facts}");
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+}
+
+#[test]
 fn an_emulated_round_trip_is_paid_by_syn_tls_and_data() {
     if program("curl", "watch --rtt").is_none() {
         return;

@@ -99,7 +99,7 @@ fn variants(one: &BenchRun<'_>) -> Option<Figure> {
             };
             Some(svg::Bar {
                 name: variant.name.clone(),
-                tone: populations::tone(Some(!variant.keepalive)),
+                tone: tone_of(variant.keepalive),
                 value,
                 interval: level.mean_ms.map(|one| (one.low, one.high)),
                 words,
@@ -197,9 +197,9 @@ fn first_calls(one: &BenchRun<'_>) -> Option<Figure> {
                 .map(|(nth, call)| svg::Point {
                     x: (nth + 1) as f64,
                     y: call.ms,
-                    tone: match (call.ok, call.fresh) {
+                    tone: match (call.ok, call.reuse) {
                         (false, _) => Tone::Alarm,
-                        (true, fresh) => populations::tone(fresh),
+                        (true, reuse) => populations::tone(reuse),
                     },
                     hollow: call.warmup,
                 })
@@ -311,7 +311,7 @@ fn sweep(one: &BenchRun<'_>) -> Option<Figure> {
         .map(|(nth, sweep)| svg::Line {
             name: named(&sweep.name, sweep.keepalive),
             tone: if sweeps.len() == 2 {
-                populations::tone(Some(!sweep.keepalive))
+                tone_of(sweep.keepalive)
             } else {
                 Tone::Series(nth as u8)
             },
@@ -366,4 +366,9 @@ fn timeline(one: &BenchRun<'_>) -> Option<Figure> {
             .to_owned(),
     ];
     Some(Figure::new("timeline", "Connections over time", picture, notes).across())
+}
+
+/// The colour of a variant: that of the connections that its exchanges mostly find.
+fn tone_of(keepalive: bool) -> Tone {
+    if keepalive { Tone::Reused } else { Tone::Fresh }
 }

@@ -7,7 +7,7 @@ use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns, heat};
 use crate::page::populations::phase_words;
 use findings::bench::{BenchFacts, Compared, PerConnection, VariantFacts};
-use ledger::Phase;
+use ledger::{Phase, Reuse};
 
 /// Comparisons that are tabled; all of them are in the JSON.
 const COMPARISONS: usize = 60;
@@ -271,13 +271,12 @@ pub(super) fn first_calls(facts: &BenchFacts) -> Download {
                 variant.name.clone(),
                 (nth + 1).to_string(),
                 call.ms.to_string(),
-                call.fresh
-                    .map_or_else(String::new, |fresh| fresh.to_string()),
+                call.reuse.map_or("", Reuse::as_str).to_owned(),
                 call.warmup.to_string(),
                 call.ok.to_string(),
             ]
         })
     });
-    let head = ["variant", "call", "ms", "fresh", "warmup", "ok"];
+    let head = ["variant", "call", "ms", "reuse", "warmup", "ok"];
     Download::csv("first-calls.csv", &head, rows).called("the first calls as CSV")
 }

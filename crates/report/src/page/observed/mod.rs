@@ -10,7 +10,7 @@ use super::{Chapter, Fact, FindingGroup, Headline, Standing};
 use crate::cpu;
 use crate::inputs::InputFacts;
 use crate::json;
-use crate::number::{count, percent, whole_percent};
+use crate::number::{count, reuse, whole_percent};
 use findings::Severity;
 use findings::observe::{Figures, ObservedFacts, Pictures};
 use ledger::Run;
@@ -82,7 +82,15 @@ fn headline(facts: &ObservedFacts, words: String) -> Headline {
         .findings
         .iter()
         .any(|finding| finding.severity > Severity::Info);
-    let standing = if grave { Standing::Bad } else { Standing::Good };
+    let unobserved = &totals.unobserved;
+    let is_complete = unobserved.has_all_connections()
+        && unobserved.has_all_requests()
+        && totals.reuse_range.is_none();
+    let standing = match (grave, is_complete && facts.any_success()) {
+        (true, _) => Standing::Bad,
+        (false, true) => Standing::Good,
+        (false, false) => Standing::Neutral,
+    };
     let about = about(totals);
     let wasted = totals.wasted_share.filter(|share| *share > 0.0);
     let (number, standing, caption) = match (wasted, totals.reuse) {
@@ -92,7 +100,12 @@ fn headline(facts: &ObservedFacts, words: String) -> Headline {
             "of the time was set-up of connections that were not needed".to_owned(),
         ),
         (None, Some(reuse)) => (
-            format!("{about}{}", whole_percent(reuse)),
+            match totals.reuse_range {
+                Some([low, high]) => {
+                    format!("{}-{}", whole_percent(low), whole_percent(high))
+                }
+                None => format!("{about}{}", whole_percent(reuse)),
+            },
             standing,
             format!(
                 "of {} requests reused a connection",
@@ -124,7 +137,10 @@ fn sums(facts: &ObservedFacts) -> Vec<Fact> {
         ),
         Fact::new("connections opened", count(connections.opened)),
         Fact::new("needed", format!("{about}{}", count(connections.needed))),
-        Fact::new("reused", format!("{about}{}", percent(totals.reuse))),
+        Fact::new(
+            "reused",
+            format!("{about}{}", reuse(totals.reuse, totals.reuse_range)),
+        ),
         Fact::new("destinations", count(facts.destinations.len() as u64)),
     ];
     let failures = totals.requests.failures();

@@ -6,15 +6,13 @@ use super::guess::Turn;
 use ledger::agent::product;
 use ledger::{
     Body, Certainty, Connection, Ending, Event, Exchange, ExchangeBytes, Failure, Method, Nanos,
-    Outcome, Protocol, Scheme, Side, Span, Target, Terms,
+    Outcome, Protocol, Reuse, Scheme, Side, Span, Target, Terms,
 };
 use std::sync::Arc;
 use wire::exchange as seen;
 use wire::h2::ErrorCode;
 use wire::http1::Version;
 
-/// A first request that comes later than this after set-up did not wait for it: the connection was opened ahead.
-const AHEAD: u64 = 250_000_000;
 /// Streams that begin this soon after the first waited for the same set-up.
 const TOGETHER: u64 = 5_000_000;
 /// The method that asks a proxy for a tunnel.
@@ -263,16 +261,15 @@ impl Exchanges {
         ordinal: u32,
         is_stream: bool,
     ) {
-        let ready = about.setup.ssl.or(about.setup.connect).map(|span| span.end);
+        let ready = about.setup.ready();
         let first = self.first_request.unwrap_or(started_at);
         // on a connection that answers before the next stream is opened, that one found it there
         let is_beside = || {
             started_at.saturating_sub(first) <= TOGETHER
                 && self.first_answer.is_none_or(|answer| started_at < answer)
         };
-        let waited = ready.is_some_and(|ready| {
-            Nanos(first).since(ready) <= AHEAD && (ordinal == 1 || is_stream && is_beside())
-        });
+        let waited =
+            about.setup.is_awaited_at(Nanos(first)) && (ordinal == 1 || is_stream && is_beside());
         if waited {
             row.at = about.at;
             if let Some(ready) = ready
@@ -281,7 +278,8 @@ impl Exchanges {
                 row.spans.blocked = Some(Span::new(ready, Nanos(started_at)));
             }
         }
-        row.fresh = Some(row.spans.wait_for_setup(&about.setup, row.at));
+        row.spans.wait_for_setup(&about.setup, row.at);
+        row.reuse = Reuse::of(waited, Some(ordinal));
     }
 }
 

@@ -1,0 +1,197 @@
+//! What of the traffic was not observed, and which figures are therefore bounds: the one place that decides it, for every document
+//! about traffic. Must not know where the figures come from.
+
+use crate::requirement::{Measured, NoData};
+use serde::Serialize;
+
+/// The connections carry something that could not be read.
+const OPAQUE: NoData = NoData::CannotSee("the connections do not show what they carry");
+/// The input has requests, but does not say on which connections.
+const NO_CONNECTIONS: NoData =
+    NoData::CannotSee("the input does not say which connection carried a request");
+/// No request shows whether its connection was reused.
+const NO_REUSE: NoData =
+    NoData::CannotSee("the input does not show which requests reused a connection");
+
+/// The parts of the traffic that are missing from the figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Unobserved {
+    /// Whether a caveat reports missing traffic.
+    pub traffic: bool,
+    /// Connections whose content could not be read.
+    pub opaque: u64,
+    /// Answered requests whose connection is unknown.
+    pub without_connection: u64,
+}
+
+impl Unobserved {
+    /// Whether every connection was observed, and every request is assigned to one.
+    pub fn has_all_connections(self) -> bool {
+        !self.traffic && self.without_connection == 0
+    }
+
+    /// Whether every request was observed.
+    pub fn has_all_requests(self) -> bool {
+        !self.traffic && self.opaque == 0
+    }
+
+    /// A count of requests, out of `total` that were observed.
+    pub(crate) fn requests(self, count: u64, total: u64) -> Result<Measured, NoData> {
+        if total == 0 && self.opaque > 0 {
+            return Err(OPAQUE);
+        }
+        Ok(Measured::count(count, self.has_all_requests()))
+    }
+
+    /// A count of connections, out of `opened` that were observed.
+    pub(crate) fn connections(self, count: u64, opened: u64) -> Result<Measured, NoData> {
+        if opened == 0 && self.without_connection > 0 {
+            return Err(NO_CONNECTIONS);
+        }
+        Ok(Measured::count(count, self.has_all_connections()))
+    }
+
+    /// Connections opened beyond those needed. A connection that cannot be read counts as needed for as long as it is open, so
+    /// more may be avoidable. Requests and connections that are missing can change the number either way.
+    pub(crate) fn avoidable(self, count: u64, opened: u64) -> Result<Measured, NoData> {
+        self.connections(count, opened)?;
+        Ok(match (self.has_all_connections(), self.opaque) {
+            (false, _) => Measured::at_least(0.0),
+            (true, opaque) => Measured::count(count, opaque == 0),
+        })
+    }
+
+    /// The share of `total` requests that reused a connection: `reused` of the `known` ones, and any number of the others.
+    pub(crate) fn reuse(self, reused: u64, known: u64, total: u64) -> Result<Measured, NoData> {
+        self.requests(reused, total)?;
+        if total == 0 {
+            return Err(NoData::NothingHappened);
+        }
+        if known == 0 {
+            return Err(NO_REUSE);
+        }
+        Ok(if self.has_all_requests() {
+            let unknown = total.saturating_sub(known);
+            let share = |count: u64| count as f64 / total as f64;
+            Measured::between(share(reused), share(reused + unknown))
+        } else {
+            Measured::between(0.0, 1.0)
+        })
+    }
+
+    /// Requests that reused a connection.
+    pub(crate) fn reused(self, reused: u64, known: u64, total: u64) -> Result<Measured, NoData> {
+        let least = self.requests(reused, total)?;
+        let unknown = total.saturating_sub(known);
+        Ok(if least.is_exact() {
+            Measured::between(reused as f64, (reused + unknown) as f64)
+        } else {
+            least
+        })
+    }
+
+    /// A statistic over the requests: any value is possible where some of them are missing.
+    pub(crate) fn statistic(self, value: f64) -> Measured {
+        if self.has_all_requests() {
+            Measured::exactly(value)
+        } else {
+            Measured::at_least(0.0)
+        }
+    }
+
+    /// Requests for each connection: any value is possible where some of either are missing.
+    pub(crate) fn ratio(self, value: f64) -> Measured {
+        if self.has_all_requests() && self.has_all_connections() {
+            Measured::exactly(value)
+        } else {
+            Measured::at_least(0.0)
+        }
+    }
+
+    /// A rate of connections: a lower bound where some of them are missing.
+    pub(crate) fn at_least_connections(self, value: f64) -> Measured {
+        if self.has_all_connections() {
+            Measured::exactly(value)
+        } else {
+            Measured::at_least(value)
+        }
+    }
+
+    /// Adds what is missing from another run or round.
+    pub(crate) fn add(&mut self, other: Unobserved) {
+        self.traffic |= other.traffic;
+        self.opaque += other.opaque;
+        self.without_connection += other.without_connection;
+    }
+
+    /// A share of the connections: any value is possible where some of them are missing.
+    pub(crate) fn share_of_connections(self, value: f64) -> Measured {
+        if self.has_all_connections() {
+            Measured::exactly(value)
+        } else {
+            Measured::between(0.0, 1.0)
+        }
+    }
+
+    /// A count of findings: what was not observed may hold more.
+    pub(crate) fn findings(self, count: usize) -> Measured {
+        let is_complete = self.has_all_requests() && self.has_all_connections();
+        Measured::count(count as u64, is_complete)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requirement::Op;
+
+    const ALL: Unobserved = Unobserved {
+        traffic: false,
+        opaque: 0,
+        without_connection: 0,
+    };
+
+    #[test]
+    fn unknown_reuse_leaves_a_range() {
+        // 20 connections with 2 requests each, where the state of each first request is unknown
+        let reuse = ALL.reuse(20, 20, 40).unwrap();
+        assert_eq!((reuse.low(), reuse.high()), (0.5, 1.0));
+        assert_eq!(reuse.meets(Op::Above, 0.8), None);
+        assert_eq!(reuse.meets(Op::AtLeast, 0.5), Some(true));
+    }
+
+    #[test]
+    fn requests_without_a_connection_decide_nothing_about_connections() {
+        let log = Unobserved {
+            without_connection: 78,
+            ..ALL
+        };
+        assert_eq!(log.connections(0, 0), Err(NO_CONNECTIONS));
+        assert_eq!(log.avoidable(0, 0), Err(NO_CONNECTIONS));
+        assert_eq!(log.avoidable(0, 3).unwrap().meets(Op::Equal, 0.0), None);
+    }
+
+    #[test]
+    fn missing_traffic_proves_nothing_absent() {
+        let blind = Unobserved {
+            traffic: true,
+            ..ALL
+        };
+        let none = |measured: Measured| measured.meets(Op::Equal, 0.0);
+        assert_eq!(none(blind.connections(0, 0).unwrap()), None);
+        assert_eq!(none(blind.avoidable(0, 0).unwrap()), None);
+        assert_eq!(none(blind.findings(0)), None);
+        assert_eq!(blind.statistic(5.0).meets(Op::Below, 10.0), None);
+    }
+
+    #[test]
+    fn an_opaque_connection_may_hide_avoidable_ones() {
+        let opaque = Unobserved { opaque: 1, ..ALL };
+        assert_eq!(opaque.avoidable(0, 4).unwrap().meets(Op::Equal, 0.0), None);
+        assert_eq!(
+            opaque.connections(4, 4).unwrap().meets(Op::AtMost, 4.0),
+            Some(true)
+        );
+        assert_eq!(opaque.requests(0, 0), Err(OPAQUE));
+    }
+}

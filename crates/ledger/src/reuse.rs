@@ -1,0 +1,111 @@
+//! Whether an exchange waited for a new connection, found one ready, or used one that had carried others: the one rule of
+//! all producers.
+
+use crate::connection::Setup;
+use crate::time::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Nanoseconds from the end of a connection's setup to the first byte of its first request, up to which the request counts
+/// as having waited for the setup. An observer does not see when the client wanted the exchange. A client that connects for
+/// a request sends it within a few milliseconds; one that connects ahead has nothing to send yet.
+pub const OPENED_AHEAD: u64 = 250_000_000;
+
+/// How an exchange relates to the setup of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reuse {
+    /// It waited for a part of the setup.
+    Fresh,
+    /// It was the first on a connection that was ready before the client needed one.
+    Preconnected,
+    /// An earlier exchange used the same connection, and this one did not wait for the setup.
+    Reused,
+}
+
+impl Reuse {
+    /// All states, in the order in which pages list them.
+    pub const ALL: [Reuse; 3] = [Reuse::Fresh, Reuse::Preconnected, Reuse::Reused];
+
+    /// The state of an exchange that `waited` for a part of the setup or did not, at the position `ordinal` (from 1) on its
+    /// connection. `None` where neither the wait nor the position is known.
+    pub fn of(waited: bool, ordinal: Option<u32>) -> Option<Reuse> {
+        match (waited, ordinal) {
+            (true, _) => Some(Reuse::Fresh),
+            (false, Some(0 | 1)) => Some(Reuse::Preconnected),
+            (false, Some(_)) => Some(Reuse::Reused),
+            (false, None) => None,
+        }
+    }
+
+    /// The state where only the position is known, as in a log: the first exchange counts as fresh.
+    pub fn of_position(ordinal: u32) -> Reuse {
+        if ordinal <= 1 {
+            Reuse::Fresh
+        } else {
+            Reuse::Reused
+        }
+    }
+
+    /// Whether an earlier exchange used the connection.
+    pub fn is_reused(self) -> bool {
+        self == Reuse::Reused
+    }
+
+    /// `fresh`, `preconnected`, `reused`: the word of JSON, CSV and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reuse::Fresh => "fresh",
+            Reuse::Preconnected => "preconnected",
+            Reuse::Reused => "reused",
+        }
+    }
+}
+
+impl Setup {
+    /// When the last step ended; `None` where no step was seen.
+    pub fn ready(&self) -> Option<Nanos> {
+        self.ssl.or(self.connect).map(|span| span.end)
+    }
+
+    /// Whether the first request on the connection, sent at `sent`, waited for the setup: at most [`OPENED_AHEAD`] passed
+    /// between the two, or no step of the setup was seen.
+    pub fn is_awaited_at(&self, sent: Nanos) -> bool {
+        self.ready()
+            .is_none_or(|ready| sent.since(ready) <= OPENED_AHEAD)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Span;
+
+    #[test]
+    fn the_first_exchange_of_a_connection_is_never_reused() {
+        assert_eq!(Reuse::of(true, Some(1)), Some(Reuse::Fresh));
+        assert_eq!(Reuse::of(false, Some(1)), Some(Reuse::Preconnected));
+        assert_eq!(Reuse::of(false, Some(2)), Some(Reuse::Reused));
+    }
+
+    #[test]
+    fn streams_that_wait_for_one_handshake_are_all_fresh() {
+        assert_eq!(Reuse::of(true, Some(32)), Some(Reuse::Fresh));
+        assert_eq!(Reuse::of(true, None), Some(Reuse::Fresh));
+    }
+
+    #[test]
+    fn without_a_position_an_exchange_that_did_not_wait_is_unknown() {
+        assert_eq!(Reuse::of(false, None), None);
+    }
+
+    #[test]
+    fn a_request_that_follows_the_setup_closely_waited_for_it() {
+        let setup = Setup {
+            connect: Some(Span::new(Nanos(0), Nanos(1_000))),
+            ..Setup::default()
+        };
+        assert!(setup.is_awaited_at(Nanos(1_000 + OPENED_AHEAD)));
+        assert!(!setup.is_awaited_at(Nanos(1_001 + OPENED_AHEAD)));
+        assert!(Setup::default().is_awaited_at(Nanos(0)));
+    }
+}
