@@ -42,8 +42,12 @@ pub(super) struct Record {
     told: Option<Connection>,
     /// Its start was not seen, so earlier exchanges may have been missed.
     late: bool,
+    /// Bytes of the client are missing: how many exchanges came before a later one is not known.
+    has_hole: bool,
     /// The client's half is in the capture.
-    pub(super) hears_client: bool,
+    hears_client: bool,
+    /// The client sent something, in the clear or readable within TLS.
+    pub(super) client_speaks: bool,
     /// Requests so far.
     begun: u32,
     /// Positions of the HTTP/2 streams under way.
@@ -74,7 +78,9 @@ impl Record {
             connection,
             told: None,
             late,
+            has_hole: false,
             hears_client: false,
+            client_speaks: false,
             begun: 0,
             ordinals: HashMap::new(),
             done: 0,
@@ -89,6 +95,18 @@ impl Record {
             climb: None,
             tunnel: None,
         }
+    }
+
+    /// Notes that a packet of the client came. Without data it shows that the client's half is there only where the start was
+    /// seen: a request from before the capture may still be answered.
+    pub(super) fn hear_client(&mut self, has_data: bool) {
+        self.hears_client |= has_data || !self.late;
+    }
+
+    /// Notes that bytes of the client are not in the capture.
+    pub(super) fn lose_requests(&mut self) {
+        self.has_hole = true;
+        self.late |= self.begun == 0;
     }
 
     /// Exchanges whose end is not in the capture.
@@ -253,7 +271,7 @@ impl Record {
         let mut one = Exchange::new(scope.next_exchange(), scope.nanos(begins));
         one.connection = Some(self.connection.id);
         one.stream = seen.stream.map(u64::from);
-        one.ordinal = (!self.late).then_some(ordinal);
+        one.ordinal = (!self.late && !self.has_hole).then_some(ordinal);
         one.fresh = self.is_fresh(seen, ordinal, begins);
         let setup = self.connection.setup;
         let ready = setup.ssl.or(setup.connect).map(|span| span.end);
@@ -331,16 +349,16 @@ impl Record {
         one
     }
 
-    /// The first on a connection whose opening was seen, and in HTTP/2 whatever was asked before the first answer came:
-    /// those waited for the set-up. On a connection joined later the first one may be either.
+    /// The first on a connection whose opening was seen, and in HTTP/2 whatever was asked before the first answer came: those
+    /// waited for the set-up. On a connection that was joined later these may be either.
     fn is_fresh(&self, seen: &Seen, ordinal: u32, begins: u64) -> Option<bool> {
         let first = ordinal == 1;
-        if self.late {
-            return if first { None } else { Some(false) };
-        }
         let with_the_first =
             seen.stream.is_some() && self.first_answer.is_none_or(|answer| begins < answer);
-        Some(first || with_the_first)
+        match first || with_the_first {
+            true if self.late => None,
+            is_fresh => Some(is_fresh),
+        }
     }
 
     fn judge(&mut self, exchange: &mut Exchange, outcome: SeenOutcome, ordinal: u32) {
@@ -435,8 +453,8 @@ impl Record {
                 by: Some(end.by),
                 how: Some(end.how),
                 announced_by: self.announced_by,
-                moment: self.moment(end),
-                exchanges: self.readable.then_some(self.done),
+                moment: self.moment(end, &bytes),
+                exchanges: self.is_read().then_some(self.done),
                 bytes,
                 probes: Probes {
                     tcp_keepalive_s: None,
@@ -447,12 +465,26 @@ impl Record {
         scope.record(Event::Closed(&closed));
     }
 
-    fn moment(&self, end: End) -> Option<Moment> {
-        if !self.readable && bytes_went(&self.connection) {
-            return None;
-        }
-        if self.begun == 0 && !self.late {
+    /// Whether all that it carried was read as HTTP. A connection whose client sent bytes and no request was not: they are of
+    /// another protocol, or of a request that is not whole. HTTP/2 has bytes of its own.
+    pub(super) fn is_read(&self) -> bool {
+        let is_h2 = self.connection.protocol == Some(Protocol::Http2);
+        let is_quiet = !self.has_hole && (is_h2 || !self.client_speaks);
+        self.readable && (self.begun > 0 || is_quiet)
+    }
+
+    /// Whether nothing was sent on it: what it carried is known, and is no request.
+    fn is_unused(&self, bytes: &ConnectionBytes) -> bool {
+        let is_silent = bytes.sent == 0 && bytes.received == 0;
+        self.begun == 0 && !self.late && (is_silent || self.is_read())
+    }
+
+    fn moment(&self, end: End, bytes: &ConnectionBytes) -> Option<Moment> {
+        if self.is_unused(bytes) {
             return Some(Moment::Unused);
+        }
+        if !self.is_read() {
+            return None;
         }
         let last_end = self.last_end?;
         let begun_after = self.last_begin.is_some_and(|begin| begin >= end.at);
@@ -466,11 +498,6 @@ impl Record {
             Moment::Idle
         })
     }
-}
-
-/// Whether anything but HTTP in the clear may have gone through it.
-fn bytes_went(connection: &Connection) -> bool {
-    connection.tls.is_some() || connection.protocol.is_some()
 }
 
 fn ended_at(seen: &Seen) -> u64 {
