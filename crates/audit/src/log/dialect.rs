@@ -82,6 +82,33 @@ impl Dialect {
         }
     }
 
+    /// The fields that name the connection of a request, as the end of a sentence; empty where the format cannot have any.
+    pub(super) fn connection_fields(&self) -> &'static str {
+        match self {
+            Dialect::Usual(_) => {
+                ". Add `conn=$connection reqs=$connection_requests` to nginx's log_format, or `port=%{remote}p k=%k X=%X` to Apache's LogFormat"
+            }
+            Dialect::Envoy(_) => ". Add `conn=%CONNECTION_ID%` to the format",
+            Dialect::Given(_) | Dialect::Json => {
+                ". Add $connection and $connection_requests (nginx), %{remote}p and %k (Apache) or %CONNECTION_ID% (Envoy)"
+            }
+            Dialect::Haproxy | Dialect::Alb | Dialect::AlbConnection => "",
+        }
+    }
+
+    /// The field that tells a request's position on its connection, as the end of a sentence; empty where the server has none.
+    pub(super) fn position_field(&self) -> &'static str {
+        match self {
+            Dialect::Usual(_) => {
+                ". Add `reqs=$connection_requests` to nginx's log_format, or `k=%k` to Apache's LogFormat"
+            }
+            Dialect::Given(_) | Dialect::Json => {
+                ". Add $connection_requests (nginx) or %k (Apache)"
+            }
+            Dialect::Envoy(_) | Dialect::Haproxy | Dialect::Alb | Dialect::AlbConnection => "",
+        }
+    }
+
     /// What to put into the server's configuration so that its log tells which connection carried what.
     pub(super) fn advice(&self) -> Vec<String> {
         let (nginx, apache, envoy) = match self {
