@@ -203,8 +203,23 @@ impl Conversation {
         });
         let lacks = coverage.lacks(flow);
         // an answer that is not in the capture did not fail
-        let is_whole = end.is_some() && !coverage.lacks_end_of(Side::Server, flow);
-        layers.end(is_whole, closed_at, record, scope);
+        layers.end(
+            end.is_some() && lacks.is_nothing(),
+            closed_at,
+            record,
+            scope,
+        );
+        // the other side may have closed before, in a packet that is not there
+        let end = end.map(|end| End {
+            by: end.by.filter(|by| {
+                let other = match by {
+                    ledger::Side::Client => Side::Server,
+                    ledger::Side::Server => Side::Client,
+                };
+                !coverage.lacks_end_of(other, flow)
+            }),
+            ..end
+        });
         if let Some(failed) = self.dial_failure(complete, now) {
             let Some(failed) = failed else {
                 return Fate::TooLate;
@@ -228,7 +243,7 @@ impl Conversation {
             sent: carried(Side::Client),
             received: carried(Side::Server),
         };
-        let blind = self.blind(&bytes);
+        let blind = self.blind(&bytes, lacks);
         let record = &mut self.record;
         if end.is_some()
             && let Some(tls) = &self.layers.tls
@@ -251,8 +266,8 @@ impl Conversation {
         }
     }
 
-    /// Why what it carried is not known.
-    fn blind(&self, bytes: &ConnectionBytes) -> Option<Blind> {
+    /// Why what it carried is not known, where all of it is there.
+    fn blind(&self, bytes: &ConnectionBytes, lacks: Lacks) -> Option<Blind> {
         let carried = bytes.sent + bytes.received > 0;
         let is_named = !self.record.readable && self.record.connection.protocol.is_some();
         if self.record.is_read() || !carried || is_named {
@@ -260,7 +275,7 @@ impl Conversation {
         } else if self.layers.tls.is_some() && !self.record.readable {
             Some(Blind::Tls)
         } else {
-            Some(Blind::Unknown)
+            lacks.is_nothing().then_some(Blind::Unknown)
         }
     }
 
@@ -274,7 +289,7 @@ impl Conversation {
         if let Some((at, by)) = first.filter(|(at, by)| *at <= close.at && *by != close.by) {
             return Some(End {
                 at,
-                by: side(by),
+                by: Some(side(by)),
                 how: Ending::CloseNotify,
             });
         }
@@ -286,7 +301,7 @@ impl Conversation {
         };
         Some(End {
             at: close.at,
-            by: side(close.by),
+            by: Some(side(close.by)),
             how,
         })
     }

@@ -45,6 +45,13 @@ pub(super) struct Lacks {
     pub(super) cut_packets: u64,
 }
 
+impl Lacks {
+    /// Whether all of it is there.
+    pub(super) fn is_nothing(self) -> bool {
+        self == Lacks::default()
+    }
+}
+
 impl Coverage {
     pub(super) fn take(&mut self, from: Side, segment: &Segment<'_>) {
         // the numbers of a reset may be made up by a box in between

@@ -75,7 +75,7 @@ impl Talk {
 }
 
 impl Quic {
-    /// Takes a UDP datagram; tells whether it belongs to a QUIC connection.
+    /// Takes a UDP datagram; returns whether it belongs to a QUIC connection, or looks like it.
     pub(super) fn take(
         &mut self,
         source: SocketAddr,
@@ -110,8 +110,9 @@ impl Quic {
         if !kinds.initial || len < MIN_INITIAL {
             // the bit that every packet of QUIC version 1 and 2 has set (RFC 9000 section 17.3.1)
             let is_fixed = bytes.first().is_some_and(|first| first & 0x40 != 0);
-            self.joined += u64::from(is_fixed && source.port().min(target.port()) == PORT);
-            return false;
+            let is_joined = is_fixed && source.port().min(target.port()) == PORT;
+            self.joined += u64::from(is_joined);
+            return is_joined;
         }
         if self.live.len() >= MAX_LIVE {
             self.make_room(at, scope);

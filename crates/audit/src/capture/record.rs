@@ -30,7 +30,8 @@ pub(super) fn side(side: wire::Side) -> Side {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) at: u64,
-    pub(super) by: Side,
+    /// Unknown where packets of the other side are missing.
+    pub(super) by: Option<Side>,
     pub(super) how: Ending,
 }
 
@@ -430,7 +431,7 @@ impl Record {
     pub(super) fn note_end(&mut self, end: End, scope: &Scope<'_>) {
         self.connection.closed = Some(Close {
             at: scope.nanos(end.at),
-            by: Some(end.by),
+            by: end.by,
             how: Some(end.how),
             announced_by: None,
             moment: None,
@@ -450,7 +451,7 @@ impl Record {
             round: None,
             close: Close {
                 at: scope.nanos(end.at),
-                by: Some(end.by),
+                by: end.by,
                 how: Some(end.how),
                 announced_by: self.announced_by,
                 moment: self.moment(end, &bytes),
@@ -488,7 +489,7 @@ impl Record {
         }
         let last_end = self.last_end?;
         let begun_after = self.last_begin.is_some_and(|begin| begin >= end.at);
-        Some(if begun_after && end.by == Side::Server {
+        Some(if begun_after && end.by == Some(Side::Server) {
             Moment::Stale
         } else if last_end > end.at {
             Moment::MidExchange
