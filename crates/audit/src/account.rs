@@ -27,7 +27,7 @@ impl Unit {
         }
     }
 
-    /// So many of them, in words.
+    /// A count with its unit, in words.
     pub(crate) fn many(self, count: u64) -> String {
         let word = match (self, count) {
             (Unit::Packets, 1) => "packet",

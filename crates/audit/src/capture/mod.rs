@@ -92,7 +92,7 @@ impl Packets {
         }
     }
 
-    /// Packets that were dropped while capturing, as far as the file says.
+    /// Packets that were dropped while capturing, by what the file says; 0 where it says nothing.
     fn dropped(&self) -> u64 {
         match self {
             Packets::Pcap(_) => 0,

@@ -153,7 +153,7 @@ impl Pcapng {
         })
     }
 
-    /// Packets that were dropped while capturing, as far as the file says.
+    /// Packets that were dropped while capturing, by the statistics in the file; 0 where there are none.
     pub(super) fn dropped(&self) -> u64 {
         let each = self.interfaces.iter().map(|interface| interface.dropped);
         each.fold(self.dropped, u64::saturating_add)

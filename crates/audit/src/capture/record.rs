@@ -351,7 +351,7 @@ impl Record {
     }
 
     /// The first on a connection whose opening was seen, and in HTTP/2 whatever was asked before the first answer came: those
-    /// waited for the set-up. On a connection that was joined later these may be either.
+    /// waited for the setup. On a connection that was joined later these may be either.
     fn is_fresh(&self, seen: &Seen, ordinal: u32, begins: u64) -> Option<bool> {
         let first = ordinal == 1;
         let with_the_first =

@@ -45,7 +45,7 @@ struct Laid {
     /// When the last request on it was over, in nanoseconds since 1970.
     free_at: u64,
     carried: u32,
-    /// Its set-up is in the file.
+    /// Its setup is in the file.
     is_new: bool,
     closing: bool,
 }

@@ -96,16 +96,20 @@ impl Dialect {
         }
     }
 
-    /// The field that tells a request's position on its connection, as the end of a sentence; empty where the server has none.
-    pub(super) fn position_field(&self) -> &'static str {
+    /// The field that holds a request's position on its connection, as the end of a sentence; empty where the server has none.
+    /// `has_ids`: connections have ids of the server, as in logs of nginx and Envoy.
+    pub(super) fn position_field(&self, has_ids: bool) -> &'static str {
         match self {
             Dialect::Usual(_) => {
                 ". Add `reqs=$connection_requests` to nginx's log_format, or `k=%k` to Apache's LogFormat"
             }
-            Dialect::Given(_) | Dialect::Json => {
-                ". Add $connection_requests (nginx) or %k (Apache)"
-            }
-            Dialect::Envoy(_) | Dialect::Haproxy | Dialect::Alb | Dialect::AlbConnection => "",
+            Dialect::Given(_) => ". Add $connection_requests (nginx) or %k (Apache)",
+            Dialect::Json if has_ids => ". Add $connection_requests, if it is nginx's",
+            Dialect::Json
+            | Dialect::Envoy(_)
+            | Dialect::Haproxy
+            | Dialect::Alb
+            | Dialect::AlbConnection => "",
         }
     }
 

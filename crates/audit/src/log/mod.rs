@@ -143,11 +143,11 @@ fn tell(
         );
     }
     if evidence.maybe_older > 0 {
-        let remedy = dialect.position_field();
+        let remedy = dialect.position_field(evidence.by_id > 0);
         scope.caveat(
             "log-without-positions",
             format!(
-                "{name}: of {} connections it is not known whether they were open before the log began, since no request's position on its connection is logged: whether the first request of each reused it is unknown{remedy}",
+                "{name}: no position of a request on its connection is logged: {} connections may have been open before the log began, so that it is unknown whether the first request of each reused it{remedy}",
                 evidence.maybe_older
             ),
         );

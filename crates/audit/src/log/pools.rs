@@ -37,7 +37,7 @@ struct Live {
     carried: u64,
     most: u32,
     first_seen: bool,
-    /// It was opened after the log's beginning, as far as that can be inferred: the first request that is seen is its first.
+    /// It was opened after the log's beginning, by inference: the first request that is seen is its first.
     is_new: bool,
     certainty: Certainty,
 }

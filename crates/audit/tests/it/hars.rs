@@ -41,7 +41,7 @@ fn ids_tell_connections_apart_and_one_that_connects_again_is_another() {
 #[test]
 fn a_port_is_not_taken_for_an_id() {
     let outcome = audited("humanssuck.har");
-    // of one connection the file has the set-up; the first request on the other one may be reused or opened ahead
+    // of one connection the file has the setup; the first request on the other one may be reused or opened ahead
     assert_eq!(totals(&outcome), (2, 4, 1, 2));
     assert!(outcome.caveat("har-without-ids").is_some());
     let outcome = audited("mitm-firefox.har");
@@ -62,8 +62,8 @@ fn the_first_request_that_is_seen_of_an_id_is_unknown_without_its_connecting() {
     let har = |entries: &[String]| {
         let text = format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(","));
         let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
-        let told = outcome.exchanges().map(|one| (one.fresh, one.ordinal));
-        told.collect::<Vec<_>>()
+        let all = outcome.exchanges().map(|one| (one.fresh, one.ordinal));
+        all.collect::<Vec<_>>()
     };
     // open before the file, or ahead; opened in the file
     let both = har(&[
