@@ -245,7 +245,9 @@ impl Conversation {
         };
         let blind = self.blind(&bytes, lacks);
         let record = &mut self.record;
+        // a handshake whose end is not in the capture did not fail
         if end.is_some()
+            && lacks.is_nothing()
             && let Some(tls) = &self.layers.tls
         {
             record.connection.failed = tls.failure();

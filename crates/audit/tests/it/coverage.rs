@@ -303,6 +303,30 @@ fn one_direction_is_reported_and_what_it_lacks_did_not_fail() {
 }
 
 #[test]
+fn a_handshake_of_which_one_direction_is_there_did_not_fail() {
+    let name = "captures/tls-1.2-stream-keylog.pcap";
+    let whole = reading::file(name, KeyLog::default());
+    let client = whole.connections()[0].local.unwrap().port();
+    let file = std::fs::read(reading::fixture(name)).unwrap();
+    let (head, mut rest) = file.split_at(24);
+    let mut one_way = head.to_vec();
+    while let Some(len) = rest.get(8..12) {
+        let len = 16 + u32::from_le_bytes(len.try_into().unwrap()) as usize;
+        let (record, behind) = rest.split_at(len);
+        // behind Ethernet and IPv4
+        let source = u16::from_be_bytes([record[16 + 34], record[16 + 35]]);
+        if source == client {
+            one_way.extend(record);
+        }
+        rest = behind;
+    }
+    let outcome = audited(&one_way);
+    assert_eq!(incomplete(&outcome), ["one-direction"]);
+    assert_eq!(outcome.connections().len(), 1);
+    assert!(outcome.connections()[0].failed.is_none());
+}
+
+#[test]
 fn a_request_that_was_under_way_at_the_end_is_not_missing() {
     let pending = Tcp::opened(40_000).say(End::Client, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     let late = Tcp::joined(40_000).say(End::Client, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
