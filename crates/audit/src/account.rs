@@ -4,7 +4,7 @@ use crate::format::Format;
 use std::path::PathBuf;
 
 /// What an input consists of, for a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
     /// Packets of a capture.
     Packets,
@@ -25,6 +25,18 @@ impl Unit {
             Unit::Lines => "lines",
             Unit::Events => "events",
         }
+    }
+
+    /// A count with its unit, in words.
+    pub(crate) fn many(self, count: u64) -> String {
+        let word = match (self, count) {
+            (Unit::Packets, 1) => "packet",
+            (Unit::Entries, 1) => "entry",
+            (Unit::Lines, 1) => "line",
+            (Unit::Events, 1) => "event",
+            _ => self.as_str(),
+        };
+        format!("{count} {word}")
     }
 }
 

@@ -1,6 +1,6 @@
 //! The inputs of one audit, one after another, into one stream of events.
 
-use crate::account::Account;
+use crate::account::{Account, Unit};
 use crate::capture::{self, Ladder, Network};
 use crate::error::AuditError;
 use crate::format::Format;
@@ -13,6 +13,7 @@ use crate::scope::{Numbers, Scope};
 use crate::tool;
 use crate::zeek::{self, Weave};
 use ledger::{FingerprintKey, Sink};
+use std::collections::BTreeMap;
 use wire::tls::decrypt::KeyLog;
 
 /// What an audit may use beside its inputs.
@@ -45,6 +46,8 @@ pub struct Audit {
     network: Network,
     pools: Pools,
     weave: Weave,
+    /// How much was read, by what it consists of.
+    read: BTreeMap<Unit, u64>,
 }
 
 impl Audit {
@@ -58,6 +61,7 @@ impl Audit {
             network: Network::new(options.ladder),
             pools: Pools::default(),
             weave: Weave::default(),
+            read: BTreeMap::new(),
         }
     }
 
@@ -100,10 +104,14 @@ impl Audit {
             }
         }?;
         if let Some(why) = input.trouble.borrow().as_deref() {
-            scope.caveat(
+            scope.incomplete(
                 "input-damaged",
                 format!("{}: {why}; what came before was read", input.path.display()),
             );
+        }
+        // a ledger says itself what it lacks
+        if account.format != Format::Ledger {
+            *self.read.entry(account.unit).or_default() += account.read;
         }
         Ok(account)
     }
@@ -124,5 +132,24 @@ impl Audit {
         self.network.finish(&self.keys, &mut scope);
         self.pools.finish(&mut scope);
         self.weave.finish(&mut scope);
+        let is_empty = scope.numbers.connections == 0 && scope.numbers.exchanges == 0;
+        if is_empty && let Some(words) = nothing_in(&self.read, self.network.has_transport()) {
+            // traffic that should be there passed elsewhere
+            scope.incomplete(NO_CONNECTIONS, words);
+        }
     }
+}
+
+/// The caveat of inputs that were read and hold neither a connection nor a request.
+pub const NO_CONNECTIONS: &str = "no-connections";
+
+/// What was not in the inputs; `None` where nothing but ledgers was read.
+fn nothing_in(read: &BTreeMap<Unit, u64>, has_transport: bool) -> Option<String> {
+    let each: Vec<String> = read.iter().map(|(unit, count)| unit.many(*count)).collect();
+    let what = match (read.contains_key(&Unit::Packets), has_transport) {
+        (true, false) => "no TCP or QUIC connection",
+        (true, true) => "no TCP or QUIC connection that can be counted",
+        (false, _) => "no request and no connection",
+    };
+    (!each.is_empty()).then(|| format!("{what} in {}", each.join(" and ")))
 }

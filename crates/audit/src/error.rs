@@ -47,6 +47,20 @@ pub enum AuditError {
         /// What Zeek calls it.
         log: String,
     },
+    /// It is a capture, and none of its packets could be decoded to TCP or QUIC.
+    #[error(
+        "{path}: none of its {packets} packets can be decoded to TCP or QUIC ({why}): {remedy}"
+    )]
+    Undecoded {
+        /// The file.
+        path: PathBuf,
+        /// How many packets it has.
+        packets: u64,
+        /// What hides how many of them.
+        why: String,
+        /// What makes the next capture readable.
+        remedy: &'static str,
+    },
     /// It claims a format and breaks it from the start.
     #[error("{path} is not the {format} that it seems to be: {why}")]
     Broken {

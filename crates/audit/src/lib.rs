@@ -24,7 +24,7 @@ mod window;
 mod zeek;
 
 pub use account::{Account, Unit};
-pub use audit::{Audit, Choice, Options};
+pub use audit::{Audit, Choice, NO_CONNECTIONS, Options};
 pub use capture::{Ladder, Step};
 pub use error::AuditError;
 pub use format::Format;

@@ -49,7 +49,7 @@ pub(crate) fn read(
         scope.record(Event::Caveat(&caveat));
     }
     if reader.run().rows == Rows::Sample {
-        scope.caveat(
+        scope.incomplete(
             "sampled-rows",
             format!(
                 "{} holds a sample of its exchanges: counts and findings are of the sample",

@@ -41,8 +41,14 @@ impl Scope<'_> {
         self.sink.record(event);
     }
 
-    /// Records what limits the result.
+    /// Records what limits the result, where all traffic is in the record.
     pub(crate) fn caveat(&mut self, id: &str, words: String) {
         self.sink.record(Event::Caveat(&Caveat::new(id, words)));
+    }
+
+    /// Records that traffic is missing from the record, so that counts are lower bounds.
+    pub(crate) fn incomplete(&mut self, id: &str, words: String) {
+        self.sink
+            .record(Event::Caveat(&Caveat::incomplete(id, words)));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Owns the reassembly and the layers above it; tells what the packets alone show: set-up, end, failure.
 
+use super::coverage::{Coverage, Lacks};
 use super::ladder::{Climb, Ladder};
 use super::layers::Layers;
 use super::record::{End, Record, side};
@@ -26,6 +27,7 @@ const UNANSWERED: u64 = 1_000_000_000;
 /// One TCP connection.
 pub(super) struct Conversation {
     flow: Flow,
+    coverage: Coverage,
     layers: Layers,
     record: Record,
     client: SocketAddr,
@@ -44,6 +46,8 @@ pub(super) enum Fate {
         blind: Option<Blind>,
         /// Exchanges that it carried.
         carried: u64,
+        /// What the capture lacks of it.
+        lacks: Lacks,
         /// Its packets, where they were wanted.
         ladder: Option<Box<Ladder>>,
     },
@@ -74,6 +78,7 @@ impl Conversation {
         connection.peer = Some(server);
         Conversation {
             flow: Flow::new(LIMITS),
+            coverage: Coverage::default(),
             layers: Layers::new(late),
             record: Record::new(connection, late),
             client,
@@ -136,12 +141,13 @@ impl Conversation {
             ..
         } = self;
         self.seen_at = self.seen_at.max(segment.at);
+        self.coverage.take(from, segment);
         if let Some(climb) = &mut record.climb {
             climb.packet(from, segment);
         }
         let repeated = flow.stream(from).facts().repeated;
-        if from == Side::Client && segment.len > 0 {
-            record.hears_client = true;
+        if from == Side::Client {
+            record.hear_client(segment.len > 0);
         }
         // before the payload is taken: a handshake's last packet may carry the first request
         let syns = [Side::Client, Side::Server].map(|side| flow.stream(side).facts().syn_at);
@@ -186,6 +192,7 @@ impl Conversation {
         let closed_at = end.map_or(self.seen_at, |end| end.at);
         let Self {
             flow,
+            coverage,
             layers,
             record,
             ..
@@ -194,7 +201,25 @@ impl Conversation {
             Run::Bytes { bytes, at } => layers.read(side, bytes, at, keys, record, scope),
             Run::Gap { len, .. } => layers.lose(side, len, record, scope),
         });
-        layers.end(end.is_some(), closed_at, record, scope);
+        let lacks = coverage.lacks(flow);
+        // an answer that is not in the capture did not fail
+        layers.end(
+            end.is_some() && lacks.is_nothing(),
+            closed_at,
+            record,
+            scope,
+        );
+        // the other side may have closed before, in a packet that is not there
+        let end = end.map(|end| End {
+            by: end.by.filter(|by| {
+                let other = match by {
+                    ledger::Side::Client => Side::Server,
+                    ledger::Side::Server => Side::Client,
+                };
+                !coverage.lacks_end_of(other, flow)
+            }),
+            ..end
+        });
         if let Some(failed) = self.dial_failure(complete, now) {
             let Some(failed) = failed else {
                 return Fate::TooLate;
@@ -206,10 +231,10 @@ impl Conversation {
                 unseen: 0,
                 blind: None,
                 carried: 0,
+                lacks,
                 ladder: self.record.ladder(),
             };
         }
-        let blind = self.blind();
         let carried = |side| {
             let facts = self.flow.stream(side).facts();
             facts.bytes + facts.lost
@@ -218,8 +243,11 @@ impl Conversation {
             sent: carried(Side::Client),
             received: carried(Side::Server),
         };
+        let blind = self.blind(&bytes, lacks);
         let record = &mut self.record;
+        // a handshake whose end is not in the capture did not fail
         if end.is_some()
+            && lacks.is_nothing()
             && let Some(tls) = &self.layers.tls
         {
             record.connection.failed = tls.failure();
@@ -235,21 +263,21 @@ impl Conversation {
             unseen: record.unseen(),
             blind,
             carried: record.carried(),
+            lacks,
             ladder: record.ladder(),
         }
     }
 
-    /// Why what it carried is not known.
-    fn blind(&self) -> Option<Blind> {
-        let carried = [Side::Client, Side::Server]
-            .iter()
-            .any(|&side| self.flow.stream(side).facts().bytes > 0);
-        if self.record.readable || !carried || self.record.connection.protocol.is_some() {
+    /// Why what it carried is not known, where all of it is there.
+    fn blind(&self, bytes: &ConnectionBytes, lacks: Lacks) -> Option<Blind> {
+        let carried = bytes.sent + bytes.received > 0;
+        let is_named = !self.record.readable && self.record.connection.protocol.is_some();
+        if self.record.is_read() || !carried || is_named {
             None
-        } else if self.layers.tls.is_some() {
+        } else if self.layers.tls.is_some() && !self.record.readable {
             Some(Blind::Tls)
         } else {
-            Some(Blind::Unknown)
+            lacks.is_nothing().then_some(Blind::Unknown)
         }
     }
 
@@ -263,7 +291,7 @@ impl Conversation {
         if let Some((at, by)) = first.filter(|(at, by)| *at <= close.at && *by != close.by) {
             return Some(End {
                 at,
-                by: side(by),
+                by: Some(side(by)),
                 how: Ending::CloseNotify,
             });
         }
@@ -275,7 +303,7 @@ impl Conversation {
         };
         Some(End {
             at: close.at,
-            by: side(close.by),
+            by: Some(side(close.by)),
             how,
         })
     }
@@ -284,7 +312,8 @@ impl Conversation {
     fn dial_failure(&self, complete: bool, now: u64) -> Option<Option<DialFailure>> {
         let client = self.flow.stream(Side::Client).facts();
         let server = self.flow.stream(Side::Server).facts();
-        let heard = server.syn_at.is_some() || server.bytes > 0;
+        let heard =
+            server.syn_at.is_some() || server.bytes > 0 || self.coverage.acknowledges(Side::Client);
         if client.syn_at.is_none() || heard || self.established_at.is_some() {
             return None;
         }

@@ -9,6 +9,7 @@ pub(super) mod protocol {
     pub(in super::super) const UDP: u8 = 17;
     pub(in super::super) const IPV6: u8 = 41;
     pub(in super::super) const GRE: u8 = 47;
+    pub(in super::super) const ESP: u8 = 50;
 }
 
 /// One IP packet, or a fragment of one.
@@ -183,20 +184,6 @@ pub(super) fn parse_udp(payload: &[u8]) -> Option<Udp<'_>> {
         target: u16::from_be_bytes([head[2], head[3]]),
         payload: &payload[8..],
     })
-}
-
-/// The IP packet in a GRE tunnel (RFC 2784, RFC 2890), bridged Ethernet included.
-pub(super) fn parse_gre(payload: &[u8]) -> Option<&[u8]> {
-    let head: &[u8; 4] = payload.first_chunk()?;
-    if head[1] & 0x07 != 0 {
-        return None;
-    }
-    let optional = [0x80, 0x20, 0x10].iter().filter(|&&bit| head[0] & bit != 0);
-    let rest = payload.get(4 + 4 * optional.count()..)?;
-    match u16::from_be_bytes([head[2], head[3]]) {
-        0x6558 => super::link::ethernet(rest),
-        kind => super::link::ethertype(kind, rest),
-    }
 }
 
 #[cfg(test)]

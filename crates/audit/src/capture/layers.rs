@@ -43,6 +43,7 @@ impl Layers {
             self.look_for_tls(from, bytes, record);
         }
         let Some(tls) = &mut self.tls else {
+            record.client_speaks |= from == Side::Client;
             self.speech.read(from, bytes, at, self.late, record, scope);
             return;
         };
@@ -65,6 +66,7 @@ impl Layers {
         describe_tls(tls, record, scope);
         for &piece in &pieces {
             record.readable = true;
+            record.client_speaks |= piece.from == Side::Client;
             let text = tls.text(piece);
             self.speech
                 .read(piece.from, text, piece.at, self.late, record, scope);
@@ -92,6 +94,9 @@ impl Layers {
         record: &mut Record,
         scope: &mut Scope<'_>,
     ) {
+        if from == Side::Client {
+            record.lose_requests();
+        }
         match &mut self.tls {
             // how much plain text that was is not known
             Some(tls) => {

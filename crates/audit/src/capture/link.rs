@@ -1,5 +1,7 @@
 //! What is around an IP packet: link layers, tags and tunnels' inner frames. Nothing is verified, nothing allocated.
 
+use super::opaque::Opaque;
+
 /// Link types, as tcpdump numbers them.
 mod kind {
     pub(super) const NULL: u32 = 0;
@@ -26,7 +28,14 @@ mod ether {
     pub(super) const VLAN: u16 = 0x8100;
     pub(super) const IPV6: u16 = 0x86dd;
     pub(super) const MPLS: u16 = 0x8847;
+    pub(super) const MPLS_MULTICAST: u16 = 0x8848;
     pub(super) const PPPOE: u16 = 0x8864;
+    pub(super) const TRILL: u16 = 0x22f3;
+    pub(super) const MACSEC: u16 = 0x88e5;
+    pub(super) const PBB: u16 = 0x88e7;
+    pub(super) const NSH: u16 = 0x894f;
+    /// Transparent Ethernet bridging: the type of a frame within GRE or GENEVE.
+    pub(super) const BRIDGED: u16 = 0x6558;
     pub(super) const PROVIDER: u16 = 0x88a8;
     pub(super) const QINQ: u16 = 0x9100;
 }
@@ -36,71 +45,120 @@ mod ether {
 pub(super) enum Inside<'a> {
     /// An IP packet.
     Ip(&'a [u8]),
-    /// Something else, or not enough of it.
+    /// Something that holds no IP packet, such as ARP.
     Other,
-    /// A link type that is not read here.
-    UnknownLink,
+    /// Less than its headers need.
+    Short,
+    /// Something that may hold an IP packet, which is not read here.
+    Opaque(Opaque),
+}
+
+impl<'a> Inside<'a> {
+    /// The IP packet, or too little of a frame.
+    fn ip(packet: Option<&'a [u8]>) -> Inside<'a> {
+        packet.map_or(Inside::Short, Inside::Ip)
+    }
+
+    /// What `open` finds behind a header, or too little of it.
+    pub(super) fn behind(
+        rest: Option<&'a [u8]>,
+        open: impl FnOnce(&'a [u8]) -> Inside<'a>,
+    ) -> Inside<'a> {
+        rest.map_or(Inside::Short, open)
+    }
 }
 
 /// The IP packet in a frame of this link type.
 pub(super) fn open(link: u32, frame: &[u8]) -> Inside<'_> {
-    let inside = match link {
+    match link {
         kind::ETHERNET => ethernet(frame),
-        kind::RAW | kind::RAW_BSD | kind::RAW_OPENBSD | kind::IPV4 | kind::IPV6 => Some(frame),
+        kind::RAW | kind::RAW_BSD | kind::RAW_OPENBSD | kind::IPV4 | kind::IPV6 => {
+            Inside::Ip(frame)
+        }
         // the address family: in the byte order of whoever captured, or of the network
-        kind::NULL | kind::LOOP => frame.get(4..),
-        kind::SLL => u16_at(frame, 14).and_then(|kind| ethertype(kind, frame.get(16..)?)),
-        kind::SLL2 => u16_at(frame, 0).and_then(|kind| ethertype(kind, frame.get(20..)?)),
+        kind::NULL | kind::LOOP => Inside::ip(frame.get(4..)),
+        kind::SLL => typed(frame, 14, 16),
+        kind::SLL2 => typed(frame, 0, 20),
         kind::PPP => ppp(frame),
-        kind::PPP_HDLC => frame.strip_prefix(&[0xff, 0x03]).and_then(ppp),
-        kind::PPP_ETHER => frame.get(6..).and_then(ppp),
-        kind::NFLOG => nflog(frame),
+        kind::PPP_HDLC => match frame.strip_prefix(&[0xff, 0x03]) {
+            Some(frame) => ppp(frame),
+            None => Inside::Other,
+        },
+        kind::PPP_ETHER => Inside::behind(frame.get(6..), ppp),
+        kind::NFLOG => Inside::ip(nflog(frame)),
         kind::WIFI => wifi(frame),
-        kind::RADIOTAP => frame
-            .get(2..4)
-            .map(|len| usize::from(u16::from_le_bytes([len[0], len[1]])))
-            .and_then(|len| wifi(frame.get(len..)?)),
-        _ => return Inside::UnknownLink,
-    };
-    inside.map_or(Inside::Other, Inside::Ip)
+        kind::RADIOTAP => {
+            let len = frame
+                .get(2..4)
+                .map(|len| usize::from(u16::from_le_bytes([len[0], len[1]])));
+            Inside::behind(len.and_then(|len| frame.get(len..)), wifi)
+        }
+        _ => Inside::Opaque(Opaque::Link(link)),
+    }
 }
 
 /// An Ethernet frame, also one inside a tunnel.
-pub(super) fn ethernet(frame: &[u8]) -> Option<&[u8]> {
-    ethertype(u16_at(frame, 12)?, frame.get(14..)?)
+pub(super) fn ethernet(frame: &[u8]) -> Inside<'_> {
+    typed(frame, 12, 14)
+}
+
+/// A frame with its EtherType and its payload at these places.
+fn typed(frame: &[u8], kind: usize, payload: usize) -> Inside<'_> {
+    match (u16_at(frame, kind), frame.get(payload..)) {
+        (Some(kind), Some(rest)) => ethertype(kind, rest),
+        _ => Inside::Short,
+    }
 }
 
 /// Strips tags until an IP packet shows.
-pub(super) fn ethertype(mut kind: u16, mut rest: &[u8]) -> Option<&[u8]> {
+pub(super) fn ethertype(mut kind: u16, mut rest: &[u8]) -> Inside<'_> {
     loop {
         match kind {
-            ether::IPV4 | ether::IPV6 => return Some(rest),
+            ether::IPV4 | ether::IPV6 => return Inside::Ip(rest),
             ether::VLAN | ether::PROVIDER | ether::QINQ => {
-                kind = u16_at(rest, 2)?;
-                rest = rest.get(4..)?;
+                let (Some(next), Some(behind)) = (u16_at(rest, 2), rest.get(4..)) else {
+                    return Inside::Short;
+                };
+                (kind, rest) = (next, behind);
             }
-            ether::PPPOE => return ppp(rest.get(6..)?),
-            ether::MPLS => {
-                // labels end with the one whose bottom bit is set; what follows tells itself by its version
-                loop {
-                    let bottom = rest.get(2)? & 1 == 1;
-                    rest = rest.get(4..)?;
-                    if bottom {
-                        return matches!(rest.first()? >> 4, 4 | 6).then_some(rest);
-                    }
-                }
-            }
-            _ => return None,
+            ether::PPPOE => return Inside::behind(rest.get(6..), ppp),
+            ether::MPLS | ether::MPLS_MULTICAST => return mpls(rest),
+            ether::BRIDGED => return ethernet(rest),
+            ether::TRILL => return Inside::Opaque(Opaque::Named("TRILL")),
+            ether::MACSEC => return Inside::Opaque(Opaque::Named("MACsec")),
+            ether::PBB => return Inside::Opaque(Opaque::Named("PBB")),
+            ether::NSH => return Inside::Opaque(Opaque::Named("NSH")),
+            _ => return Inside::Other,
         }
     }
 }
 
-/// A PPP frame (RFC 1661) that holds IP.
-fn ppp(frame: &[u8]) -> Option<&[u8]> {
+/// What is behind MPLS labels (RFC 3032). Nothing names its type: it is IP if it begins like IP.
+fn mpls(mut rest: &[u8]) -> Inside<'_> {
+    loop {
+        let Some(&[_, _, bottom, _]) = rest.first_chunk() else {
+            return Inside::Short;
+        };
+        rest = &rest[4..];
+        if bottom & 1 == 1 {
+            return match rest.first().map(|first| first >> 4) {
+                Some(4 | 6) => Inside::Ip(rest),
+                Some(_) => Inside::Opaque(Opaque::Named("an MPLS pseudowire")),
+                None => Inside::Short,
+            };
+        }
+    }
+}
+
+/// A PPP frame (RFC 1661).
+fn ppp(frame: &[u8]) -> Inside<'_> {
     let frame = frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame);
-    match u16_at(frame, 0)? {
-        0x0021 | 0x0057 => frame.get(2..),
-        _ => None,
+    match u16_at(frame, 0) {
+        Some(0x0021 | 0x0057) => Inside::ip(frame.get(2..)),
+        // compressed or encrypted datagrams (RFC 1962, RFC 1968)
+        Some(0x00fd | 0x0053) => Inside::Opaque(Opaque::Named("compressed or encrypted PPP")),
+        Some(_) => Inside::Other,
+        None => Inside::Short,
     }
 }
 
@@ -119,22 +177,29 @@ fn nflog(frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// A data frame of IEEE 802.11 that is not encrypted, with its LLC head.
-fn wifi(frame: &[u8]) -> Option<&[u8]> {
+/// A data frame of IEEE 802.11 with its LLC header.
+fn wifi(frame: &[u8]) -> Inside<'_> {
     let &[control, flags, ..] = frame else {
-        return None;
+        return Inside::Short;
     };
     let is_data = control & 0x0c == 0x08 && control & 0x40 == 0;
+    if !is_data {
+        return Inside::Other;
+    }
     let encrypted = flags & 0x40 != 0;
-    if !is_data || encrypted {
-        return None;
+    if encrypted {
+        return Inside::Opaque(Opaque::Named("encrypted 802.11"));
     }
     let four_addresses = flags & 0x03 == 0x03;
     let quality = control & 0x80 != 0;
     let head = 24 + if four_addresses { 6 } else { 0 } + if quality { 2 } else { 0 };
-    let llc = frame.get(head..)?;
-    let kind = llc.strip_prefix(&[0xaa, 0xaa, 0x03, 0, 0, 0])?;
-    ethertype(u16_at(kind, 0)?, kind.get(2..)?)
+    let Some(llc) = frame.get(head..) else {
+        return Inside::Short;
+    };
+    match llc.strip_prefix(&[0xaa, 0xaa, 0x03, 0, 0, 0]) {
+        Some(rest) => typed(rest, 0, 2),
+        None => Inside::Other,
+    }
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -197,7 +262,20 @@ mod tests {
                 open(link, &bytes[..len]);
             }
         }
-        assert_eq!(open(220, IP), Inside::UnknownLink);
+        assert_eq!(open(220, IP), Inside::Opaque(Opaque::Link(220)));
         assert_eq!(open(1, &[0; 60]), Inside::Other);
+    }
+
+    #[test]
+    fn a_frame_that_hides_its_packet_is_named_and_one_without_a_packet_is_not() {
+        let named = |name| Inside::Opaque(Opaque::Named(name));
+        let ethernet = |kind: u16| [&[0; 12], &kind.to_be_bytes()[..], &[0; 40]].concat();
+        assert_eq!(open(1, &ethernet(0x88e5)), named("MACsec"));
+        assert_eq!(open(1, &ethernet(0x0806)), Inside::Other);
+        assert_eq!(open(1, &ethernet(0x0800)[..13]), Inside::Short);
+        let encrypted = [&[0x08, 0x41][..], &[0; 40]].concat();
+        assert_eq!(open(105, &encrypted), named("encrypted 802.11"));
+        let beacon = [&[0x80, 0x00][..], &[0; 40]].concat();
+        assert_eq!(open(105, &beacon), Inside::Other);
     }
 }

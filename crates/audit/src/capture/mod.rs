@@ -1,10 +1,11 @@
 //! Captures: packets to connections and exchanges.
 //!
-//! From the file inwards: [`pcap`] and [`pcapng`] give packets, [`link`] and [`ip`] strip what is around them, [`Network`]
+//! From the file inwards: [`pcap`] and [`pcapng`] give packets, [`link`], [`ip`] and [`tunnel`] strip what is around them, [`Network`]
 //! finds the connection, [`conversation`] puts its bytes in order, [`layers`] looks for TLS, [`speaking`] lets `wire` overhear what
 //! is spoken, [`record`] writes it into the ledger. What cannot be seen is said, never guessed.
 
 mod conversation;
+mod coverage;
 mod fragments;
 mod ip;
 mod ladder;
@@ -12,6 +13,7 @@ mod layers;
 mod link;
 mod names;
 mod network;
+mod opaque;
 mod pcap;
 mod pcapng;
 mod quic;
@@ -19,6 +21,7 @@ mod record;
 mod speaking;
 mod speech;
 mod tls;
+mod tunnel;
 
 pub use ladder::{Ladder, Step};
 pub(crate) use network::Network;
@@ -49,6 +52,8 @@ struct Packet<'a> {
     link: u32,
     /// What was captured of it.
     bytes: &'a [u8],
+    /// The capture kept less of it than was on the wire.
+    is_cut: bool,
 }
 
 /// Why a capture is not read any further.
@@ -84,6 +89,14 @@ impl Packets {
         match self {
             Packets::Pcap(pcap) => pcap.next(window),
             Packets::Pcapng(pcapng) => pcapng.next(window, keys),
+        }
+    }
+
+    /// Packets that were dropped while capturing, by what the file says; 0 where it says nothing.
+    fn dropped(&self) -> u64 {
+        match self {
+            Packets::Pcap(_) => 0,
+            Packets::Pcapng(pcapng) => pcapng.dropped(),
         }
     }
 }
@@ -126,7 +139,6 @@ pub(crate) fn read(
         format: input.format.as_str(),
         why,
     };
-    let before = network.facts().clone();
     let mut packets = match Packets::open(input.format, &mut input.window) {
         Ok(packets) => packets,
         Err(End::Damaged(why)) => return Err(broken(why)),
@@ -146,26 +158,45 @@ pub(crate) fn read(
         }
     };
     let name = input.path.display();
+    let counts = network.take_counts();
     match end {
         Some(End::Damaged(why)) if count == 0 => return Err(broken(why)),
-        Some(End::Damaged(why)) => scope.caveat(
+        Some(End::Damaged(why)) => scope.incomplete(
             "input-damaged",
             format!("{name}: {why} after {count} packets; the rest was not read"),
         ),
-        Some(End::Cut) => scope.caveat(
+        Some(End::Cut) => scope.incomplete(
             "input-cut",
             format!("{name} ends within a packet: it was cut off, or is still being written"),
         ),
         Some(End::Whole) | None => {}
     }
-    let facts = network.facts();
-    if let Some(link) = facts.unknown_link.filter(|_| before.unknown_link.is_none()) {
-        scope.caveat(
-            "unknown-link-type",
+    if let Some(why) = counts.opaque.words() {
+        let remedy = counts.opaque.remedy();
+        if counts.transport == 0 {
+            return Err(AuditError::Undecoded {
+                path: input.path.clone(),
+                packets: count,
+                why,
+                remedy,
+            });
+        }
+        scope.incomplete(
+            "packets-not-decoded",
             format!(
-                "{name}: packets of link type {link} are not read here: capture on another interface, e.g. `tcpdump -i any`"
+                "{name}: {} of {count} packets cannot be decoded ({why}); the connections in them are not counted: {remedy}",
+                counts.opaque.total()
             ),
         );
     }
-    Ok(input.account(Unit::Packets, count, facts.skipped - before.skipped))
+    let dropped = packets.dropped();
+    if dropped > 0 {
+        scope.incomplete(
+            "packets-dropped",
+            format!(
+                "{name}: {dropped} packets were dropped while capturing, as the file says. Capture with a larger buffer, e.g. `dumpcap -B 64`"
+            ),
+        );
+    }
+    Ok(input.account(Unit::Packets, count, counts.skipped + counts.opaque.total()))
 }

@@ -7,8 +7,10 @@ use super::ip::{self, Datagram, Udp, protocol};
 use super::ladder::Ladder;
 use super::link::{self, Inside};
 use super::names::Names;
+use super::opaque::{Opaque, OpaquePackets};
 use super::quic::Quic;
 use super::speech::{Guess, guess_client, guess_server};
+use super::tunnel;
 use crate::audit::Choice;
 use crate::scope::Scope;
 use std::collections::hash_map::Entry;
@@ -32,19 +34,45 @@ const MAX_CLIMBING: usize = 64;
 /// Tunnels within tunnels.
 const MAX_DEPTH: usize = 4;
 
-/// Counts of what was met.
+/// What the packets of one file were found to be.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Facts {
-    /// Packets that are not IP, not TCP or not whole.
+pub(super) struct PacketCounts {
+    /// Those of TCP or QUIC.
+    pub(super) transport: u64,
+    /// Those of no use here: not IP, another protocol, damaged.
     pub(super) skipped: u64,
-    /// A link type that is not read.
-    pub(super) unknown_link: Option<u32>,
+    /// Those that cannot be looked into.
+    pub(super) opaque: OpaquePackets,
+}
+
+/// What a packet was found to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// TCP, or a QUIC connection's.
+    Transport,
+    /// Something else that is of use: a lookup, a part of a packet.
+    Useful,
+    /// Nothing of use.
+    Useless,
+    /// Less than its headers need.
+    Short,
+    Opaque(Opaque),
+}
+
+/// Counts of what was met, over all files.
+#[derive(Clone, Debug, Default)]
+struct Facts {
     unseen: u64,
     let_go: u64,
     too_late: u64,
     blind_tls: u64,
     blind_unknown: u64,
     joined: u64,
+    /// Connections of which one direction is in the capture.
+    one_direction: u64,
+    /// Connections of which packets are missing.
+    with_missing: u64,
+    cut_packets: u64,
 }
 
 /// The two ends of a connection, the smaller first.
@@ -75,6 +103,9 @@ pub(crate) struct Network {
     waiting: usize,
     now: u64,
     facts: Facts,
+    has_transport: bool,
+    /// Of the file under way.
+    counts: PacketCounts,
 }
 
 impl Network {
@@ -86,22 +117,50 @@ impl Network {
         }
     }
 
-    /// What was met so far.
-    pub(super) fn facts(&self) -> &Facts {
-        &self.facts
+    /// Whether any packet of TCP or QUIC was met.
+    pub(crate) fn has_transport(&self) -> bool {
+        self.has_transport
+    }
+
+    /// What the packets since the last call were found to be.
+    pub(super) fn take_counts(&mut self) -> PacketCounts {
+        let counts = std::mem::take(&mut self.counts);
+        self.has_transport |= counts.transport > 0;
+        counts
     }
 
     /// Takes one packet.
     pub(super) fn take(&mut self, packet: &Packet<'_>, keys: &KeyLog, scope: &mut Scope<'_>) {
         self.now = self.now.max(packet.at);
         self.release(keys, scope);
-        match link::open(packet.link, packet.bytes) {
-            Inside::Ip(bytes) => self.take_ip(bytes, packet.at, 0, keys, scope),
-            Inside::Other => self.facts.skipped += 1,
-            Inside::UnknownLink => {
-                self.facts.skipped += 1;
-                self.facts.unknown_link = Some(packet.link);
+        let inside = link::open(packet.link, packet.bytes);
+        let counts = match self.look_into(inside, packet.at, 0, keys, scope) {
+            Found::Short if packet.is_cut => return self.counts.opaque.add(Opaque::Cut),
+            Found::Opaque(what) => return self.counts.opaque.add(what),
+            Found::Transport => &mut self.counts.transport,
+            Found::Useless | Found::Short => &mut self.counts.skipped,
+            Found::Useful => return,
+        };
+        *counts += 1;
+    }
+
+    /// Takes what a frame or a tunnel holds, which is within `depth` tunnels.
+    fn look_into(
+        &mut self,
+        inside: Inside<'_>,
+        at: u64,
+        depth: usize,
+        keys: &KeyLog,
+        scope: &mut Scope<'_>,
+    ) -> Found {
+        match inside {
+            Inside::Ip(_) if depth > MAX_DEPTH => {
+                Found::Opaque(Opaque::Named("a tunnel within four others"))
             }
+            Inside::Ip(bytes) => self.take_ip(bytes, at, depth, keys, scope),
+            Inside::Other => Found::Useless,
+            Inside::Short => Found::Short,
+            Inside::Opaque(what) => Found::Opaque(what),
         }
     }
 
@@ -112,24 +171,28 @@ impl Network {
         depth: usize,
         keys: &KeyLog,
         scope: &mut Scope<'_>,
-    ) {
+    ) -> Found {
         let Some(datagram) = ip::parse(bytes) else {
-            self.facts.skipped += 1;
-            return;
+            return Found::Short;
         };
-        match datagram.fragment {
-            None => self.take_payload(&datagram, at, depth, keys, scope),
-            Some(part) => {
-                if let Some(whole) = self.fragments.take(&datagram, part) {
-                    let joined = Datagram {
-                        payload: &whole,
-                        len: whole.len(),
-                        fragment: None,
-                        ..datagram
-                    };
-                    self.take_payload(&joined, at, depth, keys, scope);
-                }
+        let Some(part) = datagram.fragment else {
+            return self.take_payload(&datagram, at, depth, keys, scope);
+        };
+        if datagram.payload.len() < datagram.len {
+            // it cannot be completed
+            return Found::Short;
+        }
+        match self.fragments.take(&datagram, part) {
+            Some(whole) => {
+                let joined = Datagram {
+                    payload: &whole,
+                    len: whole.len(),
+                    fragment: None,
+                    ..datagram
+                };
+                self.take_payload(&joined, at, depth, keys, scope)
             }
+            None => Found::Useful,
         }
     }
 
@@ -140,46 +203,51 @@ impl Network {
         depth: usize,
         keys: &KeyLog,
         scope: &mut Scope<'_>,
-    ) {
-        let tunnelled = match datagram.protocol {
+    ) -> Found {
+        let inside = match datagram.protocol {
             protocol::TCP => {
-                match ip::parse_tcp(datagram.payload, datagram.len, at) {
-                    Some(tcp) => {
-                        let source = SocketAddr::new(datagram.source, tcp.source);
-                        let target = SocketAddr::new(datagram.target, tcp.target);
-                        self.take_segment(source, target, &tcp.segment, keys, scope);
-                    }
-                    None => self.facts.skipped += 1,
-                }
-                return;
+                let Some(tcp) = ip::parse_tcp(datagram.payload, datagram.len, at) else {
+                    return Found::Short;
+                };
+                let source = SocketAddr::new(datagram.source, tcp.source);
+                let target = SocketAddr::new(datagram.target, tcp.target);
+                self.take_segment(source, target, &tcp.segment, keys, scope);
+                return Found::Transport;
             }
-            protocol::UDP => match ip::parse_udp(datagram.payload) {
-                // VXLAN (RFC 7348)
-                Some(udp) if udp.target == 4789 => udp.payload.get(8..).and_then(link::ethernet),
-                Some(udp) => {
-                    self.take_udp(datagram, &udp, at, scope);
-                    return;
+            protocol::UDP => {
+                let Some(udp) = ip::parse_udp(datagram.payload) else {
+                    return Found::Short;
+                };
+                match tunnel::in_udp(&udp) {
+                    Some(inside) => inside,
+                    None => return self.take_udp(datagram, &udp, at, scope),
                 }
-                None => None,
-            },
-            protocol::GRE => ip::parse_gre(datagram.payload),
-            protocol::IPV4 | protocol::IPV6 => Some(datagram.payload),
-            _ => None,
+            }
+            protocol::GRE => tunnel::gre(datagram.payload),
+            protocol::IPV4 | protocol::IPV6 => Inside::Ip(datagram.payload),
+            protocol::ESP => Inside::Opaque(Opaque::Named("IPsec ESP")),
+            _ => Inside::Other,
         };
-        match tunnelled {
-            Some(inner) if depth < MAX_DEPTH => self.take_ip(inner, at, depth + 1, keys, scope),
-            _ => self.facts.skipped += 1,
-        }
+        self.look_into(inside, at, depth + 1, keys, scope)
     }
 
-    fn take_udp(&mut self, datagram: &Datagram<'_>, udp: &Udp<'_>, at: u64, scope: &mut Scope<'_>) {
+    fn take_udp(
+        &mut self,
+        datagram: &Datagram<'_>,
+        udp: &Udp<'_>,
+        at: u64,
+        scope: &mut Scope<'_>,
+    ) -> Found {
         let source = SocketAddr::new(datagram.source, udp.source);
         let target = SocketAddr::new(datagram.target, udp.target);
         let len = datagram.len.saturating_sub(8);
         if udp.source == dns::PORT || udp.target == dns::PORT {
             self.names.take(source, target, udp.payload, at, scope);
-        } else if !self.quic.take(source, target, udp.payload, len, at, scope) {
-            self.facts.skipped += 1;
+            return Found::Useful;
+        }
+        match self.quic.take(source, target, udp.payload, len, at, scope) {
+            true => Found::Transport,
+            false => Found::Useless,
         }
     }
 
@@ -274,6 +342,7 @@ impl Network {
                 unseen,
                 blind,
                 carried,
+                lacks,
                 ladder,
             } => {
                 if let Some(ladder) = ladder {
@@ -286,6 +355,9 @@ impl Network {
                     }
                 }
                 self.facts.unseen += unseen;
+                self.facts.one_direction += u64::from(lacks.direction);
+                self.facts.with_missing += u64::from(lacks.packets);
+                self.facts.cut_packets += lacks.cut_packets;
                 match blind {
                     Some(Blind::Tls) => self.facts.blind_tls += 1,
                     Some(Blind::Unknown) => self.facts.blind_unknown += 1,
@@ -342,46 +414,82 @@ impl Network {
 
     fn tell_limits(&mut self, scope: &mut Scope<'_>) {
         let facts = std::mem::take(&mut self.facts);
-        let mut tell = |count: u64, id: &str, words: &str| {
+        let quic = &self.quic;
+        // nothing is missing: the connections are counted, and those that cannot be seen inside are known as such
+        let limits = [
+            (
+                facts.blind_tls,
+                "tls-without-keys",
+                "connections are encrypted and cannot be seen inside: record with SSLKEYLOGFILE and pass --keylog FILE",
+            ),
+            (
+                quic.told,
+                "quic",
+                "connections are QUIC (HTTP/3), and what they carry cannot be seen in a capture: a HAR or a NetLog of the client tells more",
+            ),
+            (
+                facts.blind_unknown,
+                "not-http",
+                "connections carry something that is not HTTP and was not read",
+            ),
+            (
+                facts.joined,
+                "joined-late",
+                "connections were open before the capture began: what they carried before is not counted",
+            ),
+            (
+                facts.unseen,
+                "end-not-captured",
+                "requests have no complete answer in the capture: packets are missing, or it ends before them",
+            ),
+            (
+                facts.too_late + quic.too_late,
+                "dial-at-the-end",
+                "connections were about to be opened when the capture ended; they are not counted",
+            ),
+            (
+                facts.let_go,
+                "too-many-connections",
+                "connections were let go to bound memory: what came later on them counts as other connections",
+            ),
+        ];
+        for (count, id, words) in limits {
             if count > 0 {
                 scope.caveat(id, format!("{count} {words}"));
             }
-        };
-        tell(
-            facts.blind_tls,
-            "tls-without-keys",
-            "connections are encrypted and cannot be seen inside: record with SSLKEYLOGFILE and pass --keylog FILE",
-        );
-        tell(
-            std::mem::take(&mut self.quic.told),
-            "quic",
-            "connections are QUIC (HTTP/3), and what they carry cannot be seen in a capture: a HAR or a NetLog of the client tells more",
-        );
-        tell(
-            facts.blind_unknown,
-            "not-http",
-            "connections carry something that is not HTTP and was not read",
-        );
-        tell(
-            facts.joined,
-            "joined-late",
-            "connections were open before the capture began: what they carried before is not counted",
-        );
-        tell(
-            facts.unseen,
-            "end-not-captured",
-            "requests have no complete answer in the capture: packets are missing, or it ends before them",
-        );
-        tell(
-            facts.too_late,
-            "dial-at-the-end",
-            "connections were about to be opened when the capture ended; they are not counted",
-        );
-        tell(
-            facts.let_go,
-            "too-many-connections",
-            "connections were let go to bound memory: what came later on them counts as other connections",
-        );
+        }
+        let missing = [
+            (
+                facts.one_direction,
+                "one-direction",
+                "connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass",
+            ),
+            (
+                facts.with_missing,
+                "packets-missing",
+                "connections lack packets that their receivers acknowledged: requests in these packets are not counted. Capture with a larger buffer, e.g. `tcpdump -B 65536`",
+            ),
+            (
+                facts.cut_packets,
+                "packets-cut",
+                "packets were cut off while capturing (snap length): requests in the rest of them are not counted. Record whole packets with `tcpdump -s 0`",
+            ),
+            (
+                quic.joined,
+                "quic-joined-late",
+                "packets on UDP port 443 look like QUIC and belong to no connection whose start is in the capture: these connections are not counted",
+            ),
+            (
+                quic.untracked,
+                "too-many-quic-connections",
+                "first packets of QUIC connections came while memory for more of these was exhausted: these connections are not counted",
+            ),
+        ];
+        for (count, id, words) in missing {
+            if count > 0 {
+                scope.incomplete(id, format!("{count} {words}"));
+            }
+        }
     }
 }
 

@@ -69,7 +69,8 @@ impl Pcap {
             _ => {}
         }
         let head = window.available();
-        let [seconds, fraction, captured] = [0, 4, 8].map(|at| u32_at(head, at, self.big_endian));
+        let [seconds, fraction, captured, original] =
+            [0, 4, 8, 12].map(|at| u32_at(head, at, self.big_endian));
         if captured > LONGEST {
             return Err(End::Damaged(format!("a packet claims {captured} bytes")));
         }
@@ -81,6 +82,7 @@ impl Pcap {
             at,
             link: self.link,
             bytes: &record[RECORD..],
+            is_cut: captured < original,
         })
     }
 }

@@ -14,13 +14,16 @@ mod block {
     pub(super) const INTERFACE: u32 = 1;
     pub(super) const PACKET: u32 = 2;
     pub(super) const SIMPLE: u32 = 3;
+    pub(super) const STATISTICS: u32 = 5;
     pub(super) const ENHANCED: u32 = 6;
     pub(super) const SECRETS: u32 = 0x0a;
 }
 
-/// Options of an interface.
+/// Options of an interface, and of its statistics.
 mod option {
     pub(super) const END: u16 = 0;
+    pub(super) const DROPPED_BY_INTERFACE: u16 = 5;
+    pub(super) const DROPPED_BY_SYSTEM: u16 = 7;
     pub(super) const RESOLUTION: u16 = 9;
     pub(super) const OFFSET: u16 = 14;
 }
@@ -35,6 +38,8 @@ const MAX_INTERFACES: usize = 4096;
 pub(super) struct Pcapng {
     big_endian: bool,
     interfaces: Vec<Interface>,
+    /// Packets that were dropped in earlier sections.
+    dropped: u64,
 }
 
 /// Where packets come from, and their clock.
@@ -45,6 +50,8 @@ struct Interface {
     resolution: Resolution,
     offset_s: i64,
     snap: u32,
+    /// Packets that were dropped while capturing, by the last statistics.
+    dropped: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +93,7 @@ impl Pcapng {
                     [0x4d, 0x3c, 0x2b, 0x1a] => false,
                     _ => return Err(End::Damaged("a section has no byte order".to_owned())),
                 };
+                self.dropped = self.dropped();
                 self.interfaces.clear();
             }
             let kind = self.u32_at(head, 0).unwrap_or_default();
@@ -114,6 +122,14 @@ impl Pcapng {
                     }
                     None
                 }
+                block::STATISTICS => {
+                    let dropped = self.dropped_by(body);
+                    let index = self.u32_at(body, 0).unwrap_or(u32::MAX) as usize;
+                    if let Some(interface) = self.interfaces.get_mut(index) {
+                        interface.dropped = dropped;
+                    }
+                    None
+                }
                 block::ENHANCED | block::PACKET | block::SIMPLE => {
                     Some(self.find_packet(kind, body)?)
                 }
@@ -133,15 +149,39 @@ impl Pcapng {
             at: found.at,
             link: found.link,
             bytes: &taken[8 + found.start..8 + found.end],
+            is_cut: found.end - found.start < found.original,
         })
+    }
+
+    /// Packets that were dropped while capturing, by the statistics in the file; 0 where there are none.
+    pub(super) fn dropped(&self) -> u64 {
+        let each = self.interfaces.iter().map(|interface| interface.dropped);
+        each.fold(self.dropped, u64::saturating_add)
+    }
+
+    /// Packets that an interface dropped, by the body of its statistics.
+    fn dropped_by(&self, body: &[u8]) -> u64 {
+        let mut dropped = 0_u64;
+        self.options(body.get(12..).unwrap_or_default(), |code, value| {
+            if let (option::DROPPED_BY_INTERFACE | option::DROPPED_BY_SYSTEM, Some(eight)) =
+                (code, value.first_chunk())
+            {
+                let count = match self.big_endian {
+                    true => u64::from_be_bytes(*eight),
+                    false => u64::from_le_bytes(*eight),
+                };
+                dropped = dropped.saturating_add(count);
+            }
+        });
+        dropped
     }
 
     /// Where in the block the packet lies.
     fn find_packet(&self, kind: u32, body: &[u8]) -> Result<Found, End> {
         let cut = || End::Damaged("a packet block is too short".to_owned());
         let word = |at| self.u32_at(body, at).ok_or_else(cut);
-        let (index, start, captured) = match kind {
-            block::ENHANCED => (word(0)? as usize, 20, word(12)?),
+        let (index, start, captured, original) = match kind {
+            block::ENHANCED => (word(0)? as usize, 20, word(12)?, word(16)?),
             // interface and drop count share the first word
             block::PACKET => {
                 let first = word(0)?;
@@ -150,7 +190,7 @@ impl Pcapng {
                 } else {
                     first & 0xffff
                 };
-                (index as usize, 20, word(12)?)
+                (index as usize, 20, word(12)?, word(16)?)
             }
             _ => {
                 let snap = self
@@ -158,7 +198,7 @@ impl Pcapng {
                     .first()
                     .map_or(0, |interface| interface.snap);
                 let len = word(0)?;
-                (0, 4, if snap > 0 { len.min(snap) } else { len })
+                (0, 4, if snap > 0 { len.min(snap) } else { len }, len)
             }
         };
         let Some(interface) = self.interfaces.get(index) else {
@@ -180,6 +220,7 @@ impl Pcapng {
             link: interface.link,
             start,
             end,
+            original: original as usize,
         })
     }
 
@@ -190,37 +231,44 @@ impl Pcapng {
             resolution: Resolution::Decimal(6),
             offset_s: 0,
             snap: self.u32_at(body, 4).ok_or_else(too_short)?,
+            dropped: 0,
         };
-        let mut options = &body[8..];
-        while let (Some(code), Some(len)) = (self.u16_at(options, 0), self.u16_at(options, 2)) {
-            let Some(value) = options.get(4..4 + usize::from(len)) else {
-                break;
-            };
-            match (code, value) {
-                (option::END, _) => break,
-                (option::RESOLUTION, &[exponent]) => {
-                    let exponent = u32::from(exponent);
-                    interface.resolution = if exponent & 0x80 == 0 {
-                        Resolution::Decimal(exponent.min(19))
+        self.options(&body[8..], |code, value| match (code, value) {
+            (option::RESOLUTION, &[exponent]) => {
+                let exponent = u32::from(exponent);
+                interface.resolution = if exponent & 0x80 == 0 {
+                    Resolution::Decimal(exponent.min(19))
+                } else {
+                    Resolution::Binary((exponent & 0x7f).min(63))
+                };
+            }
+            (option::OFFSET, value) => {
+                if let Some(eight) = value.first_chunk() {
+                    interface.offset_s = if self.big_endian {
+                        i64::from_be_bytes(*eight)
                     } else {
-                        Resolution::Binary((exponent & 0x7f).min(63))
+                        i64::from_le_bytes(*eight)
                     };
                 }
-                (option::OFFSET, value) => {
-                    if let Some(eight) = value.first_chunk() {
-                        interface.offset_s = if self.big_endian {
-                            i64::from_be_bytes(*eight)
-                        } else {
-                            i64::from_le_bytes(*eight)
-                        };
-                    }
-                }
-                _ => {}
             }
+            _ => {}
+        });
+        Ok(interface)
+    }
+
+    /// Visits the options of a block, by code and value, up to the end of the list.
+    fn options(&self, mut options: &[u8], mut visit: impl FnMut(u16, &[u8])) {
+        while let (Some(code), Some(len)) = (self.u16_at(options, 0), self.u16_at(options, 2)) {
+            let Some(value) = options.get(4..4 + usize::from(len)) else {
+                return;
+            };
+            if code == option::END {
+                return;
+            }
+            visit(code, value);
             let padded = 4 + usize::from(len).next_multiple_of(4);
             options = options.get(padded..).unwrap_or_default();
         }
-        Ok(interface)
     }
 
     fn u16_at(&self, bytes: &[u8], at: usize) -> Option<u16> {
@@ -248,6 +296,8 @@ struct Found {
     link: u32,
     start: usize,
     end: usize,
+    /// Its length on the wire in bytes.
+    original: usize,
 }
 
 impl Interface {

@@ -20,6 +20,8 @@ const SILENCE: u64 = 60_000_000_000;
 const UNANSWERED: u64 = 3_000_000_000;
 /// A client's first datagram is at least this long, in bytes (RFC 9000 section 14.1).
 const MIN_INITIAL: usize = 1200;
+/// Where servers of HTTP/3 listen.
+const PORT: u16 = 443;
 
 /// The connections of a capture.
 #[derive(Default)]
@@ -27,6 +29,12 @@ pub(super) struct Quic {
     live: HashMap<(SocketAddr, SocketAddr), Talk>,
     /// Connections told of.
     pub(super) told: u64,
+    /// Connections that were about to be opened when the capture ended.
+    pub(super) too_late: u64,
+    /// Packets that look like those of a connection whose start is not in the capture.
+    pub(super) joined: u64,
+    /// First packets of connections that were not followed, to bound memory.
+    pub(super) untracked: u64,
 }
 
 /// One connection.
@@ -67,7 +75,7 @@ impl Talk {
 }
 
 impl Quic {
-    /// Takes a UDP datagram; tells whether it belongs to a QUIC connection.
+    /// Takes a UDP datagram; returns whether it belongs to a QUIC connection, or looks like it.
     pub(super) fn take(
         &mut self,
         source: SocketAddr,
@@ -100,7 +108,11 @@ impl Quic {
             return true;
         }
         if !kinds.initial || len < MIN_INITIAL {
-            return false;
+            // the bit that every packet of QUIC version 1 and 2 has set (RFC 9000 section 17.3.1)
+            let is_fixed = bytes.first().is_some_and(|first| first & 0x40 != 0);
+            let is_joined = is_fixed && source.port().min(target.port()) == PORT;
+            self.joined += u64::from(is_joined);
+            return is_joined;
         }
         if self.live.len() >= MAX_LIVE {
             self.make_room(at, scope);
@@ -118,6 +130,8 @@ impl Quic {
             };
             talk.greet(bytes);
             self.live.insert(key, talk);
+        } else {
+            self.untracked += 1;
         }
         true
     }
@@ -155,6 +169,7 @@ impl Quic {
         };
         let unanswered = !talk.answered;
         if unanswered && now.saturating_sub(talk.begun_at) < UNANSWERED {
+            self.too_late += 1;
             return;
         }
         let mut connection = Connection::new(scope.next_connection(), scope.nanos(talk.begun_at));

@@ -28,7 +28,8 @@ pub(super) fn side(side: wire::Side) -> Side {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) at: u64,
-    pub(super) by: Side,
+    /// Unknown where packets of the other side are missing.
+    pub(super) by: Option<Side>,
     pub(super) how: Ending,
 }
 
@@ -40,8 +41,12 @@ pub(super) struct Record {
     told: Option<Connection>,
     /// Its start was not seen, so earlier exchanges may have been missed.
     late: bool,
+    /// Bytes of the client are missing: how many exchanges came before a later one is not known.
+    has_hole: bool,
     /// The client's half is in the capture.
-    pub(super) hears_client: bool,
+    hears_client: bool,
+    /// The client sent something, in the clear or readable within TLS.
+    pub(super) client_speaks: bool,
     /// Requests so far.
     begun: u32,
     /// Positions of the HTTP/2 streams under way.
@@ -72,7 +77,9 @@ impl Record {
             connection,
             told: None,
             late,
+            has_hole: false,
             hears_client: false,
+            client_speaks: false,
             begun: 0,
             ordinals: HashMap::new(),
             done: 0,
@@ -87,6 +94,18 @@ impl Record {
             climb: None,
             tunnel: None,
         }
+    }
+
+    /// Notes that a packet of the client came. Without data it shows that the client's half is there only where the start was
+    /// seen: a request from before the capture may still be answered.
+    pub(super) fn hear_client(&mut self, has_data: bool) {
+        self.hears_client |= has_data || !self.late;
+    }
+
+    /// Notes that bytes of the client are not in the capture.
+    pub(super) fn lose_requests(&mut self) {
+        self.has_hole = true;
+        self.late |= self.begun == 0;
     }
 
     /// Exchanges whose end is not in the capture.
@@ -251,14 +270,15 @@ impl Record {
         let mut one = Exchange::new(scope.next_exchange(), scope.nanos(begins));
         one.connection = Some(self.connection.id);
         one.stream = seen.stream.map(u64::from);
-        one.ordinal = (!self.late).then_some(ordinal);
+        one.ordinal = (!self.late && !self.has_hole).then_some(ordinal);
         let setup = self.connection.setup;
         let ready = setup.ready();
-        let waited = self.waited(seen, ordinal, begins) && setup.is_awaited_at(one.at);
-        one.reuse = match (self.late, ordinal) {
+        let may_wait = self.may_wait(seen, ordinal, begins);
+        let waited = may_wait && !self.late && setup.is_awaited_at(one.at);
+        one.reuse = match may_wait && self.late {
             // what came before the capture is unknown
-            (true, 1) => None,
-            _ => Reuse::of(waited, Some(ordinal)),
+            true => None,
+            false => Reuse::of(waited, Some(ordinal)),
         };
         if waited {
             one.at = self.connection.at;
@@ -332,12 +352,12 @@ impl Record {
         one
     }
 
-    /// Whether the client had to wait for the connection: the first exchange on a connection whose opening was seen did,
-    /// and in HTTP/2 each stream that began before the first response.
-    fn waited(&self, seen: &Seen, ordinal: u32, begins: u64) -> bool {
+    /// Whether the client had to wait for the connection, where its opening was seen: the first exchange did, and in HTTP/2 each
+    /// stream that began before the first response.
+    fn may_wait(&self, seen: &Seen, ordinal: u32, begins: u64) -> bool {
         let with_the_first =
             seen.stream.is_some() && self.first_answer.is_none_or(|answer| begins < answer);
-        !self.late && (ordinal == 1 || with_the_first)
+        ordinal == 1 || with_the_first
     }
 
     fn judge(&mut self, exchange: &mut Exchange, outcome: SeenOutcome, ordinal: u32) {
@@ -409,7 +429,7 @@ impl Record {
     pub(super) fn note_end(&mut self, end: End, scope: &Scope<'_>) {
         self.connection.closed = Some(Close {
             at: scope.nanos(end.at),
-            by: Some(end.by),
+            by: end.by,
             how: Some(end.how),
             announced_by: None,
             moment: None,
@@ -429,11 +449,11 @@ impl Record {
             round: None,
             close: Close {
                 at: scope.nanos(end.at),
-                by: Some(end.by),
+                by: end.by,
                 how: Some(end.how),
                 announced_by: self.announced_by,
-                moment: self.moment(end),
-                exchanges: self.readable.then_some(self.done),
+                moment: self.moment(end, &bytes),
+                exchanges: self.is_read().then_some(self.done),
                 bytes,
                 probes: Probes {
                     tcp_keepalive_s: None,
@@ -444,16 +464,30 @@ impl Record {
         scope.record(Event::Closed(&closed));
     }
 
-    fn moment(&self, end: End) -> Option<Moment> {
-        if !self.readable && bytes_went(&self.connection) {
-            return None;
-        }
-        if self.begun == 0 && !self.late {
+    /// Whether all that it carried was read as HTTP. A connection whose client sent bytes and no request was not: they are of
+    /// another protocol, or of a request that is not whole. HTTP/2 has bytes of its own.
+    pub(super) fn is_read(&self) -> bool {
+        let is_h2 = self.connection.protocol == Some(Protocol::Http2);
+        let is_quiet = !self.has_hole && (is_h2 || !self.client_speaks);
+        self.readable && (self.begun > 0 || is_quiet)
+    }
+
+    /// Whether nothing was sent on it: what it carried is known, and is no request.
+    fn is_unused(&self, bytes: &ConnectionBytes) -> bool {
+        let is_silent = bytes.sent == 0 && bytes.received == 0;
+        self.begun == 0 && !self.late && (is_silent || self.is_read())
+    }
+
+    fn moment(&self, end: End, bytes: &ConnectionBytes) -> Option<Moment> {
+        if self.is_unused(bytes) {
             return Some(Moment::Unused);
+        }
+        if !self.is_read() {
+            return None;
         }
         let last_end = self.last_end?;
         let begun_after = self.last_begin.is_some_and(|begin| begin >= end.at);
-        Some(if begun_after && end.by == Side::Server {
+        Some(if begun_after && end.by == Some(Side::Server) {
             Moment::Stale
         } else if last_end > end.at {
             Moment::MidExchange
@@ -463,11 +497,6 @@ impl Record {
             Moment::Idle
         })
     }
-}
-
-/// Whether anything but HTTP in the clear may have gone through it.
-fn bytes_went(connection: &Connection) -> bool {
-    connection.tls.is_some() || connection.protocol.is_some()
 }
 
 fn ended_at(seen: &Seen) -> u64 {

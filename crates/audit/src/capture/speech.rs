@@ -83,23 +83,23 @@ fn guess_request(bytes: &[u8]) -> Guess {
         Some(b' ') if !method.is_empty() => {}
         _ => return Guess::Other(None),
     }
-    if method != b"GET" {
-        return Guess::Http1;
-    }
-    match memchr::memchr(b'\n', bytes) {
-        Some(end) => {
-            let line = bytes[..end].strip_suffix(b"\r").unwrap_or(&bytes[..end]);
-            let words = line
-                .split(|&byte| byte == b' ')
-                .filter(|word| !word.is_empty());
-            if words.count() == 2 {
-                Guess::Http09
-            } else {
-                Guess::Http1
-            }
-        }
-        None if bytes.len() < MAX_LINE => Guess::More,
-        None => Guess::Http1,
+    // other protocols have commands in capitals, too: `EHLO`, `USER`. What makes it HTTP is the end of the line
+    let Some(end) = memchr::memchr(b'\n', bytes) else {
+        return if bytes.len() < MAX_LINE {
+            Guess::More
+        } else {
+            Guess::Http1
+        };
+    };
+    let line = bytes[..end].strip_suffix(b"\r").unwrap_or(&bytes[..end]);
+    let words: Vec<&[u8]> = line
+        .split(|&byte| byte == b' ')
+        .filter(|word| !word.is_empty())
+        .collect();
+    match words[..] {
+        [.., version] if version.starts_with(b"HTTP/") => Guess::Http1,
+        [_, _] if method == b"GET" => Guess::Http09,
+        _ => Guess::Other(None),
     }
 }
 
@@ -117,10 +117,13 @@ mod tests {
     fn first_bytes_tell_the_protocol() {
         for (bytes, guess) in [
             (&b"GET / HTTP/1.1\r\n"[..], Guess::Http1),
-            (b"POST /", Guess::Http1),
-            (b"M-SEARCH * HTTP/1.1", Guess::Http1),
+            (b"POST /", Guess::More),
+            (b"POST / HTTP/1.1\r\n", Guess::Http1),
+            (b"M-SEARCH * HTTP/1.1\r\n", Guess::Http1),
             (b"GET /old\r\n", Guess::Http09),
-            (b"GET \n", Guess::Http1),
+            (b"GET \n", Guess::Other(None)),
+            (b"EHLO mail.example\r\n", Guess::Other(None)),
+            (b"OPTIONS rtsp://a RTSP/1.0\r\n", Guess::Other(None)),
             (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Guess::Http2),
             (b"PRI *", Guess::More),
             (b"G", Guess::More),

@@ -45,6 +45,8 @@ struct Laid {
     /// When the last request on it was over, in nanoseconds since 1970.
     free_at: u64,
     carried: u32,
+    /// Its setup is in the file.
+    is_new: bool,
     closing: bool,
 }
 
@@ -129,7 +131,7 @@ fn words(source: &Source<'_>, evidence: Evidence, scope: &mut Scope<'_>) -> Stri
             format!("written by {by}; reuse told by the time for connecting: {why}")
         }
         Evidence::Nothing => {
-            scope.caveat(
+            scope.incomplete(
                 &format!("{kind}-without-evidence"),
                 format!(
                     "{name}: it says neither which connection carried a request nor when one was opened: reuse cannot be seen, \
@@ -189,16 +191,18 @@ impl Layout {
         terms.max = entry.terms.max.or(terms.max);
         let mut one = fill(entry, sent, scope);
         one.connection = Some(laid.connection.id);
-        one.reuse = if entry.timings.has_setup() {
-            Some(Reuse::Fresh)
-        } else if self.evidence == Evidence::Nothing || !self.tool_tells_connects {
-            // with ids at least the later ones are known
-            (self.evidence == Evidence::Ids && laid.carried > 1).then_some(Reuse::Reused)
-        } else {
-            Some(Reuse::Reused)
+        let has_id = self.evidence == Evidence::Ids && entry.id.is_some();
+        let tells_reuse =
+            has_id || (self.evidence != Evidence::Nothing && self.tool_tells_connects);
+        laid.is_new |= entry.timings.has_setup();
+        one.reuse = match laid.carried {
+            _ if entry.timings.has_setup() => Some(Reuse::Fresh),
+            // its connection was opened ahead, or carried requests before the file began
+            0 | 1 => None,
+            _ => tells_reuse.then_some(Reuse::Reused),
         };
-        if self.evidence == Evidence::Ids && entry.id.is_some() {
-            one.ordinal = Some(laid.carried);
+        if has_id {
+            one.ordinal = laid.is_new.then_some(laid.carried);
         } else {
             one.certainty = why();
         }
@@ -246,6 +250,7 @@ impl Layout {
             multiplexes: matches!(entry.protocol, Some(Protocol::Http2 | Protocol::Http3)),
             free_at: 0,
             carried: 0,
+            is_new: false,
             closing: false,
         });
         if let Some(id) = &entry.id
@@ -287,6 +292,7 @@ impl Layout {
             multiplexes: false,
             free_at: 0,
             carried: 0,
+            is_new: false,
             closing: true,
         });
         one

@@ -51,7 +51,7 @@ pub(crate) fn read(input: &mut Input, scope: &mut Scope<'_>) -> Result<Account, 
     match end {
         Ok(()) => {}
         Err(why) if document.seen == 0 => return Err(broken(why.to_string())),
-        Err(why) => scope.caveat(
+        Err(why) => scope.incomplete(
             "input-damaged",
             format!(
                 "{name}: {why}; the {} entries before that were read",
@@ -61,7 +61,7 @@ pub(crate) fn read(input: &mut Input, scope: &mut Scope<'_>) -> Result<Account, 
     }
     let left_out = document.seen - document.entries.len() as u64 - document.skipped;
     if left_out > 0 {
-        scope.caveat(
+        scope.incomplete(
             "input-too-long",
             format!("{name}: {left_out} entries beyond the first {MAX_ENTRIES} were not read"),
         );

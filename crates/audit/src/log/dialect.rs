@@ -82,6 +82,37 @@ impl Dialect {
         }
     }
 
+    /// The fields that name the connection of a request, as the end of a sentence; empty where the format cannot have any.
+    pub(super) fn connection_fields(&self) -> &'static str {
+        match self {
+            Dialect::Usual(_) => {
+                ". Add `conn=$connection reqs=$connection_requests` to nginx's log_format, or `port=%{remote}p k=%k X=%X` to Apache's LogFormat"
+            }
+            Dialect::Envoy(_) => ". Add `conn=%CONNECTION_ID%` to the format",
+            Dialect::Given(_) | Dialect::Json => {
+                ". Add $connection and $connection_requests (nginx), %{remote}p and %k (Apache) or %CONNECTION_ID% (Envoy)"
+            }
+            Dialect::Haproxy | Dialect::Alb | Dialect::AlbConnection => "",
+        }
+    }
+
+    /// The field that holds a request's position on its connection, as the end of a sentence; empty where the server has none.
+    /// `has_ids`: connections have ids of the server, as in logs of nginx and Envoy.
+    pub(super) fn position_field(&self, has_ids: bool) -> &'static str {
+        match self {
+            Dialect::Usual(_) => {
+                ". Add `reqs=$connection_requests` to nginx's log_format, or `k=%k` to Apache's LogFormat"
+            }
+            Dialect::Given(_) => ". Add $connection_requests (nginx) or %k (Apache)",
+            Dialect::Json if has_ids => ". Add $connection_requests, if it is nginx's",
+            Dialect::Json
+            | Dialect::Envoy(_)
+            | Dialect::Haproxy
+            | Dialect::Alb
+            | Dialect::AlbConnection => "",
+        }
+    }
+
     /// What to put into the server's configuration so that its log tells which connection carried what.
     pub(super) fn advice(&self) -> Vec<String> {
         let (nginx, apache, envoy) = match self {

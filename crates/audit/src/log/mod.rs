@@ -60,8 +60,8 @@ pub(crate) fn read(
     scope: &mut Scope<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Account, AuditError> {
-    pools.evidence = Evidence::default();
-    let (mut lines, mut skipped) = (0, 0);
+    pools.begin(begins_at(input.window.available(), dialect));
+    let (mut lines, mut skipped, mut unread) = (0, 0, 0);
     let mut early = 0;
     let mut buffer = Vec::new();
     while input.window.line(&mut buffer, LONGEST) {
@@ -72,6 +72,8 @@ pub(crate) fn read(
         }
         lines += 1;
         let line = dialect.read(text);
+        // others than requests are in some logs, too: only what looks like one is missing
+        unread += u64::from(line.is_none() && text.contains("HTTP/"));
         let stamp = line.as_ref().and_then(|line| line.start.or(line.end));
         early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < scope.base));
         let used = line.is_some_and(|line| pools.take(&line, scope));
@@ -88,6 +90,12 @@ pub(crate) fn read(
         });
     }
     let name = input.path.display().to_string();
+    if unread > 0 {
+        scope.incomplete(
+            "lines-not-read",
+            format!("{name}: {unread} of {lines} lines look like requests and are not in the log's format: they are not counted. Give the format with --log-format"),
+        );
+    }
     if early > 0 {
         scope.caveat(
             "input-out-of-order",
@@ -124,13 +132,27 @@ fn tell(
             format!("{name}: it does not tell how long a request took: latencies are not known"),
         );
     }
-    if evidence.none == requests && requests > 0 {
-        scope.caveat(
+    if evidence.none > 0 {
+        let remedy = dialect.connection_fields();
+        scope.incomplete(
             "log-without-connections",
             format!(
-                "{name}: it does not tell which connection a request came on: reuse cannot be seen"
+                "{name}: {} of {requests} requests have no connection id: how many connections there were and whether they were reused cannot be seen{remedy}",
+                evidence.none
             ),
         );
+    }
+    if evidence.maybe_older > 0 {
+        let remedy = dialect.position_field(evidence.by_id > 0);
+        scope.caveat(
+            "log-without-positions",
+            format!(
+                "{name}: no position of a request on its connection is logged: {} connections may have been open before the log began, so that it is unknown whether the first request of each reused it{remedy}",
+                evidence.maybe_older
+            ),
+        );
+    }
+    if evidence.none == requests && requests > 0 {
         let told = format!("{}; nothing in it tells connections apart", dialect.name());
         return (told, dialect.advice());
     }

@@ -14,7 +14,8 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Connections that are followed at once.
 const MAX_LIVE: usize = 32_000;
-/// Where only the port tells connections apart, one that was silent for longer is another. Nanoseconds.
+/// No connection is taken to be silent for longer. Where only the port tells connections apart, one that was is another; and one
+/// that is first seen later than this after the log's beginning was opened in between. Nanoseconds.
 const SILENCE: u64 = 300_000_000_000;
 /// What stands for a request that the client gave up (nginx).
 const GIVEN_UP: u16 = 499;
@@ -36,6 +37,8 @@ struct Live {
     carried: u64,
     most: u32,
     first_seen: bool,
+    /// It was opened after the log's beginning, by inference: the first request that is seen is its first.
+    is_new: bool,
     certainty: Certainty,
 }
 
@@ -46,6 +49,8 @@ pub(crate) struct Evidence {
     pub(super) by_port: u64,
     pub(super) with_position: u64,
     pub(super) none: u64,
+    /// Connections whose first request may have come before the log began.
+    pub(super) maybe_older: u64,
     /// Times told to the second.
     pub(super) coarse: u64,
     /// Requests whose duration is told.
@@ -60,6 +65,12 @@ pub(crate) struct Pools {
     /// Of the log under way.
     pub(super) evidence: Evidence,
     let_go: u64,
+    /// When the log under way began, or the one that it continues; nanoseconds since 1970.
+    since: Option<u64>,
+    /// The end of the last request.
+    until: u64,
+    /// The largest id so far, where ids are numbers: servers count their connections.
+    largest: Option<u64>,
 }
 
 /// When a request was under way, in nanoseconds since 1970.
@@ -70,11 +81,22 @@ struct Time {
 }
 
 impl Pools {
+    /// Another log follows, which begins at this time. It goes on from the one before if it begins where that one ended.
+    pub(super) fn begin(&mut self, at: Option<u64>) {
+        self.evidence = Evidence::default();
+        let goes_on = at.is_some_and(|at| at.abs_diff(self.until) <= SILENCE);
+        if !goes_on {
+            self.since = at;
+            self.largest = None;
+        }
+    }
+
     /// Takes a line; tells whether it was of use.
     pub(super) fn take(&mut self, line: &Line<'_>, scope: &mut Scope<'_>) -> bool {
         let Some(time) = self.time(line) else {
             return false;
         };
+        self.until = self.until.max(time.end);
         let key = self.key(line);
         let id = key.map(|key| self.connection(key, line, time, scope));
         let asks = line.method.is_some() || line.target.is_some();
@@ -121,6 +143,28 @@ impl Pools {
             return Some(Key::Id(number));
         }
         Some(Key::Port(line.client?, line.port?))
+    }
+
+    /// Whether a connection that is first seen now was opened after the log's beginning. Within the time that a connection may be
+    /// silent that is never certain: a log of new connections and one of old ones that are used in turn are the same log. Later
+    /// it is inferred; a number as id must also be larger than all before, since servers count their connections.
+    fn is_new(&mut self, key: Key, line: &Line<'_>, time: Time) -> bool {
+        let is_late = self
+            .since
+            .is_some_and(|since| time.start.saturating_sub(since) > SILENCE);
+        match key {
+            Key::Id(number) => {
+                let id = line.connection.as_deref().unwrap_or_default();
+                let is_number = id.parse::<u64>().is_ok();
+                let is_largest = self.largest.is_none_or(|largest| number > largest);
+                if is_number {
+                    self.largest = self.largest.max(Some(number));
+                }
+                is_late && (is_largest || !is_number)
+            }
+            // one that was let go may come again
+            Key::Port(..) => is_late && self.let_go == 0,
+        }
     }
 
     /// The connection of a line; told of if it is new.
@@ -172,6 +216,7 @@ impl Pools {
             carried: 0,
             most: 0,
             first_seen: false,
+            is_new: self.is_new(key, line, time),
             certainty: connection.certainty.clone(),
         };
         scope.record(Event::Opened(&connection));
@@ -207,9 +252,16 @@ impl Pools {
                 one.ordinal = Some(nth);
                 one.reuse = Some(Reuse::of_position(nth));
             }
-            // without a position, the first that is seen may not be the first
-            None if matches!(key, Key::Id(_)) && live.carried == 1 => {}
-            None => one.reuse = Some(Reuse::of_position(live.carried as u32)),
+            None if live.carried > 1 => one.reuse = Some(Reuse::Reused),
+            None if live.is_new => {
+                one.reuse = Some(Reuse::Fresh);
+                one.certainty = Certainty::Inferred(
+                    "a connection first seen five minutes after the log began is taken for new"
+                        .into(),
+                );
+            }
+            // the first that is seen may not be the first
+            None => self.evidence.maybe_older += 1,
         }
         if line.closes {
             one.close_sent_by = Some(Side::Server);

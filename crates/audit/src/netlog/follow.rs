@@ -24,6 +24,8 @@ pub(super) struct Follow {
     connects: BTreeMap<u64, (u64, Option<ledger::Origin>)>,
     sockets: BTreeMap<u64, Socket>,
     told: u64,
+    /// Requests on sockets that the log does not have.
+    strays: u64,
     let_go: u64,
 }
 
@@ -37,6 +39,7 @@ impl Follow {
             connects: BTreeMap::new(),
             sockets: BTreeMap::new(),
             told: 0,
+            strays: 0,
             let_go: 0,
         }
     }
@@ -169,6 +172,7 @@ impl Follow {
             let mut exchange = request.exchange(carrier, at, scope);
             if exchange.connection.is_none() {
                 exchange.connection = request.tell_dial(&exchange, scope);
+                self.strays += u64::from(exchange.status.is_some());
             }
             over_at = exchange.end.0.saturating_add(scope.base);
             scope.record(Event::Exchange(&exchange));
@@ -332,12 +336,27 @@ impl Follow {
         let under_way = self.requests.values().filter(|one| one.has_begun());
         let under_way = under_way.count();
         if self.let_go > 0 {
-            scope.caveat(
+            scope.incomplete(
                 "too-many-connections",
                 format!(
                     "{name}: {} requests or sockets were let go to bound memory",
                     self.let_go
                 ),
+            );
+        }
+        if self.strays > 0 {
+            scope.incomplete(
+                "netlog-strays",
+                format!(
+                    "{name}: {} requests came on sockets that were open before the log began: these connections are not counted",
+                    self.strays
+                ),
+            );
+        }
+        if under_way > 0 {
+            scope.caveat(
+                "end-not-captured",
+                format!("{name}: {under_way} requests were under way when the log ended: they are not counted"),
             );
         }
         for socket in self.sockets.values_mut() {

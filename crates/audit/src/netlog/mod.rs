@@ -93,9 +93,16 @@ pub(crate) fn read(
     }
     let name = input.path.display().to_string();
     if !whole {
-        scope.caveat(
+        scope.incomplete(
             "netlog-cut",
             format!("{name}: it has no end, the browser was still writing or was killed: what was under way then is not counted"),
+        );
+    }
+    // the last line of one that was cut is no event
+    if skipped > u64::from(!whole) {
+        scope.incomplete(
+            "lines-not-read",
+            format!("{name}: {skipped} of {events} events cannot be read: requests in them are not counted"),
         );
     }
     let told = follow.finish(&name, scope);

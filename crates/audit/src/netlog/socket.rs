@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// A first request that comes later than this behind the set-up did not wait for it: the connection was opened ahead. Nanoseconds.
 const AHEAD: u64 = ledger::OPENED_AHEAD;
+/// The end of a TLS handshake that a client may send after it has ended for itself, and a `close_notify`, in bytes.
+const LAST_FLIGHT: u64 = 256;
 
 /// What is known of a socket so far. Times in nanoseconds since 1970.
 #[derive(Default)]
@@ -41,6 +43,8 @@ pub(super) struct Socket {
     pub(super) in_flight: u32,
     last_end: u64,
     bytes: ConnectionBytes,
+    /// Bytes sent once it was set up.
+    sent_ready: u64,
     gone_at: Option<u64>,
 }
 
@@ -110,7 +114,10 @@ impl Socket {
     }
 
     pub(super) fn sent(&mut self, params: &Params) {
-        self.bytes.sent += params.byte_count.count().unwrap_or(0);
+        let count = params.byte_count.count().unwrap_or(0);
+        self.bytes.sent += count;
+        let is_ready = self.ssl.1.is_some() || (self.ssl.0.is_none() && self.tcp.1.is_some());
+        self.sent_ready += if is_ready { count } else { 0 };
     }
 
     pub(super) fn received(&mut self, params: &Params) {
@@ -228,6 +235,14 @@ impl Socket {
         connection
     }
 
+    /// Whether something other than requests was sent on it. The last flight of TLS may be sent once it is set up, and HTTP/2 and
+    /// QUIC have bytes of their own.
+    fn is_opaque(&self) -> bool {
+        let is_h1 = !self.is_quic && self.protocol != Some(Protocol::Http2);
+        let own = if self.tls.is_some() { LAST_FLIGHT } else { 0 };
+        self.given == 0 && is_h1 && self.sent_ready > own
+    }
+
     /// A request on it is over.
     pub(super) fn carried(&mut self, end: u64) {
         self.in_flight = self.in_flight.saturating_sub(1);
@@ -241,6 +256,7 @@ impl Socket {
             return;
         };
         let (by, how) = self.closed_by;
+        let given = u64::from(self.given);
         let closed = Closed {
             connection,
             variant: None,
@@ -250,8 +266,8 @@ impl Socket {
                 by,
                 how,
                 announced_by: self.announced_by,
-                moment: (self.given == 0).then_some(Moment::Unused),
-                exchanges: Some(u64::from(self.given)),
+                moment: (given == 0 && !self.is_opaque()).then_some(Moment::Unused),
+                exchanges: (!self.is_opaque()).then_some(given),
                 bytes: self.bytes,
                 probes: Probes::default(),
             },

@@ -216,13 +216,21 @@ pub(crate) fn read(
     }
     let name = input.path.display().to_string();
     if left_out > 0 {
-        scope.caveat(
+        scope.incomplete(
             "input-too-long",
             format!("{name}: {left_out} requests beyond the first {MAX_ENTRIES} were not read"),
         );
     }
+    if skipped > 0 {
+        scope.incomplete(
+            "lines-not-read",
+            format!(
+                "{name}: {skipped} of {lines} lines cannot be read: their requests are not counted"
+            ),
+        );
+    }
     if let Some((id, words)) = tool.caveat() {
-        scope.caveat(id, format!("{name}: {words}"));
+        scope.incomplete(id, format!("{name}: {words}"));
     }
     let is_coarse = rows.is_coarse();
     if is_coarse {

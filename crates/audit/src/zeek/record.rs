@@ -52,6 +52,7 @@ fields! {
     Sent "orig_bytes",
     Received "resp_bytes",
     State "conn_state",
+    Missed "missed_bytes",
     History "history",
     Version "version",
     Cipher "cipher",

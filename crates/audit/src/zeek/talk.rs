@@ -63,6 +63,8 @@ pub(super) struct Talk {
     end: Option<End>,
     failed: Option<DialFailure>,
     bytes: [Option<u64>; 2],
+    /// Bytes that Zeek did not see.
+    pub(super) missed: u64,
     tls: Option<Box<(Tls, Option<Protocol>)>>,
     told: Option<Box<Connection>>,
     carried: u64,
@@ -85,6 +87,7 @@ impl Talk {
             end: None,
             failed: None,
             bytes: [None; 2],
+            missed: 0,
             tls: None,
             told: None,
             carried: 0,
@@ -101,6 +104,7 @@ impl Talk {
         let mut talk = Talk::begun(at, Some(record.ends()?));
         talk.service = service(record);
         talk.bytes = [Field::Sent, Field::Received].map(|field| record.number(field));
+        talk.missed = record.number(Field::Missed).unwrap_or(0);
         let took = record
             .number(Field::Duration)
             .map(|seconds: f64| seconds * 1e9);
@@ -250,11 +254,14 @@ impl Talk {
         let mut one = request.one;
         one.id = scope.next_exchange();
         one.connection = Some(connection.id);
-        one.ordinal = request.nth;
-        one.reuse = match request.nth {
-            Some(nth) => Some(Reuse::of_position(nth)),
-            None if self.late && self.carried == 1 => None,
-            None => Some(Reuse::of_position(self.carried as u32)),
+        // of a connection that Zeek joined later it counts what it saw; without conn.log it is not known whether it did
+        one.ordinal = request.nth.filter(|_| !self.late);
+        let is_first = request.nth.map_or(self.carried == 1, |nth| nth <= 1);
+        let may_be_later = self.late || (request.nth.is_none() && self.end.is_none());
+        one.reuse = match (is_first, may_be_later) {
+            (true, true) => None,
+            (true, false) => Some(Reuse::Fresh),
+            (false, _) => Some(Reuse::Reused),
         };
         let Some(end) = self.end else {
             // nothing bounds its end

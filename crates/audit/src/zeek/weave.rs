@@ -73,6 +73,8 @@ pub(crate) struct Weave {
     strays: u64,
     requests: u64,
     unseen: u64,
+    /// Connections of which Zeek did not see all bytes.
+    with_missing: u64,
 }
 
 impl Weave {
@@ -115,6 +117,7 @@ impl Weave {
         if let (Service::Http | Service::Tls, Some(server)) = (talk.service, talk.server()) {
             self.note_server(server);
         }
+        self.with_missing += u64::from(talk.missed > 0);
         self.due.push(Reverse((talk.start, What::Open, key)));
         self.talks.insert(key, Box::new(talk));
         true
@@ -239,7 +242,7 @@ impl Weave {
             return;
         }
         if !connections {
-            scope.caveat(
+            scope.incomplete(
                 "zeek-without-connections",
                 "without Zeek's conn.log: how connections ended and those that carried nothing cannot be seen. Give it beside the others: intact audit conn.log ssl.log http.log".to_owned(),
             );
@@ -262,11 +265,20 @@ impl Weave {
             );
         }
         if connections && self.strays > 0 {
-            scope.caveat(
+            scope.incomplete(
                 "zeek-strays",
                 format!(
                     "requests came on {} connections that conn.log does not have (still open when it was cut?): how these ended is not known",
                     self.strays
+                ),
+            );
+        }
+        if self.with_missing > 0 {
+            scope.incomplete(
+                "packets-missing",
+                format!(
+                    "of {} connections Zeek did not see all bytes (missed_bytes): requests in these are not counted",
+                    self.with_missing
                 ),
             );
         }

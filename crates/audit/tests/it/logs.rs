@@ -83,10 +83,158 @@ fn a_log_that_cannot_tell_says_what_to_configure() {
     assert_eq!(outcome.exchanges().count(), 15);
     assert!(outcome.connections().is_empty());
     assert!(outcome.exchanges().all(|one| one.reuse.is_none()));
-    assert!(outcome.caveat("log-without-connections").is_some());
+    let caveat = outcome.caveat("log-without-connections").unwrap();
+    assert!(caveat.incomplete);
+    let words = &caveat.words;
+    assert!(
+        words.contains("15 of 15 requests have no connection id"),
+        "{words}"
+    );
+    assert!(
+        words.contains("conn=$connection reqs=$connection_requests"),
+        "{words}"
+    );
+    assert!(outcome.exchanges().all(|one| one.connection.is_none()));
     let advice = outcome.accounts[0].advice.join("\n");
     assert!(advice.contains("conn=$connection"), "{advice}");
     assert!(audited("nginx-intact.log").accounts[0].advice.is_empty());
+}
+
+/// A log in the format of nginx, of a line for each of these: seconds since its beginning, and the pairs behind.
+fn log_of(lines: &[(u64, String)]) -> Outcome {
+    let line = |(second, pairs): &(u64, String)| {
+        let at = 1_795_248_000 + second;
+        format!(
+            "::1 - - [21/Nov/2026:08:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"-\" msec={at}.250 {pairs}\n"
+        )
+    };
+    let text: String = lines.iter().map(line).collect();
+    reading::bytes(text.as_bytes(), KeyLog::default()).unwrap()
+}
+
+fn fresh(outcome: &Outcome) -> Vec<Option<bool>> {
+    outcome.exchanges().map(|one| one.reuse.map(|reuse| !reuse.is_reused())).collect()
+}
+
+#[test]
+fn without_positions_the_first_request_of_a_connection_is_unknown_at_the_logs_beginning() {
+    // twenty connections with two requests each: one after the other, and in turn as a pool of open ones does
+    let after = (0..40).map(|nth| (nth / 4, format!("conn={}", 101 + nth / 2)));
+    let in_turn = (0..40).map(|nth| (nth / 4, format!("conn={}", 101 + nth % 20)));
+    for lines in [after.collect::<Vec<_>>(), in_turn.collect()] {
+        let outcome = log_of(&lines);
+        assert_eq!(outcome.connections().len(), 20);
+        let count = |wanted| fresh(&outcome).iter().filter(|one| **one == wanted).count();
+        let counts = [None, Some(false), Some(true)].map(count);
+        assert_eq!(counts, [20, 20, 0]);
+        let caveat = outcome.caveat("log-without-positions").unwrap();
+        assert!(!caveat.incomplete);
+        assert!(
+            caveat.words.contains(": 20 connections may have been open"),
+            "{}",
+            caveat.words
+        );
+        assert!(caveat.words.contains("$connection_requests"));
+    }
+}
+
+#[test]
+fn a_connection_that_is_first_seen_long_after_the_logs_beginning_is_new() {
+    let line = |second, id: u32| (second, format!("conn={id}"));
+    let outcome = log_of(&[
+        line(0, 105),
+        line(200, 106),
+        // later than any connection may be silent, and larger than all before
+        line(301, 107),
+        line(302, 107),
+        // smaller: it was open before
+        line(303, 104),
+        line(304, 108),
+    ]);
+    let (reused, new) = (Some(false), Some(true));
+    assert_eq!(fresh(&outcome), [None, None, new, reused, None, new]);
+    let inferred = outcome
+        .exchanges()
+        .filter(|one| one.certainty != Certainty::Exact);
+    assert_eq!(inferred.count(), 2);
+    // where only ports are logged it is the time alone
+    let line = |second, port: u32| (second, format!("port={port}"));
+    let outcome = log_of(&[
+        line(0, 5000),
+        line(1, 5000),
+        line(301, 4000),
+        line(302, 4000),
+    ]);
+    assert_eq!(fresh(&outcome), [None, reused, new, reused]);
+}
+
+#[test]
+fn with_positions_the_first_request_is_known() {
+    let line = |id: u32, nth: u32| (0, format!("conn={id} reqs={nth}"));
+    let outcome = log_of(&[line(1, 57), line(1, 58), line(2, 1), line(2, 2)]);
+    let (reused, new) = (Some(false), Some(true));
+    assert_eq!(fresh(&outcome), [reused, reused, new, reused]);
+    assert!(outcome.caveat("log-without-positions").is_none());
+}
+
+#[test]
+fn a_log_that_goes_on_from_another_knows_what_came_before() {
+    let log = |from: u64, ids: [u32; 2]| {
+        let line = |(second, id): (u64, u32)| {
+            format!("::1 - - [x] \"GET / HTTP/1.1\" 200 5 \"-\" \"-\" msec={second}.5 conn={id}\n")
+        };
+        let lines = [(from, ids[0]), (from + 290, ids[1])].map(line).concat();
+        let reader = Box::new(std::io::Cursor::new(lines));
+        Input::from_reader(Path::new("log"), reader, None, &Hints::default()).unwrap()
+    };
+    let begin = 1_795_248_000;
+    let audited = |second: u64| {
+        let inputs = vec![log(begin, [7, 8]), log(second, [9, 10])];
+        fresh(&reading::inputs(inputs, KeyLog::default()).unwrap())
+    };
+    let new = Some(true);
+    // ten seconds after the first one ended, and at the same time: that of another server
+    assert_eq!(audited(begin + 301), [None, None, new, new]);
+    assert_eq!(audited(begin + 7200), [None, None, None, None]);
+}
+
+#[test]
+fn a_port_at_the_beginning_of_a_log_may_be_of_an_older_connection() {
+    let outcome = audited("caddy.log");
+    let count = |wanted| fresh(&outcome).iter().filter(|one| **one == wanted).count();
+    assert_eq!([None, Some(false)].map(count), [3, 2]);
+    // Caddy has no field for the position
+    let words = &outcome.caveat("log-without-positions").unwrap().words;
+    assert!(words.ends_with("reused it"), "{words}");
+}
+
+#[test]
+fn a_part_of_the_requests_without_a_connection_is_reported() {
+    let outcome = log_of(&[
+        (0, "conn=1 reqs=1".to_owned()),
+        (1, "conn=1 reqs=2".to_owned()),
+        (2, "other=1".to_owned()),
+    ]);
+    let caveat = outcome.caveat("log-without-connections").unwrap();
+    assert!(caveat.incomplete);
+    assert!(caveat.words.contains("1 of 3 requests"), "{}", caveat.words);
+}
+
+#[test]
+fn lines_that_look_like_requests_and_cannot_be_read_are_reported() {
+    let line =
+        "::1 - - [21/Nov/2026:08:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"-\" conn=1 reqs=1\n";
+    let read = |more: &str| {
+        let text = line.to_owned() + line + line + more;
+        reading::bytes(text.as_bytes(), KeyLog::default()).unwrap()
+    };
+    let outcome = read("other|GET / HTTP/1.1|200\n");
+    let caveat = outcome.caveat("lines-not-read").unwrap();
+    assert!(caveat.incomplete);
+    assert!(caveat.words.contains("1 of 4 lines"), "{}", caveat.words);
+    let outcome = read("the server was started\n");
+    assert!(outcome.caveat("lines-not-read").is_none());
+    assert_eq!(outcome.accounts[0].skipped, 1);
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 mod captures;
 mod clients;
+mod coverage;
 mod hars;
 mod hostile;
 mod logs;
+mod packets;
 mod reading;
 mod tshark;
 mod zeek;

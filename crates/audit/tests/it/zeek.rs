@@ -190,6 +190,40 @@ fn a_request_lasts_until_the_next_one_or_its_connections_end_and_no_longer_than_
 }
 
 #[test]
+fn of_a_connection_that_zeek_joined_later_the_first_request_is_unknown() {
+    let of_kept = |line: &str| match line.contains("\tCkept") {
+        true => line.replace("\tSF\t", "\tOTH\t").replace("\tSh", "\t"),
+        false => line.to_owned(),
+    };
+    let lines = text("conn").lines().map(of_kept).collect::<Vec<_>>();
+    let outcome = audited(&[lines.join("\n") + "\n", text("http")]);
+    let all = outcome.connections();
+    let kept = all.iter().find(|one| one.local.unwrap().port() == 41_000);
+    let told: Vec<_> = outcome
+        .exchanges_on(kept.unwrap().id)
+        .iter()
+        .map(|one| (one.reuse.map(|reuse| !reuse.is_reused()), one.ordinal))
+        .collect();
+    let reused = (Some(false), None);
+    assert_eq!(told, [(None, None), reused, reused, reused, reused]);
+}
+
+#[test]
+fn bytes_that_zeek_missed_are_reported() {
+    let whole = joined(&ALL);
+    assert!(whole.caveat("packets-missing").is_none());
+    let conn = text("conn");
+    let line = conn.lines().find(|line| line.contains("\tCkept")).unwrap();
+    let mut values: Vec<&str> = line.split('\t').collect();
+    assert_eq!(values[14], "0");
+    values[14] = "1448";
+    let outcome = audited(&[conn.replace(line, &values.join("\t")), text("http")]);
+    let caveat = outcome.caveat("packets-missing").unwrap();
+    assert!(caveat.incomplete);
+    assert!(caveat.words.contains("1 connections"), "{}", caveat.words);
+}
+
+#[test]
 fn handshakes_bring_names_and_resumption() {
     let outcome = joined(&["conn", "ssl"]);
     let tls: Vec<_> = outcome
@@ -268,7 +302,12 @@ fn each_log_alone_says_what_it_cannot_tell() {
     let requests = joined(&["http"]);
     assert_eq!(requests.exchanges().count(), 17);
     assert_eq!(requests.connections().len(), 13);
-    assert!(requests.caveat("zeek-without-connections").is_some());
+    assert!(
+        requests
+            .caveat("zeek-without-connections")
+            .unwrap()
+            .incomplete
+    );
     assert!(
         requests
             .rows

@@ -64,7 +64,7 @@ fn first(books: &Books, totals: &Figures, missing: Option<&str>) -> String {
     if opened == 0 && requests == 0 {
         let failed: u64 = totals.connections.failed.values().sum();
         return match (failed, missing) {
-            (0, Some(reason)) => format!("No connection was observed: {reason}"),
+            (0, Some(reason)) => format!("Nothing was observed: {reason}"),
             (0, None) => "No connection was opened: nothing to reuse".to_owned(),
             (failed, _) => {
                 let kinds = totals.connections.failed.iter();

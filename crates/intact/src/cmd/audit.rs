@@ -115,8 +115,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     if accounts.is_empty() {
         return Err(nothing_read(&unread));
     }
-    for words in not_read(&unread) {
-        observing.record(Event::Caveat(&Caveat::new("input-not-read", words)));
+    for caveat in not_read(&unread) {
+        observing.record(Event::Caveat(&caveat));
+    }
+    if interrupt.signal().is_some() {
+        observing.record(Event::Caveat(&Caveat::incomplete(
+            "interrupted",
+            "a signal ended the reading: the rest of the inputs was not read",
+        )));
     }
     let Audited { observed, answers } = observing.finish();
     let answers = answers.facts();
@@ -217,22 +223,25 @@ fn files_of(path: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What could not be read and why; a folder of Zeek's has many logs that say nothing of connections.
-fn not_read(errors: &[AuditError]) -> Vec<String> {
+/// What could not be read and why. Nothing is missing without those of Zeek's logs that say nothing of connections, which a
+/// folder has many of.
+fn not_read(errors: &[AuditError]) -> Vec<Caveat> {
+    const ID: &str = "input-not-read";
     let mut others = Vec::new();
     let mut told = Vec::new();
     for error in errors {
         match error {
             AuditError::OtherLog { log, .. } => others.push(format!("{log}.log")),
-            error => told.push(format!("not read: {error}")),
+            error => told.push(Caveat::incomplete(ID, format!("not read: {error}"))),
         }
     }
     others.sort();
     others.dedup();
     if !others.is_empty() {
         let names = others.join(", ");
-        told.push(format!(
-            "not read: Zeek's {names}, which say nothing of connections"
+        told.push(Caveat::new(
+            ID,
+            format!("not read: Zeek's {names}, which say nothing of connections"),
         ));
     }
     told

@@ -1,9 +1,14 @@
 //! `intact audit` as a person runs it: pages, JSON, files, exit codes.
 
 use crate::program::intact;
+use packets::{Capture, ETHERNET, End, RAW, Tcp, ethernet, ip, plain, udp};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
+
+#[path = "../../../audit/tests/it/packets.rs"]
+#[allow(dead_code, reason = "the tests of the library use the rest")]
+mod packets;
 
 fn fixture(name: &str) -> String {
     format!("{}/../../fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -214,12 +219,127 @@ fn exit_codes_tell_what_happened() {
 fn an_input_that_cannot_be_read_beside_one_that_can_is_a_caveat() {
     let capture = fixture("captures/get_nosyn.pcap");
     let document = document(&[&capture, Path::new("/no/such/file").to_str().unwrap()]);
-    let caveats = document["caveats"].as_array().unwrap();
+    assert_eq!(caveat(&document, "input-not-read")["incomplete"], true);
+}
+
+/// Writes captures into a folder.
+fn captures<const N: usize>(all: [(&str, Vec<u8>); N]) -> (tempfile::TempDir, [String; N]) {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = all.map(|(name, bytes)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    (folder, paths)
+}
+
+fn caveat<'a>(document: &'a Value, id: &str) -> &'a Value {
+    let mut all = document["caveats"].as_array().unwrap().iter();
+    all.find(|one| one["id"] == id)
+        .unwrap_or_else(|| panic!("no {id} in {:#}", document["caveats"]))
+}
+
+#[test]
+fn a_capture_that_cannot_be_decoded_is_unreadable_and_not_without_connections() {
+    let http = Tcp::opened(40_000).exchange("/a").exchange("/b").close();
+    let esp = |packet: &[u8]| ip(50, 1, 2, packet);
+    let gtp = |packet: &[u8]| {
+        udp(
+            2152,
+            2152,
+            &[&[0x30, 255, 0, 0, 0, 0, 0, 1], packet].concat(),
+        )
+    };
+    let (_folder, [hidden, unknown, tunnel]) = captures([
+        ("esp.pcap", Capture::of(RAW, &http.all(), esp)),
+        ("link.pcap", Capture::of(220, &http.all(), plain)),
+        ("gtp.pcap", Capture::of(RAW, &http.all(), gtp)),
+    ]);
+    for (path, name) in [
+        (&hidden, "IPsec ESP: 12"),
+        (&unknown, "unknown link type 220 (USB): 12"),
+    ] {
+        for words in [
+            &["audit", path][..],
+            &["audit", path, "--require", "avoidable == 0"],
+        ] {
+            let out = intact(words);
+            assert_eq!(code(&out), 5, "{}", said(&out));
+            assert!(said(&out).contains(name), "{}", said(&out));
+            assert_eq!(page(&out), "");
+        }
+    }
+    // with one that can be read it is what is missing
+    let both = document(&[&tunnel, &hidden]);
+    assert_eq!(both["requests"]["total"], 2);
+    assert_eq!(both["connections"]["opened"], 1);
+    let missing = caveat(&both, "input-not-read");
+    assert_eq!(missing["incomplete"], true);
+    assert!(missing["words"].as_str().unwrap().contains("IPsec ESP"));
+}
+
+#[test]
+fn a_capture_without_connections_is_not_praised() {
+    let arp = ethernet(0x0806, &[0; 28]);
+    let (_folder, [path]) = captures([(
+        "arp.pcap",
+        Capture::of(ETHERNET, &[arp.clone(), arp], plain),
+    )]);
+    let out = intact(&["audit", &path]);
+    assert_eq!(code(&out), 0, "{}", said(&out));
+    let page = page(&out);
     assert!(
-        caveats
-            .iter()
-            .any(|caveat| caveat["id"] == "input-not-read")
+        page.contains("No TCP or QUIC connection in 2 packets"),
+        "{page}"
     );
+    assert!(!page.contains("nothing to reuse"), "{page}");
+    let document = document(&[&path]);
+    assert_eq!(document["verdict"].as_array().unwrap().len(), 1);
+    assert_eq!(caveat(&document, "no-connections")["incomplete"], true);
+}
+
+#[test]
+fn connections_of_another_protocol_are_not_called_unused() {
+    let socks = |port| {
+        let tcp = Tcp::opened(port).to(1080).say(End::Client, b"\x05\x01\x00");
+        tcp.say(End::Server, b"\x05\x00").close().all()
+    };
+    let packets: Vec<Vec<u8>> = (40_000..40_004).flat_map(socks).collect();
+    let (_folder, [path]) = captures([("socks.pcap", Capture::of(RAW, &packets, plain))]);
+    let document = document(&[&path]);
+    assert_eq!(document["totals"]["unseen"], 4);
+    assert_eq!(caveat(&document, "not-http")["id"], "not-http");
+    let findings = document["findings"].to_string();
+    assert!(!findings.contains("never used"), "{findings}");
+}
+
+#[test]
+fn what_a_capture_or_a_log_lacks_is_marked() {
+    let long = format!("/{}", "a".repeat(80));
+    let http = Tcp::opened(40_000).exchange("/a").exchange(&long).close();
+    let (_folder, [cut, lost, one_way]) = captures([
+        ("cut.pcap", Capture::cut(&http.all(), 96)),
+        (
+            "lost.pcap",
+            Capture::of(RAW, &http.without("GET /a "), plain),
+        ),
+        ("one.pcap", Capture::of(RAW, &http.only(End::Client), plain)),
+    ]);
+    let log = fixture("logs/nginx-combined.log");
+    for (path, id) in [
+        (cut, "packets-cut"),
+        (lost, "packets-missing"),
+        (one_way, "one-direction"),
+        (log, "log-without-connections"),
+    ] {
+        let document = document(&[&path]);
+        assert_eq!(caveat(&document, id)["incomplete"], true, "{id}");
+        assert_eq!(
+            document["requests"]["failed"],
+            serde_json::json!({}),
+            "{id}"
+        );
+    }
 }
 
 #[test]
@@ -280,6 +400,8 @@ fn a_folder_of_zeek_is_read_and_the_logs_that_say_nothing_are_told_at_once() {
     let told = document["caveats"].as_array().unwrap().iter();
     let told: Vec<_> = told.filter(|one| one["id"] == "input-not-read").collect();
     assert_eq!(told.len(), 1, "{told:?}");
+    // they say nothing of connections: nothing is missing without them
+    assert!(told[0].get("incomplete").is_none());
     let words = told[0]["words"].as_str().unwrap();
     assert!(words.contains("dns.log, files.log, weird.log"), "{words}");
 }

@@ -102,13 +102,13 @@ impl Events {
     pub fn caveats(&self) -> Vec<Caveat> {
         let mut caveats = Vec::new();
         if self.cut {
-            caveats.push(Caveat::new(
+            caveats.push(Caveat::incomplete(
                 "cut-tail",
                 "the ledger was cut off while it was written: the last second of events is missing",
             ));
         }
         if self.unknown > 0 {
-            caveats.push(Caveat::new(
+            caveats.push(Caveat::incomplete(
                 "unknown-events",
                 format!(
                     "{} events were written by a newer intact, or are damaged, and were left out",

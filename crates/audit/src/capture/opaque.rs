@@ -1,0 +1,111 @@
+//! Packets that are in a capture and cannot be looked into, counted by what hides them. Must not guess what is inside.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What hides the contents of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Opaque {
+    /// A link type that is not read here, as tcpdump numbers them.
+    Link(u32),
+    /// A protocol within GRE that is not read here, by its EtherType.
+    Gre(u16),
+    /// An encapsulation of this name.
+    Named(&'static str),
+    /// The capture kept too little of the packet: its headers are cut off.
+    Cut,
+}
+
+impl fmt::Display for Opaque {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Opaque::Link(link) => match link_name(*link) {
+                Some(name) => write!(f, "unknown link type {link} ({name})"),
+                None => write!(f, "unknown link type {link}"),
+            },
+            Opaque::Gre(kind) => write!(f, "GRE with protocol 0x{kind:04x}"),
+            Opaque::Named(name) => f.write_str(name),
+            Opaque::Cut => f.write_str("packets cut off within their headers"),
+        }
+    }
+}
+
+/// What a link type is called, where it is one that captures have.
+fn link_name(link: u32) -> Option<&'static str> {
+    Some(match link {
+        6 => "Token Ring",
+        8 => "SLIP",
+        10 => "FDDI",
+        104 => "Cisco HDLC",
+        107 => "Frame Relay",
+        117 => "pflog",
+        119 => "Prism 802.11",
+        163 => "AVS 802.11",
+        187 | 201 => "Bluetooth HCI",
+        189 | 220 => "USB",
+        192 => "PPI",
+        195 | 230 => "802.15.4",
+        227 => "CAN",
+        253 => "netlink",
+        258 => "pktap",
+        147..=162 => "private use",
+        _ => return None,
+    })
+}
+
+/// How many packets of a capture cannot be looked into.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OpaquePackets(BTreeMap<Opaque, u64>);
+
+impl OpaquePackets {
+    pub(super) fn add(&mut self, what: Opaque) {
+        *self.0.entry(what).or_default() += 1;
+    }
+
+    /// All of them.
+    pub(super) fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// What hides them and how many, the most frequent first; `None` where there are none.
+    pub(super) fn words(&self) -> Option<String> {
+        let mut kinds: Vec<_> = self.0.iter().collect();
+        kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let words: Vec<String> = kinds
+            .iter()
+            .map(|(what, count)| format!("{what}: {count}"))
+            .collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    /// What makes the next capture readable.
+    pub(super) fn remedy(&self) -> &'static str {
+        match self.0.iter().max_by_key(|(_, count)| **count) {
+            Some((Opaque::Link(_), _)) => "capture on another interface, e.g. `tcpdump -i any`",
+            Some((Opaque::Cut, _)) => "record whole packets with `tcpdump -s 0`",
+            _ => "capture where the packets are not encapsulated, or in front of the tunnel",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_frequent_comes_first_and_gives_the_remedy() {
+        let mut packets = OpaquePackets::default();
+        assert_eq!((packets.words(), packets.total()), (None, 0));
+        packets.add(Opaque::Link(220));
+        packets.add(Opaque::Gre(0x880b));
+        packets.add(Opaque::Cut);
+        packets.add(Opaque::Cut);
+        let words = packets.words().unwrap();
+        assert_eq!(
+            words,
+            "packets cut off within their headers: 2, unknown link type 220 (USB): 1, GRE with protocol 0x880b: 1"
+        );
+        assert_eq!(packets.total(), 4);
+        assert!(packets.remedy().contains("-s 0"));
+    }
+}
