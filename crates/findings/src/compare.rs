@@ -94,8 +94,10 @@ impl Contest {
             program.take(round, wall, cpu, facts);
             for caveat in &facts.caveats {
                 let words = format!("{}: {}", self.run.variants[variant].name, caveat.words);
-                let id = caveat.id.clone();
-                self.caveat(&Caveat::new(id, words));
+                self.caveat(&Caveat {
+                    words,
+                    ..caveat.clone()
+                });
             }
         }
     }

@@ -19,7 +19,7 @@ use dial::Clock;
 use dial::tls::Verify;
 use findings::bench::{Baseline, BenchFacts, Pictures};
 use findings::requirement::Document;
-use ledger::{Protocol, Rows, TlsVersion, Vantage};
+use ledger::{Caveat, Protocol, Rows, TlsVersion, Vantage};
 use report::page::BenchRun;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -306,7 +306,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         tally.caveats.extend(near.caveats()?);
     }
     let mut facts = BenchFacts::new(&head, &tally, &recorded.first);
-    facts.baseline = baseline.map(|(run, then)| Baseline::new(&run, &then, &facts));
+    if let Some((run, then)) = baseline {
+        facts.baseline = Some(Baseline::new(&run, &then, &facts));
+        // they limit the earlier figures, not this run's counts
+        let of_then = |one: &Caveat| Caveat::new(&*one.id, format!("--baseline: {}", one.words));
+        let missing = then.caveats.iter().filter(|one| one.incomplete);
+        facts.caveats.extend(missing.map(of_then));
+    }
     json::tell(to.as_deref(), || report::json::bench(&head, &facts))?;
     if !json::takes_output(to.as_deref()) {
         console::print(&report::terminal::bench(&head, &facts, console::paper()));
