@@ -142,6 +142,7 @@ impl Bench {
         run.subject = Some(ledger::redact::url(&self.config.target.url));
         run.variants = self.variants.clone();
         run.varied = self.config.axes.varied();
+        run.expect = self.config.expect;
         run.rows = match self.config.keep {
             Keep::First => Rows::Sample,
             Keep::Ledger(rows) => rows,

@@ -9,6 +9,7 @@ pub mod check;
 pub mod compare;
 mod compared;
 pub mod cpu;
+mod error_responses;
 pub mod figures;
 mod finding;
 pub mod fleet;
@@ -22,5 +23,6 @@ pub mod stats;
 pub mod timeline;
 mod words;
 
+pub use error_responses::ErrorResponses;
 pub use finding::{Finding, Severity};
 pub use population::Population;
