@@ -119,7 +119,7 @@ fn config(message: &Message) -> Result<Config, String> {
         headers: target.headers.clone(),
         body: Vec::new(),
         user_agent: concat!("intact-fleet/", env!("CARGO_PKG_VERSION")).to_owned(),
-        expect: None,
+        expect: target.expect,
         credentials: target.credentials(),
         route: target.route(),
         coalesce: Coalesce::Streams,
