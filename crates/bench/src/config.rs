@@ -1,12 +1,12 @@
 //! What a person asked for, checked before anything is sent.
 
 use crate::axes::{Axes, Choice, TlsChoice};
-use crate::recipe::{Expect, Recipe};
+use crate::recipe::Recipe;
 use crate::recorder::Keep;
 use crate::request;
 use dial::tls::{self, Credentials, Settings, Trust};
 use dial::{Address, AddressError, Endpoint, Plan, Proxy, Route};
-use ledger::{Method, Protocol, Scheme};
+use ledger::{ExpectedStatus, Method, Protocol, Scheme};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -126,8 +126,8 @@ pub struct Config {
     pub body: Vec<u8>,
     /// Our `User-Agent`, unless a header names another.
     pub user_agent: String,
-    /// Which answers are `ok`.
-    pub expect: Expect,
+    /// The statuses that count as ok; absent: every status.
+    pub expect: Option<ExpectedStatus>,
     /// TLS material.
     pub credentials: Credentials,
     /// Where the URL leads.

@@ -18,6 +18,5 @@ pub use axes::{Axes, TlsChoice};
 pub use config::{Coalesce, Config, ConfigError, Length, Target};
 pub use engine::readiness::Gauge;
 pub use pace::{ClosedLoop, Pace, Turn, Wish};
-pub use recipe::Expect;
 pub use recorder::Keep;
 pub use rounds::{Bench, BenchError, Observer, Position};

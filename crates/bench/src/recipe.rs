@@ -1,32 +1,9 @@
 //! One variant, ready to run: where to dial, what to send, how to judge the answer.
 
 use dial::Plan;
-use ledger::{Exchange, Method, Nanos, Target};
+use ledger::{Exchange, ExpectedStatus, Method, Nanos, Target};
 use std::sync::Arc;
 use wire::http1;
-
-/// Which complete answers count as `ok`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Expect {
-    /// Any.
-    #[default]
-    Any,
-    /// Those of one class: 2 for 2xx.
-    Class(u16),
-    /// One status.
-    Status(u16),
-}
-
-impl Expect {
-    /// Whether a complete answer with this status is `ok`.
-    pub fn allows(self, status: u16) -> bool {
-        match self {
-            Expect::Any => true,
-            Expect::Class(class) => status / 100 == class,
-            Expect::Status(wanted) => status == wanted,
-        }
-    }
-}
 
 /// Header fields as (name, value).
 pub(crate) type Fields = Vec<(Box<[u8]>, Box<[u8]>)>;
@@ -69,8 +46,8 @@ pub(crate) struct Recipe {
     pub(crate) streams: usize,
     /// The limit for one exchange and for one dial, in nanoseconds.
     pub(crate) timeout: u64,
-    /// Which answers are `ok`.
-    pub(crate) expect: Expect,
+    /// The statuses that count as ok, where the user named them.
+    pub(crate) expect: Option<ExpectedStatus>,
     /// Whether answers may be gathered into batches.
     pub(crate) gather: bool,
 }

@@ -142,6 +142,7 @@ impl Bench {
         run.subject = Some(ledger::redact::url(&self.config.target.url));
         run.variants = self.variants.clone();
         run.varied = self.config.axes.varied();
+        run.expect = self.config.expect;
         run.rows = match self.config.keep {
             Keep::First => Rows::Sample,
             Keep::Ledger(rows) => rows,
@@ -201,6 +202,7 @@ impl Conductor<'_> {
         self.count_sockets();
         let able = self.preflight()?;
         self.foresee_ports(&able)?;
+        let mut reached = 0;
         if !able.is_empty() {
             let order = ledger::order::balanced(
                 able.len(),
@@ -209,6 +211,7 @@ impl Conductor<'_> {
             );
             self.turns = (0, (able.len() * order.len()) as u32);
             'rounds: for (round, variants) in order.iter().enumerate() {
+                reached = round + 1;
                 for &nth in variants {
                     if self.stopped() {
                         break 'rounds;
@@ -218,6 +221,14 @@ impl Conductor<'_> {
                 }
                 self.observer.round_over(&self.tally);
             }
+        }
+        if self.stopped() {
+            let rounds = self.bench.rounds;
+            let words = match reached {
+                0 => "the run was interrupted before its first round".to_owned(),
+                round => format!("the run was interrupted in round {round} of {rounds}"),
+            };
+            self.caveat("interrupted", words);
         }
         self.count_sockets();
         self.observer.round_over(&self.tally);

@@ -7,7 +7,7 @@ use crate::line::Line;
 use crate::plans::is_local;
 use crate::probe::Observer;
 use crate::request::Request;
-use dial::{Clock, Dial, Plan, Progress, Resolver};
+use dial::{Clock, Dial, Plan, Progress, Resolver, judge};
 use ledger::{Connection, ConnectionId, Event, Exchange, Failure, Nanos};
 use mio::{Events, Poll, Token, Waker};
 use std::io;
@@ -254,7 +254,11 @@ impl<'a> Caller<'a> {
         let deadline = now.after(self.timeout);
         loop {
             line.pump(&self.clock, &mut self.buffer, deadline);
-            if let Some(answered) = line.answered.take() {
+            if let Some(mut answered) = line.answered.take() {
+                if answered.is_ok() {
+                    let expect = request.expected(answered.exchange.status);
+                    judge(&mut answered.exchange, expect, answered.reply.is_tls_port);
+                }
                 self.observer.event(Event::Exchange(&answered.exchange));
                 return Ok(answered);
             }

@@ -3,7 +3,7 @@
 use crate::plans::is_local;
 use dial::tls::{Credentials, SettingsError};
 use dial::{Address, AddressError, Family, Route};
-use ledger::{Method, Protocol};
+use ledger::{ExpectedStatus, Method, Protocol};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -79,6 +79,8 @@ pub struct Config {
     pub requests_per_s: Option<f64>,
     /// The version that requests per connection and idle limits are measured with; absent: 1.1, or what there is.
     pub http: Option<Protocol>,
+    /// The statuses of the first response that count as ok; absent: every status.
+    pub expect: Option<ExpectedStatus>,
     /// Whether redirects are followed.
     pub follow: bool,
     /// Whether idle limits are measured at all.
@@ -120,6 +122,7 @@ impl Config {
             timeout: Duration::from_secs(10),
             requests_per_s: None,
             http: None,
+            expect: None,
             follow: false,
             idle: true,
             idle_limit: Duration::from_secs(90),

@@ -1,8 +1,9 @@
 //! A request, formatted once for every HTTP version.
 
 use crate::config::{Config, ConfigError};
+use crate::probe::is_redirect;
 use dial::Address;
-use ledger::{Method, Protocol, Scheme, Target};
+use ledger::{ExpectedStatus, Method, Protocol, Scheme, Target};
 use wire::http1::{Kind, split_field};
 
 /// Fields that belong to a connection, which HTTP/2 forbids (RFC 9113 section 8.2.2).
@@ -27,6 +28,10 @@ pub(crate) struct Request {
     /// `Connection` in HTTP/1, if it is to be sent.
     connection: Option<&'static str>,
     pub(crate) body: Option<&'static str>,
+    /// The statuses that count as ok, where they matter.
+    pub(crate) expect: Option<ExpectedStatus>,
+    /// Whether a redirect is followed, and so ok whatever its status.
+    pub(crate) follows: bool,
 }
 
 impl Request {
@@ -59,6 +64,8 @@ impl Request {
             fields,
             connection: None,
             body: None,
+            expect: None,
+            follows: false,
         })
     }
 
@@ -83,6 +90,21 @@ impl Request {
             method,
             ..self.clone()
         }
+    }
+
+    /// The same where only these statuses count as ok, and those of redirects that are followed.
+    pub(crate) fn expecting(&self, expect: Option<ExpectedStatus>, follows: bool) -> Request {
+        Request {
+            expect,
+            follows,
+            ..self.clone()
+        }
+    }
+
+    /// The statuses that count as ok for a response with this one.
+    pub(crate) fn expected(&self, status: Option<u16>) -> Option<ExpectedStatus> {
+        self.expect
+            .filter(|_| !(self.follows && status.is_some_and(is_redirect)))
     }
 
     /// The same for another path.

@@ -1,4 +1,4 @@
-//! An answer that makes its connection useless, in the ledger's kinds.
+//! A response that makes its connection useless, in the ledger's kinds. A TLS alert in response to plain HTTP is one.
 
 use ledger::Failure;
 use std::sync::Arc;
@@ -14,7 +14,32 @@ pub struct Broken {
     pub words: Arc<str>,
 }
 
+/// Whether a response to plain HTTP begins with a TLS alert (RFC 8446 sections 5.1 and 6): the port speaks TLS.
+pub fn is_tls_alert(first_bytes: &[u8]) -> bool {
+    matches!(first_bytes, [0x15, 0x03, 0x00..=0x04, ..])
+}
+
 impl Broken {
+    /// A response in HTTP/1 that cannot be read; `bytes` are those that could not.
+    pub fn http1(error: http1::Error, bytes: &[u8]) -> Broken {
+        if is_tls_alert(bytes) {
+            return Broken::tls_alert();
+        }
+        let too_large = matches!(
+            error,
+            http1::Error::TooLong { .. } | http1::Error::TooManyInterim { .. }
+        );
+        Broken::new(too_large, &error)
+    }
+
+    /// A TLS alert in response to plain HTTP.
+    pub fn tls_alert() -> Broken {
+        Broken {
+            kind: Failure::NotPlain,
+            words: "a TLS alert came".into(),
+        }
+    }
+
     /// Bytes that no standard allows.
     pub fn malformed(words: &str) -> Broken {
         Broken {
@@ -35,16 +60,6 @@ impl Broken {
     }
 }
 
-impl From<http1::Error> for Broken {
-    fn from(error: http1::Error) -> Broken {
-        let too_large = matches!(
-            error,
-            http1::Error::TooLong { .. } | http1::Error::TooManyInterim { .. }
-        );
-        Broken::new(too_large, &error)
-    }
-}
-
 impl From<h2::Error> for Broken {
     fn from(error: h2::Error) -> Broken {
         Broken::new(matches!(error, h2::Error::BlockTooLong { .. }), &error)
@@ -54,5 +69,20 @@ impl From<h2::Error> for Broken {
 impl From<hpack::Error> for Broken {
     fn from(error: hpack::Error) -> Broken {
         Broken::new(matches!(error, hpack::Error::ListTooLong { .. }), &error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alert_shows_a_tls_port() {
+        assert!(is_tls_alert(&[0x15, 3, 3, 0, 2, 2, 50]));
+        assert!(is_tls_alert(&[0x15, 3, 1]));
+        // a TLS 1.3 handshake record, a length of HTTP/2, text
+        for other in [&[0x16, 3, 3][..], &[0, 0, 18, 4], b"HTTP/1.1 400", &[0x15]] {
+            assert!(!is_tls_alert(other), "{other:?}");
+        }
     }
 }

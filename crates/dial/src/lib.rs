@@ -11,15 +11,17 @@ mod address;
 mod broken;
 mod dial;
 mod failure;
+mod judge;
 mod plan;
 mod resolver;
 mod stopwatch;
 mod stream;
 
 pub use address::{Address, AddressError, Route};
-pub use broken::Broken;
+pub use broken::{Broken, is_tls_alert};
 pub use clock::Clock;
 pub use dial::{Dial, Established, HandshakeSeen, Progress};
+pub use judge::{judge, names_tls_port};
 pub use plan::{Endpoint, Family, Plan, Proxy};
 pub use resolver::{Answer, Resolver};
 pub use stopwatch::{Arrival, Stopwatch};

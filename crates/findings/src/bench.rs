@@ -9,6 +9,7 @@ mod pictures;
 mod variant;
 
 pub use crate::compared::Compared;
+pub use crate::error_responses::ErrorResponses;
 pub use crate::figures::{Connections, Latency, PhaseTime, Requests};
 pub use crate::finding::{Finding, Severity};
 pub use baseline::{Baseline, Since};
@@ -22,7 +23,7 @@ use serde::Serialize;
 /// Everything that a report of a bench lays out. Times are in milliseconds where the name says so.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchFacts {
-    /// One sentence per comparison of means, the one that matters most first.
+    /// One sentence per comparison of means, the one that matters most first; or why nothing succeeded.
     pub verdicts: Vec<String>,
     /// The variants, in the run's order.
     pub variants: Vec<VariantFacts>,
@@ -42,6 +43,9 @@ pub struct BenchFacts {
     pub rounds: u32,
     /// An earlier run, where one was named.
     pub baseline: Option<Baseline>,
+    /// Responses with an error status that the user did not name.
+    #[serde(skip)]
+    pub errors: ErrorResponses,
 }
 
 impl BenchFacts {
@@ -54,7 +58,7 @@ impl BenchFacts {
             .map(|(index, variant)| {
                 let index = index as u32;
                 let calls = first.iter().filter(|one| one.variant == Some(index));
-                VariantFacts::new(index, variant, tally, calls)
+                VariantFacts::new(index, variant, tally, calls, run.expect)
             })
             .collect();
         let comparisons = compare(run, &variants);
@@ -72,14 +76,21 @@ impl BenchFacts {
             .unwrap_or(0);
         let mut caveats = tally.caveats.clone();
         caveats.extend(notes::caveats(&variants, rounds));
-        let verdicts = if requests.ok == 0 {
-            notes::unmeasured(first).into_iter().collect()
+        let errors = ErrorResponses::among(&requests.status, run.expect);
+        let verdicts = if variants.iter().any(|one| one.no_success.is_none()) {
+            let mut sentences = compare::verdicts(run, &variants, &comparisons, rounds);
+            let at = sentences.len().min(1);
+            sentences.splice(at..at, notes::errors_in(&variants, &errors));
+            sentences
+        } else if errors.is_all() && requests.ok > 0 {
+            vec![notes::only_errors(&requests, &errors)]
         } else {
-            compare::verdicts(run, &variants, &comparisons, rounds)
+            vec![notes::unmeasured(tally, first)]
         };
         BenchFacts {
             verdicts,
             findings: notes::findings(&variants, run),
+            errors,
             variants,
             comparisons,
             caveats,
@@ -98,10 +109,10 @@ impl BenchFacts {
             .copied()
     }
 
-    /// Whether anything at all was answered, the preflight included.
+    /// Whether a measured request succeeded: it had a complete response, and that was no error or the user named its status.
     pub fn any_success(&self) -> bool {
         self.variants
             .iter()
-            .any(|variant| variant.requests.ok > 0 || variant.warmup.ok > 0)
+            .any(|variant| variant.no_success.is_none())
     }
 }

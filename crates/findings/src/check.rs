@@ -21,6 +21,7 @@ pub use versions::{
 };
 pub use waterfall::{Few, PHASES, Waterfall};
 
+use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Connections, Requests};
 use crate::finding::{Finding, Severity};
 use ledger::card::{Card, Skipped, State};
@@ -78,6 +79,9 @@ pub struct CheckFacts {
     pub findings: Vec<Finding>,
     /// What limits the figures.
     pub caveats: Vec<Caveat>,
+    /// Responses with an error status that the user did not name; those to other methods and paths are left out.
+    #[serde(skip)]
+    pub errors: ErrorResponses,
 }
 
 impl CheckFacts {
@@ -117,8 +121,10 @@ impl CheckFacts {
             skipped: card.skipped.clone(),
             findings: Vec::new(),
             caveats: tally.caveats.clone(),
+            errors: ErrorResponses::default(),
         };
         facts.count(tally);
+        facts.errors = errors(card, &facts.requests);
         facts.settings = facts
             .safe_idle_s()
             .map(clients::settings)
@@ -128,11 +134,18 @@ impl CheckFacts {
         facts
     }
 
-    /// Whether the first request was answered: without that there is no card.
+    /// Whether the server was measured: the first request had a response, and not every response was an error.
     pub fn any_success(&self) -> bool {
-        self.target
-            .as_ref()
-            .is_some_and(|target| target.failure.is_none())
+        self.no_success().is_none()
+    }
+
+    /// Why there is no success.
+    fn no_success(&self) -> Option<&'static str> {
+        match &self.target {
+            None => Some("the first request was not sent"),
+            Some(target) if target.failure.is_some() => Some("the first request failed"),
+            Some(_) => self.errors.is_all().then_some(ONLY_ERRORS),
+        }
     }
 
     /// Whether a connection carried a second request in HTTP/1.1 or 2; absent when neither was answered.
@@ -191,6 +204,18 @@ impl CheckFacts {
         self.reuse =
             (self.requests.total > 0).then(|| self.reused as f64 / self.requests.total as f64);
     }
+}
+
+/// The errors among the responses to the URL. The probe of methods asks for other responses on purpose.
+fn errors(card: &Card, requests: &Requests) -> ErrorResponses {
+    let mut status = requests.status.clone();
+    for tried in card.methods.iter().filter(|one| one.outcome.is_ok()) {
+        if let Some(count) = tried.status.and_then(|one| status.get_mut(&one)) {
+            *count = count.saturating_sub(1);
+        }
+    }
+    let expected = card.contact.as_ref().and_then(|contact| contact.expect);
+    ErrorResponses::among(&status, expected)
 }
 
 fn findings(facts: &CheckFacts) -> Vec<Finding> {

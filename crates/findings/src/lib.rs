@@ -9,6 +9,7 @@ pub mod check;
 pub mod compare;
 mod compared;
 pub mod cpu;
+mod error_responses;
 pub mod figures;
 mod finding;
 pub mod fleet;
@@ -23,6 +24,7 @@ pub mod timeline;
 mod unobserved;
 mod words;
 
+pub use error_responses::ErrorResponses;
 pub use finding::{Finding, Severity};
 pub use population::Population;
 pub use unobserved::Unobserved;

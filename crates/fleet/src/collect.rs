@@ -1,6 +1,6 @@
 //! Reads a campaign back from the store: streams over the results, counts each message once, merges per target and label.
 
-use crate::plan::{Kind, Plan};
+use crate::plan::{Kind, Plan, Target};
 use crate::store::{Checked, DeadLetter, Outcome, Store, StoreError};
 use ledger::{Caveat, Cell, Nanos, Round, Run, Span, Tally, Vantage, Variant};
 use serde::Serialize;
@@ -83,7 +83,7 @@ impl Campaign {
                 groups.push(Group {
                     target: target.name.clone(),
                     label: label.clone(),
-                    run: head(&plan, &target.url, &target.name, label, started),
+                    run: head(&plan, target, label, started),
                     tally: Tally::new(),
                 });
             }
@@ -220,7 +220,7 @@ fn joined(ours: Option<Round>, theirs: Option<Round>, variant: u32, round: u32) 
 }
 
 /// The head of a merged ledger.
-fn head(plan: &Plan, url: &str, target: &str, label: &str, started: jiff::Timestamp) -> Run {
+fn head(plan: &Plan, target: &Target, label: &str, started: jiff::Timestamp) -> Run {
     let mut run = Run::new(
         "bench",
         env!("CARGO_PKG_VERSION"),
@@ -230,12 +230,13 @@ fn head(plan: &Plan, url: &str, target: &str, label: &str, started: jiff::Timest
         &[
             "fleet".to_owned(),
             plan.id.clone(),
-            target.to_owned(),
+            target.name.clone(),
             label.to_owned(),
         ],
     );
-    run.id = format!("{}.{target}.{label}", plan.id);
-    run.subject = Some(ledger::redact::url(url));
+    run.id = format!("{}.{}.{label}", plan.id, target.name);
+    run.subject = Some(ledger::redact::url(&target.url));
+    run.expect = target.expect;
     run.varied.clone_from(&plan.varied);
     run.variants = plan
         .variants

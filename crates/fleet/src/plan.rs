@@ -6,6 +6,7 @@ mod source;
 use crate::message::{FORMAT, Message, Recipe};
 use dial::Route;
 use dial::tls::{Credentials, Verify};
+use ledger::ExpectedStatus;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -88,6 +89,9 @@ pub struct Target {
     /// Header fields as `Name: value`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<String>,
+    /// The statuses that count as ok: `any`, `2xx`, `404`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<ExpectedStatus>,
 }
 
 impl Target {

@@ -8,7 +8,8 @@ pub(crate) const FINE: u8 = 0;
 pub(crate) const REQUIREMENT: u8 = 1;
 /// The command line makes no sense.
 pub(crate) const USAGE: u8 = 2;
-/// Nothing succeeded at all: the target could not be reached.
+/// No success at all: the target could not be reached, nothing was answered, or every response was 4xx or 5xx and `--expect` does
+/// not allow it.
 pub(crate) const UNREACHABLE: u8 = 3;
 /// The input could not be read.
 pub(crate) const UNREADABLE: u8 = 5;

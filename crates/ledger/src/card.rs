@@ -4,6 +4,7 @@
 //! reads it. A probe that did not run leaves its part `None` and an entry in [`Card::skipped`].
 
 use crate::connection::{Ending, Protocol, Side, TlsVersion};
+use crate::expected::ExpectedStatus;
 use crate::failure::{Failure, Outcome};
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
@@ -72,6 +73,9 @@ pub struct Contact {
     pub redirect: Option<Hop>,
     /// Looked at when the request failed: whether the port speaks the other of TLS and plain HTTP.
     pub other_scheme: Option<bool>,
+    /// The statuses that count as ok, where the user named them (`--expect`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<ExpectedStatus>,
 }
 
 /// One redirect.

@@ -93,6 +93,7 @@ failures! {
     Reset "reset" "the connection was reset during the answer",
     Truncated "truncated" "the connection was closed in the middle of the answer",
     Timeout "timeout" "no complete answer in time",
+    NotPlain "not-plain" "the server on this port speaks TLS, not plain HTTP: use https://",
     Malformed "malformed" "the answer is not HTTP",
     TooLarge "too-large" "the head of the answer is larger than the limit",
     Refusal "refused-stream" "the server refused the stream (HTTP/2 REFUSED_STREAM or GOAWAY)",

@@ -16,6 +16,7 @@ mod certainty;
 mod connection;
 mod event;
 mod exchange;
+mod expected;
 mod failure;
 mod fingerprint;
 mod histogram;
@@ -36,6 +37,7 @@ pub use connection::{
 };
 pub use event::{Caveat, Closed, Event, Round, Row, Sink, Sockets};
 pub use exchange::{Body, Exchange, ExchangeBytes, Identity, Phase, Spans};
+pub use expected::{ExpectedStatus, NoStatus};
 pub use failure::{Failure, Outcome, SetupPhase};
 pub use fingerprint::{Fingerprint, FingerprintKey};
 pub use histogram::Histogram;

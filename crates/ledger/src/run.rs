@@ -1,5 +1,6 @@
 //! The run: who recorded what, where, with which variants.
 
+use crate::expected::ExpectedStatus;
 use crate::redact;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -95,6 +96,9 @@ pub struct Run {
     pub varied: Vec<String>,
     /// The command line, redacted.
     pub argv: Vec<String>,
+    /// The statuses that count as ok, where the user named them (`--expect`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<ExpectedStatus>,
     /// Which exchanges have rows.
     pub rows: Rows,
     /// Whether the producer sees how connections end. Where it does not (an access log, a HAR), one that is not told to have ended
@@ -142,6 +146,7 @@ impl Run {
             variants: Vec::new(),
             varied: Vec::new(),
             argv: redact::argv(argv),
+            expect: None,
             rows: Rows::All,
             ends_seen: true,
             durations_seen: true,

@@ -3,7 +3,7 @@
 use crate::chain::{Call, Chain, Http, Service, Tls};
 use crate::predict::{Counting, handshake_trips};
 use findings::observe::{Destination, ObservedFacts};
-use ledger::{Handshake, TlsVersion};
+use ledger::{Caveat, Handshake, TlsVersion};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -16,6 +16,8 @@ pub struct Fit {
     pub measured_ms: f64,
     /// Destinations that are not in it, and why.
     pub left_out: Vec<String>,
+    /// What limits the ledger's figures, and so the chain.
+    pub caveats: Vec<Caveat>,
 }
 
 /// The chain of what was observed; `None` when nothing can be said of any destination.
@@ -29,6 +31,7 @@ pub fn fit(client: &str, facts: &ObservedFacts) -> Option<Fit> {
         },
         measured_ms: 0.0,
         left_out: Vec::new(),
+        caveats: facts.caveats.clone(),
     };
     for destination in &facts.destinations {
         match one(destination) {

@@ -51,5 +51,10 @@ pub(crate) fn fitted(forecast: &Forecast, fit: &Fit) -> Vec<String> {
         (predicted / fit.measured_ms - 1.0) * 100.0
     )];
     told.extend(fit.left_out.iter().map(|why| format!("left out: {why}")));
+    told.extend(
+        fit.caveats
+            .iter()
+            .map(|one| format!("caveat: {}", one.words)),
+    );
     told
 }

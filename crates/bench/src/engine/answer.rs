@@ -1,8 +1,7 @@
 //! An exchange record that is used for one exchange after the other; the same for every HTTP version.
 
-use crate::recipe::Expect;
 use dial::Stopwatch;
-use ledger::{Exchange, Failure, Nanos, Outcome, Setup, Spans};
+use ledger::{Exchange, Nanos, Outcome, Setup, Spans};
 
 /// Begins an exchange that was wanted `at`: everything of the last one is forgotten. `setup` is what a new connection took.
 #[inline]
@@ -17,14 +16,4 @@ pub(crate) fn begin(exchange: &mut Exchange, at: Nanos, setup: Option<&Setup>) -
     exchange.outcome = Outcome::Ok;
     exchange.detail = None;
     Stopwatch::start(exchange, setup)
-}
-
-/// A complete answer that is not the expected one is a failure.
-#[inline]
-pub(crate) fn judge(exchange: &mut Exchange, expect: Expect) {
-    if let Some(status) = exchange.status
-        && !expect.allows(status)
-    {
-        exchange.outcome = Outcome::Failed(Failure::Unexpected);
-    }
 }

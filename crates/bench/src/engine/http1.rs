@@ -2,9 +2,11 @@
 
 use super::answer;
 use super::conversation::{Life, State};
-use crate::recipe::{Expect, Recipe};
-use dial::{Arrival, Broken, Stopwatch};
-use ledger::{Event, Exchange, ExchangeBytes, Failure, Moment, Nanos, Setup, Side, Sink};
+use crate::recipe::Recipe;
+use dial::{Arrival, Broken, Stopwatch, judge, names_tls_port};
+use ledger::{
+    Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, Moment, Nanos, Setup, Side, Sink,
+};
 use wire::http1::{After, Eof, Framing, Kind, Limits, ResponseEvent, ResponseParser};
 
 /// The conversation, and the exchange that is in flight.
@@ -19,7 +21,9 @@ pub(crate) struct Http1 {
     over: bool,
     moment: Moment,
     kind: Kind,
-    expect: Expect,
+    expect: Option<ExpectedStatus>,
+    /// The body of a 400 says that the port speaks TLS.
+    is_tls_port: bool,
     request_closes: bool,
     request_bytes: ExchangeBytes,
 }
@@ -39,6 +43,7 @@ impl Http1 {
             moment: Moment::Unused,
             kind: request.kind,
             expect: recipe.expect,
+            is_tls_port: false,
             request_closes: request.closes,
             request_bytes: ExchangeBytes {
                 request_head: request.head as u64,
@@ -86,7 +91,7 @@ impl Http1 {
             let step = match self.parser.parse(bytes) {
                 Ok(step) => step,
                 Err(error) => {
-                    let Broken { kind, words } = error.into();
+                    let Broken { kind, words } = Broken::http1(error, bytes);
                     self.exchange.detail = Some(words);
                     self.fail(kind, arrival.read, sink);
                     return;
@@ -115,6 +120,9 @@ impl Http1 {
                 }
                 Some(ResponseEvent::Body(piece)) => {
                     self.watch.body(arrival);
+                    if exchange.status == Some(400) {
+                        self.is_tls_port |= names_tls_port(piece);
+                    }
                     *exchange.body.read.get_or_insert(0) += piece.len() as u64;
                 }
                 Some(ResponseEvent::Trailers(_)) => {}
@@ -134,7 +142,8 @@ impl Http1 {
         exchange.bytes.body = read;
         exchange.bytes.decoded = Some(read);
         self.watch.complete(exchange, arrival);
-        answer::judge(exchange, self.expect);
+        let is_tls_port = std::mem::take(&mut self.is_tls_port);
+        judge(exchange, self.expect, is_tls_port);
         self.in_flight = false;
         self.moment = Moment::AfterExchange;
         sink.record(Event::Exchange(exchange));

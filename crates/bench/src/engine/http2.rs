@@ -4,9 +4,12 @@
 
 use super::answer;
 use super::conversation::{Life, State};
-use crate::recipe::{Expect, Recipe};
-use dial::{Arrival, Broken, Stopwatch};
-use ledger::{Event, Exchange, ExchangeBytes, Failure, Moment, Nanos, Setup, Side, Sink, Terms};
+use crate::recipe::Recipe;
+use dial::{Arrival, Broken, Stopwatch, is_tls_alert, judge};
+use ledger::{
+    Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, Moment, Nanos, Setup, Side, Sink,
+    Terms,
+};
 use std::sync::Arc;
 use wire::h2::hpack::{self, Decoder, Encoder, Indexing, Memo};
 use wire::h2::{
@@ -73,7 +76,7 @@ pub(crate) struct Http2 {
     announced_by: Option<Side>,
     over: bool,
     moment: Moment,
-    expect: Expect,
+    expect: Option<ExpectedStatus>,
 }
 
 impl Http2 {
@@ -232,6 +235,12 @@ impl Http2 {
         sink: &mut impl Sink,
         out: &mut Vec<u8>,
     ) {
+        // shorter than a frame's header, an alert would only look like a cut-off stream
+        let first = self.begun == 1 && self.streams.iter().all(|one| !one.watch.begun());
+        if first && is_tls_alert(bytes) {
+            self.break_off(&Broken::tls_alert(), arrival.read, sink);
+            return;
+        }
         // taken out for the loop, because its frames borrow it
         let mut reader =
             std::mem::replace(&mut self.reader, FrameReader::mid_stream(Limits::default()));
@@ -435,7 +444,7 @@ impl Http2 {
         }
         exchange.bytes.decoded = Some(*exchange.body.read.get_or_insert(0));
         stream.watch.complete(exchange, arrival);
-        answer::judge(exchange, self.expect);
+        judge(exchange, self.expect, false);
         self.answered = true;
         self.free(place);
         sink.record(Event::Exchange(&self.streams[place].exchange));

@@ -1,7 +1,8 @@
 //! A peer that refuses, stalls, resets, lies or sends garbage is an outcome by kind; nothing hangs, the run goes on.
 
 use crate::rig::{HELLO, Record, Script, config, request, run, send, server};
-use bench::{Expect, Length};
+use bench::Length;
+use ledger::ExpectedStatus;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -37,6 +38,22 @@ fn garbage_is_malformed() {
         always(b"\x16\x03\x01 this is not HTTP at all\r\n\r\n"),
         ["malformed"]
     );
+}
+
+#[test]
+fn a_response_that_shows_a_tls_port_is_not_plain() {
+    let alert = b"\x15\x03\x03\x00\x02\x02\x32";
+    assert_eq!(always(alert), ["not-plain"]);
+    let nginx = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 53\r\n\r\n<b>The plain HTTP request was sent to HTTPS port</b>\r\n";
+    assert_eq!(always(nginx), ["not-plain"]);
+    let (address, _) = server(Box::new(move |mut stream, _, counts| {
+        if request(&mut stream, counts).is_some() {
+            send(&mut stream, nginx);
+        }
+    }));
+    let mut named = config(&format!("http://{address}/"));
+    named.expect = Some(ExpectedStatus::Status(400));
+    assert_eq!(run(named).outcomes().1, [], "the user named it");
 }
 
 #[test]
@@ -154,7 +171,7 @@ fn a_status_that_was_not_expected_is_counted_apart() {
         }
     }));
     let mut config = config(&format!("http://{address}/"));
-    config.expect = Expect::Class(2);
+    config.expect = Some(ExpectedStatus::Class(2));
     let (ok, failed) = run(config).outcomes();
     assert_eq!(ok, 1);
     assert_eq!(failed, [("unexpected".to_owned(), 22)]);

@@ -1,8 +1,6 @@
 //! Scripted servers on loopback, and a bench in a few words.
 
-use bench::{
-    Axes, Bench, Coalesce, Config, Expect, Keep, Length, Observer, Position, Target, TlsChoice,
-};
+use bench::{Axes, Bench, Coalesce, Config, Keep, Length, Observer, Position, Target, TlsChoice};
 use dial::tls::Credentials;
 use dial::{Clock, Route};
 use ledger::{Group, Protocol, Row, Rows, Tally};
@@ -56,7 +54,7 @@ pub(crate) fn config(url: &str) -> Config {
         headers: Vec::new(),
         body: Vec::new(),
         user_agent: "intact/test".to_owned(),
-        expect: Expect::Any,
+        expect: None,
         credentials: Credentials::default(),
         route: Route::default(),
         coalesce: Coalesce::Always,

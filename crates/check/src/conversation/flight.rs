@@ -1,6 +1,6 @@
 //! The exchange in flight: its times, and what its answer told.
 
-use dial::{Arrival, Stopwatch};
+use dial::{Arrival, Stopwatch, names_tls_port};
 use ledger::{Exchange, Failure, Nanos, Protocol, Setup};
 
 /// Fields of an answer that are remembered; the rest is not worth the memory.
@@ -15,6 +15,8 @@ pub(crate) struct Reply {
     pub(crate) answered_in: Option<Protocol>,
     /// Whether the answer leaves the connection open for another, by what it said (RFC 9112 section 9.3).
     pub(crate) keeps: bool,
+    /// Whether it is a 400 whose body says that the port speaks TLS.
+    pub(crate) is_tls_port: bool,
     fields: Vec<(String, String)>,
 }
 
@@ -78,6 +80,18 @@ impl Flight {
             exchange,
             reply: Reply::default(),
             watch,
+        }
+    }
+
+    /// Whether nothing of the connection's first response has come yet.
+    pub(crate) fn is_unanswered_first(&self) -> bool {
+        self.exchange.ordinal == Some(1) && !self.watch.begun()
+    }
+
+    /// Looks into the body of a 400 for the words of a port that speaks TLS.
+    pub(crate) fn read_refusal(&mut self, piece: &[u8]) {
+        if self.exchange.status == Some(400) {
+            self.reply.is_tls_port |= names_tls_port(piece);
         }
     }
 

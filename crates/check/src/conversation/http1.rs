@@ -46,7 +46,7 @@ impl Http1 {
         loop {
             let step = match self.parser.parse(bytes) {
                 Ok(step) => step,
-                Err(error) => return self.fail(error.into(), arrival.read),
+                Err(error) => return self.fail(Broken::http1(error, bytes), arrival.read),
             };
             bytes = &bytes[step.consumed..];
             let event = step.event?;
@@ -86,6 +86,7 @@ impl Http1 {
                 ResponseEvent::Body(piece) => {
                     exchange.bytes.body += piece.len() as u64;
                     flight.body(piece.len(), arrival);
+                    flight.read_refusal(piece);
                 }
                 ResponseEvent::Trailers(_) => {}
                 ResponseEvent::End(after) => {

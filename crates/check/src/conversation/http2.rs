@@ -2,7 +2,7 @@
 
 use super::flight::{Answered, Flight};
 use crate::request::Request;
-use dial::{Arrival, Broken};
+use dial::{Arrival, Broken, is_tls_alert};
 use ledger::{Failure, Nanos};
 use std::collections::BTreeMap;
 use wire::h2::hpack::{Decoder, Encoder, Indexing};
@@ -102,6 +102,12 @@ impl Http2 {
         arrival: Arrival,
         out: &mut Vec<u8>,
     ) -> Option<Answered> {
+        // shorter than a frame's header, an alert would only look like a cut-off stream
+        if is_tls_alert(bytes)
+            && let Some(flight) = self.flight.take_if(|one| one.is_unanswered_first())
+        {
+            return Some(self.give_up(flight, Broken::tls_alert(), arrival));
+        }
         // taken out for the loop, because its frames borrow it
         let mut reader =
             std::mem::replace(&mut self.reader, FrameReader::mid_stream(Limits::default()));
@@ -120,14 +126,20 @@ impl Http2 {
             }
         };
         self.reader = reader;
-        if let Some(Broken { kind, words }) = broken {
+        if let Some(broken) = broken {
             self.over = true;
-            if let Some(mut flight) = self.flight.take() {
-                flight.exchange.detail = Some(words);
-                answered = Some(flight.fail(kind, arrival.read));
+            if let Some(flight) = self.flight.take() {
+                answered = Some(self.give_up(flight, broken, arrival));
             }
         }
         answered
+    }
+
+    /// Fails the exchange in flight, and the connection with it.
+    fn give_up(&mut self, mut flight: Flight, broken: Broken, arrival: Arrival) -> Answered {
+        self.over = true;
+        flight.exchange.detail = Some(broken.words);
+        flight.fail(broken.kind, arrival.read)
     }
 
     /// Takes one frame; the error is what makes the connection useless.

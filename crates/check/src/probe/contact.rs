@@ -37,8 +37,25 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
         if may_be_the_other(&contact) {
             contact.other_scheme = other_scheme(bench)?;
         }
+        if contact.outcome.is_ok() {
+            contact.outcome = judged(&contact, bench.plans.is_secure());
+        }
         bench.card.contact = Some(contact);
         return Ok(());
+    }
+}
+
+/// The outcome of a complete first response: a 400 from a port that speaks TLS is a failure, and so is a redirect that was not
+/// followed although its status is not expected.
+fn judged(contact: &Contact, secure: bool) -> Outcome {
+    let allowed = contact
+        .expect
+        .zip(contact.status)
+        .map(|(expect, status)| expect.allows(status));
+    match allowed {
+        Some(false) => Outcome::Failed(Failure::Unexpected),
+        None if !secure && contact.other_scheme == Some(true) => Outcome::Failed(Failure::NotPlain),
+        _ => Outcome::Ok,
     }
 }
 
@@ -70,7 +87,9 @@ fn ask(bench: &mut Bench<'_>, http: Protocol) -> Result<Met, Ended> {
         Err(failed) => Ok(Met::Refused(failed)),
         Ok(mut line) => {
             bench.peer = line.connection.peer;
-            let answered = bench.caller.ask(&mut line, &bench.request, None);
+            let config = bench.config;
+            let request = bench.request.expecting(config.expect, config.follow);
+            let answered = bench.caller.ask(&mut line, &request, None);
             bench.caller.close(line);
             Ok(Met::Answered(Box::new(answered?)))
         }
@@ -89,6 +108,7 @@ fn describe(bench: &Bench<'_>, met: &Met) -> Contact {
         followed: Vec::new(),
         redirect: None,
         other_scheme: None,
+        expect: bench.config.expect,
     };
     match met {
         Met::Answered(answered) => {
@@ -113,7 +133,7 @@ fn describe(bench: &Bench<'_>, met: &Met) -> Contact {
 /// Where an answer redirects to, if that is a place that can be asked.
 fn leads_to(bench: &Bench<'_>, answered: &Answered) -> Option<(Hop, Address)> {
     let status = answered.exchange.status?;
-    if !matches!(status, 301 | 302 | 303 | 307 | 308) {
+    if !is_redirect(status) {
         return None;
     }
     let location = answered.reply.field("location")?;
@@ -124,6 +144,11 @@ fn leads_to(bench: &Bench<'_>, answered: &Answered) -> Option<(Hop, Address)> {
         to: ledger::redact::url(&whole),
     };
     Some((hop, next))
+}
+
+/// Whether a status leads to another place (RFC 9110 section 15.4).
+pub(crate) fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
 /// A `Location` as a whole URL (RFC 3986 section 4.2; of relative paths only those that begin with a slash or a name).
@@ -150,6 +175,7 @@ fn may_be_the_other(contact: &Contact) -> bool {
         Outcome::Failed(kind) => matches!(
             kind,
             Failure::NotTls
+                | Failure::NotPlain
                 | Failure::Tls
                 | Failure::Malformed
                 | Failure::Closed

@@ -15,6 +15,7 @@ mod tls;
 mod versions;
 mod waterfall;
 
+pub(crate) use contact::is_redirect;
 pub use packets::Packets;
 
 use crate::budget::{Budget, Part};
@@ -284,7 +285,7 @@ impl Bench<'_> {
             .as_ref()
             .is_some_and(|contact| contact.outcome.is_ok());
         if !answered {
-            return Some("the first request was not answered");
+            return Some("the first request failed");
         }
         match stage {
             Stage::Tls if !self.plans.is_secure() => Some("no TLS"),

@@ -33,6 +33,10 @@ impl Facts for BenchFacts {
 
     fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData> {
         let variant = self.variants.get(subject).ok_or(NoData::NothingHappened)?;
+        // a count of what did not work is no figure: `failed == 0` holds where every response was an error
+        if let Some(why) = variant.no_success {
+            return Err(NoData::CannotSee(why));
+        }
         let name = metric.entry().name;
         if let Some(count) = counted(variant, name, metric.parameter()) {
             return Ok(Measured::count(count, self.missing().is_none()));
@@ -121,9 +125,13 @@ impl BenchFacts {
             .comparisons
             .iter()
             .find(|compared| compared.statistic == "mean" && compared.b == variant.name)
-            .ok_or(NoData::NotMeasured(
-                "it is the one that others are held against",
-            ))?;
+            .ok_or_else(|| {
+                if self.variants.iter().any(|one| one.no_success.is_some()) {
+                    NoData::CannotSee("no request of a variant that it is compared with succeeded")
+                } else {
+                    NoData::NotMeasured("it is the one that others are held against")
+                }
+            })?;
         low(compared).ok_or(NoData::TooFew {
             had: variant.rounds.len() as u64,
             needed: crate::stats::MIN_ROUNDS as u64,

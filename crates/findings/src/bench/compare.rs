@@ -85,6 +85,9 @@ fn pair<'a>(
     variants: &'a [VariantFacts],
 ) -> Option<Pair<'a>> {
     let (a, b) = (&variants[partners.a], &variants[partners.b]);
+    if a.no_success.or(b.no_success).is_some() {
+        return None;
+    }
     let values = compared::paired(a, b, of);
     let had = values.0.len();
     // a percentile that some rounds cannot support is not compared on the others

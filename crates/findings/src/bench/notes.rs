@@ -1,8 +1,11 @@
 //! What stands out in a bench beside the comparison, and what limits its figures.
 
 use super::variant::VariantFacts;
+use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
+use crate::figures::Requests;
 use crate::finding::{Finding, Severity};
-use ledger::{Caveat, EndedBy, Exchange, Failure, Outcome, Run};
+use ledger::{Caveat, EndedBy, Exchange, Failure, Run, Tally};
+use std::collections::BTreeMap;
 
 /// The share of own queue in the latency from which the figures are the client's too.
 const OWN_QUEUE: f64 = 0.05;
@@ -12,7 +15,7 @@ pub(super) fn findings(variants: &[VariantFacts], run: &Run) -> Vec<Finding> {
     for variant in variants {
         found.extend(server_closes_early(variant));
         found.extend(failures(variant));
-        found.extend(statuses(variant));
+        found.extend(statuses(variant, run));
         found.extend(ports(variant, run));
     }
     found
@@ -20,7 +23,8 @@ pub(super) fn findings(variants: &[VariantFacts], run: &Run) -> Vec<Finding> {
 
 /// The server ended connections that we wanted to keep.
 fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
-    if !variant.keepalive {
+    // how connections end after error pages says little of how they end after others
+    if !variant.keepalive || variant.no_success.is_some() {
         return None;
     }
     let ended = |by: EndedBy| {
@@ -100,7 +104,11 @@ fn failures(variant: &VariantFacts) -> Option<Finding> {
     })
 }
 
-fn statuses(variant: &VariantFacts) -> Option<Finding> {
+fn statuses(variant: &VariantFacts, run: &Run) -> Option<Finding> {
+    // the user named the statuses that count as ok, so that only those are counted here
+    if run.expect.is_some() {
+        return None;
+    }
     let others: Vec<(u16, u64)> = variant
         .requests
         .status
@@ -117,7 +125,11 @@ fn statuses(variant: &VariantFacts) -> Option<Finding> {
         .collect();
     Some(Finding {
         rule: "not-2xx",
-        severity: Severity::Warning,
+        severity: if variant.no_success.is_some() {
+            Severity::Error
+        } else {
+            Severity::Warning
+        },
         subject: variant.name.clone(),
         claim: "not all answers are 2xx".to_owned(),
         evidence: told.join(", "),
@@ -159,28 +171,61 @@ fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
     })
 }
 
-/// What to say instead of a verdict when no measured request succeeded: how the first ones failed, the most frequent way first.
-pub(super) fn unmeasured(first: &[Exchange]) -> Option<String> {
-    let mut kinds: Vec<(Failure, u64, Option<&str>)> = Vec::new();
-    for exchange in first {
-        let Outcome::Failed(kind) = exchange.outcome else {
-            continue;
-        };
-        match kinds.iter_mut().find(|(known, ..)| *known == kind) {
-            Some((_, seen, _)) => *seen += 1,
-            None => kinds.push((kind, 1, exchange.detail.as_deref())),
+/// The sentences about errors next to other responses: their share, and the variants that had nothing else.
+pub(super) fn errors_in(variants: &[VariantFacts], errors: &ErrorResponses) -> Vec<String> {
+    let mut sentences: Vec<String> = errors.share().into_iter().collect();
+    let only_errors = |one: &&VariantFacts| one.no_success.is_some() && one.requests.ok > 0;
+    let names: Vec<&str> = variants
+        .iter()
+        .filter(only_errors)
+        .map(|one| &*one.name)
+        .collect();
+    if !names.is_empty() {
+        let names = names.join(", ");
+        sentences.push(format!("{names}: {ONLY_ERRORS}; not compared with others"));
+    }
+    sentences
+}
+
+/// The verdict where every response was an error.
+pub(super) fn only_errors(requests: &Requests, errors: &ErrorResponses) -> String {
+    let failed = requests.failures();
+    let mut counts = format!("{} of {}", requests.ok, requests.total);
+    if failed > 0 {
+        counts.push_str(&format!(", {failed} requests failed"));
+    }
+    errors.only_errors(Some(&counts), "these figures measure an error page")
+}
+
+/// The verdict where no measured request succeeded: how requests failed, the most frequent way first. The first ones give details.
+pub(super) fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
+    let mut counts: BTreeMap<Failure, u64> = BTreeMap::new();
+    for group in tally.cells.iter().flat_map(|cell| &cell.groups) {
+        if let Some(kind) = group.key.outcome.failure() {
+            *counts.entry(kind).or_default() += group.count();
         }
     }
-    kinds.sort_by_key(|(_, seen, _)| std::cmp::Reverse(*seen));
+    if counts.is_empty() {
+        return "Nothing was measured: the run ended before its first measured request.".to_owned();
+    }
+    let mut kinds: Vec<(Failure, u64)> = counts.into_iter().collect();
+    kinds.sort_by_key(|(_, seen)| std::cmp::Reverse(*seen));
     let told: Vec<String> = kinds
         .iter()
-        .map(|(kind, seen, detail)| {
-            let detail = detail.map_or_else(String::new, |detail| format!(" ({detail})"));
+        .map(|(kind, seen)| {
+            let example = first
+                .iter()
+                .find(|one| one.outcome.failure() == Some(*kind));
+            let status = || example?.status.map(|status| format!("status {status}"));
+            let detail = example.and_then(|one| one.detail.as_deref().map(str::to_owned));
+            let detail = detail
+                .or_else(status)
+                .map_or_else(String::new, |detail| format!(" ({detail})"));
             let way_out = way_out(*kind).map_or_else(String::new, |way| format!("; {way}"));
             format!("{} ×{seen}: {}{detail}{way_out}", kind.id(), kind.words())
         })
         .collect();
-    (!told.is_empty()).then(|| format!("Nothing could be measured. {}.", told.join("; ")))
+    format!("Nothing could be measured. {}.", told.join("; "))
 }
 
 /// The option that helps.

@@ -1,14 +1,17 @@
 //! The figures of one variant.
 
 use super::compare::ms as told_ms;
+use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Connections, Latency, PhaseTime, Requests};
 use crate::population::buckets_ms;
 use crate::stats::{Bin, Humps, PhaseSeries, explaining_phase, humps_of_bins, tiers};
-use ledger::{Cell, Exchange, Group, Outcome, Phase, Reuse, Tally, Variant};
+use ledger::{Cell, Exchange, ExpectedStatus, Group, Outcome, Phase, Reuse, Tally, Variant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 const NANOS_PER_MS: f64 = 1e6;
+/// Why a variant has no success: see [`VariantFacts::no_success`].
+const NO_RESPONSE: &str = "no measured request succeeded";
 
 /// How long answers lay in our own queue before we read them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -171,6 +174,9 @@ pub struct VariantFacts {
     /// The latency histogram for pictures: (low, high, count) in milliseconds, fresh and reused apart.
     #[serde(skip)]
     pub histogram: [Vec<(f64, f64, u64)>; 2],
+    /// Why its figures measure no success, where no measured request succeeded: none had a response, or every response was an error.
+    #[serde(skip)]
+    pub no_success: Option<&'static str>,
     /// Index into the run's variants.
     #[serde(skip)]
     pub index: u32,
@@ -182,6 +188,7 @@ impl VariantFacts {
         variant: &Variant,
         tally: &Tally,
         calls: impl Iterator<Item = &'a Exchange>,
+        expected: Option<ExpectedStatus>,
     ) -> VariantFacts {
         let axis = |name: &str| variant.axes.get(name).cloned().unwrap_or_default();
         let mut all = Cell::new(Some(index), None);
@@ -280,8 +287,16 @@ impl VariantFacts {
                 .collect(),
             needed: concurrency * rounds.len() as u64,
         };
+        let no_success = if requests.ok == 0 {
+            Some(NO_RESPONSE)
+        } else if ErrorResponses::among(&requests.status, expected).is_all() {
+            Some(ONLY_ERRORS)
+        } else {
+            None
+        };
         VariantFacts {
             name: variant.name.clone(),
+            no_success,
             keepalive: axis("keepalive") == "on",
             http: axis("http"),
             tls,

@@ -7,8 +7,6 @@ use crate::requirement::{Facts, Measured, Metric, NoData, Subject};
 const NANOS_PER_S: f64 = 1e9;
 /// How to have the idle limit measured.
 const WATCH_IDLE: &str = "leave --no-idle out";
-/// Why there is no figure where nothing is kept open.
-const UNANSWERED: &str = "the first request was not answered";
 
 impl Facts for CheckFacts {
     fn subjects(&self) -> Vec<Subject> {
@@ -27,6 +25,9 @@ impl Facts for CheckFacts {
     }
 
     fn value(&self, _: usize, metric: &Metric) -> Result<Measured, NoData> {
+        if let Some(why) = self.no_success() {
+            return Err(NoData::CannotSee(why));
+        }
         let found = |which: &dyn Fn(&Finding) -> bool| {
             let count = self.findings.iter().filter(|one| which(one)).count();
             Ok(Measured::exactly(count as f64))
@@ -45,9 +46,6 @@ impl Facts for CheckFacts {
 
 impl CheckFacts {
     fn idle_value(&self) -> Result<Measured, NoData> {
-        if !self.any_success() {
-            return Err(NoData::CannotSee(UNANSWERED));
-        }
         let idle = self
             .idle_timeout
             .as_ref()
@@ -60,9 +58,6 @@ impl CheckFacts {
     }
 
     fn max_value(&self) -> Result<Measured, NoData> {
-        if !self.any_success() {
-            return Err(NoData::CannotSee(UNANSWERED));
-        }
         let max = self.max_requests.as_ref().ok_or(NoData::NothingHappened)?;
         match (max.measured, max.at_least) {
             (Some(measured), _) => Ok(Measured::exactly(f64::from(measured))),

@@ -14,6 +14,11 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
     if let Some(failure) = target.failure {
         return vec![unmeasured(target, failure)];
     }
+    let errors = &facts.errors;
+    if errors.is_all() {
+        // without counts: the card is printed before the limits are measured, and the sentence stays the same
+        return vec![errors.only_errors(None, "this card describes an error page") + "."];
+    }
     let mut told = Vec::new();
     match facts.keeps() {
         Some(true) => told.push(kept(facts)),
@@ -23,6 +28,7 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
         ),
         None => {}
     }
+    told.extend(errors.share().map(|share| share + "."));
     let fall = &facts.phases_ms;
     if let Some(cold) = fall.cold("total") {
         match fall.warm("total") {
@@ -51,8 +57,14 @@ fn unmeasured(target: &Target, failure: Failure) -> String {
         .as_ref()
         .filter(|detail| !failure.words().contains(&***detail))
         .map_or_else(String::new, |detail| format!(" ({detail})"));
+    let detail = match (failure, target.status) {
+        (Failure::Unexpected, Some(status)) => format!(" (status {status})"),
+        _ => detail,
+    };
     let secure = target.url.starts_with("https:");
     let way_out = match (failure, target.other_scheme) {
+        // the words of the failure have the remedy
+        (Failure::NotPlain, _) => "",
         (_, Some(true)) if secure => "the port speaks plain HTTP: use http://",
         (_, Some(true)) => "the port speaks TLS: use https://",
         (
@@ -141,7 +153,9 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
                     .to_owned(),
             )
         });
-    } else if let Some(status) = target.status.filter(|status| !(200..300).contains(status)) {
+    } else if let Some(status) = target.status.filter(|status| !(200..300).contains(status))
+        && facts.errors.expected().is_none()
+    {
         found.push(Finding {
             evidence: "some servers close after errors and keep the connection otherwise".to_owned(),
             fix: "name a URL that is answered with 2xx, with -H 'Authorization: ...' if it takes that"
@@ -149,10 +163,18 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
             ..finding(
                 facts,
                 "not-2xx",
-                Severity::Info,
+                if facts.errors.is_all() {
+                    Severity::Error
+                } else {
+                    Severity::Info
+                },
                 format!("the card is about answers with status {status}"),
             )
         });
+    }
+    // how connections end after error pages says little of how they end after others
+    if facts.errors.is_all() {
+        return found;
     }
     if facts.keeps() == Some(false) {
         found.push(never_kept(facts));

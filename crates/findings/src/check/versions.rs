@@ -4,7 +4,7 @@ use ledger::card::{
     Contact, EarlyData, Found, Hop, Http2Seen, MethodTried, NameAsked, Names, TlsOffered, TlsSeen,
     VersionTried,
 };
-use ledger::{Span, TlsVersion};
+use ledger::{Failure, Span, TlsVersion};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -39,10 +39,16 @@ pub struct Target {
     /// Whether the port speaks the other of TLS and plain HTTP; absent where that was not looked at.
     pub other_scheme: Option<bool>,
     #[serde(skip)]
-    pub(super) failure: Option<ledger::Failure>,
+    pub(super) failure: Option<Failure>,
 }
 
 impl Target {
+    /// Whether the response was complete, whatever its status.
+    pub fn is_complete(&self) -> bool {
+        let unwanted = matches!(self.failure, Some(Failure::Unexpected | Failure::NotPlain));
+        self.failure.is_none() || unwanted && self.status.is_some()
+    }
+
     pub(super) fn of(contact: &Contact) -> Target {
         let failure = contact.outcome.failure();
         Target {

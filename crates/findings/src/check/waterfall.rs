@@ -241,6 +241,7 @@ mod tests {
                 followed: Vec::new(),
                 redirect: None,
                 other_scheme: None,
+                expect: None,
             }),
             ..Card::default()
         };

@@ -38,6 +38,7 @@ impl Target {
         let idle_limit = self.idle_limit()?;
         let mut config = Config::new(&self.url)?;
         config.headers.clone_from(&self.headers);
+        config.expect = self.expect;
         config.user_agent = concat!("intact-fleet/", env!("CARGO_PKG_VERSION")).to_owned();
         config.credentials = self.credentials();
         config.route = self.route();

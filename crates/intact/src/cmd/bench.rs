@@ -1,6 +1,7 @@
 //! `intact bench`: variants side by side.
 
 use super::builtin::{Builtin, Ready};
+use super::expect::Expect;
 use super::files::Files;
 use super::gates::Gates;
 use super::head;
@@ -13,13 +14,13 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use bench::{Axes, Bench, BenchError, Config, Expect, Keep, Length, Target, TlsChoice};
+use bench::{Axes, Bench, BenchError, Config, Keep, Length, Target, TlsChoice};
 use clap::ValueEnum;
 use dial::Clock;
 use dial::tls::Verify;
 use findings::bench::{Baseline, BenchFacts, Pictures};
 use findings::requirement::Document;
-use ledger::{Protocol, Rows, TlsVersion, Vantage};
+use ledger::{Caveat, Protocol, Rows, TlsVersion, Vantage};
 use report::page::BenchRun;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -138,8 +139,7 @@ pub(crate) struct Args {
     /// The longest a request, or a dial, may take
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Request")]
     timeout: Duration,
-    /// Which statuses count as ok: any, 2xx, 204, ...
-    #[arg(long, value_name = "STATUS", value_parser = expect, default_value = "any", help_heading = "Request")]
+    #[command(flatten)]
     expect: Expect,
 
     #[command(flatten)]
@@ -306,7 +306,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         tally.caveats.extend(near.caveats()?);
     }
     let mut facts = BenchFacts::new(&head, &tally, &recorded.first);
-    facts.baseline = baseline.map(|(run, then)| Baseline::new(&run, &then, &facts));
+    if let Some((run, then)) = baseline {
+        facts.baseline = Some(Baseline::new(&run, &then, &facts));
+        // they limit the earlier figures, not this run's counts
+        let of_then = |one: &Caveat| Caveat::new(&*one.id, format!("--baseline: {}", one.words));
+        let missing = then.caveats.iter().filter(|one| one.incomplete);
+        facts.caveats.extend(missing.map(of_then));
+    }
     json::tell(to.as_deref(), || report::json::bench(&head, &facts))?;
     if !json::takes_output(to.as_deref()) {
         console::print(&report::terminal::bench(&head, &facts, console::paper()));
@@ -417,7 +423,7 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
         headers,
         body,
         user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
-        expect: args.expect,
+        expect: args.expect.expect,
         credentials: args
             .reach
             .credentials(builtin.map_or(Verify::System, |ready| Verify::Roots(ready.roots())))?,
@@ -503,16 +509,6 @@ pub(crate) fn tls_choice(word: &str) -> Result<TlsChoice, String> {
         "1.2" => Ok(TlsChoice::Version(TlsVersion::Tls12)),
         "1.3" => Ok(TlsChoice::Version(TlsVersion::Tls13)),
         _ => Err("one of none, any, 1.2, 1.3".to_owned()),
-    }
-}
-
-fn expect(word: &str) -> Result<Expect, String> {
-    let class = word.strip_suffix("xx").and_then(|digit| digit.parse().ok());
-    match (word, class, word.parse()) {
-        ("any", _, _) => Ok(Expect::Any),
-        (_, Some(class @ 1..=5), _) => Ok(Expect::Class(class)),
-        (_, _, Ok(status @ 100..=999)) => Ok(Expect::Status(status)),
-        _ => Err("any, 2xx, or a status such as 204".to_owned()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `intact check`: the card of a server.
 
 use super::bench::{http_version, time};
+use super::expect::Expect;
 use super::files::Files;
 use super::gates::Gates;
 use super::head;
@@ -84,6 +85,9 @@ pub(crate) struct Args {
     /// The longest a request, or a dial, may take
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Request")]
     timeout: Duration,
+
+    #[command(flatten)]
+    expect: Expect,
 
     #[command(flatten)]
     reach: Reach,
@@ -268,6 +272,7 @@ fn config(args: Args) -> Result<Config, Failed> {
     config.timeout = args.timeout;
     config.http = args.http;
     config.follow = args.follow;
+    config.expect = args.expect.expect;
     config.idle = !args.no_idle;
     config.idle_limit = args.idle_limit;
     config.hold = args.hold;

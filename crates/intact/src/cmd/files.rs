@@ -175,6 +175,11 @@ impl Kept {
         if let Some(tally) = self.tally.take() {
             self.write(|ledger| ledger.replace_tally(&tally));
         }
+        if let Some(ledger) = self.ledger.take()
+            && let Err(error) = ledger.finish(jiff::Timestamp::now())
+        {
+            self.stumble(ledger_ends(&error));
+        }
         if let Some(mut csv) = self.csv.take()
             && let Err(error) = csv.flush()
         {
@@ -206,7 +211,7 @@ impl Kept {
             && let Err(error) = what(ledger)
         {
             self.ledger = None;
-            self.stumble(format!("--ledger: {error}; the ledger ends there"));
+            self.stumble(ledger_ends(&error));
         }
     }
 
@@ -254,4 +259,9 @@ impl Kept {
             _ => {}
         }
     }
+}
+
+/// The message about a ledger that cannot be written any further.
+fn ledger_ends(error: &StoreError) -> String {
+    format!("--ledger: {error}; the ledger ends there")
 }

@@ -207,8 +207,12 @@ fn report(
         ));
         kept &= requirements::hold(&of_benches, &chapter.facts);
     }
+    let any_success =
+        cards.any_success() || chapters.iter().any(|chapter| chapter.facts.any_success());
     Ok(ExitCode::from(if campaign.progress.finished == 0 {
         exit::UNREADABLE
+    } else if !any_success {
+        exit::UNREACHABLE
     } else if kept {
         exit::FINE
     } else {

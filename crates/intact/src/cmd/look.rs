@@ -1,5 +1,6 @@
 //! `intact URL`: a short check, then a short bench.
 
+use super::expect::Expect;
 use super::reach::Reach;
 use super::{bench, check};
 use crate::console;
@@ -20,6 +21,8 @@ pub(crate) struct Args {
     /// Header field, may be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
+    #[command(flatten)]
+    expect: Expect,
     #[command(flatten)]
     reach: Reach,
 }

@@ -16,6 +16,7 @@ pub(crate) mod serve;
 pub(crate) mod watch;
 
 mod builtin;
+mod expect;
 mod files;
 mod gates;
 mod head;

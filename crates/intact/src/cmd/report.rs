@@ -238,13 +238,13 @@ pub(crate) fn load(folder: &Path) -> Result<StoredBench, Failed> {
         );
         return Err(Failed::unreadable(told));
     }
-    let stored = reader.tally().map_err(Failed::unreadable)?;
+    let tally = reader.tally().map_err(Failed::unreadable)?;
     let mut events = reader.events().map_err(Failed::unreadable)?;
     let mut first: BTreeMap<Option<u32>, Vec<Exchange>> = BTreeMap::new();
     let mut replayed = Tally::new();
     let mut timeline = Timeline::of_variants();
     for row in events.by_ref() {
-        if stored.is_none() {
+        if tally.is_none() {
             replayed.record(row.as_event());
         }
         timeline.record(row.as_event());
@@ -255,7 +255,10 @@ pub(crate) fn load(folder: &Path) -> Result<StoredBench, Failed> {
             }
         }
     }
-    let mut tally = stored.unwrap_or(replayed);
+    let mut tally = tally.unwrap_or_else(|| {
+        replayed.caveats.extend(stored::sampled_rows(reader.run()));
+        replayed
+    });
     tally.caveats.extend(events.caveats());
     let first: Vec<Exchange> = first.into_values().flatten().collect();
     let run = reader.run().clone();

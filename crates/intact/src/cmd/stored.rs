@@ -6,16 +6,16 @@ use findings::lambda::{Invoked, LambdaFacts};
 use findings::observe::Observed;
 use findings::requirement::Document;
 use ledger::store::Reader;
-use ledger::{Caveat, Event, Rows, Sink};
+use ledger::{Caveat, Event, Rows, Run, Sink};
 
-/// What a ledger says, whole or cut off by a kill.
+/// The traffic of a ledger, of a run that ended or was killed.
 pub(crate) fn observed(reader: &Reader) -> Result<Observed, Failed> {
     let mut observed = Observed::new(reader.run());
     replay(reader, &mut observed)?;
     Ok(observed)
 }
 
-/// Hands the events to a fold, and what could not be read.
+/// Hands the events to a fold, then what is missing from them.
 fn replay(reader: &Reader, fold: &mut impl Sink) -> Result<(), Failed> {
     let mut events = reader.events().map_err(Failed::unreadable)?;
     for row in events.by_ref() {
@@ -24,13 +24,20 @@ fn replay(reader: &Reader, fold: &mut impl Sink) -> Result<(), Failed> {
     for caveat in events.caveats() {
         fold.record(Event::Caveat(&caveat));
     }
-    if reader.run().rows == Rows::Sample {
-        fold.record(Event::Caveat(&Caveat::new(
-            "sampled-rows",
-            "this ledger holds a sample of its exchanges: counts and findings are of the sample",
-        )));
+    if let Some(caveat) = sampled_rows(reader.run()) {
+        fold.record(Event::Caveat(&caveat));
     }
     Ok(())
+}
+
+/// What limits counts that are made from the rows of a ledger; none where every exchange has a row.
+pub(crate) fn sampled_rows(run: &Run) -> Option<Caveat> {
+    (run.rows == Rows::Sample).then(|| {
+        Caveat::incomplete(
+            "sampled-rows",
+            "this ledger holds a sample of its exchanges: counts and findings are of the sample",
+        )
+    })
 }
 
 /// The facts of a comparison that was stored.

@@ -40,6 +40,8 @@ struct Scenario {
     #[serde(default)]
     many: bool,
     #[serde(default)]
+    exit: i32,
+    #[serde(default)]
     finds: Vec<String>,
     #[serde(default)]
     finds_not: Vec<String>,
@@ -107,7 +109,7 @@ impl Scenario {
                 wrong.push(format!("{rule} should not be among {found:?}"));
             }
         }
-        if out.status.code() != Some(0) {
+        if out.status.code() != Some(self.exit) {
             wrong.push(format!("exit code {:?}", out.status.code()));
         }
         if !self.many && document["requests"]["total"].as_u64() > Some(200) {

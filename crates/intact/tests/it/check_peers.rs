@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 /// A peer that does this with every connection, each in a thread of its own, for as long as the test runs.
-fn peer(serve: impl Fn(TcpStream, u32) + Send + Sync + Clone + 'static) -> SocketAddr {
+pub(crate) fn peer(serve: impl Fn(TcpStream, u32) + Send + Sync + Clone + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -26,7 +26,7 @@ fn peer(serve: impl Fn(TcpStream, u32) + Send + Sync + Clone + 'static) -> Socke
 }
 
 /// Reads one request head; `false` at the end of the stream.
-fn next_request(reader: &mut BufReader<TcpStream>) -> bool {
+pub(crate) fn next_request(reader: &mut BufReader<TcpStream>) -> bool {
     let mut line = String::new();
     while reader.read_line(&mut line).is_ok_and(|count| count > 0) {
         if line == "\r\n" {
@@ -37,7 +37,7 @@ fn next_request(reader: &mut BufReader<TcpStream>) -> bool {
     false
 }
 
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+pub(crate) const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 fn rules(document: &Value) -> Vec<&str> {
     let findings = document["findings"].as_array().unwrap();

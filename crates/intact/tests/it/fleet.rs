@@ -98,6 +98,31 @@ fn check_schema(name: &str, document: &Value) {
     assert!(errors.is_empty(), "{name}: {errors:?} in {document}");
 }
 
+#[test]
+fn a_campaign_of_error_pages_exits_3_unless_the_plan_expects_them() {
+    let server = Server::start(&["--status", "404"]);
+    for (expect, code, verdict_is) in [
+        ("", 3, "Every response was 404"),
+        ("expect = \"404\"\n", 0, "At -c 1"),
+    ] {
+        let rig = Rig::new(&server.plain(), 2, "50ms");
+        let plan = std::fs::read_to_string(rig.path("plan.toml")).unwrap();
+        let plan = plan.replace("[axes]\n", &format!("{expect}[axes]\n"));
+        std::fs::write(rig.path("plan.toml"), plan).unwrap();
+        let (report, out) = end(rig.start());
+        assert_eq!(out.status.code(), Some(code), "{out:?}");
+        let verdict = report["groups"][0]["bench"]["verdicts"][0]
+            .as_str()
+            .unwrap();
+        assert!(verdict.starts_with(verdict_is), "{verdict}");
+        let store = rig.path("dir/store");
+        let out = intact(&["fleet", "report", &store, "--require", "failed == 0"]);
+        assert_eq!(out.status.code(), Some(code), "{out:?}");
+        let met = words(&out.stderr).contains("NOT met: failed == 0");
+        assert_eq!(met, code == 3, "{out:?}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn every_message_counts_exactly_once_though_workers_are_killed() {

@@ -218,7 +218,8 @@ fn a_bench_killed_in_the_middle_leaves_a_ledger_that_can_be_reported() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let out = intact(&["report", ledger.to_str().unwrap()]);
+    let ledger = ledger.to_str().unwrap();
+    let out = intact(&["report", ledger, "--require", "requests >= 1"]);
     let page = String::from_utf8(out.stdout).unwrap();
     assert!(
         out.status.success(),
@@ -229,6 +230,118 @@ fn a_bench_killed_in_the_middle_leaves_a_ledger_that_can_be_reported() {
         page.contains("keepalive=on") && page.contains("per request"),
         "{page}"
     );
+    assert!(page.contains("did not come to its end"), "{page}");
+    let document = report(ledger);
+    assert_eq!(unfinished(&document), 1, "{:#}", document["caveats"]);
+    // the killed run is a baseline all the same, with its caveat
+    let server = Server::start(&[]);
+    let document = bench(&[&server.plain(), "-n", "20", "--baseline", ledger]);
+    assert_eq!(unfinished(&document), 1, "{:#}", document["caveats"]);
+}
+
+/// The document of `intact report`.
+fn report(ledger: &str) -> Value {
+    let out = intact(&["report", ledger, "--json"]);
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+/// How many caveats say that the run did not come to its end.
+fn unfinished(document: &Value) -> usize {
+    let caveats = document["caveats"].as_array().unwrap();
+    let is = |caveat: &&Value| caveat["id"] == "run-not-finished";
+    caveats.iter().filter(is).count()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_bench_that_a_signal_ended_has_come_to_its_end() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["bench", &server.plain(), "-z", "60s", "--ledger"])
+        .arg(&ledger)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    for _ in 0..3000 {
+        if ledger.join("tally.json").exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let sent = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    let document = report(ledger.to_str().unwrap());
+    assert_eq!(unfinished(&document), 0, "{:#}", document["caveats"]);
+    let caveats = document["caveats"].as_array().unwrap();
+    let interrupted = caveats.iter().find(|one| one["id"] == "interrupted");
+    let words = interrupted.unwrap()["words"].as_str().unwrap();
+    assert!(words.contains("of 20"), "{words}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_watch_that_was_killed_leaves_a_ledger_that_every_reader_calls_incomplete() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let program = format!(
+        "{} bench {} -n 30 --keepalive on >/dev/null; read -r _",
+        env!("CARGO_BIN_EXE_intact"),
+        server.plain()
+    );
+    let mut child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["watch", "--quiet", "--ledger"])
+        .arg(&ledger)
+        .args(["--", "sh", "-c", &program])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // held open, so that the program goes on after its requests
+    let stdin = child.stdin.take();
+    let requests = || -> Option<usize> {
+        let events = ledger::store::Reader::open(&ledger).ok()?.events().ok()?;
+        let is = |row: &ledger::Row| matches!(row, ledger::Row::Exchange(_));
+        Some(events.filter(is).count())
+    };
+    for _ in 0..3000 {
+        if requests() >= Some(30) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(stdin);
+    let ledger = ledger.to_str().unwrap();
+    let document = report(ledger);
+    assert!(document["requests"]["total"].as_u64() >= Some(30));
+    assert_eq!(unfinished(&document), 1, "{:#}", document["caveats"]);
+    let out = intact(&["report", ledger, "--require", "requests >= 30"]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    for words in [
+        &["report", ledger][..],
+        &["audit", ledger],
+        &["model", ledger],
+        &["compare", ledger, ledger],
+    ] {
+        let out = intact(words);
+        let page = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(
+            page.contains("did not come to its end"),
+            "{words:?}: {page} {}",
+            String::from_utf8_lossy(&out.stderr)
+        );
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod check_peers;
 mod check_real;
 mod cli;
 mod compare;
+mod error_pages;
 mod fix;
 mod fleet;
 #[cfg(feature = "aws")]

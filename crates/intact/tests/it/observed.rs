@@ -20,7 +20,7 @@ pub(crate) fn store(folder: &Path, golden: &str) -> String {
         let row: Row = serde_json::from_str(line).unwrap();
         writer.append(row.as_event()).unwrap();
     }
-    writer.flush().unwrap();
+    writer.finish(started).unwrap();
     folder.to_str().unwrap().to_owned()
 }
 

@@ -1,8 +1,8 @@
-//! A ledger on disk: a folder with `run.json`, `events.jsonl.zst` and `tally.json`.
+//! A ledger on disk: a folder with `run.json`, `events.jsonl.zst`, `tally.json` and `end.json`.
 //!
-//! The events are appended in compressed frames that each stand for themselves, so that whatever a `kill -9` leaves
-//! behind can be read up to the last whole line; `tally.json` is replaced atomically. A check has a `card.json` beside them,
-//! replaced in the same way after every probe.
+//! The events are appended in compressed frames, each complete in itself. After a `kill -9` the file can be read
+//! up to its last whole line. `tally.json` is replaced atomically. A check also has a `card.json`, replaced in the
+//! same way after every probe. `end.json` is written last: a ledger without it belongs to a run that did not end.
 
 mod reader;
 mod writer;
@@ -10,12 +10,23 @@ mod writer;
 pub use reader::{Events, Reader};
 pub use writer::Writer;
 
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 const RUN: &str = "run.json";
 const EVENTS: &str = "events.jsonl.zst";
 const TALLY: &str = "tally.json";
 const CARD: &str = "card.json";
+const END: &str = "end.json";
+
+/// The end mark of a ledger.
+#[derive(Debug, Serialize, Deserialize)]
+struct End {
+    /// Wall time of the mark (RFC 3339, UTC).
+    ended: String,
+    /// Events that were written.
+    events: u64,
+}
 
 /// Why a ledger could not be written or read.
 #[derive(Debug, thiserror::Error)]

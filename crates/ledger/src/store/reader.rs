@@ -1,6 +1,6 @@
 //! Reading a ledger folder, whole or cut off.
 
-use super::{CARD, EVENTS, RUN, StoreError, TALLY};
+use super::{CARD, END, EVENTS, End, RUN, StoreError, TALLY};
 use crate::card::Card;
 use crate::event::{Caveat, Row};
 use crate::run::{Run, SCHEMA};
@@ -68,8 +68,9 @@ impl Reader {
         }
     }
 
-    /// The events, as far as they can be read.
+    /// The events that can be read.
     pub fn events(&self) -> Result<Events, StoreError> {
+        let end: Option<End> = self.whole(END)?;
         let path = self.folder.join(EVENTS);
         let file = File::open(&path).map_err(StoreError::io(&path))?;
         // a decoder takes a file without any frame for a cut one
@@ -83,28 +84,49 @@ impl Reader {
         Ok(Events {
             lines,
             line: Vec::new(),
+            written: end.map(|end| end.events),
+            read: 0,
             unknown: 0,
+            over: false,
             cut: false,
         })
     }
 }
 
-/// The events of a ledger in the order in which they were written. A cut tail ends the iteration and is told by [`Events::caveats`].
+/// The events of a ledger in the order in which they were written. A cut tail ends the iteration; [`Events::caveats`] reports it.
 pub struct Events {
     lines: Box<dyn BufRead>,
     line: Vec<u8>,
+    /// How many there are by the end mark; absent where the run did not come to its end.
+    written: Option<u64>,
+    read: u64,
     unknown: u64,
+    /// The file was read to its end.
+    over: bool,
     cut: bool,
 }
 
 impl Events {
-    /// What could not be read, once the iteration is over.
+    /// What is missing from the record, or could not be read. Complete once the iteration is over.
     pub fn caveats(&self) -> Vec<Caveat> {
         let mut caveats = Vec::new();
+        if self.written.is_none() {
+            caveats.push(Caveat::incomplete(
+                "run-not-finished",
+                "the run that recorded this ledger did not come to its end: it was killed, or it is still running; counts are lower bounds",
+            ));
+        }
+        let lines = self.read + self.unknown;
+        let missing = self.written.map_or(0, |all| all.saturating_sub(lines));
         if self.cut {
             caveats.push(Caveat::incomplete(
                 "cut-tail",
-                "the ledger was cut off while it was written: the last second of events is missing",
+                "the file of events was cut off: what follows the cut is missing",
+            ));
+        } else if self.over && missing > 0 {
+            caveats.push(Caveat::incomplete(
+                "cut-tail",
+                format!("{missing} events at the end of the ledger are missing from its file"),
             ));
         }
         if self.unknown > 0 {
@@ -128,10 +150,16 @@ impl Iterator for Events {
             self.line.clear();
             let mut limited = (&mut self.lines).take(LONGEST_LINE);
             match limited.read_until(b'\n', &mut self.line) {
-                Ok(0) => return None,
+                Ok(0) => {
+                    self.over = true;
+                    return None;
+                }
                 Ok(_) if self.line.last() == Some(&b'\n') => {
                     match serde_json::from_slice(&self.line) {
-                        Ok(row) => return Some(row),
+                        Ok(row) => {
+                            self.read += 1;
+                            return Some(row);
+                        }
                         Err(_) => self.unknown += 1,
                     }
                 }

@@ -1,6 +1,6 @@
 //! Writing a ledger folder.
 
-use super::{CARD, EVENTS, RUN, StoreError, TALLY};
+use super::{CARD, END, EVENTS, End, RUN, StoreError, TALLY};
 use crate::card::Card;
 use crate::event::Event;
 use crate::run::Run;
@@ -17,6 +17,7 @@ pub struct Writer {
     folder: PathBuf,
     events: File,
     pending: Vec<u8>,
+    appended: u64,
 }
 
 impl Writer {
@@ -37,6 +38,7 @@ impl Writer {
             folder: folder.to_owned(),
             events,
             pending: Vec::new(),
+            appended: 0,
         })
     }
 
@@ -48,6 +50,7 @@ impl Writer {
             source,
         })?;
         self.pending.push(b'\n');
+        self.appended += 1;
         if self.pending.len() >= FRAME {
             self.flush()?;
         }
@@ -76,6 +79,16 @@ impl Writer {
     /// Replaces the card of the server that is checked.
     pub fn replace_card(&mut self, card: &Card) -> Result<(), StoreError> {
         replace(&self.folder.join(CARD), card)
+    }
+
+    /// Writes what is pending, then the end mark: the run came to its end, and its ledger is complete.
+    pub fn finish(mut self, ended: jiff::Timestamp) -> Result<(), StoreError> {
+        self.flush()?;
+        let end = End {
+            ended: ended.to_string(),
+            events: self.appended,
+        };
+        replace(&self.folder.join(END), &end)
     }
 }
 

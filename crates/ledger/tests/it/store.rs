@@ -3,10 +3,26 @@
 use ledger::store::{Reader, StoreError, Writer};
 use ledger::{Event, Exchange, Nanos, Row, Run, Tally, Vantage};
 use std::fs;
+use std::path::Path;
+
+fn epoch() -> jiff::Timestamp {
+    "2026-01-01T00:00:00Z".parse().unwrap()
+}
 
 fn run() -> Run {
-    let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-    Run::new("test", "0", Vantage::Client, epoch, 7, &[])
+    Run::new("test", "0", Vantage::Client, epoch(), 7, &[])
+}
+
+/// Reads all events of a folder; how many there are, and the ids of the caveats.
+fn read(folder: &Path) -> (u64, Vec<String>) {
+    let mut events = Reader::open(folder).unwrap().events().unwrap();
+    let read = events.by_ref().count() as u64;
+    let caveats = events.caveats();
+    assert!(
+        caveats.iter().all(|caveat| caveat.incomplete),
+        "{caveats:?}"
+    );
+    (read, caveats.into_iter().map(|caveat| caveat.id).collect())
 }
 
 #[test]
@@ -22,7 +38,7 @@ fn what_was_written_reads_back() {
         }
     }
     writer.replace_tally(&Tally::new()).unwrap();
-    drop(writer);
+    writer.finish(epoch()).unwrap();
     let reader = Reader::open(folder.path()).unwrap();
     assert_eq!(reader.run(), &run());
     assert_eq!(reader.tally().unwrap(), Some(Tally::new()));
@@ -51,23 +67,55 @@ fn a_tail_cut_at_any_byte_is_a_caveat_and_loses_nothing_before_its_frame() {
         writer.flush().unwrap();
         flushed.push((fs::metadata(&path).unwrap().len() as usize, id + 1));
     }
-    drop(writer);
+    writer.finish(epoch()).unwrap();
     let whole = fs::read(&path).unwrap();
     for cut in 0..whole.len() {
         fs::write(&path, &whole[..cut]).unwrap();
         let safe = flushed.iter().rfind(|(at, _)| *at <= cut).unwrap().1;
-        let mut events = Reader::open(folder.path()).unwrap().events().unwrap();
-        let read = events.by_ref().count() as u64;
+        let (read, caveats) = read(folder.path());
         assert!(read >= safe, "cut at {cut}: {read} of {safe}");
-        let on_a_boundary = flushed.iter().any(|(at, _)| *at == cut);
-        assert_eq!(events.caveats().is_empty(), on_a_boundary, "cut at {cut}");
+        // between two frames only the end mark shows that something is missing
+        assert_eq!(caveats, ["cut-tail"], "cut at {cut}");
     }
+}
+
+#[test]
+fn a_ledger_without_an_end_mark_is_incomplete_however_whole_its_file_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(folder.path(), &run()).unwrap();
+    for id in 0..3 {
+        let exchange = Exchange::new(id, Nanos(id));
+        writer.append(Event::Exchange(&exchange)).unwrap();
+    }
+    writer.flush().unwrap();
+    // a run that is still running, or was killed between two flushes
+    assert_eq!(
+        read(folder.path()),
+        (3, vec!["run-not-finished".to_owned()])
+    );
+    writer.finish(epoch()).unwrap();
+    assert_eq!(read(folder.path()), (3, Vec::new()));
+}
+
+#[test]
+fn a_reader_that_stops_early_does_not_report_the_rest_as_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(folder.path(), &run()).unwrap();
+    for id in 0..3 {
+        let exchange = Exchange::new(id, Nanos(id));
+        writer.append(Event::Exchange(&exchange)).unwrap();
+    }
+    writer.finish(epoch()).unwrap();
+    let mut events = Reader::open(folder.path()).unwrap().events().unwrap();
+    assert!(events.next().is_some());
+    assert!(events.caveats().is_empty());
 }
 
 #[test]
 fn damaged_and_newer_events_are_counted_not_fatal() {
     let folder = tempfile::tempdir().unwrap();
-    drop(Writer::create(folder.path(), &run()).unwrap());
+    let writer = Writer::create(folder.path(), &run()).unwrap();
+    writer.finish(epoch()).unwrap();
     let lines = "{\"event\":\"from-the-future\"}\nnonsense\n{\"event\":\"exchange\",\"id\":1,\"at\":0,\"end\":0,\"outcome\":\"ok\",\"new_field\":1}\n";
     fs::write(
         folder.path().join("events.jsonl.zst"),

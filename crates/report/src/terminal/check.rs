@@ -107,7 +107,7 @@ impl Card {
         if let Some(target) = target
             && let Some(status) = target.status
         {
-            let verb = if target.failed.is_none() {
+            let verb = if target.is_complete() {
                 "answered"
             } else {
                 "an answer begun"

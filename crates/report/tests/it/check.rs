@@ -81,6 +81,7 @@ pub(crate) fn card() -> Card {
             followed: Vec::new(),
             redirect: None,
             other_scheme: None,
+            expect: None,
         }),
         names: Some(Names {
             name: "my.server".to_owned(),
@@ -272,6 +273,7 @@ fn a_server_that_refuses_has_a_short_card() {
             followed: Vec::new(),
             redirect: None,
             other_scheme: None,
+            expect: None,
         }),
         skipped: ["versions", "TLS"]
             .map(|probe| Skipped {

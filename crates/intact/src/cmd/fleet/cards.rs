@@ -24,6 +24,7 @@ pub(super) struct CardsRead<'a> {
     groups: Vec<Group>,
     requirements: Vec<(&'a Requirement, Held)>,
     has_benches: bool,
+    any_success: bool,
 }
 
 struct Group {
@@ -62,6 +63,7 @@ impl<'a> CardsRead<'a> {
                 .map(|one| (one, Held::default()))
                 .collect(),
             has_benches: of(Kind::Bench).next().is_some(),
+            any_success: false,
         }
     }
 
@@ -73,6 +75,7 @@ impl<'a> CardsRead<'a> {
             .map(|exchange| Row::Exchange(Box::new(exchange.clone())))
             .collect();
         let facts = CheckFacts::of(&checked.card, &outcome.tally, &rows);
+        self.any_success |= facts.any_success();
         for (requirement, held) in &mut self.requirements {
             let verdict = requirement.evaluate(&facts);
             if verdict.passed() {
@@ -95,6 +98,11 @@ impl<'a> CardsRead<'a> {
                 group.first = Some((outcome.run.clone(), facts));
             }
         }
+    }
+
+    /// Whether a check measured its server.
+    pub(super) fn any_success(&self) -> bool {
+        self.any_success
     }
 
     /// What the cards say together; once.

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 pub(super) struct Log(Arc<Mutex<Inner>>);
 
 struct Inner {
-    writer: Writer,
+    /// Absent once the ledger is complete.
+    writer: Option<Writer>,
     flushed: Instant,
     lost: u64,
 }
@@ -22,21 +23,28 @@ impl Log {
     /// Makes a new folder.
     pub(super) fn create(folder: &Path, run: &Run) -> anyhow::Result<Log> {
         Ok(Log(Arc::new(Mutex::new(Inner {
-            writer: Writer::create(folder, run).context("--ledger")?,
+            writer: Some(Writer::create(folder, run).context("--ledger")?),
             flushed: Instant::now(),
             lost: 0,
         }))))
     }
 
-    /// Writes the rest, and the counts.
+    /// Writes the rest, the counts, and the end mark unless events were lost.
     pub(super) fn finish(&self, tally: &Tally) -> anyhow::Result<()> {
         let mut inner = self.inner();
+        let Some(mut writer) = inner.writer.take() else {
+            return Ok(());
+        };
         if inner.lost > 0 {
             let lost = inner.lost;
             console::note(&format!("intact: --ledger: {lost} events were lost"));
         }
-        inner.writer.flush().context("--ledger")?;
-        inner.writer.replace_tally(tally).context("--ledger")
+        writer.flush().context("--ledger")?;
+        writer.replace_tally(tally).context("--ledger")?;
+        if inner.lost == 0 {
+            writer.finish(jiff::Timestamp::now()).context("--ledger")?;
+        }
+        Ok(())
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -46,11 +54,15 @@ impl Log {
 
 impl Sink for Log {
     fn record(&mut self, event: Event<'_>) {
-        let mut inner = self.inner();
-        let mut written = inner.writer.append(event);
+        let mut guard = self.inner();
+        let inner = &mut *guard;
+        let Some(writer) = &mut inner.writer else {
+            return;
+        };
+        let mut written = writer.append(event);
         if inner.flushed.elapsed() >= Duration::from_secs(1) {
             inner.flushed = Instant::now();
-            written = written.and_then(|()| inner.writer.flush());
+            written = written.and_then(|()| writer.flush());
         }
         if let Err(error) = written {
             inner.lost += 1;

@@ -60,6 +60,14 @@ pub(super) fn chapter(one: BenchRun<'_>, prefix: String) -> serde_json::Result<C
 }
 
 fn headline(facts: &BenchFacts, words: Option<String>) -> Headline {
+    if facts.requests.ok > 0 && !facts.any_success() {
+        return Headline {
+            number: facts.errors.names(),
+            standing: Standing::Bad,
+            caption: "is the status of every response".to_owned(),
+            words: words.unwrap_or_default(),
+        };
+    }
     if let Some(compared) = facts.headline() {
         return of_comparison(compared, words.unwrap_or_default());
     }
@@ -71,9 +79,12 @@ fn headline(facts: &BenchFacts, words: Option<String>) -> Headline {
             standing: Standing::Neutral,
             caption: format!("mean of {} requests", count(variant.requests.ok)),
             words: format!(
-                "{}: one variant, so there is nothing to compare it with.",
-                variant.name
-            ),
+                "{}: one variant, so there is nothing to compare it with. {}",
+                variant.name,
+                words.unwrap_or_default()
+            )
+            .trim_end()
+            .to_owned(),
         },
         _ => Headline {
             number: format!("0 of {}", count(facts.requests.total)),

@@ -71,6 +71,14 @@ fn headline(facts: &CheckFacts, words: String) -> Headline {
     let standing = if grave { Standing::Bad } else { Standing::Good };
     let idle = facts.idle_timeout.as_ref();
     let limit = idle.and_then(|idle| idle.measured_s.or(idle.at_least_s));
+    if facts.errors.is_all() {
+        return Headline {
+            number: facts.errors.names(),
+            standing: Standing::Bad,
+            caption: "is the status of every response".to_owned(),
+            words,
+        };
+    }
     let (number, standing, caption) = match (facts.any_success(), facts.keeps(), limit) {
         (false, ..) => ("no answer", Standing::Bad, "to the first request"),
         (true, Some(false), _) => ("closed", Standing::Bad, "after every answer"),

@@ -2,7 +2,7 @@
 
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
-use bench::{Axes, Bench, Coalesce, Config, Expect, Keep, Length, Observer, Position, Target};
+use bench::{Axes, Bench, Coalesce, Config, Keep, Length, Observer, Position, Target};
 use dial::Clock;
 use fleet::{Measured, Message, RowFiles, Trouble};
 use ledger::{Row, Rows, Tally};
@@ -119,7 +119,7 @@ fn config(message: &Message) -> Result<Config, String> {
         headers: target.headers.clone(),
         body: Vec::new(),
         user_agent: concat!("intact-fleet/", env!("CARGO_PKG_VERSION")).to_owned(),
-        expect: Expect::Any,
+        expect: target.expect,
         credentials: target.credentials(),
         route: target.route(),
         coalesce: Coalesce::Streams,

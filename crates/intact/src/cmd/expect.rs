@@ -1,0 +1,11 @@
+//! `--expect` of `bench`, `check` and `intact URL`: defined once.
+
+use ledger::ExpectedStatus;
+
+/// The option.
+#[derive(Clone, Copy, clap::Args)]
+pub(crate) struct Expect {
+    /// Statuses that count as ok: any, 2xx, 404 [default: any, but 4xx and 5xx alone exit 3]
+    #[arg(long, value_name = "STATUS", help_heading = "Request")]
+    pub(crate) expect: Option<ExpectedStatus>,
+}
