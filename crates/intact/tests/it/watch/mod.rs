@@ -10,6 +10,7 @@ mod names;
 mod narrow;
 mod pinned;
 mod processor;
+mod refused;
 mod semantics;
 mod unseen;
 mod wrapper;

@@ -45,6 +45,27 @@ pub(crate) fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Res
     whole(count, into.len())
 }
 
+/// Tries to copy a byte out of a child of ours that has not run another program.
+///
+/// # Errors
+/// This system refuses it, whatever the process.
+pub(crate) fn try_read_memory(child: u32) -> io::Result<()> {
+    static BYTE: u8 = 1;
+    read_memory(child, (&raw const BYTE) as u64, &mut [0])
+}
+
+/// Tries to copy a descriptor of a child of ours.
+///
+/// # Errors
+/// This system refuses it, whatever the process.
+pub(crate) fn try_copy_descriptor(child: u32) -> io::Result<()> {
+    match open(child).and_then(|handle| copy(handle.as_raw_fd(), libc::STDIN_FILENO)) {
+        // to learn that the child has no such descriptor takes the same permission
+        Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(()),
+        copied => copied.map(drop),
+    }
+}
+
 /// The size of a page of memory in bytes.
 pub(crate) fn page_size() -> u64 {
     // SAFETY: takes and gives plain numbers.
