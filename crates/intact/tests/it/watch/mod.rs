@@ -11,6 +11,7 @@ mod narrow;
 mod pinned;
 mod processor;
 mod refused;
+mod sampled;
 mod semantics;
 mod unseen;
 mod wrapper;

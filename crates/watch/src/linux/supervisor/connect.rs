@@ -67,6 +67,7 @@ impl Supervisor {
         if !self.listener.is_valid(notice.id) {
             return UNTOUCHED;
         }
+        self.notice_replaced(cookie, &socket);
         let owner = self.owner(notice.thread);
         let about = self.about(wanted, began, owner);
         if socket::is_steered(&socket) {

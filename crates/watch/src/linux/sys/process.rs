@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -260,6 +261,12 @@ pub(crate) fn is_alive(process: u32) -> bool {
 pub(crate) fn command(process: u32) -> Option<Arc<str>> {
     let name = fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
     Some(name.trim_end().into())
+}
+
+/// The network namespace of a process, by its inode; `None` where we may not look.
+pub(crate) fn network_namespace(process: u32) -> Option<u64> {
+    let file = fs::metadata(format!("/proc/{process}/ns/net")).ok()?;
+    Some(file.ino())
 }
 
 /// Hands on the inodes of a process's sockets; an error where we may not look.
