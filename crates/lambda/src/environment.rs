@@ -236,8 +236,8 @@ fn spawn_watched(
     let line = serde_json::to_string(&given).map_err(|error| failed(error.into()))?;
     // one that has ended reads nothing: how it ended tells all
     let _ = writeln!(ours, "{line}");
-    let rows = start.rows.clone();
-    let listening = std::thread::spawn(move || watcher::listen(ours, &rows));
+    let (rows, number) = (start.rows.clone(), start.number);
+    let listening = std::thread::spawn(move || watcher::listen(ours, number, &rows));
     Ok((child, listening))
 }
 

@@ -5,12 +5,12 @@
 //! carries waits in the function's sockets, as it would without it.
 
 use crate::freezer;
-use ledger::{Event, Row, Sink};
+use ledger::{Caveat, Event, Row, Sink};
 use rustix::process::getpid;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -74,18 +74,30 @@ pub(crate) struct Last {
     pub(crate) not_run: Option<(NotRun, String)>,
 }
 
-/// Takes what a watcher tells, until it ends.
-pub(crate) fn listen(stream: UnixStream, rows: &Sender<Row>) -> Last {
+/// Reads the messages of an environment's watcher until it ends. One that was killed leaves a caveat.
+pub(crate) fn listen(stream: impl Read, environment: u64, rows: &Sender<Row>) -> Last {
     let mut last = Last::default();
+    let mut unread = 0u64;
     for line in BufReader::new(stream).lines() {
         let Ok(line) = line else { break };
         // an empty line asks whether we are still there
+        if line.is_empty() {
+            continue;
+        }
         match serde_json::from_str(&line) {
             Ok(Told::Row(row)) => drop(rows.send(row)),
             Ok(Told::Ended(how)) => last.how = Some(how),
             Ok(Told::NotRun(why, words)) => last.not_run = Some((why, words)),
-            Err(_) => {}
+            Err(_) => unread += 1,
         }
+    }
+    let is_whole = last.how.is_some() || last.not_run.is_some();
+    if !is_whole || unread > 0 {
+        let words = format!(
+            "the watcher of environment {environment} ended before it had reported everything: connections of this environment are missing"
+        );
+        let caveat = Caveat::incomplete("watcher-cut", words);
+        drop(rows.send(Row::Caveat(caveat)));
     }
     last
 }
@@ -183,6 +195,39 @@ impl Observer for Telling {
         if self.alone {
             // the platform was killed: nothing shall outlive it
             freezer::end_below(getpid());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    /// The rows of a watcher that sent these messages, and then this text.
+    fn rows(lines: &[Told], rest: &str) -> Vec<Row> {
+        let (send, rows) = mpsc::channel();
+        let lines = lines.iter().map(|one| serde_json::to_string(one).unwrap());
+        let text: String = lines.map(|line| line + "\n").collect();
+        listen((text + rest).as_bytes(), 3, &send);
+        drop(send);
+        rows.iter().collect()
+    }
+
+    #[test]
+    fn a_watcher_that_was_killed_leaves_an_incomplete_record() {
+        let caveat = Row::Caveat(Caveat::new("one", "of the run"));
+        let told = [Told::Row(caveat.clone()), Told::Ended(How::Code(0))];
+        assert_eq!(rows(&told, "\n"), std::slice::from_ref(&caveat));
+        let not_run = [Told::NotRun(NotRun::Refused, String::new())];
+        assert!(rows(&not_run, "").is_empty());
+        for rest in ["", "{\"Row\":{\"Exch"] {
+            let rows = rows(&told[..1], rest);
+            assert_eq!(rows[0], caveat);
+            assert!(
+                matches!(&rows[1..], [Row::Caveat(one)] if one.id == "watcher-cut" && one.incomplete),
+                "{rows:?}"
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
 //! How the program ended, and what went by unseen.
 
-use ledger::Span;
+use ledger::{Caveat, Span};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -22,10 +22,14 @@ pub struct Cpu {
     pub system: Duration,
 }
 
-/// Why a connection was left to the kernel, unrecorded.
+/// Why connections are missing from the record: the kernel made them without us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unwatched {
-    /// The process does not let itself be looked at (setuid, not dumpable).
+    /// This container or kernel refuses `pidfd_getfd` for every process, with this error number.
+    NoDescriptors(i32),
+    /// This container or kernel refuses `process_vm_readv` for every process, with this error number.
+    NoMemory(i32),
+    /// The process cannot be inspected (another user's, setuid, not dumpable).
     Unreadable,
     /// It lives in a network namespace of its own.
     OtherNamespace,
@@ -44,25 +48,11 @@ pub enum Unwatched {
 }
 
 impl Unwatched {
-    /// What it means for the reader, after "N connections were not watched: ".
-    pub fn words(self) -> &'static str {
-        match self {
-            Unwatched::Unreadable => "their process does not let itself be looked at",
-            Unwatched::OtherNamespace => "they live in a network namespace of their own",
-            Unwatched::Steered => "they are bound to a device or carry a mark",
-            Unwatched::ThirtyTwoBits => "system calls of 32-bit programs made them",
-            Unwatched::Multipath => "they speak Multipath TCP",
-            Unwatched::Unseen => {
-                "inherited, received from another process, or accepted by a listener that is gone"
-            }
-            Unwatched::NoRelay => "the relay could not take them",
-            Unwatched::Fault => "something in intact broke; please report it",
-        }
-    }
-
     /// A stable id.
     pub fn id(self) -> &'static str {
         match self {
+            Unwatched::NoDescriptors(_) => "unwatched-no-descriptors",
+            Unwatched::NoMemory(_) => "unwatched-no-memory",
             Unwatched::Unreadable => "unwatched-unreadable",
             Unwatched::OtherNamespace => "unwatched-other-namespace",
             Unwatched::Steered => "unwatched-steered",
@@ -73,6 +63,52 @@ impl Unwatched {
             Unwatched::Fault => "unwatched-fault",
         }
     }
+
+    /// The caveat on a run in which `count` connections are missing for this reason.
+    ///
+    /// Where the system refuses what `watch` needs, all are missing, and the count does not matter.
+    pub fn caveat(self, count: u64) -> Caveat {
+        let reason = match self {
+            Unwatched::NoDescriptors(error) => {
+                return Caveat::incomplete(self.id(), refused("pidfd_getfd", error));
+            }
+            Unwatched::NoMemory(error) => {
+                return Caveat::incomplete(self.id(), refused("process_vm_readv", error));
+            }
+            Unwatched::Unreadable => {
+                "their process cannot be inspected (another user's, setuid, not dumpable) without CAP_SYS_PTRACE"
+            }
+            Unwatched::OtherNamespace => "they live in a network namespace of their own",
+            Unwatched::Steered => "they are bound to a device or carry a mark",
+            Unwatched::ThirtyTwoBits => "system calls of 32-bit programs made them",
+            Unwatched::Multipath => "they speak Multipath TCP",
+            Unwatched::Unseen => {
+                "inherited, received from another process, or accepted by a listener that is gone"
+            }
+            Unwatched::NoRelay => "the relay could not take them",
+            Unwatched::Fault => "something in intact broke; please report it",
+        };
+        let words = match count {
+            1 => format!("one connection was not watched: {reason}"),
+            _ => format!("{count} connections were not watched: {reason}"),
+        };
+        Caveat::incomplete(self.id(), words)
+    }
+}
+
+/// The words for a system call that is refused for every process, with the remedies.
+fn refused(call: &str, error: i32) -> String {
+    let error = match error {
+        libc::EPERM => "EPERM".to_owned(),
+        libc::EACCES => "EACCES".to_owned(),
+        libc::ENOSYS => "ENOSYS".to_owned(),
+        other => format!("error {other}"),
+    };
+    format!(
+        "this container or kernel refuses {call} ({error}), so that no connection could be watched. \
+         Start the container with --cap-add SYS_PTRACE or --security-opt seccomp=unconfined. \
+         `intact watch --pid` works without it"
+    )
 }
 
 /// What is known when all is over.
@@ -84,7 +120,8 @@ pub struct Outcome {
     pub span: Span,
     /// What it cost, with everything that it started and that has ended.
     pub cpu: Cpu,
-    /// Connections that went by unseen, by reason. They are caveats in the ledger too.
+    /// Connections that went by unseen, by reason; calls of `connect` where inspection is refused. Each
+    /// reason is a caveat in the ledger too.
     pub unwatched: BTreeMap<Unwatched, u64>,
     /// The person stopped waiting for processes that the program left behind.
     pub abandoned: bool,

@@ -247,15 +247,15 @@ fn head(args: &Args, variants: impl Iterator<Item = Variant>) -> Run {
 /// What a person would otherwise believe.
 fn caveats(args: &Args, freeze: Freeze, plan: &Plan) -> Vec<Caveat> {
     let mut caveats = Vec::new();
+    if args.watch == OnOff::Off {
+        caveats.push(Caveat::incomplete(
+            UNWATCHED,
+            "the function's connections were not followed (--watch off): what died in a freeze is not known",
+        ));
+    }
     let mut tell = |id: &str, words: &str| {
         caveats.push(Caveat::new(id, words));
     };
-    if args.watch == OnOff::Off {
-        tell(
-            UNWATCHED,
-            "nobody followed the function's connections (--watch off): what died in a freeze is not told",
-        );
-    }
     if let Some(factor) = args.time_scale {
         tell(
             "time-scaled",

@@ -1,16 +1,20 @@
-//! Follows programs that run already, from outside: their TCP connections are looked up again and again, and the kernel
-//! tells when one ends. No data is seen, and connections that come and go between two looks belong to nobody.
+//! Follows programs that run already, from outside: their TCP connections are looked up again and
+//! again, and the kernel reports when one ends. No data is seen.
+//!
+//! A connection that comes and goes between two looks has no owner. [`Others`] counts what may have
+//! been one, and the run is then incomplete.
 
-use crate::platform::outside::{Outside, caveat};
+use crate::platform::others::Others;
+use crate::platform::outside::Outside;
 use crate::platform::sys::diag::{self, Told};
 use crate::platform::sys::process;
 use crate::platform::sys::signals::Signals;
 use crate::platform::sys::timer::Timer;
-use crate::{Clock, Observer, WatchError};
-use ledger::{Connection, ConnectionId, Origin, Owner, Row, Scheme};
+use crate::{Clock, Observer, Unwatched, WatchError};
+use ledger::{Caveat, Connection, ConnectionId, Origin, Owner, Row, Scheme};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
@@ -23,6 +27,8 @@ const PACE: Duration = Duration::from_millis(10);
 const SHARE: u32 = 20;
 /// How often files are flushed.
 const TICK: Duration = Duration::from_secs(1);
+/// How long the kernel may take to report a socket that ended before the run did.
+const LATE: Duration = Duration::from_millis(20);
 
 /// Whose connections are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,12 +69,46 @@ struct Follower<'a> {
     timer: Timer,
     signals: Signals,
     outside: Outside,
-    /// Sockets that are somebody else's, or accepted.
-    others: HashSet<u64>,
+    others: Others,
+    looks: Looks,
+    /// Our own network namespace, the only one whose sockets are listed.
+    namespace: Option<u64>,
+    /// Followed processes in other network namespaces.
+    elsewhere: BTreeSet<u32>,
+    /// Followed processes whose descriptors cannot be read, and in how many scans: one that is ending
+    /// cannot be read for a moment.
+    unreadable: BTreeMap<u32, u32>,
     next_id: u64,
     /// Connections that were there before us.
     earlier: u64,
-    is_first: bool,
+}
+
+/// How the looks went.
+#[derive(Default)]
+struct Looks {
+    /// When the last one began that gave a list.
+    last: Option<Instant>,
+    /// The longest time between two of them.
+    longest: Duration,
+    failed: u64,
+    error: Option<io::Error>,
+}
+
+impl Looks {
+    /// A look that began then has ended.
+    fn end(&mut self, began: Instant, done: io::Result<()>) {
+        match done {
+            Ok(()) => {
+                let before = self.last.replace(began);
+                let since = before.map_or(Duration::ZERO, |before| began - before);
+                self.longest = self.longest.max(since);
+            }
+            Err(error) => {
+                self.failed += 1;
+                self.error = Some(error);
+            }
+        }
+    }
 }
 
 impl<'a> Follower<'a> {
@@ -94,30 +134,34 @@ impl<'a> Follower<'a> {
             timer,
             signals,
             outside,
-            others: HashSet::new(),
+            others: Others::default(),
+            looks: Looks::default(),
+            namespace: process::network_namespace(std::process::id()),
+            elsewhere: BTreeSet::new(),
+            unreadable: BTreeMap::new(),
             next_id: 1,
             earlier: 0,
-            is_first: true,
         })
     }
 
     fn run(&mut self, deadline: Option<Instant>, observer: &mut dyn Observer) -> Option<i32> {
         let mut events = Events::with_capacity(16);
         let mut next_tick = Instant::now() + TICK;
+        // what ended before the first look is no part of the run
+        self.outside
+            .take_ends(self.clock.now(), &mut |_| {}, &mut |_| {});
+        self.owners();
         loop {
             let began = Instant::now();
-            // a look that fails is made up for by the next
-            let _ = self.look();
-            self.is_first = false;
+            let done = self.look();
+            self.looks.end(began, done);
             let pace = PACE.max(began.elapsed() * SHARE);
             self.timer.set(Some(began + pace));
             if self.poll.poll(&mut events, Some(TICK)).is_err() {
                 events.clear();
             }
             self.timer.rung();
-            self.outside.take_ends(self.clock.now(), &mut |row: Row| {
-                observer.record(row.as_event());
-            });
+            self.take_ends(observer);
             while let Some(signal) = self.signals.next() {
                 if signal.number != libc::SIGCHLD {
                     return Some(signal.number);
@@ -127,6 +171,8 @@ impl<'a> Follower<'a> {
             if now >= next_tick {
                 next_tick = now + TICK;
                 observer.tick();
+                // a process in another namespace shows no socket that would have us look at it
+                self.owners();
             }
             if self.are_gone() || deadline.is_some_and(|deadline| now >= deadline) {
                 return None;
@@ -143,6 +189,14 @@ impl<'a> Follower<'a> {
         }
     }
 
+    fn take_ends(&mut self, observer: &mut dyn Observer) {
+        self.outside.take_ends(
+            self.clock.now(),
+            &mut |row: Row| observer.record(row.as_event()),
+            &mut |told| self.others.end(told),
+        );
+    }
+
     /// Looks at all sockets, and whose the new ones are.
     fn look(&mut self) -> io::Result<()> {
         let mut there: Vec<Told> = Vec::new();
@@ -154,30 +208,29 @@ impl<'a> Follower<'a> {
                 there.push(told);
             }
         })?;
-        let cookies: HashSet<u64> = there.iter().map(|told| told.cookie).collect();
-        self.others.retain(|cookie| cookies.contains(cookie));
-        there.retain(|told| {
-            !(self.outside.follows(told.cookie) || self.others.contains(&told.cookie))
-        });
+        self.others.begin_look(served, &there);
+        there.retain(|told| !(self.outside.follows(told.cookie) || self.others.knows(told.cookie)));
         if there.is_empty() {
             return Ok(());
         }
+        let is_first = self.looks.last.is_none();
         let owners = self.owners();
         for told in there {
             let owner = owners.get(&told.inode);
             // a port that somebody listens on is the accepting side's
-            match owner.filter(|_| !served.contains(&told.local.port())) {
-                Some(owner) => self.follow(&told, owner.clone()),
-                None => {
-                    self.others.insert(told.cookie);
+            match owner.filter(|_| !self.others.is_accepted(&told)) {
+                Some(owner) => {
+                    self.earlier += u64::from(is_first);
+                    self.follow(&told, owner.clone());
                 }
+                None => self.others.see(&told, is_first),
             }
         }
         Ok(())
     }
 
     /// The processes that are followed, by the inodes of their sockets.
-    fn owners(&self) -> HashMap<u32, Owner> {
+    fn owners(&mut self) -> HashMap<u32, Owner> {
         let processes = match self.subjects {
             Subjects::All => process::all(),
             Subjects::Processes(processes) => process::descendants(processes.clone()).collect(),
@@ -187,11 +240,22 @@ impl<'a> Follower<'a> {
             let Some(command) = process::command(pid) else {
                 continue;
             };
+            let namespace = process::network_namespace(pid);
+            if namespace.is_some() && namespace != self.namespace {
+                self.elsewhere.insert(pid);
+                continue;
+            }
             let owner = Owner { pid, command };
-            // of all processes we may look at some
-            let _ = process::each_socket(pid, |inode| {
+            let read = process::each_socket(pid, |inode| {
                 owners.entry(inode).or_insert_with(|| owner.clone());
             });
+            // of all processes, those are followed that we may look at
+            if *self.subjects != Subjects::All
+                && read.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+                && process::is_alive(pid)
+            {
+                *self.unreadable.entry(pid).or_default() += 1;
+            }
         }
         owners
     }
@@ -199,7 +263,6 @@ impl<'a> Follower<'a> {
     fn follow(&mut self, told: &Told, owner: Owner) {
         let mut about = Connection::new(ConnectionId(self.next_id), self.clock.now());
         self.next_id += 1;
-        self.earlier += u64::from(self.is_first);
         about.local = Some(told.local);
         about.peer = Some(told.peer);
         about.origin = Some(Origin {
@@ -212,22 +275,81 @@ impl<'a> Follower<'a> {
     }
 
     fn finish(mut self, observer: &mut dyn Observer) {
+        // a socket is known to be another program's once two looks have seen it
+        for _ in 0..2 {
+            let began = Instant::now();
+            let done = self.look();
+            self.looks.end(began, done);
+        }
+        std::thread::sleep(LATE);
+        self.take_ends(observer);
+        let caveats = self.caveats();
         let mut tell = |row: Row| observer.record(row.as_event());
-        self.outside.take_ends(self.clock.now(), &mut tell);
-        let strangers = self.outside.strangers;
-        self.outside.finish(self.clock.now(), &mut tell);
+        self.outside.finish(self.clock, &mut tell);
+        for caveat in caveats {
+            tell(Row::Caveat(caveat));
+        }
+    }
+
+    /// What limits the record.
+    fn caveats(&self) -> Vec<Caveat> {
+        let mut caveats = Vec::new();
+        let (gone, dropped) = (self.others.unexplained(), self.outside.overruns());
+        if gone > 0 || dropped > 0 {
+            let more = if dropped > 0 {
+                ", and the kernel dropped reports of more"
+            } else {
+                ""
+            };
+            let words = format!(
+                "sockets are looked up every {} ms (at most {} ms apart), so shorter connections can be missed. Sockets of this machine that were closed before their owner was seen: {gone}{more}",
+                PACE.as_millis(),
+                self.looks.longest.max(PACE).as_millis()
+            );
+            caveats.push(Caveat::incomplete("unwatched-short", words));
+        }
+        if let Some(error) = &self.looks.error {
+            let words = format!(
+                "{} times the kernel did not list its sockets ({error}): connections are missing",
+                self.looks.failed
+            );
+            caveats.push(Caveat::incomplete("unwatched-not-listed", words));
+        }
+        if let Some(process) = self.elsewhere.first() {
+            let words = format!(
+                "another network namespace hides the connections of {}: `nsenter --net --target {process} intact watch --pid {process}` sees them",
+                named(&self.elsewhere)
+            );
+            let id = Unwatched::OtherNamespace.id();
+            caveats.push(Caveat::incomplete(id, words));
+        }
+        let unreadable = self.unreadable.iter().filter(|(_, scans)| **scans > 1);
+        let unreadable: BTreeSet<u32> = unreadable.map(|(process, _)| *process).collect();
+        if !unreadable.is_empty() {
+            let words = format!(
+                "{} cannot be inspected (another user's, setuid, not dumpable): run intact as root to see its connections",
+                named(&unreadable)
+            );
+            let id = Unwatched::Unreadable.id();
+            caveats.push(Caveat::incomplete(id, words));
+        }
         if self.earlier > 0 {
             let words = format!(
                 "{} connections were open before we looked: when they were opened is not known",
                 self.earlier
             );
-            tell(caveat("opened-earlier", words));
+            caveats.push(Caveat::new("opened-earlier", words));
         }
-        if strangers > 0 {
-            let words = format!(
-                "{strangers} sockets of this machine ended whose owner was not seen: other programs', accepted ones, or connections too short to be looked at"
-            );
-            tell(caveat("unattributed", words));
-        }
+        caveats
+    }
+}
+
+/// The first of some processes, and how many more there are.
+fn named(processes: &BTreeSet<u32>) -> String {
+    let first = processes.first().copied().unwrap_or_default();
+    match processes.len() {
+        0 | 1 => format!("process {first}"),
+        2 => format!("process {first} and one other"),
+        more => format!("process {first} and {} others", more - 1),
     }
 }

@@ -3,6 +3,7 @@
 mod follow;
 mod observe;
 mod order;
+mod others;
 mod outside;
 mod relay;
 mod run;

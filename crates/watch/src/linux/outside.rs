@@ -28,8 +28,8 @@ pub(crate) struct Outside {
     /// Cookies of those that have ended since somebody began to look around.
     ended: HashSet<u64>,
     count: u64,
-    /// Sockets that ended and were not followed, of whatever program.
-    pub(crate) strangers: u64,
+    /// Connections whose socket was connected again before the kernel reported their end.
+    replaced: u64,
 }
 
 /// A process, and a descriptor of its.
@@ -51,7 +51,7 @@ impl Outside {
             places: HashMap::new(),
             ended: HashSet::new(),
             count: 0,
-            strangers: 0,
+            replaced: 0,
         })
     }
 
@@ -75,14 +75,25 @@ impl Outside {
         self.open.insert(cookie, followed);
     }
 
-    /// Takes what the kernel has told; all of it had ended by then.
-    pub(crate) fn take_ends(&mut self, at: Nanos, tell: &mut dyn FnMut(Row)) {
+    /// A followed socket was disconnected and connects again. The kernel will report its end once, with
+    /// the figures of the last connection.
+    pub(crate) fn replace(&mut self, cookie: u64) {
+        self.replaced += u64::from(self.open.remove(&cookie).is_some());
+    }
+
+    /// Takes what the kernel has reported of sockets, all of which had ended by then. Those that are not
+    /// followed go to `stranger`.
+    pub(crate) fn take_ends(
+        &mut self,
+        at: Nanos,
+        tell: &mut dyn FnMut(Row),
+        stranger: &mut dyn FnMut(&Told),
+    ) {
         let Outside {
             destroyed,
             open,
             places,
             ended,
-            strangers,
             ..
         } = self;
         destroyed.read(|told| match open.remove(&told.cookie) {
@@ -98,7 +109,7 @@ impl Outside {
                 let at = one.closed.map_or(at, |closed| closed.min(at));
                 record(one.about, told, true, at, tell);
             }
-            None => *strangers += 1,
+            None => stranger(&told),
         });
     }
 
@@ -117,41 +128,53 @@ impl Outside {
         self.open.contains_key(&cookie)
     }
 
-    /// The program is gone: waits for what the kernel still tells, then asks for the rest.
+    /// How often the kernel dropped reports of sockets that ended.
+    pub(crate) fn overruns(&self) -> u64 {
+        self.destroyed.overruns
+    }
+
+    /// The program is gone: waits for what the kernel still reports, then asks for the rest.
     pub(crate) fn finish_after_end(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
-        let deadline = Instant::now() + LAST_WORDS;
-        while !self.open.is_empty() && Instant::now() < deadline {
-            self.take_ends(clock.now(), tell);
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        self.finish(clock.now(), tell);
+        self.await_ends(clock, tell);
+        self.finish(clock, tell);
     }
 
     /// Asks for what is still open, and tells what was missed.
-    pub(crate) fn finish(mut self, at: Nanos, tell: &mut dyn FnMut(Row)) {
+    pub(crate) fn finish(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+        let at = clock.now();
         let open = &mut self.open;
-        let listed = if open.is_empty() {
-            Ok(())
-        } else {
-            diag::list(|told| {
+        if !open.is_empty() {
+            // what a failed list leaves out counts as missed
+            let _ = diag::list(|told| {
                 if let Some(one) = open.remove(&told.cookie) {
                     record(one.about, told, false, at, tell);
                 }
-            })
-        };
-        let missed = self.open.len();
-        if missed > 0 || listed.is_err() || self.destroyed.overruns > 0 {
+            });
+        }
+        // those that are not there have ended just now
+        self.await_ends(clock, tell);
+        let missed = self.open.len() as u64 + self.replaced;
+        if missed > 0 {
             let words = format!(
-                "the kernel did not tell how {missed} connections ended; they are not counted"
+                "the kernel did not report how {missed} connections ended; they are not counted"
             );
-            tell(caveat("outside-missed", words));
+            tell(Row::Caveat(Caveat::incomplete("outside-missed", words)));
         }
         if self.count > 0 {
             let words = format!(
                 "{} connections were followed from outside: they and their bytes are counted by the kernel, requests cannot be seen",
                 self.count
             );
-            tell(caveat("outside", words));
+            tell(Row::Caveat(Caveat::new("outside", words)));
+        }
+    }
+
+    /// Waits for the ends of what is followed.
+    fn await_ends(&mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+        let deadline = Instant::now() + LAST_WORDS;
+        while !self.open.is_empty() && Instant::now() < deadline {
+            self.take_ends(clock.now(), tell, &mut |_| {});
+            std::thread::sleep(Duration::from_millis(2));
         }
     }
 }
@@ -160,11 +183,6 @@ impl AsRawFd for Outside {
     fn as_raw_fd(&self) -> RawFd {
         self.destroyed.as_raw_fd()
     }
-}
-
-pub(crate) fn caveat(id: &str, words: String) -> Row {
-    let id = id.to_owned();
-    Row::Caveat(Caveat::new(id, words))
 }
 
 fn record(mut about: Connection, told: Told, is_gone: bool, at: Nanos, tell: &mut dyn FnMut(Row)) {

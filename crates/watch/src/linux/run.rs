@@ -1,7 +1,7 @@
 //! One watched run: two threads, the supervisor for calls and the relay for data, a third one where keys are looked for, and from time to
 //! time a look at what is open.
 
-use crate::platform::observe::Keys;
+use crate::platform::observe::{FAULT, Keys};
 use crate::platform::order::Orders;
 use crate::platform::relay::Relay;
 use crate::platform::secrets::Holds;
@@ -11,6 +11,7 @@ use crate::platform::sys::launch::{self, Trouble};
 use crate::platform::sys::signals::Signals;
 use crate::platform::sys::terminal;
 use crate::{Clock, Config, Mode, Observer, Outcome, Streams, WatchError};
+use ledger::{Caveat, Event};
 use std::io;
 use std::process::{Command, Stdio};
 
@@ -55,7 +56,7 @@ pub fn run(
         questions: config.mode != Mode::Info,
         ends: keys.is_some(),
     });
-    let relay = Relay::new(clock, observer, config, keys).map_err(setup("the relay"))?;
+    let relay = Relay::new(clock, &mut *observer, config, keys).map_err(setup("the relay"))?;
     let orders = relay.orders();
     let began = clock.now();
     let (child, listener) =
@@ -78,7 +79,7 @@ pub fn run(
         Supervisor::new(listener, signals, child.id(), orders, clock, config, began)
             .map_err(setup("the supervisor"))?;
     supervisor.hold_ends(holds);
-    std::thread::scope(|scope| {
+    let (outcome, carried) = std::thread::scope(|scope| {
         let carrying = std::thread::Builder::new()
             .name("relay".to_owned())
             .spawn_scoped(scope, move || relay.run())
@@ -87,10 +88,15 @@ pub fn run(
             let _finishing = finishing;
             supervisor.run()
         };
-        // a panic in the relay is caught per connection; one outside of that has cut the data, and is told
-        let _ = carrying.join();
-        Ok(outcome)
-    })
+        Ok((outcome, carrying.join()))
+    })?;
+    // a panic in the relay is caught per connection; one outside of that has cut data and record
+    if carried.is_err() {
+        let words =
+            "the relay broke: connections were cut, and the record ends there; please report it";
+        observer.record(Event::Caveat(&Caveat::incomplete(FAULT, words)));
+    }
+    Ok(outcome)
 }
 
 /// Ends the relay when nobody answers calls any more, by a panic too.

@@ -10,6 +10,8 @@ mod names;
 mod narrow;
 mod pinned;
 mod processor;
+mod refused;
+mod sampled;
 mod semantics;
 mod unseen;
 mod wrapper;

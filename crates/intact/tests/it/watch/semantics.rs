@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// Debian's own, since one in a home folder may not be readable for an unprivileged user.
-const PYTHON: &str = "/usr/bin/python3";
+pub(super) const PYTHON: &str = "/usr/bin/python3";
 const SCRIPT: &str = include_str!("semantics.py");
 /// The id of the user that owns nothing.
-const NOBODY: &str = "65534";
+pub(super) const NOBODY: &str = "65534";
 
 /// A place that everybody can read, with the script and the binary in it.
-struct Stage {
+pub(super) struct Stage {
     folder: tempfile::TempDir,
 }
 
 impl Stage {
-    fn set() -> Stage {
+    pub(super) fn set() -> Stage {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let open = std::fs::Permissions::from_mode(0o755);
@@ -29,8 +29,12 @@ impl Stage {
         Stage { folder }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    pub(super) fn write(&self, name: &str, content: &str) {
+        std::fs::write(self.path(name), content).unwrap();
     }
 
     fn cases(&self) -> Vec<String> {
@@ -81,11 +85,11 @@ impl Stage {
     }
 }
 
-fn text(path: &Path) -> &str {
+pub(super) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-fn run(command: &mut Command) -> Output {
+pub(super) fn run(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
 
@@ -96,7 +100,7 @@ fn facts(out: &Output) -> (&[u8], &[u8], Option<i32>) {
     (&out.stdout, &out.stderr, code)
 }
 
-fn is_root() -> bool {
+pub(super) fn is_root() -> bool {
     run(Command::new("id").arg("-u")).stdout == b"0\n"
 }
 

@@ -14,7 +14,12 @@ pub(crate) struct Books<'a> {
     keys: Option<Keys>,
     faults: u64,
     differences: u64,
+    /// The relay ended before the program did.
+    is_cut: bool,
 }
+
+/// The id of the caveat on what broke in here.
+pub(crate) const FAULT: &str = "observer-fault";
 
 impl<'a> Books<'a> {
     pub(crate) fn new(
@@ -29,6 +34,7 @@ impl<'a> Books<'a> {
             keys,
             faults: 0,
             differences: 0,
+            is_cut: false,
         }
     }
 
@@ -43,6 +49,11 @@ impl<'a> Books<'a> {
     /// An observation broke; its connection goes on unseen.
     pub(crate) fn count_fault(&mut self) {
         self.faults += 1;
+    }
+
+    /// The relay ends before the program does.
+    pub(crate) fn cut(&mut self) {
+        self.is_cut = true;
     }
 
     /// The kernel has counted other bytes on a connection than we have carried.
@@ -88,19 +99,30 @@ impl<'a> Books<'a> {
         self.numbers.exchange()
     }
 
-    /// Tells what went wrong in here.
+    /// Records what went wrong in here.
     pub(crate) fn finish(&mut self) {
         if self.differences > 0 {
-            self.observer.record(Event::Caveat(&Caveat::new("kernel-differs", format!(
-                    "{} connections carried other amounts of data by the kernel's count than by ours; please report it",
-                    self.differences
-                ))));
+            let words = format!(
+                "{} connections carried other amounts of data by the kernel's count than by ours; please report it",
+                self.differences
+            );
+            self.record_incomplete("kernel-differs", words);
         }
         if self.faults > 0 {
-            self.observer.record(Event::Caveat(&Caveat::new("observer-fault", format!(
-                    "{} connections could not be followed to their end: something in intact broke; please report it",
-                    self.faults
-                ))));
+            let words = format!(
+                "{} connections could not be followed to their end: something in intact broke; please report it",
+                self.faults
+            );
+            self.record_incomplete(FAULT, words);
         }
+        if self.is_cut {
+            let words = "the relay could not wait for data any more: connections were cut, and later ones are missing; please report it";
+            self.record_incomplete(FAULT, words.to_owned());
+        }
+    }
+
+    fn record_incomplete(&mut self, id: &str, words: String) {
+        self.observer
+            .record(Event::Caveat(&Caveat::incomplete(id, words)));
     }
 }

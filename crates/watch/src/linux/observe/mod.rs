@@ -11,7 +11,7 @@ mod keys;
 mod secure;
 mod shape;
 
-pub(crate) use books::Books;
+pub(crate) use books::{Books, FAULT};
 pub(crate) use keys::Keys;
 
 use application::{Application, Kept, ledger_side, wire_side};

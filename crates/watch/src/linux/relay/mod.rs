@@ -134,6 +134,7 @@ impl<'a> Relay<'a> {
             if let Err(error) = self.poll.poll(&mut events, Some(wait))
                 && error.kind() != io::ErrorKind::Interrupted
             {
+                self.books.cut();
                 break;
             }
             // before the events: they may be of connections that are handed over in there

@@ -11,7 +11,7 @@ use ledger::{Connection, Nanos};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 /// How late an end may be read: whoever connects meanwhile has it read first.
@@ -44,6 +44,7 @@ impl Supervisor {
             self.leave(Unwatched::OtherNamespace);
             return UNTOUCHED;
         }
+        self.notice_replaced(cookie, &socket);
         let owner = self.owner(notice.thread);
         // a copy would put off the end of the connection, should the program close it now
         drop(socket);
@@ -57,6 +58,17 @@ impl Supervisor {
             }
         }
         None
+    }
+
+    /// An idle socket connects: counts the connection that it had before, where that is followed.
+    pub(super) fn notice_replaced(&mut self, cookie: u64, socket: &impl AsFd) {
+        if let Some(outside) = &mut self.outside
+            && outside.follows(cookie)
+            // else its connect has failed, and is made again or asked for its error
+            && socket::is_blank(socket)
+        {
+            outside.replace(cookie);
+        }
     }
 
     /// Leaves a connection to the kernel and follows it from outside, or counts it as unwatched where that cannot be.
@@ -109,7 +121,7 @@ impl Supervisor {
     fn take_ends(&mut self, at: Nanos) {
         if let Some(outside) = &mut self.outside {
             let orders = &self.orders;
-            outside.take_ends(at, &mut |row| orders.record(row));
+            outside.take_ends(at, &mut |row| orders.record(row), &mut |_| {});
         }
     }
 }

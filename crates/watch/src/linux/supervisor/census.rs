@@ -67,7 +67,7 @@ impl Supervisor {
         if self.census.due().is_none_or(|due| now < due) {
             return;
         }
-        if !self.names.is_complete() {
+        if !self.can_look_around() {
             self.census.due = now + RARELY;
             return;
         }
@@ -119,9 +119,15 @@ impl Supervisor {
             let found = look.found.try_recv().ok().and_then(Result::ok);
             self.count_unseen(found.unwrap_or_default());
         }
-        if self.abandoned && self.names.is_complete() {
+        if self.abandoned && self.can_look_around() {
             self.count_unseen(find(self.apart).unwrap_or_default());
         }
+    }
+
+    /// Whether what we find that was never seen to be made is unwatched for that reason. Where inspection
+    /// is refused, all connections are found, and another caveat names the reason.
+    fn can_look_around(&self) -> bool {
+        self.names.is_complete() && self.inspection.refused().is_empty()
     }
 
     fn count_unseen(&mut self, found: Vec<u64>) {

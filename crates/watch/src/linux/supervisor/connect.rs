@@ -67,6 +67,7 @@ impl Supervisor {
         if !self.listener.is_valid(notice.id) {
             return UNTOUCHED;
         }
+        self.notice_replaced(cookie, &socket);
         let owner = self.owner(notice.thread);
         let about = self.about(wanted, began, owner);
         if socket::is_steered(&socket) {
@@ -145,7 +146,8 @@ impl Supervisor {
         let mut direct = *notice;
         if is_indirect_32(notice.call) {
             let mut words = [0; 12];
-            read_memory(notice.thread, notice.arguments[1], &mut words).ok()?;
+            let read = read_memory(notice.thread, notice.arguments[1], &mut words);
+            self.inspected(notice, read)?;
             for (argument, word) in direct.arguments.iter_mut().zip(words.chunks_exact(4)) {
                 *argument = u64::from(u32::from_ne_bytes(*word.first_chunk()?));
             }
@@ -190,7 +192,7 @@ impl Supervisor {
         let [descriptor, place, len, ..] = notice.arguments;
         let len = usize::try_from(len as i32).ok()?.min(address::MAX_LEN);
         let mut bytes = [0; address::MAX_LEN];
-        self.allowed(read_memory(notice.thread, place, &mut bytes[..len]))?;
+        self.inspected(notice, read_memory(notice.thread, place, &mut bytes[..len]))?;
         let named = address::parse(&bytes[..len])?;
         // of all other families only the request to disconnect concerns us
         let family = i32::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
@@ -200,7 +202,7 @@ impl Supervisor {
         let copied = self
             .processes
             .copy_descriptor(notice.thread, descriptor as i32);
-        Some((named, self.allowed(copied)?))
+        Some((named, self.inspected(notice, copied)?))
     }
 
     /// Counts connections of a protocol that could carry HTTP and that we do not follow.
@@ -208,16 +210,6 @@ impl Supervisor {
         if protocol == libc::IPPROTO_MPTCP {
             self.leave(Unwatched::Multipath);
         }
-    }
-
-    /// Counts what we may not look at.
-    fn allowed<T>(&mut self, looked: io::Result<T>) -> Option<T> {
-        if let Err(error) = &looked
-            && error.raw_os_error() == Some(libc::EPERM)
-        {
-            self.leave(Unwatched::Unreadable);
-        }
-        looked.ok()
     }
 }
 

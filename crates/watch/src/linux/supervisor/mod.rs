@@ -8,6 +8,7 @@ mod call;
 mod census;
 mod connect;
 mod ends;
+mod inspection;
 mod landing;
 mod lookups;
 mod names;
@@ -26,8 +27,9 @@ use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, Place, Unwatched}
 use call::Call;
 use census::Census;
 use ends::Leavers;
+use inspection::Inspection;
 use landing::Pad;
-use ledger::{Caveat, Nanos, Row, Span};
+use ledger::{Nanos, Row, Span};
 use lookups::Lookups;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -74,6 +76,7 @@ pub(crate) struct Supervisor {
     place: Option<Place>,
     apart: Option<SocketAddr>,
     processes: Processes,
+    inspection: Inspection,
     names: Names,
     lookups: Lookups,
     mode: Mode,
@@ -94,6 +97,7 @@ pub(crate) struct Supervisor {
     deadlines: BTreeSet<(Instant, usize)>,
     timer: Timer,
     next_call: usize,
+    /// Connections that are left to the kernel; where inspection is refused, calls that may be some.
     unwatched: BTreeMap<Unwatched, u64>,
     round_trip: Duration,
     leavers: Leavers,
@@ -113,6 +117,7 @@ impl Supervisor {
         let registry = poll.registry();
         let listener = Listener::new(listener);
         listener.register(&poll, CALLS.0)?;
+        let inspection = Inspection::try_on(listener.own_child());
         if config.mode == Mode::Info {
             listener.hand_over_on_one_cpu();
         }
@@ -152,6 +157,7 @@ impl Supervisor {
             place: config.place,
             apart: config.apart,
             processes: Processes::default(),
+            inspection,
             names: Names::default(),
             lookups: Lookups::default(),
             mode: config.mode,
@@ -179,6 +185,10 @@ impl Supervisor {
     pub(crate) fn run(mut self) -> Outcome {
         let mut events = Events::with_capacity(256);
         let mut orphaned = false;
+        // now, so that the record of a run that is killed has them too
+        for reason in self.inspection.refused() {
+            self.record(Row::Caveat(reason.caveat(0)));
+        }
         // the program may have ended before its signal was blocked
         self.reap();
         while !(self.abandoned || orphaned && self.ended.is_some()) {
@@ -193,6 +203,7 @@ impl Supervisor {
             if let Err(error) = self.poll.poll(&mut events, self.lookups.pace())
                 && error.kind() != io::ErrorKind::Interrupted
             {
+                self.leave(Unwatched::Fault);
                 break;
             }
             for event in &events {
@@ -233,14 +244,10 @@ impl Supervisor {
             let orders = &self.orders;
             outside.finish_after_end(self.clock, &mut |row| orders.record(row));
         }
-        for (reason, count) in &self.unwatched {
-            self.record(Row::Caveat(Caveat::new(
-                reason.id(),
-                match count {
-                    1 => format!("one connection was not watched: {}", reason.words()),
-                    _ => format!("{count} connections were not watched: {}", reason.words()),
-                },
-            )));
+        let recorded = self.inspection.refused();
+        let reasons = self.unwatched.iter();
+        for (reason, count) in reasons.filter(|(reason, _)| !recorded.contains(reason)) {
+            self.record(Row::Caveat(reason.caveat(*count)));
         }
         Outcome {
             ended: self.ended.unwrap_or(Ended::Code(0)),

@@ -97,7 +97,8 @@ impl Destroyed {
                 Ok(lengths) => {
                     let mut count = 0;
                     for (len, bytes) in lengths.into_iter().flatten().zip(&*self.buffer) {
-                        parse(&bytes[..len.min(ROOM_FOR_ONE)], &mut visit);
+                        // a report is no list and has no end
+                        let _ = parse(&bytes[..len.min(ROOM_FOR_ONE)], &mut visit);
                         count += 1;
                     }
                     if count < AT_ONCE {
@@ -121,36 +122,47 @@ impl AsRawFd for Destroyed {
 }
 
 /// Hands on all TCP sockets that are there.
+///
+/// # Errors
+/// The kernel does not list them, or stopped in between.
 pub(crate) fn list(mut visit: impl FnMut(Told)) -> io::Result<()> {
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let socket = netlink(0, 0)?;
-        let mut request = [0; HEAD + 56];
-        request[..4].copy_from_slice(&(HEAD as u32 + 56).to_ne_bytes());
-        request[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-        request[6..8].copy_from_slice(&flags.to_ne_bytes());
-        request[HEAD] = family as u8;
-        request[HEAD + 1] = libc::IPPROTO_TCP as u8;
-        request[HEAD + 2] = 1 << (INET_DIAG_INFO - 1);
-        request[HEAD + 4..HEAD + 8].copy_from_slice(&STATES.to_ne_bytes());
-        // SAFETY: the kernel reads as many bytes as are there.
-        checked(unsafe {
-            libc::send(
-                socket.as_raw_fd(),
-                request.as_ptr().cast(),
-                request.len(),
-                0,
-            ) as i64
-        })?;
-        let mut buffer = [0; 32 * 1024];
-        loop {
-            let count = receive(&socket, &mut buffer)?;
-            if count == 0 || parse(&buffer[..count], &mut visit) {
-                break;
-            }
-        }
+        dump(family, libc::IPPROTO_TCP, &mut visit)?;
     }
     Ok(())
+}
+
+/// Hands on all sockets of a family and a protocol.
+fn dump(family: i32, protocol: i32, visit: &mut impl FnMut(Told)) -> io::Result<()> {
+    let socket = netlink(0, 0)?;
+    let mut request = [0; HEAD + 56];
+    request[..4].copy_from_slice(&(HEAD as u32 + 56).to_ne_bytes());
+    request[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+    request[6..8].copy_from_slice(&flags.to_ne_bytes());
+    request[HEAD] = family as u8;
+    request[HEAD + 1] = protocol as u8;
+    request[HEAD + 2] = 1 << (INET_DIAG_INFO - 1);
+    request[HEAD + 4..HEAD + 8].copy_from_slice(&STATES.to_ne_bytes());
+    // SAFETY: the kernel reads as many bytes as are there.
+    checked(unsafe {
+        libc::send(
+            socket.as_raw_fd(),
+            request.as_ptr().cast(),
+            request.len(),
+            0,
+        ) as i64
+    })?;
+    let mut buffer = [0; 32 * 1024];
+    loop {
+        let count = receive(&socket, &mut buffer)?;
+        if let Some(end) = parse(&buffer[..count], visit) {
+            return end;
+        }
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
 }
 
 fn netlink(groups: u32, flags: i32) -> io::Result<OwnedFd> {
@@ -228,8 +240,8 @@ fn receive_many(
     Ok(lengths)
 }
 
-/// Reads a datagram of messages; whether the list ends with it.
-fn parse(mut bytes: &[u8], visit: &mut impl FnMut(Told)) -> bool {
+/// Reads a datagram of messages; how the list ends, if it ends with this one.
+fn parse(mut bytes: &[u8], visit: &mut impl FnMut(Told)) -> Option<io::Result<()>> {
     while bytes.len() >= HEAD {
         let len = read_u32(bytes, 0) as usize;
         if len < HEAD || len > bytes.len() {
@@ -237,14 +249,18 @@ fn parse(mut bytes: &[u8], visit: &mut impl FnMut(Told)) -> bool {
         }
         let kind = i32::from(u16::from_ne_bytes([bytes[4], bytes[5]]));
         if kind == libc::NLMSG_DONE || kind == libc::NLMSG_ERROR {
-            return true;
+            // both begin with an error number, which is negative, or zero
+            return Some(match read_u32(&bytes[HEAD..len], 0).cast_signed() {
+                0.. => Ok(()),
+                number => Err(io::Error::from_raw_os_error(number.saturating_neg())),
+            });
         }
         if let Some(told) = parse_socket(&bytes[HEAD..len]) {
             visit(told);
         }
         bytes = &bytes[aligned(len).min(bytes.len())..];
     }
-    false
+    None
 }
 
 /// Reads an `inet_diag_msg` with its attributes.
@@ -320,6 +336,7 @@ mod tests {
     use proptest::prelude::*;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
 
     #[test]
     fn the_kernel_tells_of_sockets_that_are_there_and_of_their_end() {
@@ -364,10 +381,45 @@ mod tests {
         assert!(end_of(cookie).was_reset);
     }
 
+    #[test]
+    fn a_list_that_the_kernel_does_not_give_is_an_error() {
+        // no protocol of TCP's kind has this number (RFC 5237)
+        let refused = dump(libc::AF_INET, 253, &mut |_| {}).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::ENOENT));
+        let mut message = vec![0; HEAD + 4];
+        message[..4].copy_from_slice(&(HEAD as u32 + 4).to_ne_bytes());
+        message[4..6].copy_from_slice(&(libc::NLMSG_ERROR as u16).to_ne_bytes());
+        message[HEAD..].copy_from_slice(&(-libc::EPERM).to_ne_bytes());
+        let end = parse(&message, &mut |_| {}).unwrap();
+        assert_eq!(end.unwrap_err().raw_os_error(), Some(libc::EPERM));
+    }
+
+    #[test]
+    fn a_socket_that_never_had_a_port_was_never_connected_and_one_that_was_reset_keeps_it() {
+        let mut destroyed = Destroyed::subscribe().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let unused = socket::tcp_for(listener.local_addr().unwrap()).unwrap();
+        let reset = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let port = reset.local_addr().unwrap().port();
+        let cookies = [&unused as &dyn AsFd, &reset].map(|one| socket::cookie(&one).unwrap());
+        socket::reset_on_close(&reset);
+        drop(unused);
+        drop(reset);
+        let mut ports = [None; 2];
+        while ports.contains(&None) {
+            destroyed.read(|told| {
+                if let Some(place) = cookies.iter().position(|one| *one == told.cookie) {
+                    ports[place] = Some(told.local.port());
+                }
+            });
+        }
+        assert_eq!(ports, [Some(0), Some(port)]);
+    }
+
     proptest! {
         #[test]
         fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-            parse(&bytes, &mut |_| {});
+            let _ = parse(&bytes, &mut |_| {});
             parse_socket(&bytes);
         }
 
@@ -377,7 +429,7 @@ mod tests {
             bytes[..4].copy_from_slice(&380u32.to_ne_bytes());
             bytes[HEAD + MESSAGE..HEAD + MESSAGE + 2].copy_from_slice(&len.to_ne_bytes());
             bytes[HEAD + MESSAGE + 2..HEAD + MESSAGE + 4].copy_from_slice(&2u16.to_ne_bytes());
-            parse(&bytes[..cut], &mut |_| {});
+            let _ = parse(&bytes[..cut], &mut |_| {});
         }
     }
 }

@@ -54,6 +54,11 @@ impl Heir {
         })
     }
 
+    /// The id of its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.process.unsigned_abs()
+    }
+
     /// A call is about to be taken.
     pub(crate) fn begin(&self) {
         self.page.state.store(TAKING, Ordering::Relaxed);

@@ -50,6 +50,12 @@ impl Listener {
         Listener { descriptor, heir }
     }
 
+    /// A child of ours that has not run another program, or this process where there is none.
+    pub(crate) fn own_child(&self) -> u32 {
+        let child = self.heir.as_ref().map(Heir::process);
+        child.unwrap_or_else(std::process::id)
+    }
+
     /// Nobody is left to ask.
     pub(crate) fn dismiss_heir(&mut self) {
         if let Some(heir) = self.heir.take() {

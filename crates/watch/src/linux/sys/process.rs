@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,27 @@ pub(crate) fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Res
         libc::process_vm_readv(thread as i32, &raw const ours, 1, &raw const theirs, 1, 0) as i64
     })?;
     whole(count, into.len())
+}
+
+/// Tries to copy a byte out of a child of ours that has not run another program.
+///
+/// # Errors
+/// This system refuses it, whatever the process.
+pub(crate) fn try_read_memory(child: u32) -> io::Result<()> {
+    static BYTE: u8 = 1;
+    read_memory(child, (&raw const BYTE) as u64, &mut [0])
+}
+
+/// Tries to copy a descriptor of a child of ours.
+///
+/// # Errors
+/// This system refuses it, whatever the process.
+pub(crate) fn try_copy_descriptor(child: u32) -> io::Result<()> {
+    match open(child).and_then(|handle| copy(handle.as_raw_fd(), libc::STDIN_FILENO)) {
+        // to learn that the child has no such descriptor takes the same permission
+        Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(()),
+        copied => copied.map(drop),
+    }
 }
 
 /// The size of a page of memory in bytes.
@@ -239,6 +261,12 @@ pub(crate) fn is_alive(process: u32) -> bool {
 pub(crate) fn command(process: u32) -> Option<Arc<str>> {
     let name = fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
     Some(name.trim_end().into())
+}
+
+/// The network namespace of a process, by its inode; `None` where we may not look.
+pub(crate) fn network_namespace(process: u32) -> Option<u64> {
+    let file = fs::metadata(format!("/proc/{process}/ns/net")).ok()?;
+    Some(file.ino())
 }
 
 /// Hands on the inodes of a process's sockets; an error where we may not look.

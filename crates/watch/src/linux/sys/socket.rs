@@ -92,8 +92,24 @@ pub(crate) fn is_connected(socket: &impl AsFd) -> bool {
 pub(crate) fn received_to_the_end(socket: &impl AsFd) -> Option<u64> {
     // linux/tcp.h: tcpi_bytes_received ends here; the rest is not asked for
     const BYTES_RECEIVED: usize = 128;
-    let mut info = [0u8; BYTES_RECEIVED + 8];
-    let mut len = info.len() as libc::socklen_t;
+    let info: [u8; BYTES_RECEIVED + 8] = tcp_info(socket)?;
+    let count = u64::from_ne_bytes(*info[BYTES_RECEIVED..].first_chunk()?);
+    // the end takes a place in the sequence
+    count.checked_sub(1)
+}
+
+/// Whether the kernel has no figures of a TCP socket: it was never connected, or was disconnected.
+pub(crate) fn is_blank(socket: &impl AsFd) -> bool {
+    // linux/tcp.h: tcpi_segs_out
+    const SEGS_OUT: usize = 136;
+    let info: Option<[u8; SEGS_OUT + 4]> = tcp_info(socket);
+    info.is_some_and(|info| info[SEGS_OUT..] == [0; 4])
+}
+
+/// The beginning of `struct tcp_info`; `None` where the kernel's is shorter.
+fn tcp_info<const LEN: usize>(socket: &impl AsFd) -> Option<[u8; LEN]> {
+    let mut info = [0u8; LEN];
+    let mut len = LEN as libc::socklen_t;
     // SAFETY: the kernel writes at most `len` bytes into `info`.
     checked(unsafe {
         libc::getsockopt(
@@ -105,9 +121,7 @@ pub(crate) fn received_to_the_end(socket: &impl AsFd) -> Option<u64> {
         )
     })
     .ok()?;
-    let count = u64::from_ne_bytes(*info[BYTES_RECEIVED..].first_chunk()?);
-    // the end takes a place in the sequence
-    (len as usize == info.len()).then(|| count.checked_sub(1))?
+    (len as usize == LEN).then_some(info)
 }
 
 /// The interval of TCP keep-alive probes in seconds, where they are on: how long the connection idles before the first.
