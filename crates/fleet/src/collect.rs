@@ -174,7 +174,7 @@ impl Group {
 
     fn note(&mut self, progress: &Progress, unreadable: &[String]) {
         let mut add = |id: &str, words: String| {
-            self.tally.caveats.push(Caveat::new(id, words));
+            self.tally.caveats.push(Caveat::incomplete(id, words));
         };
         if progress.missing > 0 {
             add(

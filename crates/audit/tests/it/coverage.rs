@@ -25,7 +25,10 @@ fn incomplete(outcome: &Outcome) -> Vec<&str> {
 }
 
 fn fresh(outcome: &Outcome) -> Vec<Option<bool>> {
-    outcome.exchanges().map(|one| one.reuse.map(|reuse| !reuse.is_reused())).collect()
+    outcome
+        .exchanges()
+        .map(|one| one.reuse.map(|reuse| !reuse.is_reused()))
+        .collect()
 }
 
 fn two_requests() -> Tcp {

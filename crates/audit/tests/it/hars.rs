@@ -64,7 +64,9 @@ fn the_first_request_that_is_seen_of_an_id_is_unknown_without_its_connecting() {
     let har = |entries: &[String]| {
         let text = format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(","));
         let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
-        let all = outcome.exchanges().map(|one| (one.reuse.map(|reuse| !reuse.is_reused()), one.ordinal));
+        let all = outcome
+            .exchanges()
+            .map(|one| (one.reuse.map(|reuse| !reuse.is_reused()), one.ordinal));
         all.collect::<Vec<_>>()
     };
     // open before the file, or ahead; opened in the file

@@ -113,7 +113,10 @@ fn log_of(lines: &[(u64, String)]) -> Outcome {
 }
 
 fn fresh(outcome: &Outcome) -> Vec<Option<bool>> {
-    outcome.exchanges().map(|one| one.reuse.map(|reuse| !reuse.is_reused())).collect()
+    outcome
+        .exchanges()
+        .map(|one| one.reuse.map(|reuse| !reuse.is_reused()))
+        .collect()
 }
 
 #[test]

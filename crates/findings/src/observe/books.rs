@@ -94,6 +94,9 @@ pub struct Books {
     undialled: VecDeque<(ConnectionId, usize)>,
     forgotten: u64,
     crowded: bool,
+    /// Caveats beyond those that are kept, and whether one of them reports missing traffic.
+    more_caveats: u64,
+    more_is_missing: bool,
 }
 
 impl Books {
@@ -118,6 +121,8 @@ impl Books {
             undialled: VecDeque::new(),
             forgotten: 0,
             crowded: false,
+            more_caveats: 0,
+            more_is_missing: false,
         }
     }
 
@@ -154,6 +159,15 @@ impl Books {
     /// What had to be left out or put together.
     pub fn shortcomings(&self) -> Vec<Caveat> {
         let mut caveats = Vec::new();
+        if self.more_caveats > 0 {
+            caveats.push(Caveat {
+                incomplete: self.more_is_missing,
+                ..Caveat::new(
+                    "many-caveats",
+                    format!("{} more caveats are not listed", self.more_caveats),
+                )
+            });
+        }
         if self.crowded {
             caveats.push(Caveat::new("many-destinations", format!(
                     "more than {DESTINATIONS} destinations: the later ones are counted together as (others)"
@@ -329,8 +343,14 @@ impl Books {
     }
 
     pub(super) fn caveat(&mut self, caveat: &Caveat) {
-        if self.caveats.len() < CAVEATS && !self.caveats.contains(caveat) {
+        if self.caveats.contains(caveat) {
+            return;
+        }
+        if self.caveats.len() < CAVEATS {
             self.caveats.push(caveat.clone());
+        } else {
+            self.more_caveats += 1;
+            self.more_is_missing |= caveat.incomplete;
         }
     }
 

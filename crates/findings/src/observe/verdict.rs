@@ -3,6 +3,7 @@
 use super::asked::missing;
 use super::books::Books;
 use super::facts::{Destination, Figures};
+use crate::error_responses::ErrorResponses;
 use crate::finding::{Finding, Severity};
 use crate::words::{many, ms, percent};
 use ledger::{Caveat, Vantage};
@@ -15,6 +16,7 @@ pub(super) fn sentences(
     caveats: &[Caveat],
 ) -> Vec<String> {
     let mut said = vec![first(books, totals, missing(caveats))];
+    said.extend(ErrorResponses::among(&totals.requests.status, None).share());
     if let Some(dearest) = destinations.first()
         && destinations.len() > 1
         && totals.avoidable > 0
@@ -132,17 +134,9 @@ fn first(books: &Books, totals: &Figures, missing: Option<&str>) -> String {
     }
 }
 
-/// The sentence for a run in which no response was a success: its reuse is that of error pages.
+/// The sentence for a run in which no response was a success: its reuse is that of error responses.
 fn unsuccessful(totals: &Figures) -> Option<String> {
     let requests = &totals.requests;
-    let is_error = |status: u16| status >= 400;
-    let errors: u64 = requests
-        .status
-        .iter()
-        .filter(|(status, _)| is_error(**status))
-        .map(|(_, count)| count)
-        .sum();
-    let answered: u64 = requests.status.values().sum();
     if requests.ok == 0 {
         let kinds = requests.failed.iter();
         let kinds: Vec<String> = kinds
@@ -154,16 +148,13 @@ fn unsuccessful(totals: &Figures) -> Option<String> {
             kinds.join(", ")
         ));
     }
-    if answered == 0 || errors < answered {
-        return None;
-    }
-    let codes: Vec<String> = requests
-        .status
-        .iter()
-        .map(|(status, count)| format!("{status} {count}"))
-        .collect();
-    Some(format!(
-        "Every response was an error ({}): what reuse would gain cannot be judged from error responses",
-        codes.join(", ")
-    ))
+    let errors = ErrorResponses::among(&requests.status, None);
+    errors.is_all().then(|| {
+        format!(
+            "Every response was {} ({} of {}): error responses do not show what reuse would gain",
+            errors.names(),
+            errors.count(),
+            errors.count()
+        )
+    })
 }
