@@ -2,8 +2,8 @@
 //! fuzzer need not find out how they are spelt; a line that begins with `{` is an event as it stands.
 #![no_main]
 
-use audit::{Audit, Hints, Input, KeyLog, Options};
-use ledger::{Event, Sink};
+use intact_audit::{Audit, Hints, Input, KeyLog, Options};
+use intact_ledger::{Event, Sink};
 use libfuzzer_sys::fuzz_target;
 use std::collections::HashSet;
 use std::io::Cursor;
@@ -47,9 +47,9 @@ impl Sink for Strict {
             }
             Event::Exchange(one) => {
                 assert!(one.end >= one.at);
-                let known = |id: ledger::ConnectionId| self.open.contains(&id.0) && !self.over.contains(&id.0);
+                let known = |id: intact_ledger::ConnectionId| self.open.contains(&id.0) && !self.over.contains(&id.0);
                 assert!(one.connection.is_none_or(known));
-                for phase in ledger::Phase::ALL {
+                for phase in intact_ledger::Phase::ALL {
                     if let Some(span) = one.spans.of(phase) {
                         assert!(span.start >= one.at && span.end <= one.end, "{one:?}");
                     }

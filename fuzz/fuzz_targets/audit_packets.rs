@@ -2,8 +2,8 @@
 //! type, then each packet has a byte for its length.
 #![no_main]
 
-use audit::{Audit, Choice, Hints, Input, KeyLog, Options};
-use ledger::{Event, Sink};
+use intact_audit::{Audit, Choice, Hints, Input, KeyLog, Options};
+use intact_ledger::{Event, Sink};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;

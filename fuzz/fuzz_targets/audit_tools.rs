@@ -1,8 +1,8 @@
 //! Any bytes as results of load generators, so that the fuzzer need not find out how each begins: the first byte chooses the tool.
 #![no_main]
 
-use audit::{Audit, Hints, Input, KeyLog, Options};
-use ledger::{Event, Sink};
+use intact_audit::{Audit, Hints, Input, KeyLog, Options};
+use intact_ledger::{Event, Sink};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;

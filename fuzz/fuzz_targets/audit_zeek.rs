@@ -2,8 +2,8 @@
 //! `cargo +nightly fuzz run audit_zeek fuzz/corpus/audit_zeek fixtures/logs/zeek`
 #![no_main]
 
-use audit::{Audit, Hints, Input, KeyLog, Options};
-use ledger::{Event, Sink};
+use intact_audit::{Audit, Hints, Input, KeyLog, Options};
+use intact_ledger::{Event, Sink};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;

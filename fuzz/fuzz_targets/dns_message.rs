@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    if let Some(message) = wire::dns::parse(data) {
+    if let Some(message) = intact_wire::dns::parse(data) {
         assert!(message.name.len() <= 1024);
         assert!(message.addresses.len() <= 64);
         assert!(message.is_answer || message.addresses.is_empty());

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::h2::{Error, Frame, FrameReader, Limits, Settings};
+use intact_wire::h2::{Error, Frame, FrameReader, Limits, Settings};
 
 fn read(stream: &[u8], piece: usize) -> (Vec<String>, Option<Error>) {
     let limits = Limits {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::h2::hpack::{Decoder, Encoder, Indexing};
+use intact_wire::h2::hpack::{Decoder, Encoder, Indexing};
 
 const LIMIT: usize = 8192;
 

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::http1::{After, Eof, RequestEvent, RequestParser};
+use intact_wire::http1::{After, Eof, RequestEvent, RequestParser};
 
 #[derive(Debug, Default, PartialEq)]
 struct Seen {

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::http1::{Eof, Kind, ResponseEvent, ResponseParser};
+use intact_wire::http1::{Eof, Kind, ResponseEvent, ResponseParser};
 
 #[derive(Debug, Default, PartialEq)]
 struct Seen {

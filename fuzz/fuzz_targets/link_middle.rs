@@ -10,6 +10,6 @@ fuzz_target!(|bytes: &[u8]| {
         "up=1ms,rate=1mbit,nat-idle=20ms:silent",
         "rtt=2ms,jitter=1ms,reorder=yes,drop=up",
     ] {
-        link::forward(&spec.parse().expect("a link"), bytes);
+        intact_link::forward(&spec.parse().expect("a link"), bytes);
     }
 });

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use link::{Change, Spec};
+use intact_link::{Change, Spec};
 
 fuzz_target!(|text: &str| {
     let _ = text.parse::<Change>();

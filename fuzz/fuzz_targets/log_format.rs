@@ -1,8 +1,8 @@
 //! Any text as a log format, and any text as a line in it.
 #![no_main]
 
-use audit::{Audit, Hints, Input, KeyLog, Options, Pattern};
-use ledger::{Event, Sink};
+use intact_audit::{Audit, Hints, Input, KeyLog, Options, Pattern};
+use intact_ledger::{Event, Sink};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;

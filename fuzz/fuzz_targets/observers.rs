@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::Side;
-use wire::exchange::Event;
-use wire::{h2, http1};
+use intact_wire::Side;
+use intact_wire::exchange::Event;
+use intact_wire::{h2, http1};
 
 fn count(event: Event<'_>, opened: &mut usize, done: &mut usize) {
     match event {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::quic::{Assembly, Greeting, packets};
+use intact_wire::quic::{Assembly, Greeting, packets};
 
 fuzz_target!(|data: Vec<Vec<u8>>| {
     let mut greeting = Greeting::default();

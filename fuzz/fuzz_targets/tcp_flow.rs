@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::Side;
-use wire::tcp::{Flow, Limits, Run, Segment};
+use intact_wire::Side;
+use intact_wire::tcp::{Flow, Limits, Run, Segment};
 
 fuzz_target!(|segments: Vec<(u32, Option<u32>, u8, u16, Vec<u8>)>| {
     let mut flow = Flow::new(Limits { bytes: 256, pieces: 16, patience: 3 });

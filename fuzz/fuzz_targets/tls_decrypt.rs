@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::Side;
-use wire::tls::decrypt::{Decryptor, KeyLog, Lock};
+use intact_wire::Side;
+use intact_wire::tls::decrypt::{Decryptor, KeyLog, Lock};
 
 fuzz_target!(|data: (&str, Vec<(bool, Vec<u8>)>)| {
     let (text, pieces) = data;

@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::Side;
-use wire::tls::{Error, Facts, Watcher};
+use intact_wire::Side;
+use intact_wire::tls::{Error, Facts, Watcher};
 
 fn watch(client: &[u8], server: &[u8], piece: usize) -> (Facts, [Option<Error>; 2]) {
     let mut watcher = Watcher::default();

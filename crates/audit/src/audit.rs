@@ -12,9 +12,9 @@ use crate::replay;
 use crate::scope::{Numbers, Scope};
 use crate::tool;
 use crate::zeek::{self, Weave};
-use ledger::{FingerprintKey, Sink};
+use intact_ledger::{FingerprintKey, Sink};
+use intact_wire::tls::decrypt::KeyLog;
 use std::collections::BTreeMap;
-use wire::tls::decrypt::KeyLog;
 
 /// What an audit may use beside its inputs.
 pub struct Options {

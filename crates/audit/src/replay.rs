@@ -4,8 +4,8 @@ use crate::account::{Account, Unit};
 use crate::error::AuditError;
 use crate::input::Input;
 use crate::scope::Scope;
-use ledger::store::Reader;
-use ledger::{
+use intact_ledger::store::Reader;
+use intact_ledger::{
     Closed, Connection, ConnectionId, Event, Exchange, Lookup, Nanos, Row, Rows, Setup, Span, Spans,
 };
 

@@ -1,6 +1,6 @@
 //! What every reader needs while it writes: where events go, the time base, the numbers that are still free.
 
-use ledger::{Caveat, ConnectionId, Event, FingerprintKey, Nanos, Sink};
+use intact_ledger::{Caveat, ConnectionId, Event, FingerprintKey, Nanos, Sink};
 
 /// The numbers given so far. They are unique over all inputs of an audit.
 #[derive(Debug, Default)]

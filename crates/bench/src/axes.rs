@@ -1,6 +1,6 @@
 //! The axes of a bench and their product, the variants.
 
-use ledger::{Protocol, TlsVersion, Variant};
+use intact_ledger::{Protocol, TlsVersion, Variant};
 use std::collections::BTreeMap;
 
 /// The TLS of a variant.

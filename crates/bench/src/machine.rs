@@ -1,6 +1,6 @@
 //! What the machine tells of itself: CPU times, sockets, limits. Linux; elsewhere the figures are absent.
 
-use ledger::{Host, Nanos, Sockets};
+use intact_ledger::{Host, Nanos, Sockets};
 use std::collections::HashSet;
 use std::fs;
 

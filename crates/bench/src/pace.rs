@@ -1,6 +1,6 @@
 //! When the next exchange may start. The engine asks; closed loop is one answer, open loop and think time will be others.
 
-use ledger::Nanos;
+use intact_ledger::Nanos;
 
 /// What the engine wants to do next.
 #[derive(Clone, Copy, Debug)]

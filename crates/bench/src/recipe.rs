@@ -1,9 +1,9 @@
 //! One variant, ready to run: where to dial, what to send, how to judge the answer.
 
-use dial::Plan;
-use ledger::{Exchange, ExpectedStatus, Method, Nanos, Target};
+use intact_dial::Plan;
+use intact_ledger::{Exchange, ExpectedStatus, Method, Nanos, Target};
+use intact_wire::http1;
 use std::sync::Arc;
-use wire::http1;
 
 /// Header fields as (name, value).
 pub(crate) type Fields = Vec<(Box<[u8]>, Box<[u8]>)>;

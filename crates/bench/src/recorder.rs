@@ -1,8 +1,8 @@
 //! What one engine thread records: a complete tally, and rows of some or all exchanges. Nothing is shared between threads;
 //! rows leave by a channel in batches.
 
-use ledger::sample::Sampler;
-use ledger::{Caveat, Connection, ConnectionId, Event, Row, Rows, Sink, Tally};
+use intact_ledger::sample::Sampler;
+use intact_ledger::{Caveat, Connection, ConnectionId, Event, Row, Rows, Sink, Tally};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::SyncSender;
 

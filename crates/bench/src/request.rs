@@ -3,9 +3,9 @@
 use crate::axes::Choice;
 use crate::config::{Config, ConfigError};
 use crate::recipe::{Fields, Request};
-use dial::Address;
-use ledger::{Protocol, Target};
-use wire::http1::{Kind, split_field};
+use intact_dial::Address;
+use intact_ledger::{Protocol, Target};
+use intact_wire::http1::{Kind, split_field};
 
 /// Fields that HTTP/2 forbids (RFC 9113 section 8.2.2).
 const CONNECTION_FIELDS: [&str; 5] = [

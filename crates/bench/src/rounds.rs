@@ -8,9 +8,9 @@ use crate::machine;
 use crate::pace::ClosedLoop;
 use crate::recipe::Recipe;
 use crate::recorder::{Keep, Recorder};
-use dial::Clock;
-use dial::tls::Trust;
-use ledger::{Caveat, Event, Failure, Round, Row, Rows, Run, Sink, Span, Tally, Variant};
+use intact_dial::Clock;
+use intact_dial::tls::Trust;
+use intact_ledger::{Caveat, Event, Failure, Round, Row, Rows, Run, Sink, Span, Tally, Variant};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -139,7 +139,7 @@ impl Bench {
     pub fn describe(&self, run: &mut Run) {
         run.host = machine::host();
         run.seed = Some(self.config.seed);
-        run.subject = Some(ledger::redact::url(&self.config.target.url));
+        run.subject = Some(intact_ledger::redact::url(&self.config.target.url));
         run.variants = self.variants.clone();
         run.varied = self.config.axes.varied();
         run.expect = self.config.expect;
@@ -204,7 +204,7 @@ impl Conductor<'_> {
         self.foresee_ports(&able)?;
         let mut reached = 0;
         if !able.is_empty() {
-            let order = ledger::order::balanced(
+            let order = intact_ledger::order::balanced(
                 able.len(),
                 self.bench.rounds as usize,
                 self.bench.config.seed,

@@ -7,8 +7,8 @@ use crate::line::Line;
 use crate::plans::is_local;
 use crate::probe::Observer;
 use crate::request::Request;
-use dial::{Clock, Dial, Plan, Progress, Resolver, judge};
-use ledger::{Connection, ConnectionId, Event, Exchange, Failure, Nanos};
+use intact_dial::{Clock, Dial, Plan, Progress, Resolver, judge};
+use intact_ledger::{Connection, ConnectionId, Event, Exchange, Failure, Nanos};
 use mio::{Events, Poll, Token, Waker};
 use std::io;
 use std::sync::Arc;
@@ -336,7 +336,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::probe::Stage;
-    use ledger::card::Card;
+    use intact_ledger::card::Card;
 
     struct Nobody;
 

@@ -1,9 +1,9 @@
 //! What a person asked for, checked before anything is sent.
 
 use crate::plans::is_local;
-use dial::tls::{Credentials, SettingsError};
-use dial::{Address, AddressError, Family, Route};
-use ledger::{ExpectedStatus, Method, Protocol};
+use intact_dial::tls::{Credentials, SettingsError};
+use intact_dial::{Address, AddressError, Family, Route};
+use intact_ledger::{ExpectedStatus, Method, Protocol};
 use std::str::FromStr;
 use std::time::Duration;
 

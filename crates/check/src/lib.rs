@@ -21,5 +21,5 @@ pub use budget::Budget;
 pub use caller::CONNECTIONS_PER_S;
 pub use capture::{Capture, CaptureError};
 pub use config::{Config, ConfigError, Try};
-pub use ledger::card::Card;
+pub use intact_ledger::card::Card;
 pub use probe::{Check, CheckError, Observer, Packets, Stage};

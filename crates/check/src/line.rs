@@ -1,10 +1,10 @@
 //! One open connection: moves its bytes, through TLS or plain, and notices how it ends.
 
 use crate::conversation::{Answered, Conversation};
-use dial::clock::StampBridge;
-use dial::{Arrival, Clock, Established, HandshakeSeen, Stream, stamp};
-use ledger::card::Ended;
-use ledger::{
+use intact_dial::clock::StampBridge;
+use intact_dial::{Arrival, Clock, Established, HandshakeSeen, Stream, stamp};
+use intact_ledger::card::Ended;
+use intact_ledger::{
     Close, Closed, Connection, ConnectionBytes, Ending, Failure, Moment, Nanos, Protocol, Side,
 };
 use rustls::ClientConnection;
@@ -253,7 +253,7 @@ impl Line {
                 moment: Some(moment),
                 exchanges: Some(u64::from(self.exchanges)),
                 bytes: self.bytes,
-                probes: ledger::Probes::default(),
+                probes: intact_ledger::Probes::default(),
             },
         }
     }

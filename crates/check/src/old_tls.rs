@@ -1,11 +1,11 @@
 //! Whether a server would still speak TLS 1.0 or 1.1: a hello of that version, and the first record that comes back.
 
-use ledger::TlsVersion;
-use ledger::card::TlsOffered;
+use intact_ledger::TlsVersion;
+use intact_ledger::card::TlsOffered;
+use intact_wire::tls::{ContentType, RecordReader, ServerHello, write_old_client_hello};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
-use wire::tls::{ContentType, RecordReader, ServerHello, write_old_client_hello};
 
 /// How long the server may take for each step.
 const PATIENCE: Duration = Duration::from_secs(3);

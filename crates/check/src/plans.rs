@@ -1,9 +1,9 @@
 //! How to connect for each combination of versions.
 
 use crate::config::{Config, ConfigError};
-use dial::tls::{Client, Settings, Trust};
-use dial::{Address, Endpoint, Plan, Proxy};
-use ledger::{Protocol, Scheme, TlsVersion};
+use intact_dial::tls::{Client, Settings, Trust};
+use intact_dial::{Address, Endpoint, Plan, Proxy};
+use intact_ledger::{Protocol, Scheme, TlsVersion};
 use std::sync::Arc;
 
 /// Makes plans for one address.

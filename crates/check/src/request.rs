@@ -2,9 +2,9 @@
 
 use crate::config::{Config, ConfigError};
 use crate::probe::is_redirect;
-use dial::Address;
-use ledger::{ExpectedStatus, Method, Protocol, Scheme, Target};
-use wire::http1::{Kind, split_field};
+use intact_dial::Address;
+use intact_ledger::{ExpectedStatus, Method, Protocol, Scheme, Target};
+use intact_wire::http1::{Kind, split_field};
 
 /// Fields that belong to a connection, which HTTP/2 forbids (RFC 9113 section 8.2.2).
 pub(crate) const CONNECTION_FIELDS: [&str; 5] = [

@@ -4,7 +4,7 @@
 
 use crate::plan::{Endpoint, Family};
 use http::Uri;
-use ledger::{Origin, Scheme};
+use intact_ledger::{Origin, Scheme};
 use std::net::{IpAddr, SocketAddr};
 
 /// Why a URL or a rule cannot be used. Each message names what would help.
@@ -47,7 +47,7 @@ impl Address {
     /// Parses a URL; without a scheme it is `http://`.
     pub fn parse(url: &str) -> Result<Address, AddressError> {
         let wrong = |reason: &str| AddressError::Url {
-            url: ledger::redact::url(url),
+            url: intact_ledger::redact::url(url),
             reason: reason.to_owned(),
         };
         let whole = if url.contains("://") {

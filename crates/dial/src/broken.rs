@@ -1,9 +1,9 @@
 //! A response that makes its connection useless, in the ledger's kinds. A TLS alert in response to plain HTTP is one.
 
-use ledger::Failure;
+use intact_ledger::Failure;
+use intact_wire::h2::hpack;
+use intact_wire::{h2, http1};
 use std::sync::Arc;
-use wire::h2::hpack;
-use wire::{h2, http1};
 
 /// Why a connection is of no more use.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The run's clock, and the bridge from the kernel's receive stamps to it.
 
-use ledger::Nanos;
+use intact_ledger::Nanos;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A receive stamp older than this is taken for a step of the wall clock, not for a long queue.

@@ -5,7 +5,7 @@ use crate::plan::{Endpoint, Plan, Proxy};
 use crate::resolver::Resolver;
 use crate::stream::Stream;
 use crate::{failure, stamp};
-use ledger::{
+use intact_ledger::{
     Connection, ConnectionId, DialFailure, Failure, Lookup, Nanos, Protocol, SetupPhase, Span,
     Transport,
 };

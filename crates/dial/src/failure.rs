@@ -1,6 +1,6 @@
 //! Errors of the kernel and of TLS, in the ledger's kinds.
 
-use ledger::Failure;
+use intact_ledger::Failure;
 use rustls::{AlertDescription, CertificateError, Error as TlsError, PeerIncompatible};
 use std::io;
 

@@ -1,6 +1,6 @@
 //! The outcome of a complete response: which statuses the user accepts, and whether the port was the right one.
 
-use ledger::{Exchange, ExpectedStatus, Failure, Outcome};
+use intact_ledger::{Exchange, ExpectedStatus, Failure, Outcome};
 
 /// What servers write into a 400 when plain HTTP comes to their TLS port: nginx, Go (and Caddy), Apache, Tomcat.
 const SAID_BY_TLS_PORTS: [&[u8]; 4] = [
@@ -35,7 +35,7 @@ pub fn judge(exchange: &mut Exchange, expect: Option<ExpectedStatus>, is_tls_por
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::Nanos;
+    use intact_ledger::Nanos;
 
     #[test]
     fn the_words_of_servers_show_a_tls_port() {

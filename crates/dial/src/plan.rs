@@ -1,7 +1,7 @@
 //! Where a dial leads and through what; made once, used for every dial of a variant.
 
 use crate::tls;
-use ledger::{Origin, Protocol};
+use intact_ledger::{Origin, Protocol};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;

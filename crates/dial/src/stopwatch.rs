@@ -1,7 +1,7 @@
 //! The stopwatch of one exchange: when its parts were sent and heard, and the spans that follow; the same for every HTTP version
 //! and for every client of ours, so that a phase means the same in all of them.
 
-use ledger::{Exchange, Failure, Nanos, Outcome, Reuse, Setup, Span};
+use intact_ledger::{Exchange, Failure, Nanos, Outcome, Reuse, Setup, Span};
 
 /// When bytes reached us.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! TLS as a client: the one importer of `rustls` for dialling. Versions, roots, resumption and protocols are settings;
 //! the signature of the handshake is always checked, even where chain and name are not.
 
-use ledger::{Handshake, Protocol, Tls, TlsVersion};
+use intact_ledger::{Handshake, Protocol, Tls, TlsVersion};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};

@@ -2,7 +2,7 @@
 //! HEADERS and DATA apart; what the gap between them costs is told. One pass, a few counters.
 
 use crate::figures::NANOS_PER_MS;
-use ledger::{Event, Exchange, Sink};
+use intact_ledger::{Event, Exchange, Sink};
 use serde::Serialize;
 
 /// A fold over exchanges.
@@ -82,7 +82,7 @@ impl Sink for Answers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::{Nanos, Span};
+    use intact_ledger::{Nanos, Span};
 
     #[test]
     fn gaps_are_counted_where_body_and_head_came_apart() {

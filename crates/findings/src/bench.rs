@@ -17,7 +17,7 @@ pub use compare::compare;
 pub use pictures::{LatencyPanel, Level, PerConnection, Pictures, Sweep, SweepPoint};
 pub use variant::{BytesPerRequest, FirstCall, Hump, OwnQueue, RoundFigures, VariantFacts, Warmup};
 
-use ledger::{Caveat, Exchange, Run, Sockets, Tally};
+use intact_ledger::{Caveat, Exchange, Run, Sockets, Tally};
 use serde::Serialize;
 
 /// Everything that a report of a bench lays out. Times are in milliseconds where the name says so.

@@ -24,8 +24,8 @@ pub use waterfall::{Few, PHASES, Waterfall};
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Connections, Requests};
 use crate::finding::{Finding, Severity};
-use ledger::card::{Card, Skipped, State};
-use ledger::{Caveat, Outcome, Reuse, Row, Sink, Tally};
+use intact_ledger::card::{Card, Skipped, State};
+use intact_ledger::{Caveat, Outcome, Reuse, Row, Sink, Tally};
 use serde::Serialize;
 
 /// Everything that a report of a check lays out.

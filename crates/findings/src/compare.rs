@@ -23,7 +23,7 @@ pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 use crate::figures::{Connections, Requests};
 use crate::finding::Finding;
 use crate::observe::{Observed, ObservedFacts};
-use ledger::{Caveat, Event, Run, Sink};
+use intact_ledger::{Caveat, Event, Run, Sink};
 use serde::Serialize;
 use variant::Program;
 

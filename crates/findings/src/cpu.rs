@@ -1,6 +1,6 @@
 //! What programs took of the processors, and for what kind of work: figures that an observer measured beside the ledger.
 
-use ledger::Caveat;
+use intact_ledger::Caveat;
 use serde::Serialize;
 
 /// Below so many samples shares are rough, and that is told.

@@ -1,7 +1,7 @@
 //! Responses with an error status that the user did not name: how many there are, and the sentences about them. The same for
 //! `bench` and `check`, so that both call the same run a success. Must not know what was measured.
 
-use ledger::ExpectedStatus;
+use intact_ledger::ExpectedStatus;
 use std::collections::BTreeMap;
 
 /// Why there is no figure where every response was an error.

@@ -1,6 +1,6 @@
 //! The figures that every document has: requests, connections, latency, phases. Must not know who measured them.
 
-use ledger::Histogram;
+use intact_ledger::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //! what the next invocation saw of it, and variants held against each other round by round.
 //!
 //! ```text
-//! let mut invoked = Invoked::new(&run);      // a ledger::Sink: feed it live, or replay a stored ledger
+//! let mut invoked = Invoked::new(&run);      // a intact_ledger::Sink: feed it live, or replay a stored ledger
 //! invoked.record(Event::Invocation(&one));   // with the connections of its environment before or after it
 //! let facts = invoked.facts();
 //! ```
@@ -24,7 +24,7 @@ use crate::compared;
 use crate::figures::{Connections, Requests};
 use crate::finding::Finding;
 use crate::observe::Observed;
-use ledger::{Caveat, Event, Invocation, Run, Sink};
+use intact_ledger::{Caveat, Event, Invocation, Run, Sink};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use traffic::Traffic;

@@ -1,7 +1,7 @@
 //! What `watch`, `audit` and every other observer found out, from the events as they come: totals, destinations, findings.
 //!
 //! ```text
-//! let mut observed = Observed::new(&run);     // a ledger::Sink: feed it live, or replay a stored ledger
+//! let mut observed = Observed::new(&run);     // a intact_ledger::Sink: feed it live, or replay a stored ledger
 //! observed.record(Event::Opened(&connection));
 //! let facts = observed.facts();               // at any time; a live view calls it as often as it likes
 //! ```
@@ -32,7 +32,7 @@ pub use why::Why;
 
 use crate::rules::{self, Rule};
 use crate::timeline::Timeline;
-use ledger::{Event, Run, Sink};
+use intact_ledger::{Event, Run, Sink};
 use over_time::OverTime;
 
 /// A fold over the events of a run.

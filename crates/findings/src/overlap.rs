@@ -2,7 +2,7 @@
 //! Exact while few distinct moments are alive at once; where old ones must be put together the answer can only
 //! become larger, so that what is called avoidable never is too much.
 
-use ledger::{Nanos, Span};
+use intact_ledger::{Nanos, Span};
 
 /// Moments that are kept apart before the older half is thinned.
 const MOMENTS: usize = 1024;

@@ -1,7 +1,7 @@
 //! Exchanges that have the kind of their connection in common: the histogram behind a picture, and where their time went.
 
 use crate::figures::NANOS_PER_MS;
-use ledger::{Cell, Group, Histogram, Phase, Reuse};
+use intact_ledger::{Cell, Group, Histogram, Phase, Reuse};
 use serde::Serialize;
 
 /// Complete, measured exchanges whose connections were in the same state: fresh, preconnected, reused or unknown.

@@ -37,7 +37,7 @@ pub use client::{Client, Remedy};
 
 use crate::finding::Finding;
 use crate::observe::Context;
-use ledger::Event;
+use intact_ledger::Event;
 
 /// What a rule says of itself.
 #[derive(Debug)]

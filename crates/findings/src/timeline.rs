@@ -4,7 +4,7 @@
 //! destination. Must not conclude; counts for tables come from the tally.
 
 use crate::observe::Place;
-use ledger::{
+use intact_ledger::{
     Closed, Connection, ConnectionId, EndedBy, Event, Exchange, Nanos, Run, Side, Sink, Vantage,
 };
 use serde::Serialize;
@@ -346,7 +346,7 @@ impl Life {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::{
+    use intact_ledger::{
         Close, ConnectionBytes, Ending, Moment, Origin, Probes, Scheme, Span, Vantage, Variant,
     };
 

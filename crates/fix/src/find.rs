@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Catalogue, Client, Language, Variant};
 use crate::facts::Measurement;
-use ledger::spelling;
+use intact_ledger::spelling;
 
 /// What was asked for.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use crate::plan::{Kind, Plan, Target};
 use crate::store::{Checked, DeadLetter, Outcome, Store, StoreError};
-use ledger::{Caveat, Cell, Nanos, Round, Run, Span, Tally, Vantage, Variant};
+use intact_ledger::{Caveat, Cell, Nanos, Round, Run, Span, Tally, Vantage, Variant};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -235,7 +235,7 @@ fn head(plan: &Plan, target: &Target, label: &str, started: jiff::Timestamp) -> 
         ],
     );
     run.id = format!("{}.{}.{label}", plan.id, target.name);
-    run.subject = Some(ledger::redact::url(&target.url));
+    run.subject = Some(intact_ledger::redact::url(&target.url));
     run.expect = target.expect;
     run.varied.clone_from(&plan.varied);
     run.variants = plan

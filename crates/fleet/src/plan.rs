@@ -4,9 +4,9 @@ mod checks;
 mod source;
 
 use crate::message::{FORMAT, Message, Recipe};
-use dial::Route;
-use dial::tls::{Credentials, Verify};
-use ledger::ExpectedStatus;
+use intact_dial::Route;
+use intact_dial::tls::{Credentials, Verify};
+use intact_ledger::ExpectedStatus;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

@@ -6,8 +6,8 @@ mod columns;
 
 use crate::message::Message;
 use crate::store::{Store, StoreError};
-use ledger::Exchange;
-use ledger::export::csv;
+use intact_ledger::Exchange;
+use intact_ledger::export::csv;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 

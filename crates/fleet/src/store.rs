@@ -13,8 +13,8 @@ use crate::message::{FORMAT, Message};
 use crate::plan::Plan;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
-use ledger::card::Card;
-use ledger::{Exchange, Run, Tally};
+use intact_ledger::card::Card;
+use intact_ledger::{Exchange, Run, Tally};
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,7 @@ pub struct Outcome {
 pub struct Checked {
     /// The card of the server.
     pub card: Card,
-    /// The exchanges that tell what a new connection costs (tagged [`ledger::card::WATERFALL`]): a handful.
+    /// The exchanges that tell what a new connection costs (tagged [`intact_ledger::card::WATERFALL`]): a handful.
     pub waterfall: Vec<Exchange>,
 }
 
@@ -247,7 +247,7 @@ impl Store {
         for target in &mut told.targets {
             target.headers.clear();
             target.roots = None;
-            target.url = ledger::redact::url(&target.url);
+            target.url = intact_ledger::redact::url(&target.url);
         }
         self.put(&format!("plans/{}.json", plan.id), json(&told))
     }

@@ -5,7 +5,7 @@ use crate::message::Message;
 use crate::queue::{Claim, Queue, QueueError};
 use crate::rows::{RowError, RowFiles};
 use crate::store::{Checked, DeadLetter, Outcome, Store, StoreError};
-use ledger::{Run, Tally};
+use intact_ledger::{Run, Tally};
 use std::time::Duration;
 
 /// Measures what a message asks for.

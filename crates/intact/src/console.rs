@@ -1,7 +1,7 @@
 //! Talking to the person: pages to standard output, notes to standard error. A reader that goes away ends the printing, not the run.
 #![allow(clippy::print_stderr, reason = "this is where the binary talks")]
 
-use report::terminal::Paper;
+use intact_report::terminal::Paper;
 use std::io::{IsTerminal, Write};
 
 /// Prints to standard output; a broken pipe is no error.

@@ -3,10 +3,10 @@
 
 use crate::event::Event;
 use crate::room::{Answer, Delivery, Room};
+use intact_wire::http1::{Eof, Kind, ResponseEvent, ResponseParser};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
-use wire::http1::{Eof, Kind, ResponseEvent, ResponseParser};
 
 /// How often a function that does not listen yet is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(2);

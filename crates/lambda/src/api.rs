@@ -2,11 +2,11 @@
 //! connection, of which a runtime client has one or two.
 
 use crate::room::{Answer, Room};
+use intact_wire::http1::{RequestEvent, RequestHead, RequestParser};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Instant;
-use wire::http1::{RequestEvent, RequestHead, RequestParser};
 
 const ROOT: &str = "/2018-06-01/runtime/";
 /// The largest answer that Lambda takes, in bytes.

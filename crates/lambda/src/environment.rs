@@ -12,7 +12,7 @@ use crate::plan::{Freezer, Function, Place};
 use crate::room::Room;
 use crate::watcher::{self, Given, How, Last, NotRun, Watcher};
 use crate::{LambdaError, Plan};
-use ledger::Row;
+use intact_ledger::Row;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };

@@ -88,7 +88,7 @@ pub(crate) fn tree(root: Pid) -> io::Result<Vec<Pid>> {
         };
         // one that has ended meanwhile has no file
         if let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat"))
-            && !watch::HELPERS.iter().any(|name| stat.contains(name))
+            && !intact_watch::HELPERS.iter().any(|name| stat.contains(name))
             && let Some(parent) = parent(&stat)
         {
             children.entry(parent).or_default().push(pid);

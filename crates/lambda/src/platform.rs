@@ -5,7 +5,7 @@ use crate::environment::{Environment, Start};
 use crate::freezer::Frozen;
 use crate::plan::{Function, Place, Plan};
 use crate::room::{Answer, Delivery, State};
-use ledger::{Event, Fate, Invocation, Nanos, Row, Sink, Span};
+use intact_ledger::{Event, Fate, Invocation, Nanos, Row, Sink, Span};
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

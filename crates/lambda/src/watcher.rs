@@ -5,7 +5,8 @@
 //! carries waits in the function's sockets, as it would without it.
 
 use crate::freezer;
-use ledger::{Caveat, Event, Row, Sink};
+use intact_ledger::{Caveat, Event, Row, Sink};
+use intact_watch::{Clock, Config, Ended, KeyLogging, Numbers, Observer, Place, WatchError};
 use rustix::process::getpid;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
-use watch::{Clock, Config, Ended, KeyLogging, Numbers, Observer, Place, WatchError};
 
 /// Rows of environments are numbered from here on, each environment apart.
 const NUMBERS: u64 = 1 << 32;
@@ -140,7 +140,7 @@ pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8
         out: stream,
         alone: false,
     };
-    let (last, code) = match watch::run(&config, clock, &mut told) {
+    let (last, code) = match intact_watch::run(&config, clock, &mut told) {
         Ok(outcome) => match outcome.ended {
             Ended::Code(code) => (Told::Ended(How::Code(code)), code as u8),
             Ended::Signal(number) => (

@@ -1,7 +1,7 @@
 //! What the tests run: the keeper of their links, and clients and servers on its sides.
 #![allow(clippy::print_stdout, reason = "tests read it")]
 
-use link::{Link, Side};
+use intact_link::{Link, Side};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
-        ["keep"] => link::keep(),
+        ["keep"] => intact_link::keep(),
         ["connect", address, count] => connect(address, count),
         ["serve", address] => serve(address),
         ["ask", address] => ask(address),

@@ -2,8 +2,8 @@
 
 use crate::chain::{Call, Chain, Http, Service, Tls};
 use crate::predict::{Counting, handshake_trips};
-use findings::observe::{Destination, ObservedFacts};
-use ledger::{Caveat, Handshake, TlsVersion};
+use intact_findings::observe::{Destination, ObservedFacts};
+use intact_ledger::{Caveat, Handshake, TlsVersion};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

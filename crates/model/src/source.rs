@@ -1,7 +1,7 @@
 //! The file that says what a chain is: TOML, checked as a whole.
 
 use crate::chain::{Call, Chain, Http, Service, Tls};
-use ledger::spelling;
+use intact_ledger::spelling;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -282,7 +282,8 @@ fn time(text: &str, place: &str) -> Result<f64, ChainError> {
         place: place.to_owned(),
         reason,
     };
-    let time = ledger::duration::with_unit(text).map_err(|error| wrong(error.to_string()))?;
+    let time =
+        intact_ledger::duration::with_unit(text).map_err(|error| wrong(error.to_string()))?;
     if time > LONGEST {
         return Err(wrong(format!("{text:?} is more than a day")));
     }

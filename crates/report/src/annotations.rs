@@ -1,8 +1,8 @@
 //! Lines that a CI turns into marks on its own page: GitHub's workflow commands, Azure's logging commands. Must not look at the
 //! environment: the caller says which CI it is.
 
-use findings::requirement::Verdict;
-use findings::{Finding, Severity};
+use intact_findings::requirement::Verdict;
+use intact_findings::{Finding, Severity};
 
 /// A CI that understands annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

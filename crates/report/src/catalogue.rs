@@ -1,7 +1,7 @@
 //! What can be asked with `--require`, and what the rules say of themselves, laid out from findings' own tables: a list for a
 //! terminal, pages for docs/.
 
-use findings::requirement::{Dimension, Document, METRICS, SELECTORS};
+use intact_findings::requirement::{Dimension, Document, METRICS, SELECTORS};
 use std::fmt::Write;
 
 const FORM: &str = "[selector(,selector)*:] metric op value[unit]";
@@ -112,7 +112,7 @@ which library is at work, the finding names its option.
 `--require 'findings.RULE == 0'` holds a run to one of them, `--fail-on warning` or `--fail-on error` to all.
 ",
     );
-    for (nth, rule) in findings::rules::all().iter().enumerate() {
+    for (nth, rule) in intact_findings::rules::all().iter().enumerate() {
         let doc = rule.doc();
         let _ = write!(
             out,

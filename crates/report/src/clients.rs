@@ -1,6 +1,6 @@
 //! The catalogue of clients in words: cells that the terminal page and docs/fix.md share, and that page.
 
-use fix::{
+use intact_fix::{
     Catalogue, Client, Cookies, Count, Facts, Fate, Fates, Hint, Idle, Language, Life, Measurement,
     Probing, Remembered, Variant,
 };

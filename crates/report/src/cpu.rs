@@ -1,7 +1,7 @@
 //! Processor time in words, the same on every page.
 
 use crate::number::{count, percent, time};
-use findings::cpu::{CpuFacts, CpuUse};
+use intact_findings::cpu::{CpuFacts, CpuUse};
 
 /// What was taken and for what, a line for each who took it.
 pub(crate) fn lines(cpu: &CpuFacts) -> Vec<String> {

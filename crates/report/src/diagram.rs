@@ -1,6 +1,6 @@
 //! A sequence of packets as text and as Mermaid.
 
-use model::Sequence;
+use intact_model::Sequence;
 use std::fmt::Write;
 
 /// Columns for the time at the left.
@@ -116,7 +116,7 @@ fn plain(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Counting, Reuse, parse, sequence};
+    use intact_model::{Counting, Reuse, parse, sequence};
 
     fn drawn(width: usize) -> Option<Vec<String>> {
         let chain = parse(

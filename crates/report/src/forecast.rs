@@ -1,7 +1,7 @@
 //! What is said of a model in words, on every kind of page.
 
 use crate::number::{count, time, whole_percent};
-use model::{Fit, Forecast};
+use intact_model::{Fit, Forecast};
 
 /// What a prediction leaves out.
 pub(crate) const LIMITS: [&str; 2] = [

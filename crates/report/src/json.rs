@@ -1,15 +1,15 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
 use crate::inputs::InputFacts;
-use findings::answers::AnswerFacts;
-use findings::bench::BenchFacts;
-use findings::check::CheckFacts;
-use findings::compare::CompareFacts;
-use findings::lambda::LambdaFacts;
-use findings::observe::{ObservedFacts, Step};
-use fix::{Advice, Catalogue, Client, Measurement};
-use ledger::{Host, Run};
-use model::{Fit, Forecast};
+use intact_findings::answers::AnswerFacts;
+use intact_findings::bench::BenchFacts;
+use intact_findings::check::CheckFacts;
+use intact_findings::compare::CompareFacts;
+use intact_findings::lambda::LambdaFacts;
+use intact_findings::observe::{ObservedFacts, Step};
+use intact_fix::{Advice, Catalogue, Client, Measurement};
+use intact_ledger::{Host, Run};
+use intact_model::{Fit, Forecast};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,7 +30,7 @@ struct Document<'a> {
 struct Environment<'a> {
     #[serde(flatten)]
     host: &'a Host,
-    sockets: &'a [ledger::Sockets],
+    sockets: &'a [intact_ledger::Sockets],
 }
 
 impl<'a> Document<'a> {
@@ -289,7 +289,7 @@ pub fn fix(
                     .iter()
                     .filter(|one| one.client == client.id)
                     .collect();
-                let defaults = client.variant(fix::Role::Default);
+                let defaults = client.variant(intact_fix::Role::Default);
                 let advice = defaults
                     .into_iter()
                     .flat_map(|variant| catalogue.of(client, variant))

@@ -3,8 +3,8 @@
 //! There is no standard; what is written here is the part that Jenkins, GitLab, GitHub's reporters and Azure all read:
 //! `testsuites` > `testsuite` > `testcase` > `failure`.
 
-use findings::requirement::Verdict;
-use findings::{Finding, Severity};
+use intact_findings::requirement::Verdict;
+use intact_findings::{Finding, Severity};
 use std::fmt::Write;
 
 /// The document: a suite of requirements, and one of rules in which a rule fails when it has a finding of `fail_on` or worse

@@ -1,7 +1,9 @@
 //! The limits of a connection in words, announced beside measured, for pages of every kind.
 
 use crate::number::{count, time};
-use findings::check::{CheckFacts, Closing, IdleTimeout, MaxRequests, RaceAttempt, RaceFacts};
+use intact_findings::check::{
+    CheckFacts, Closing, IdleTimeout, MaxRequests, RaceAttempt, RaceFacts,
+};
 
 /// One limit in words: what is limited, announced, measured, who or what ended the connection.
 pub(crate) type LimitRow = [String; 4];

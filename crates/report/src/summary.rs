@@ -4,11 +4,11 @@
 use crate::cpu;
 use crate::markdown::{plain, prose};
 use crate::number::{count, maybe_time, percent, reuse, time};
-use findings::bench::BenchFacts;
-use findings::compare::{CompareFacts, Fate};
-use findings::observe::{Destination, ObservedFacts};
-use findings::{Finding, Severity};
-use ledger::Run;
+use intact_findings::bench::BenchFacts;
+use intact_findings::compare::{CompareFacts, Fate};
+use intact_findings::observe::{Destination, ObservedFacts};
+use intact_findings::{Finding, Severity};
+use intact_ledger::Run;
 use std::fmt::Write;
 
 /// Destinations that are shown.

@@ -29,7 +29,7 @@ pub(crate) fn answer(target: &[u8], peer: IpAddr, books: &Books) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::{Run, Vantage};
+    use intact_ledger::{Run, Vantage};
 
     #[test]
     fn only_this_machine_is_told() {

@@ -2,7 +2,7 @@
 
 use crate::fault::Fault;
 use crate::totals::{Connections, Requests, Totals, VersionCounts};
-use ledger::{Closed, Connection, Event, Exchange, Nanos, Protocol, Run, Sink, Tally};
+use intact_ledger::{Closed, Connection, Event, Exchange, Nanos, Protocol, Run, Sink, Tally};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;

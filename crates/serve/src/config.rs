@@ -4,7 +4,7 @@ use crate::authority::Authority;
 use crate::choice::choices;
 use crate::delay::Delay;
 use crate::fault::Faults;
-use ledger::TlsVersion;
+use intact_ledger::TlsVersion;
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::Arc;

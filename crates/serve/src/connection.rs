@@ -5,7 +5,9 @@ use crate::config::{Accept, Close};
 use crate::host::{Guest, Host};
 use crate::record::{Record, connection_id};
 use crate::{http1, http2, tls};
-use ledger::{Connection, DialFailure, Ending, Failure, Origin, Scheme, SetupPhase, Side, Span};
+use intact_ledger::{
+    Connection, DialFailure, Ending, Failure, Origin, Scheme, SetupPhase, Side, Span,
+};
 use rustls::ServerConfig;
 use std::io;
 use std::net::SocketAddr;

@@ -4,8 +4,8 @@
 //! (`http1::faults`, `http2::faults`).
 
 use crate::choice::{Choice, UnknownChoice, choices};
-use ledger::order::Rng;
-use ledger::{Failure, Protocol};
+use intact_ledger::order::Rng;
+use intact_ledger::{Failure, Protocol};
 use serde::{Serialize, Serializer};
 use std::str::FromStr;
 

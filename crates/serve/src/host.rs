@@ -5,7 +5,7 @@ use crate::answer::{Answer, Answers, is_admin};
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::record::{Clerk, Record};
-use ledger::order::Rng;
+use intact_ledger::order::Rng;
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::rc::Rc;

@@ -3,7 +3,7 @@
 use crate::books::Books;
 use crate::channel::Passed;
 use crate::fault::Fault;
-use ledger::{
+use intact_ledger::{
     Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Exchange, Failure, Method,
     Moment, Nanos, Outcome, Probes, Protocol, Reuse, Side, Span, Target,
 };

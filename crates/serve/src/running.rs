@@ -3,8 +3,8 @@
 use crate::config::Config;
 use crate::server::{Addresses, ServeError, Server};
 use crate::totals::Totals;
+use intact_ledger::{Run, Vantage};
 use jiff::Timestamp;
-use ledger::{Run, Vantage};
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
 

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::record::Clerk;
 use crate::totals::Totals;
 use crate::{connection, tls};
-use ledger::{Run, Sink};
+use intact_ledger::{Run, Sink};
 use rustls::ServerConfig;
 use socket2::{Domain, Socket, Type};
 use std::future::Future;

@@ -1,7 +1,7 @@
 //! TLS as a server: settings for rustls, and what a session turned out to be.
 
 use crate::config::TlsConfig;
-use ledger::{Handshake, Tls, TlsVersion};
+use intact_ledger::{Handshake, Tls, TlsVersion};
 use rustls::crypto::aws_lc_rs;
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache};
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};

@@ -3,7 +3,7 @@
 //! Only the shape, and how a tally becomes it; the counting is `books`'.
 
 use crate::fault::Fault;
-use ledger::{
+use intact_ledger::{
     EndedBy, Exchange, Failure, Handshake, Histogram, Protocol, Reuse, Run, Tally, TlsVersion,
 };
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! What to run and how closely to look.
 
-use ledger::ConnectionId;
+use intact_ledger::ConnectionId;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;

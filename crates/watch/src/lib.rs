@@ -26,8 +26,8 @@ mod platform;
 mod platform;
 
 pub use config::{Config, KeyLogging, Mode, Numbers, Place, Streams};
-pub use dial::Clock;
 pub use error::WatchError;
+pub use intact_dial::Clock;
 pub use outcome::{Cpu, Ended, Outcome, Unwatched};
 pub use platform::{Subjects, follow, run, without_signals};
 
@@ -36,7 +36,7 @@ pub use platform::{Subjects, follow, run, without_signals};
 pub const HELPERS: [&str; 2] = ["(intact-guard)", "(intact-heir)"];
 
 /// Takes what is recorded; called from the relay's thread, so it must not block for long.
-pub trait Observer: ledger::Sink + Send {
+pub trait Observer: intact_ledger::Sink + Send {
     /// Called about once a second, for flushing files.
     fn tick(&mut self) {}
 }

@@ -1,6 +1,6 @@
 //! How the program ended, and what went by unseen.
 
-use ledger::{Caveat, Span};
+use intact_ledger::{Caveat, Span};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -8,9 +8,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use wire::h2::hpack::{Decoder, Encoder, Field, Indexing, Memo};
-use wire::h2::writer::{write_data, write_headers};
-use wire::h2::{Frame, FrameReader, Limits};
+use intact_wire::h2::hpack::{Decoder, Encoder, Field, Indexing, Memo};
+use intact_wire::h2::writer::{write_data, write_headers};
+use intact_wire::h2::{Frame, FrameReader, Limits};
 
 const RESPONSES: u32 = 10_000;
 const ROUNDS: usize = 50;

@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use wire::http1::{Kind, ResponseEvent, ResponseParser};
+use intact_wire::http1::{Kind, ResponseEvent, ResponseParser};
 
 const RESPONSES: usize = 10_000;
 const ROUNDS: usize = 50;

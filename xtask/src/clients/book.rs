@@ -4,7 +4,7 @@ use super::lock::{Lock, Of};
 use super::watched::{Counts, Order, Watched};
 use super::{Args, Job, check, environment};
 use anyhow::{Context, bail};
-use fix::{Catalogue, Client, Measurement, Variant};
+use intact_fix::{Catalogue, Client, Measurement, Variant};
 use std::fmt::Write;
 use std::fs;
 

@@ -1,6 +1,6 @@
 //! Whether a claim of the catalogue still holds.
 
-use fix::{Count, Facts, Hint, Idle, Life, Load, Lookups, Measurement, Remembered};
+use intact_fix::{Count, Facts, Hint, Idle, Life, Load, Lookups, Measurement, Remembered};
 
 /// The seconds by which an idle limit may differ from run to run: clients that sweep do so once a second.
 const SLACK_S: f64 = 1.1;
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_claim_changed_by_hand_does_not_hold() {
-        let catalogue = fix::Catalogue::embedded().unwrap();
+        let catalogue = intact_fix::Catalogue::embedded().unwrap();
         for one in &catalogue.measured {
             assert_eq!(differences(one, one), Vec::<String>::new());
             let mut changed = one.clone();

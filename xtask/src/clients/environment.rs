@@ -4,7 +4,7 @@
 
 use crate::peers::apt;
 use anyhow::{Context, bail};
-use fix::{Client, Language, Variant};
+use intact_fix::{Client, Language, Variant};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};

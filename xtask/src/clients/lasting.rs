@@ -6,7 +6,7 @@ use super::peer::{Peer, Script};
 use super::program::{Program, Skill, Step};
 use super::room::{self, Room};
 use anyhow::{Context, bail};
-use fix::{Life, Lookups, Remembered};
+use intact_fix::{Life, Lookups, Remembered};
 use std::time::{Duration, Instant};
 
 const PATH: &str = "/life/x";

@@ -8,7 +8,7 @@ use super::program::{About, Outcome, Program, Skill, Step};
 use super::server::Server;
 use super::signs;
 use anyhow::Context;
-use fix::{Count, Facts, Fate, Fates, Hint, Idle, Load};
+use intact_fix::{Count, Facts, Fate, Fates, Hint, Idle, Load};
 use std::path::Path;
 use std::process::Command;
 use std::thread::ScopedJoinHandle;

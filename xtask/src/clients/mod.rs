@@ -23,7 +23,7 @@ pub(crate) use room::{Args as Room, run as room};
 use anyhow::{Context, bail};
 use book::{Book, read, snippet};
 use environment::{Environment, Launch};
-use fix::{Catalogue, Client, Facts, Measurement, Variant};
+use intact_fix::{Catalogue, Client, Facts, Measurement, Variant};
 use lock::{Lock, Of};
 use measure::{Bench, Watching};
 use std::collections::VecDeque;
@@ -218,7 +218,7 @@ fn run_once(args: &Args) -> anyhow::Result<Done> {
 fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow::Result<Done> {
     let mut done = Done::default();
     for job in jobs {
-        let idle = fix::client_idle(server_idle).as_millis() as u64;
+        let idle = intact_fix::client_idle(server_idle).as_millis() as u64;
         let launch = {
             let _alone_in_the_tree = Lock::take(Of::Folders)?;
             Environment::prepare(job.client, job.runtime)?.launch(
@@ -240,7 +240,7 @@ fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow
                 .first()
                 .map_or(String::new(), |error| format!("; lost to {error}")),
         );
-        if lost == 0 || job.variant.role != fix::Role::Limit {
+        if lost == 0 || job.variant.role != intact_fix::Role::Limit {
             done.fine += 1;
         } else {
             done.failed += 1;

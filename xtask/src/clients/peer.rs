@@ -2,13 +2,13 @@
 //! that connection has been used before, and it keeps what it was asked.
 
 use anyhow::Context;
+use intact_wire::http1::{RequestEvent, RequestParser};
 use socket2::SockRef;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use wire::http1::{RequestEvent, RequestParser};
 
 /// What the paths of requests that are struck begin with.
 pub(crate) const RACE: &str = "/race/";

@@ -8,7 +8,7 @@ use super::names::{A, AAAA, NameServer};
 use super::peer::{Peer, Script};
 use super::program::Program;
 use anyhow::{Context, bail};
-use link::{Link, Side, Spec};
+use intact_link::{Link, Side, Spec};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs;

@@ -1,9 +1,9 @@
 //! `intact serve` as the other side, and what its ledger says of the connections that a client made.
 
 use anyhow::{Context, bail};
-use fix::Count;
-use ledger::store::Reader;
-use ledger::{Close, Connection, ConnectionId, Exchange, Handshake, Row};
+use intact_fix::Count;
+use intact_ledger::store::Reader;
+use intact_ledger::{Close, Connection, ConnectionId, Exchange, Handshake, Row};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};

@@ -4,9 +4,9 @@ use super::measure::Bench;
 use super::peer::{Peer, Script};
 use super::program::{About, Program, Step};
 use anyhow::{Context, bail};
-use fix::{Cookies, Facts, Probing};
-use ledger::Row;
-use ledger::store::Reader;
+use intact_fix::{Cookies, Facts, Probing};
+use intact_ledger::Row;
+use intact_ledger::store::Reader;
 use std::time::Duration;
 
 const PATH: &str = "/signs/x";

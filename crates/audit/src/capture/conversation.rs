@@ -7,13 +7,13 @@ use super::ladder::{Climb, Ladder};
 use super::layers::Layers;
 use super::record::{End, Record, side};
 use crate::scope::Scope;
-use ledger::{
+use intact_ledger::{
     Connection, ConnectionBytes, ConnectionId, DialFailure, Ending, Failure, SetupPhase, Span,
 };
+use intact_wire::Side;
+use intact_wire::tcp::{Flow, How, Limits, Run, Segment};
+use intact_wire::tls::decrypt::KeyLog;
 use std::net::SocketAddr;
-use wire::Side;
-use wire::tcp::{Flow, How, Limits, Run, Segment};
-use wire::tls::decrypt::KeyLog;
 
 /// What may wait for a hole to be filled, per direction.
 const LIMITS: Limits = Limits {
@@ -213,8 +213,8 @@ impl Conversation {
         let end = end.map(|end| End {
             by: end.by.filter(|by| {
                 let other = match by {
-                    ledger::Side::Client => Side::Server,
-                    ledger::Side::Server => Side::Client,
+                    intact_ledger::Side::Client => Side::Server,
+                    intact_ledger::Side::Server => Side::Client,
                 };
                 !coverage.lacks_end_of(other, flow)
             }),

@@ -1,8 +1,8 @@
 //! How much of a TCP connection is in the capture: directions that were not captured, packets that are missing, packets that were
 //! cut off. It goes by sequence and acknowledgement numbers alone (RFC 9293 section 3.4). Must not guess what was lost.
 
-use wire::Side;
-use wire::tcp::{Flow, Segment};
+use intact_wire::Side;
+use intact_wire::tcp::{Flow, Segment};
 
 /// Numbers that are further apart belong to no window of TCP (RFC 7323 section 2.3).
 const MAX_DISTANCE: u32 = 1 << 30;
@@ -160,7 +160,7 @@ fn later(one: u32, other: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::tcp::Limits;
+    use intact_wire::tcp::Limits;
 
     fn segment(seq: u32, ack: u32, payload: &[u8]) -> Segment<'_> {
         Segment {

@@ -138,7 +138,7 @@ fn parse_v6(packet: &[u8]) -> Option<Datagram<'_>> {
 pub(super) struct Tcp<'a> {
     pub(super) source: u16,
     pub(super) target: u16,
-    pub(super) segment: wire::tcp::Segment<'a>,
+    pub(super) segment: intact_wire::tcp::Segment<'a>,
 }
 
 /// Reads a TCP head (RFC 9293); `len` is the payload of the IP packet on the wire.
@@ -155,7 +155,7 @@ pub(super) fn parse_tcp(payload: &[u8], len: usize, at: u64) -> Option<Tcp<'_>> 
     Some(Tcp {
         source: u16::from_be_bytes([head[0], head[1]]),
         target: u16::from_be_bytes([head[2], head[3]]),
-        segment: wire::tcp::Segment {
+        segment: intact_wire::tcp::Segment {
             seq: u32_at(4),
             ack: flag(0x10).then(|| u32_at(8)),
             syn: flag(0x02),

@@ -1,11 +1,11 @@
 //! The packets of one connection in time, each with what is in it by name: TLS records, HTTP/2 frames, requests and answers.
 
-use ledger::ConnectionId;
+use intact_ledger::ConnectionId;
+use intact_wire::Side;
+use intact_wire::exchange::Exchange as Seen;
+use intact_wire::h2::PREFACE;
+use intact_wire::tcp::Segment;
 use std::net::SocketAddr;
-use wire::Side;
-use wire::exchange::Exchange as Seen;
-use wire::h2::PREFACE;
-use wire::tcp::Segment;
 
 /// Packets that are kept of a connection.
 const MAX_STEPS: usize = 400;
@@ -130,7 +130,7 @@ impl Climb {
     pub(super) fn read_exchange(&mut self, seen: &Seen) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if let Some(request) = &seen.request {
-            let target = ledger::Target::new(&text(&request.target));
+            let target = intact_ledger::Target::new(&text(&request.target));
             let name = format!("{} {target}", text(&request.method));
             self.name_http(
                 Side::Client,

@@ -5,9 +5,9 @@ use super::speaking::Speech;
 use super::speech::{Guess, guess_client, guess_server, is_tls_record};
 use super::tls::{Piece, TlsLayer};
 use crate::scope::Scope;
-use ledger::Span;
-use wire::Side;
-use wire::tls::decrypt::KeyLog;
+use intact_ledger::Span;
+use intact_wire::Side;
+use intact_wire::tls::decrypt::KeyLog;
 
 /// What is above TCP.
 pub(super) struct Layers {
@@ -82,7 +82,7 @@ impl Layers {
         };
         if guess == Guess::Tls || (self.late && is_tls_record(bytes)) {
             self.tls = Some(Box::new(TlsLayer::new()));
-            record.connection.tls = Some(ledger::Tls::default());
+            record.connection.tls = Some(intact_ledger::Tls::default());
         }
     }
 

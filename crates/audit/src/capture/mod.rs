@@ -33,10 +33,10 @@ use crate::format::Format;
 use crate::input::Input;
 use crate::scope::Scope;
 use crate::window::Window;
+use intact_wire::tls::decrypt::KeyLog;
 use pcap::Pcap;
 use pcapng::Pcapng;
 use std::io::Read;
-use wire::tls::decrypt::KeyLog;
 
 /// The longest packet or block that is believed, in bytes.
 const LONGEST: u32 = 16 << 20;

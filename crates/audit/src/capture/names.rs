@@ -1,11 +1,11 @@
 //! Look-ups of names: DNS over UDP (RFC 1035). Questions for A and AAAA that are open at the same time are one look-up.
 
 use crate::scope::Scope;
-use ledger::{Event, Lookup, Span};
+use intact_ledger::{Event, Lookup, Span};
+use intact_wire::dns::{self, A, AAAA, Message};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use wire::dns::{self, A, AAAA, Message};
 
 /// Look-ups that are under way at once; more are not followed.
 const MAX_OPEN: usize = 4096;

@@ -13,13 +13,13 @@ use super::speech::{Guess, guess_client, guess_server};
 use super::tunnel;
 use crate::audit::Choice;
 use crate::scope::Scope;
+use intact_wire::Side;
+use intact_wire::dns;
+use intact_wire::tcp::Segment;
+use intact_wire::tls::decrypt::KeyLog;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
-use wire::Side;
-use wire::dns;
-use wire::tcp::Segment;
-use wire::tls::decrypt::KeyLog;
 
 /// Connections that are followed at once; beyond, those that were silent longest are let go.
 const MAX_LIVE: usize = 32_768;

@@ -2,8 +2,8 @@
 
 use super::{End, LONGEST, Packet};
 use crate::window::Window;
+use intact_wire::tls::decrypt::KeyLog;
 use std::io::Read;
-use wire::tls::decrypt::KeyLog;
 
 /// Times after this, in 2262, are nonsense; nanoseconds since 1970. Later ones of our own can be told behind it.
 const LATEST: u64 = i64::MAX as u64;

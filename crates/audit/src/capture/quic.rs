@@ -3,14 +3,14 @@
 
 use super::record::host_of;
 use crate::scope::Scope;
-use ledger::{
+use intact_ledger::{
     Close, Closed, Connection, ConnectionBytes, DialFailure, Event, Failure, Origin, Probes,
     Scheme, SetupPhase, Span, Tls, Transport,
 };
+use intact_wire::quic::{Greeting, Kind, packets};
+use intact_wire::tls::ClientHello;
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use wire::quic::{Greeting, Kind, packets};
-use wire::tls::ClientHello;
 
 /// Connections that are followed at once; more are not.
 const MAX_LIVE: usize = 8192;

@@ -2,14 +2,14 @@
 
 use super::ladder::{Climb, Ladder};
 use crate::scope::Scope;
-use ledger::agent::product;
-use ledger::{
+use intact_ledger::agent::product;
+use intact_ledger::{
     Certainty, Close, Closed, Connection, ConnectionBytes, Ending, Event, Exchange, Failure,
     Method, Moment, Origin, Outcome, Probes, Protocol, Reuse, Scheme, Side, Span, Target, Terms,
 };
+use intact_wire::exchange::{Event as Overheard, Exchange as Seen, Outcome as SeenOutcome};
+use intact_wire::http1::Version;
 use std::collections::HashMap;
-use wire::exchange::{Event as Overheard, Exchange as Seen, Outcome as SeenOutcome};
-use wire::http1::Version;
 
 /// A close within this time of the last answer belongs to it; later, the connection was idle. Nanoseconds.
 pub(super) const SOON: u64 = 200_000_000;
@@ -17,10 +17,10 @@ pub(super) const SOON: u64 = 200_000_000;
 const MAX_BODY: usize = 16 << 10;
 
 /// The side as the ledger names it.
-pub(super) fn side(side: wire::Side) -> Side {
+pub(super) fn side(side: intact_wire::Side) -> Side {
     match side {
-        wire::Side::Client => Side::Client,
-        wire::Side::Server => Side::Server,
+        intact_wire::Side::Client => Side::Client,
+        intact_wire::Side::Server => Side::Server,
     }
 }
 
@@ -143,7 +143,7 @@ impl Record {
         match event {
             Overheard::Opened(exchange) if !exchange.pushed => self.begin(exchange, scope),
             Overheard::Body {
-                from: wire::Side::Client,
+                from: intact_wire::Side::Client,
                 bytes,
                 ..
             } => {
@@ -381,7 +381,7 @@ impl Record {
             SeenOutcome::Cut if by_reset => Failure::Reset,
             SeenOutcome::Cut => Failure::Truncated,
             SeenOutcome::Reset {
-                by: wire::Side::Client,
+                by: intact_wire::Side::Client,
                 ..
             } => {
                 exchange.detail = Some("the client reset the stream".into());

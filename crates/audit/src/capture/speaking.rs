@@ -3,12 +3,12 @@
 use super::record::Record;
 use super::speech::{Guess, guess_client, guess_server};
 use crate::scope::Scope;
-use ledger::Protocol;
-use wire::Side;
-use wire::exchange::{
+use intact_ledger::Protocol;
+use intact_wire::Side;
+use intact_wire::exchange::{
     Event as Overheard, Exchange as Seen, Outcome as SeenOutcome, Request, Response,
 };
-use wire::{h2, http1};
+use intact_wire::{h2, http1};
 
 /// First bytes that are kept while they do not tell the protocol yet, in bytes.
 const MAX_HELD: usize = 16 << 10;

@@ -1,7 +1,7 @@
 //! What is spoken on a connection, told by the first bytes of either end.
 
-use ledger::Protocol;
-use wire::h2;
+use intact_ledger::Protocol;
+use intact_wire::h2;
 
 /// What the bytes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The TLS layer of an overheard connection: its facts for the ledger, and its plain text where there are keys.
 
-use ledger::{DialFailure, Failure, Handshake, SetupPhase, TlsVersion};
+use intact_ledger::{DialFailure, Failure, Handshake, SetupPhase, TlsVersion};
+use intact_wire::Side;
+use intact_wire::tls::decrypt::{Decryptor, Inner, KeyLog, Status};
+use intact_wire::tls::{Facts, Finished, Mode, TLS12, TLS13, suite_name};
 use std::sync::Arc;
-use wire::Side;
-use wire::tls::decrypt::{Decryptor, Inner, KeyLog, Status};
-use wire::tls::{Facts, Finished, Mode, TLS12, TLS13, suite_name};
 
 /// Records that wait for keys which come late in a capture, per direction, in bytes.
 const MAX_WAITING: usize = 256 << 10;
@@ -110,15 +110,16 @@ impl TlsLayer {
             Side::Client => inner.client_close_notify_at,
             Side::Server => inner.server_close_notify_at,
         };
-        let is_goodbye = |alert: &&wire::tls::Alert| alert.from == side && alert.description == 0;
+        let is_goodbye =
+            |alert: &&intact_wire::tls::Alert| alert.from == side && alert.description == 0;
         let plain = self.facts().alerts.iter().find(is_goodbye);
         told.or(plain.map(|alert| alert.at))
     }
 
     /// What the ledger keeps of it.
-    pub(super) fn describe(&self) -> ledger::Tls {
+    pub(super) fn describe(&self) -> intact_ledger::Tls {
         let facts = self.facts();
-        let mut tls = ledger::Tls::default();
+        let mut tls = intact_ledger::Tls::default();
         if let Some(hello) = &facts.client_hello {
             tls.server_name = hello.server_name.as_deref().map(Into::into);
             tls.alpn_offered = Some(hello.alpn.iter().map(|name| word(name)).collect());

@@ -1,6 +1,6 @@
 //! A request as the client's own tool tells it: a HAR entry, a row of a load generator.
 
-use ledger::{Method, Origin, Outcome, Protocol, SetupPhase, Target, Terms};
+use intact_ledger::{Method, Origin, Outcome, Protocol, SetupPhase, Target, Terms};
 use std::net::IpAddr;
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 
 use super::entry::Entry;
 use crate::scope::Scope;
-use ledger::{
+use intact_ledger::{
     Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Nanos, Origin,
     Outcome, Protocol, Reuse, Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
 };

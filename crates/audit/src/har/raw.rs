@@ -4,8 +4,8 @@ use crate::client::{
     Entry, Timings, add_terms, closes, failure, nanos, nanos_of_ms, protocol, split,
 };
 use crate::loose::Loose;
-use ledger::agent::product;
-use ledger::{Method, Outcome, Target, Terms};
+use intact_ledger::agent::product;
+use intact_ledger::{Method, Outcome, Target, Terms};
 use serde::Deserialize;
 
 /// An entry as it stands in the file.
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(one.timings.connect, Some(6_000_000));
         assert_eq!((one.terms.timeout_s, one.terms.max), (Some(5), Some(9)));
         assert_eq!(one.id.as_deref(), Some("443"));
-        assert_eq!(one.protocol, Some(ledger::Protocol::Http2));
+        assert_eq!(one.protocol, Some(intact_ledger::Protocol::Http2));
     }
 
     #[test]

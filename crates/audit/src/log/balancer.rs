@@ -151,7 +151,7 @@ mod tests {
         .unwrap();
         assert_eq!((line.port, line.took), (Some(48160), Some(3_000_000)));
         assert_eq!(line.host.as_deref(), Some("10.0.2.105:773"));
-        assert_eq!(line.tls, Some(ledger::TlsVersion::Tls12));
+        assert_eq!(line.tls, Some(intact_ledger::TlsVersion::Tls12));
         let connection = alb_connection(
             r#"2023-10-04T17:05:15.514108Z 203.0.113.1 36280 443 TLSv1.2 ECDHE-RSA-AES128-GCM-SHA256 4.036 "C=US" NotBefore=2023 FEF257372D5C14D4 Success TID_3180a73013c8ca4bac2f731159d4b0fe"#,
         )

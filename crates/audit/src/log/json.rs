@@ -205,7 +205,7 @@ mod tests {
         assert_eq!((line.port, line.took), (Some(41342), Some(929_675)));
         assert_eq!(line.client.unwrap().to_string(), "127.0.0.1");
         assert_eq!(line.end.unwrap().nanos, 1_646_861_401_524_102_449);
-        assert_eq!(line.tls, Some(ledger::TlsVersion::Tls13));
+        assert_eq!(line.tls, Some(intact_ledger::TlsVersion::Tls13));
         assert_eq!(line.resumed, Some(false));
         assert_eq!(line.target.as_deref(), Some("/x?y"));
         assert_eq!(line.agent.as_deref(), Some("curl/7.82.0"));

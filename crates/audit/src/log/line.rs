@@ -1,7 +1,7 @@
 //! One line of an access log as what it tells, and the names under which logs tell it.
 
 use super::clock::{self, Stamp};
-use ledger::{Protocol, TlsVersion};
+use intact_ledger::{Protocol, TlsVersion};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 

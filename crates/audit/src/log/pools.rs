@@ -2,8 +2,8 @@
 
 use super::line::Line;
 use crate::scope::Scope;
-use ledger::agent::product;
-use ledger::{
+use intact_ledger::agent::product;
+use intact_ledger::{
     Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, Event, Exchange, Failure,
     Handshake, Method, Moment, Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme, Side, Span,
     Target, Tls,

@@ -6,7 +6,7 @@ use super::request::Request;
 use super::socket::Socket;
 use crate::client;
 use crate::scope::Scope;
-use ledger::{Event, Protocol, Side};
+use intact_ledger::{Event, Protocol, Side};
 use std::collections::BTreeMap;
 
 /// Requests, jobs and sockets that are followed at once, each; of more, the oldest are let go.
@@ -21,7 +21,7 @@ pub(super) struct Follow {
     /// The socket of an HTTP/2 session.
     sessions: BTreeMap<u64, u64>,
     /// When the job began that opens a connection, and where to.
-    connects: BTreeMap<u64, (u64, Option<ledger::Origin>)>,
+    connects: BTreeMap<u64, (u64, Option<intact_ledger::Origin>)>,
     sockets: BTreeMap<u64, Socket>,
     told: u64,
     /// Requests on sockets that the log does not have.

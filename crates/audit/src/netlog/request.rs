@@ -5,8 +5,8 @@ use super::event::Params;
 use super::socket::Socket;
 use crate::client;
 use crate::scope::Scope;
-use ledger::agent::product;
-use ledger::{
+use intact_ledger::agent::product;
+use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Method, Nanos, Origin,
     Outcome, Protocol, Reuse, SetupPhase, Side, Span, Target, Terms,
 };

@@ -5,7 +5,7 @@ use super::event::Params;
 use crate::client;
 use crate::log;
 use crate::scope::Scope;
-use ledger::{
+use intact_ledger::{
     Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, DialFailure, Ending,
     Event, Failure, Handshake, Moment, Origin, Outcome, Probes, Protocol, Scheme, Setup,
     SetupPhase, Side, Span, Terms, Tls, Transport,
@@ -13,7 +13,7 @@ use ledger::{
 use std::sync::Arc;
 
 /// A first request that comes later than this behind the set-up did not wait for it: the connection was opened ahead. Nanoseconds.
-const AHEAD: u64 = ledger::OPENED_AHEAD;
+const AHEAD: u64 = intact_ledger::OPENED_AHEAD;
 /// The end of a TLS handshake that a client may send after it has ended for itself, and a `close_notify`, in bytes.
 const LAST_FLIGHT: u64 = 256;
 
@@ -82,7 +82,7 @@ impl Socket {
         tls.version = log::tls_version(version.trim_start_matches("TLS "));
         let suite = params.cipher_suite.count();
         let suite = suite.and_then(|suite| u16::try_from(suite).ok());
-        tls.cipher = suite.map(|suite| wire::tls::suite_name(suite).into());
+        tls.cipher = suite.map(|suite| intact_wire::tls::suite_name(suite).into());
         if self.failed.is_none() && params.net_error.number().is_none() {
             tls.handshake = Some(match params.is_resumed.is_set() {
                 true => Handshake::Resumed,

@@ -6,7 +6,7 @@ use super::cells::cells;
 use crate::client::{Entry, Timings, nanos_of_ms, protocol, split};
 use crate::log::clock;
 use crate::loose::Loose;
-use ledger::{Failure, Method, Outcome, SetupPhase, Target};
+use intact_ledger::{Failure, Method, Outcome, SetupPhase, Target};
 use serde::Deserialize;
 
 pub(super) fn is_head(line: &str) -> bool {

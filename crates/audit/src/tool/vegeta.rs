@@ -5,7 +5,7 @@ use super::cells::cells;
 use crate::client::{Entry, Timings, split};
 use crate::log::clock;
 use crate::loose::Loose;
-use ledger::{Failure, Method, Outcome, SetupPhase, Target};
+use intact_ledger::{Failure, Method, Outcome, SetupPhase, Target};
 use serde::Deserialize;
 
 /// Columns of its CSV, which has no head: timestamp, code, latency, bytes out, bytes in, error, body, attack, seq, method, URL, headers.

@@ -1,6 +1,6 @@
 //! What Zeek's `conn_state` and `history` say of how a connection began and ended.
 
-use ledger::{DialFailure, Ending, Failure, SetupPhase, Side};
+use intact_ledger::{DialFailure, Ending, Failure, SetupPhase, Side};
 
 /// How a TCP connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

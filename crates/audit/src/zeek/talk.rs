@@ -5,8 +5,8 @@ use super::record::{Field, Record};
 use crate::capture::host_of;
 use crate::log::{self, Line};
 use crate::scope::Scope;
-use ledger::agent::product;
-use ledger::{
+use intact_ledger::agent::product;
+use intact_ledger::{
     Close, Closed, Connection, ConnectionBytes, DialFailure, Ending, Event, Exchange, Failure,
     Handshake, Moment, Origin, Probes, Protocol, Reuse, Scheme, SetupPhase, Side, Tls, TlsVersion,
     Transport,

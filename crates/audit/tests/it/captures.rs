@@ -1,8 +1,8 @@
 //! Captures that others recorded, held against what tshark says of each stream.
 
 use crate::reading::{self, Outcome};
-use audit::KeyLog;
-use ledger::{Connection, Ending, Moment, Outcome as Ended, Protocol, Reuse, Side};
+use intact_audit::KeyLog;
+use intact_ledger::{Connection, Ending, Moment, Outcome as Ended, Protocol, Reuse, Side};
 use std::collections::BTreeMap;
 
 /// One stream as tshark saw it.
@@ -178,7 +178,7 @@ fn spans_of_an_exchange_are_disjoint_and_within_it() {
     for name in truth().into_keys() {
         for exchange in audited(&name).exchanges() {
             let mut at = exchange.at;
-            for phase in ledger::Phase::ALL {
+            for phase in intact_ledger::Phase::ALL {
                 if let Some(span) = exchange.spans.of(phase) {
                     assert!(span.start >= at, "{name} {phase:?} {exchange:#?}");
                     at = span.end;
@@ -253,7 +253,7 @@ fn quic_connections_are_named_by_the_hello_that_their_first_packets_hold() {
     // aioquic with version 1 and, refused by the server, 2; Chromium, whose hello comes in two packets
     assert_eq!(all.len(), 3);
     for one in &all {
-        assert_eq!(one.transport, ledger::Transport::Quic);
+        assert_eq!(one.transport, intact_ledger::Transport::Quic);
         assert_eq!(
             one.origin.as_ref().unwrap().to_string(),
             "https://localhost:19443"

@@ -1,8 +1,8 @@
 //! What clients' own tools wrote of runs against servers that counted too: NetLogs of Chromium, rows of load generators.
 
 use crate::reading::{self, Outcome};
-use audit::KeyLog;
-use ledger::{Certainty, EndedBy, Failure, Protocol, Row};
+use intact_audit::KeyLog;
+use intact_ledger::{Certainty, EndedBy, Failure, Protocol, Row};
 
 fn audited(name: &str) -> Outcome {
     reading::file(name, KeyLog::default())
@@ -10,7 +10,7 @@ fn audited(name: &str) -> Outcome {
 
 /// Paths on each connection that carried something, whatever the order.
 fn paths(outcome: &Outcome) -> Vec<Vec<String>> {
-    let paths = |connection: &ledger::Connection| {
+    let paths = |connection: &intact_ledger::Connection| {
         let all = outcome.exchanges_on(connection.id);
         let all = all.iter().filter(|one| one.outcome.is_ok());
         let mut paths: Vec<String> = all
@@ -54,7 +54,7 @@ fn a_netlog_tells_of_tls_and_of_who_closed() {
     let all = browser.connections();
     let connection = all.iter().find(|one| Some(one.id) == carrying).unwrap();
     let tls = connection.tls.as_ref().unwrap();
-    assert_eq!(tls.version, Some(ledger::TlsVersion::Tls12));
+    assert_eq!(tls.version, Some(intact_ledger::TlsVersion::Tls12));
     assert_eq!(
         tls.cipher.as_deref(),
         Some("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256")
@@ -157,7 +157,10 @@ fn a_socket_that_sent_something_else_than_requests_is_not_unused() {
     };
     let (used, silent) = (sockets("\"byte_count\":7"), sockets(""));
     assert_eq!(close(&used), (None, None));
-    assert_eq!(close(&silent), (Some(ledger::Moment::Unused), Some(0)));
+    assert_eq!(
+        close(&silent),
+        (Some(intact_ledger::Moment::Unused), Some(0))
+    );
 }
 
 #[test]
@@ -212,7 +215,8 @@ fn tools_without_ids_are_told_by_their_time_for_connecting() {
         assert_eq!(fresh(&outcome, true), opened, "{name}");
         assert_eq!(fresh(&outcome, false), 40 - opened, "{name}");
         assert!(outcome.caveat("tool-without-ids").is_some(), "{name}");
-        let inferred = |one: &&ledger::Connection| matches!(one.certainty, Certainty::Inferred(_));
+        let inferred =
+            |one: &&intact_ledger::Connection| matches!(one.certainty, Certainty::Inferred(_));
         assert!(outcome.connections().iter().all(inferred), "{name}");
     }
     // 0.1 ms is as long as a connection on one machine takes to open: not all are seen

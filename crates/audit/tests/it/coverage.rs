@@ -3,8 +3,8 @@
 
 use crate::packets::{Capture, ETHERNET, End, RAW, Tcp, ethernet, ip, plain, udp};
 use crate::reading::{self, Outcome};
-use audit::{AuditError, KeyLog};
-use ledger::{Moment, Outcome as Ended, Row};
+use intact_audit::{AuditError, KeyLog};
+use intact_ledger::{Moment, Outcome as Ended, Row};
 
 fn audited(capture: &[u8]) -> Outcome {
     reading::bytes(capture, KeyLog::default()).unwrap()

@@ -1,8 +1,8 @@
 //! HAR files that browsers and proxies exported: each is read by the evidence that holds for it.
 
 use crate::reading::{self, Outcome};
-use audit::KeyLog;
-use ledger::{Certainty, Failure, Outcome as Ended, SetupPhase};
+use intact_audit::KeyLog;
+use intact_ledger::{Certainty, Failure, Outcome as Ended, SetupPhase};
 
 fn audited(name: &str) -> Outcome {
     reading::file(&format!("har/{name}"), KeyLog::default())
@@ -117,7 +117,7 @@ fn spans_add_up_to_the_latency() {
         "humanssuck.har",
     ] {
         for one in audited(name).exchanges() {
-            let sum: u64 = ledger::Phase::ALL
+            let sum: u64 = intact_ledger::Phase::ALL
                 .iter()
                 .filter_map(|&phase| one.spans.of(phase))
                 .map(|span| span.nanos())

@@ -1,8 +1,8 @@
 //! Inputs that lie: whatever bytes come, an audit answers, and what it tells holds together.
 
 use crate::reading::{self, Outcome};
-use audit::KeyLog;
-use ledger::Row;
+use intact_audit::KeyLog;
+use intact_ledger::Row;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -41,7 +41,7 @@ pub(crate) fn holds_together(outcome: &Outcome) {
                 assert!(exchange.end >= exchange.at);
                 let known = |id| opened.contains(&id) && !closed.contains(&id);
                 assert!(exchange.connection.is_none_or(known));
-                let in_order = ledger::Phase::ALL
+                let in_order = intact_ledger::Phase::ALL
                     .iter()
                     .filter_map(|&phase| exchange.spans.of(phase));
                 for span in in_order {

@@ -1,8 +1,8 @@
 //! Logs that real servers wrote, and the capture of the same traffic.
 
 use crate::reading::{self, Outcome};
-use audit::{Hints, Input, KeyLog, Pattern};
-use ledger::{Certainty, Connection, Outcome as Ended, Protocol, Reuse};
+use intact_audit::{Hints, Input, KeyLog, Pattern};
+use intact_ledger::{Certainty, Connection, Outcome as Ended, Protocol, Reuse};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -44,7 +44,7 @@ fn protocols(outcome: &Outcome) -> BTreeMap<Option<Protocol>, usize> {
     counts
 }
 
-fn versions(outcome: &Outcome) -> Vec<Option<ledger::TlsVersion>> {
+fn versions(outcome: &Outcome) -> Vec<Option<intact_ledger::TlsVersion>> {
     let version = |one: &Connection| one.tls.as_ref().map(|tls| tls.version);
     let mut all: Vec<_> = outcome
         .connections()

@@ -1,7 +1,7 @@
 //! Running an audit over bytes or files, and finding things in what came out.
 
-use audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options};
-use ledger::{Caveat, Closed, Connection, ConnectionId, Exchange, Row};
+use intact_audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options};
+use intact_ledger::{Caveat, Closed, Connection, ConnectionId, Exchange, Row};
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 

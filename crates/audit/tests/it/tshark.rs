@@ -1,7 +1,7 @@
 //! tshark reads the same captures: both must count the same requests on each stream.
 
 use crate::reading;
-use audit::KeyLog;
+use intact_audit::KeyLog;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::Command;

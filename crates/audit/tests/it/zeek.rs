@@ -2,8 +2,8 @@
 
 use crate::hostile::holds_together;
 use crate::reading::{self, Outcome};
-use audit::{Hints, Input, KeyLog};
-use ledger::{Close, Ending, Failure, Handshake, Moment, Protocol, Reuse, Side, TlsVersion};
+use intact_audit::{Hints, Input, KeyLog};
+use intact_ledger::{Close, Ending, Failure, Handshake, Moment, Protocol, Reuse, Side, TlsVersion};
 use proptest::prelude::*;
 use std::io::Cursor;
 use std::path::Path;
@@ -130,7 +130,7 @@ fn a_quic_dial_that_nobody_answered_failed() {
     ] {
         let outcome = audited(&[head.clone() + &line("Cquic", state, received)]);
         let all = outcome.connections();
-        assert_eq!(all[0].transport, ledger::Transport::Quic);
+        assert_eq!(all[0].transport, intact_ledger::Transport::Quic);
         let failed = all[0].failed.as_ref().map(|failed| failed.kind);
         assert_eq!(failed, expected, "{state} {received}");
         assert_eq!(outcome.end_of(all[0].id).is_none(), expected.is_some());
@@ -312,7 +312,7 @@ fn each_log_alone_says_what_it_cannot_tell() {
         requests
             .rows
             .iter()
-            .all(|row| !matches!(row, ledger::Row::Closed(_)))
+            .all(|row| !matches!(row, intact_ledger::Row::Closed(_)))
     );
 }
 

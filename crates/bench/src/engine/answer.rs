@@ -1,7 +1,7 @@
 //! An exchange record that is used for one exchange after the other; the same for every HTTP version.
 
-use dial::Stopwatch;
-use ledger::{Exchange, Nanos, Outcome, Setup, Spans};
+use intact_dial::Stopwatch;
+use intact_ledger::{Exchange, Nanos, Outcome, Setup, Spans};
 
 /// Begins an exchange that was wanted `at`: everything of the last one is forgotten. `setup` is what a new connection took.
 #[inline]
@@ -10,8 +10,8 @@ pub(crate) fn begin(exchange: &mut Exchange, at: Nanos, setup: Option<&Setup>) -
     exchange.spans = Spans::default();
     exchange.status = None;
     exchange.own_queue = None;
-    exchange.body = ledger::Body::default();
-    exchange.terms = ledger::Terms::default();
+    exchange.body = intact_ledger::Body::default();
+    exchange.terms = intact_ledger::Terms::default();
     exchange.close_sent_by = None;
     exchange.outcome = Outcome::Ok;
     exchange.detail = None;

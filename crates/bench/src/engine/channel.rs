@@ -1,7 +1,7 @@
 //! Moves the bytes of one connection, through TLS or plain. Knows nothing of HTTP.
 
-use dial::{Established, Stream, stamp};
-use ledger::Failure;
+use intact_dial::{Established, Stream, stamp};
+use intact_ledger::Failure;
 use rustls::ClientConnection;
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 
@@ -27,7 +27,7 @@ pub(crate) enum Heard {
 }
 
 impl Channel {
-    pub(crate) fn new(established: Established) -> (Channel, ledger::Connection) {
+    pub(crate) fn new(established: Established) -> (Channel, intact_ledger::Connection) {
         let channel = Channel {
             stream: established.stream,
             session: established.session,

@@ -3,8 +3,8 @@
 use super::http1::Http1;
 use super::http2::Http2;
 use crate::recipe::Recipe;
-use dial::Arrival;
-use ledger::{
+use intact_dial::Arrival;
+use intact_ledger::{
     Close, ConnectionBytes, Ending, Exchange, Failure, Moment, Nanos, Protocol, Setup, Side, Sink,
 };
 
@@ -163,7 +163,7 @@ impl Conversation {
             moment: Some(life.moment),
             exchanges: Some(life.exchanges),
             bytes,
-            probes: ledger::Probes::default(),
+            probes: intact_ledger::Probes::default(),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! there is none below a rate at which wake-ups do not matter. Latency stays the server's, because it ends at the kernel's
 //! receive stamp; what answers wait for here is the exchange's own queue, and is told.
 
-use ledger::Nanos;
+use intact_ledger::Nanos;
 use std::time::Duration;
 
 /// Fewer exchanges in flight are not worth gathering.

@@ -3,11 +3,11 @@
 use super::answer;
 use super::conversation::{Life, State};
 use crate::recipe::Recipe;
-use dial::{Arrival, Broken, Stopwatch, judge, names_tls_port};
-use ledger::{
+use intact_dial::{Arrival, Broken, Stopwatch, judge, names_tls_port};
+use intact_ledger::{
     Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, Moment, Nanos, Setup, Side, Sink,
 };
-use wire::http1::{After, Eof, Framing, Kind, Limits, ResponseEvent, ResponseParser};
+use intact_wire::http1::{After, Eof, Framing, Kind, Limits, ResponseEvent, ResponseParser};
 
 /// The conversation, and the exchange that is in flight.
 pub(crate) struct Http1 {

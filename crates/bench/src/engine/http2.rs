@@ -5,17 +5,17 @@
 use super::answer;
 use super::conversation::{Life, State};
 use crate::recipe::Recipe;
-use dial::{Arrival, Broken, Stopwatch, is_tls_alert, judge};
-use ledger::{
+use intact_dial::{Arrival, Broken, Stopwatch, is_tls_alert, judge};
+use intact_ledger::{
     Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, Moment, Nanos, Setup, Side, Sink,
     Terms,
 };
-use std::sync::Arc;
-use wire::h2::hpack::{self, Decoder, Encoder, Indexing, Memo};
-use wire::h2::{
+use intact_wire::h2::hpack::{self, Decoder, Encoder, Indexing, Memo};
+use intact_wire::h2::{
     Data, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits, PREFACE, Setting,
     Settings, writer,
 };
+use std::sync::Arc;
 
 /// The largest window (RFC 9113 section 6.9.1).
 const LARGEST_WINDOW: u32 = 0x7fff_ffff;
@@ -91,7 +91,7 @@ impl Http2 {
                 (Setting::InitialWindowSize, LARGEST_WINDOW),
             ],
         );
-        let default = wire::h2::DEFAULT_WINDOW;
+        let default = intact_wire::h2::DEFAULT_WINDOW;
         writer::write_window_update(out, 0, LARGEST_WINDOW - default);
         Http2 {
             reader: FrameReader::server(Limits::default()),

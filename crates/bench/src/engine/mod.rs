@@ -18,7 +18,7 @@ pub(crate) use readiness::Readiness;
 
 use crate::pace::Pace;
 use crate::recipe::Recipe;
-use ledger::{Span, Tally};
+use intact_ledger::{Span, Tally};
 use std::sync::Arc;
 
 /// What one thread is to do in one round.

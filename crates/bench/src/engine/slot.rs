@@ -3,8 +3,8 @@
 use super::Conversation;
 use super::channel::Channel;
 use super::conversation::Ended;
-use dial::Dial;
-use ledger::{Closed, Connection, ConnectionBytes, Ending, Event, Nanos, Side, Sink};
+use intact_dial::Dial;
+use intact_ledger::{Closed, Connection, ConnectionBytes, Ending, Event, Nanos, Side, Sink};
 
 /// The exchange that was granted and waits for its connection.
 #[derive(Clone, Copy, Debug)]

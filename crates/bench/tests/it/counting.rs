@@ -1,8 +1,8 @@
 //! Connections and exchanges are counted as the server counts them.
 
 use crate::rig::{HELLO, Record, config, request, run, send, server};
-use bench::Length;
-use ledger::{EndedBy, Protocol, Reuse, Row};
+use intact_bench::Length;
+use intact_ledger::{EndedBy, Protocol, Reuse, Row};
 use std::sync::atomic::Ordering;
 
 fn keeps_alive() -> (std::net::SocketAddr, std::sync::Arc<crate::rig::Counts>) {
@@ -170,7 +170,7 @@ fn the_spans_of_an_exchange_are_disjoint_and_add_up_to_its_latency() {
         let Row::Exchange(exchange) = row else {
             continue;
         };
-        let spans: Vec<_> = ledger::Phase::ALL
+        let spans: Vec<_> = intact_ledger::Phase::ALL
             .iter()
             .filter_map(|&phase| exchange.spans.of(phase))
             .collect();

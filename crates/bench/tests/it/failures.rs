@@ -1,8 +1,8 @@
 //! A peer that refuses, stalls, resets, lies or sends garbage is an outcome by kind; nothing hangs, the run goes on.
 
 use crate::rig::{HELLO, Record, Script, config, request, run, send, server};
-use bench::Length;
-use ledger::ExpectedStatus;
+use intact_bench::Length;
+use intact_ledger::ExpectedStatus;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -183,7 +183,7 @@ fn tls_spoken_to_a_plain_port_is_told() {
         send(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n");
     }));
     let mut config = config(&format!("https://{address}/"));
-    config.axes.tls = vec![bench::TlsChoice::Any];
-    config.credentials.verify = dial::tls::Verify::Insecure;
+    config.axes.tls = vec![intact_bench::TlsChoice::Any];
+    config.credentials.verify = intact_dial::tls::Verify::Insecure;
     assert_eq!(kinds(&run(config)), ["not-tls"]);
 }

@@ -2,10 +2,10 @@
 //! seen the same connections.
 
 use crate::rig::{Record, config, run};
-use bench::{Length, TlsChoice};
-use ledger::{Outcome, Protocol};
-use serve::hostile::Hostile;
-use serve::{Running, Totals};
+use intact_bench::{Length, TlsChoice};
+use intact_ledger::{Outcome, Protocol};
+use intact_serve::hostile::Hostile;
+use intact_serve::{Running, Totals};
 use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
@@ -41,7 +41,7 @@ fn against(hostile: &Hostile, protocol: Protocol, secure: bool) -> (Record, Tota
         let (_, tls) = hostile.config.tls.as_ref().unwrap();
         config.axes.tls = vec![TlsChoice::Any];
         let roots = tls.authority.ca_pem().unwrap();
-        config.credentials.verify = dial::tls::Verify::Roots(roots.as_bytes().into());
+        config.credentials.verify = intact_dial::tls::Verify::Roots(roots.as_bytes().into());
     }
     let record = run(config);
     (record, server.end().unwrap())

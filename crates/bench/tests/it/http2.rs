@@ -1,14 +1,14 @@
 //! HTTP/2 against a scripted server of plain frames: what is refused, reset, announced or nonsense is an outcome by kind.
 
 use crate::rig::{Counts, Record, config, run, send, server};
-use bench::{Config, Length};
-use ledger::{EndedBy, Protocol, Row};
+use intact_bench::{Config, Length};
+use intact_ledger::{EndedBy, Protocol, Row};
+use intact_wire::h2::{ErrorCode, Frame, FrameReader, Limits, Setting, writer};
 use std::io::Read;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use wire::h2::{ErrorCode, Frame, FrameReader, Limits, Setting, writer};
 
 /// `:status: 200` in the static table (RFC 7541 appendix A).
 const STATUS_200: &[u8] = &[0x88];

@@ -1,9 +1,11 @@
 //! Scripted servers on loopback, and a bench in a few words.
 
-use bench::{Axes, Bench, Coalesce, Config, Keep, Length, Observer, Position, Target, TlsChoice};
-use dial::tls::Credentials;
-use dial::{Clock, Route};
-use ledger::{Group, Protocol, Row, Rows, Tally};
+use intact_bench::{
+    Axes, Bench, Coalesce, Config, Keep, Length, Observer, Position, Target, TlsChoice,
+};
+use intact_dial::tls::Credentials;
+use intact_dial::{Clock, Route};
+use intact_ledger::{Group, Protocol, Row, Rows, Tally};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -103,7 +105,7 @@ impl Record {
     }
 
     /// Connections that ended, by who ended them.
-    pub(crate) fn ended_by(&self, by: ledger::EndedBy) -> u64 {
+    pub(crate) fn ended_by(&self, by: intact_ledger::EndedBy) -> u64 {
         self.tally
             .cells
             .iter()

@@ -1,8 +1,8 @@
 //! The ways to a server: proxies, Unix sockets, other addresses, address families.
 
 use crate::rig::{Counts, HELLO, config, request, run, send, server};
-use dial::Family;
-use ledger::Row;
+use intact_dial::Family;
+use intact_ledger::Row;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
@@ -59,7 +59,7 @@ fn http_2_goes_through_a_tunnel_and_a_proxy_that_refuses_it_is_told() {
         );
     }));
     let mut config = config(&format!("http://{origin}/"));
-    config.axes.http = vec![ledger::Protocol::Http2];
+    config.axes.http = vec![intact_ledger::Protocol::Http2];
     config.proxy = Some(format!("http://{proxy}"));
     let (ok, failed) = run(config).outcomes();
     assert_eq!(ok, 0);
@@ -101,12 +101,9 @@ fn a_unix_socket_carries_the_same_exchanges() {
     assert_eq!(failed, []);
     assert_eq!(ok, counts.requests.load(Ordering::SeqCst));
     assert_eq!(record.opened(), counts.connections.load(Ordering::SeqCst));
-    assert!(
-        record
-            .rows
-            .iter()
-            .any(|row| matches!(row, Row::Opened(one) if one.transport == ledger::Transport::Unix))
-    );
+    assert!(record.rows.iter().any(
+        |row| matches!(row, Row::Opened(one) if one.transport == intact_ledger::Transport::Unix)
+    ));
 }
 
 #[test]

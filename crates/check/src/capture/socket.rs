@@ -6,7 +6,7 @@
 
 use super::CaptureError;
 use super::packet::Packet;
-use link::packet_socket::{self, Begins};
+use intact_link::packet_socket::{self, Begins};
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,7 +1,7 @@
 //! The exchange in flight: its times, and what its answer told.
 
-use dial::{Arrival, Stopwatch, names_tls_port};
-use ledger::{Exchange, Failure, Nanos, Protocol, Setup};
+use intact_dial::{Arrival, Stopwatch, names_tls_port};
+use intact_ledger::{Exchange, Failure, Nanos, Protocol, Setup};
 
 /// Fields of an answer that are remembered; the rest is not worth the memory.
 const MOST_FIELDS: usize = 128;

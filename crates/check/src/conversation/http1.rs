@@ -2,9 +2,9 @@
 
 use super::flight::{Answered, Flight};
 use crate::request::Request;
-use dial::{Arrival, Broken};
-use ledger::{Failure, Nanos, Protocol, Side};
-use wire::http1::{After, Eof, Framing, Limits, ResponseEvent, ResponseParser, Version};
+use intact_dial::{Arrival, Broken};
+use intact_ledger::{Failure, Nanos, Protocol, Side};
+use intact_wire::http1::{After, Eof, Framing, Limits, ResponseEvent, ResponseParser, Version};
 
 /// The conversation.
 pub(crate) struct Http1 {

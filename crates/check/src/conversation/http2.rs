@@ -2,14 +2,14 @@
 
 use super::flight::{Answered, Flight};
 use crate::request::Request;
-use dial::{Arrival, Broken, is_tls_alert};
-use ledger::{Failure, Nanos};
-use std::collections::BTreeMap;
-use wire::h2::hpack::{Decoder, Encoder, Indexing};
-use wire::h2::{
+use intact_dial::{Arrival, Broken, is_tls_alert};
+use intact_ledger::{Failure, Nanos};
+use intact_wire::h2::hpack::{Decoder, Encoder, Indexing};
+use intact_wire::h2::{
     Data, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits, PREFACE, Setting,
     SettingsPayload, writer,
 };
+use std::collections::BTreeMap;
 
 /// Interim (1xx) answers that may precede a final one, as in HTTP/1.
 const INTERIM: u32 = 100;
@@ -29,7 +29,7 @@ pub(crate) struct Http2 {
     reader: FrameReader,
     decoder: Decoder,
     encoder: Encoder,
-    server: wire::h2::Settings,
+    server: intact_wire::h2::Settings,
     next_stream: u32,
     stream: u32,
     taken: u32,
@@ -51,12 +51,12 @@ impl Http2 {
                 (Setting::InitialWindowSize, LARGEST_WINDOW),
             ],
         );
-        writer::write_window_update(out, 0, LARGEST_WINDOW - wire::h2::DEFAULT_WINDOW);
+        writer::write_window_update(out, 0, LARGEST_WINDOW - intact_wire::h2::DEFAULT_WINDOW);
         Http2 {
             reader: FrameReader::server(Limits::default()),
             decoder: Decoder::new(LARGEST_LIST),
             encoder: Encoder::default(),
-            server: wire::h2::Settings::default(),
+            server: intact_wire::h2::Settings::default(),
             next_stream: 1,
             stream: 0,
             taken: 0,
@@ -200,7 +200,7 @@ impl Http2 {
         let before = self.server.header_table_size;
         self.server.apply(payload)?;
         writer::write_settings_ack(out);
-        let most = wire::h2::hpack::DEFAULT_TABLE_SIZE;
+        let most = intact_wire::h2::hpack::DEFAULT_TABLE_SIZE;
         if self.server.header_table_size != before {
             self.encoder.resize(self.server.header_table_size.min(most));
         }
@@ -275,7 +275,7 @@ impl Http2 {
                 status => flight.head(status, arrival),
             }
             flight.exchange.body.announced = length;
-            flight.reply.answered_in = Some(ledger::Protocol::Http2);
+            flight.reply.answered_in = Some(intact_ledger::Protocol::Http2);
             flight.reply.keeps = !self.over;
         }
         if !headers.end_stream {

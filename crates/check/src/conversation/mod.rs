@@ -10,10 +10,10 @@ pub(crate) use flight::{Answered, Flight};
 pub(crate) use http2::Settings;
 
 use crate::request::Request;
-use dial::Arrival;
 use http1::Http1;
 use http2::Http2;
-use ledger::{Failure, Nanos, Protocol, Side};
+use intact_dial::Arrival;
+use intact_ledger::{Failure, Nanos, Protocol, Side};
 
 /// HTTP/1 or HTTP/2.
 pub(crate) enum Conversation {
@@ -130,10 +130,10 @@ impl Conversation {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use ledger::{Exchange, Outcome};
+    use intact_ledger::{Exchange, Outcome};
+    use intact_wire::h2::hpack::{Encoder, Indexing};
+    use intact_wire::h2::{ErrorCode, Setting, writer};
     use proptest::prelude::*;
-    use wire::h2::hpack::{Encoder, Indexing};
-    use wire::h2::{ErrorCode, Setting, writer};
 
     /// What one exchange came to, times left out.
     #[derive(Debug, PartialEq)]

@@ -3,8 +3,8 @@
 use super::{Bench, Ended};
 use crate::budget::AGE;
 use crate::line::Line;
-use ledger::card::Aged;
-use ledger::{Side, Span};
+use intact_ledger::card::Aged;
+use intact_ledger::{Side, Span};
 use std::time::Duration;
 
 /// How long an announced end is waited for.

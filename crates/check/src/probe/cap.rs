@@ -2,8 +2,8 @@
 
 use super::{Bench, Ended};
 use crate::line::Line;
-use ledger::Side;
-use ledger::card::RequestsTried;
+use intact_ledger::Side;
+use intact_ledger::card::RequestsTried;
 use std::time::Duration;
 
 /// How long an announced end is waited for.

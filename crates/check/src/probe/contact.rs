@@ -4,10 +4,10 @@ use super::{Bench, Ended};
 use crate::caller::Halt;
 use crate::conversation::Answered;
 use crate::request::Request;
-use dial::Address;
-use dial::tls::{Client, Settings, Trust, Verify};
-use ledger::card::{Contact, Hop};
-use ledger::{Connection, Failure, Outcome, Protocol, Scheme};
+use intact_dial::Address;
+use intact_dial::tls::{Client, Settings, Trust, Verify};
+use intact_ledger::card::{Contact, Hop};
+use intact_ledger::{Connection, Failure, Outcome, Protocol, Scheme};
 use std::sync::Arc;
 
 /// Redirects that are followed.
@@ -141,7 +141,7 @@ fn leads_to(bench: &Bench<'_>, answered: &Answered) -> Option<(Hop, Address)> {
     let next = Address::parse(&whole).ok()?;
     let hop = Hop {
         status,
-        to: ledger::redact::url(&whole),
+        to: intact_ledger::redact::url(&whole),
     };
     Some((hop, next))
 }

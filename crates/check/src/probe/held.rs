@@ -2,8 +2,8 @@
 
 use super::{Bench, Ended, close_all};
 use crate::line::Line;
-use ledger::Span;
-use ledger::card::{Held, Waited};
+use intact_ledger::Span;
+use intact_ledger::card::{Held, Waited};
 
 pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
     let mut lines = Vec::new();

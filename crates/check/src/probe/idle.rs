@@ -6,8 +6,8 @@
 use super::{Bench, Ended, close_all};
 use crate::caller::Halt;
 use crate::line::Line;
-use ledger::Span;
-use ledger::card::{IdleSeen, Waited};
+use intact_ledger::Span;
+use intact_ledger::card::{IdleSeen, Waited};
 use std::time::Duration;
 
 /// How long a request beside an idle connection may take before the server is held to be blocked.

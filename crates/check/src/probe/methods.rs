@@ -4,8 +4,8 @@
 use super::{Bench, Ended};
 use crate::line::Line;
 use crate::request::Request;
-use ledger::Method;
-use ledger::card::MethodTried;
+use intact_ledger::Method;
+use intact_ledger::card::MethodTried;
 
 /// A path that no server has.
 const NOT_THERE: &str = "/intact-check-a-path-that-is-not-there";

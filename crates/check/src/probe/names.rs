@@ -2,9 +2,9 @@
 
 use super::{Bench, Ended};
 use crate::dns;
-use dial::Endpoint;
-use ledger::card::{Found, NameAsked, Names};
-use ledger::{Event, Lookup, Span};
+use intact_dial::Endpoint;
+use intact_ledger::card::{Found, NameAsked, Names};
+use intact_ledger::{Event, Lookup, Span};
 use std::net::{SocketAddr, ToSocketAddrs};
 
 pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {

@@ -3,8 +3,8 @@
 use super::{Bench, Ended};
 use crate::caller::Halt;
 use crate::old_tls;
-use ledger::card::TlsOffered;
-use ledger::{
+use intact_ledger::card::TlsOffered;
+use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Failure, SetupPhase, Span, Tls, TlsVersion,
 };
 use std::hash::{BuildHasher, Hasher, RandomState};

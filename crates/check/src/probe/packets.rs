@@ -4,8 +4,8 @@ use super::{Bench, Ended};
 use crate::caller::Halt;
 use crate::capture::Capture;
 use crate::line::Line;
-use ledger::card::VersionTried;
-use ledger::{Protocol, TlsVersion};
+use intact_ledger::card::VersionTried;
+use intact_ledger::{Protocol, TlsVersion};
 use std::sync::Arc;
 use std::time::Duration;
 

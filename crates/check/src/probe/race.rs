@@ -2,7 +2,7 @@
 
 use super::{Bench, Ended};
 use crate::line::Line;
-use ledger::card::{Race, RaceAttempt, Waited};
+use intact_ledger::card::{Race, RaceAttempt, Waited};
 use std::time::Duration;
 
 /// The longest limit that is waited for a second time without `--thorough`.

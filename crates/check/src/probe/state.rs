@@ -1,7 +1,7 @@
 //! State: what answers carry that ties a client to a connection or to one server behind a balancer. Names only, no values.
 
 use crate::conversation::Answered;
-use ledger::card::State;
+use intact_ledger::card::State;
 use std::collections::BTreeSet;
 
 /// Names that a card keeps of each kind.
@@ -85,7 +85,7 @@ fn affinity(connections: &[Vec<Answered>]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::conversation::Reply;
-    use ledger::{Exchange, Nanos};
+    use intact_ledger::{Exchange, Nanos};
 
     fn answered(fields: &[(&str, &str)]) -> Answered {
         let mut reply = Reply::default();

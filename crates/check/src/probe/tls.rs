@@ -4,9 +4,9 @@ use super::{Bench, Ended};
 use crate::caller::Halt;
 use crate::conversation::Answered;
 use crate::line::Line;
-use dial::tls::Client;
-use ledger::card::{EarlyData, TlsSeen};
-use ledger::{Handshake, Protocol, Span, TlsVersion};
+use intact_dial::tls::Client;
+use intact_ledger::card::{EarlyData, TlsSeen};
+use intact_ledger::{Handshake, Protocol, Span, TlsVersion};
 use std::sync::Arc;
 
 pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {

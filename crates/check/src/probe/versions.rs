@@ -5,8 +5,8 @@ use super::{Bench, Ended};
 use crate::conversation::Answered;
 use crate::line::Line;
 use crate::request::{CONNECTION_FIELDS, Request};
-use ledger::card::{Http2Seen, VersionTried};
-use ledger::{Connection, Outcome, Protocol, TlsVersion};
+use intact_ledger::card::{Http2Seen, VersionTried};
+use intact_ledger::{Connection, Outcome, Protocol, TlsVersion};
 use std::time::Duration;
 
 /// How long an announced end is waited for.

@@ -4,7 +4,7 @@
 use super::{Bench, Ended, state};
 use crate::conversation::Answered;
 use crate::line::Line;
-use ledger::card::WATERFALL;
+use intact_ledger::card::WATERFALL;
 
 /// Connections.
 const CONNECTIONS: usize = 5;

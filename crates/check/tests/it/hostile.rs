@@ -1,12 +1,14 @@
 //! Every hostile server of `fixtures/hostile/` under a whole check, idle limits included: the check comes to its end within its
 //! budget, and each request and each connection ends as the file says a careful client's do.
 
-use check::{Card, Check, Config, Observer, Stage};
-use dial::Clock;
-use dial::tls::Verify;
-use ledger::{Connection, ConnectionId, Event, Exchange, Method, Outcome, Protocol, SetupPhase};
-use serve::hostile::{Expect, Hostile};
-use serve::{Running, Totals};
+use intact_check::{Card, Check, Config, Observer, Stage};
+use intact_dial::Clock;
+use intact_dial::tls::Verify;
+use intact_ledger::{
+    Connection, ConnectionId, Event, Exchange, Method, Outcome, Protocol, SetupPhase,
+};
+use intact_serve::hostile::{Expect, Hostile};
+use intact_serve::{Running, Totals};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Mutex;

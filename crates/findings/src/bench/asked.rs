@@ -184,7 +184,7 @@ fn too_few(had: u64, q: f64) -> NoData {
 mod tests {
     use super::*;
     use crate::requirement::Requirement;
-    use ledger::{Event, Exchange, Nanos, Reuse, Run, Sink, Span, Tally, Vantage, Variant};
+    use intact_ledger::{Event, Exchange, Nanos, Reuse, Run, Sink, Span, Tally, Vantage, Variant};
 
     /// Two variants, ten rounds: 1 ms kept, 3 ms not kept.
     fn facts() -> BenchFacts {
@@ -227,7 +227,7 @@ mod tests {
                         Nanos(1_000_000 + u64::from(variant) * 2_000_000 + nth + u64::from(round));
                     tally.record(Event::Exchange(&one));
                 }
-                let bounds = ledger::Round {
+                let bounds = intact_ledger::Round {
                     variant,
                     round,
                     span: Span::new(Nanos(0), Nanos(100_000_000)),

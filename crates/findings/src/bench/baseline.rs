@@ -1,7 +1,7 @@
 //! A stored bench beside this one. Two runs at two times are no experiment: the change is told without an interval.
 
 use super::BenchFacts;
-use ledger::Run;
+use intact_ledger::Run;
 use serde::Serialize;
 
 /// This run beside an earlier one.

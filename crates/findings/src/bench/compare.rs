@@ -3,7 +3,7 @@
 use super::variant::{RoundFigures, VariantFacts};
 use crate::compared::{self, Compared, Pair, Rounds};
 use crate::stats::{Interval, MIN_ROUNDS, requests_until_alike};
-use ledger::Run;
+use intact_ledger::Run;
 
 /// What makes a comparison: axis, and the indices of `a` and `b`.
 struct Partners {

@@ -4,7 +4,7 @@ use super::variant::VariantFacts;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::Requests;
 use crate::finding::{Finding, Severity};
-use ledger::{Caveat, EndedBy, Exchange, Failure, Run, Tally};
+use intact_ledger::{Caveat, EndedBy, Exchange, Failure, Run, Tally};
 use std::collections::BTreeMap;
 
 /// The share of own queue in the latency from which the figures are the client's too.

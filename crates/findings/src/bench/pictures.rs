@@ -5,7 +5,7 @@ use super::variant::{RoundFigures, VariantFacts};
 use crate::population::Population;
 use crate::stats::{Change, Confidence, Interval, change_point, paired_difference};
 use crate::timeline::{Lane, Timeline};
-use ledger::{Cell, Histogram, Run, Tally};
+use intact_ledger::{Cell, Histogram, Run, Tally};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -251,7 +251,7 @@ fn classes(exchanges: &Histogram) -> Vec<(String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::{Event, Exchange, Nanos, Reuse, Round, Sink, Span, Vantage, Variant};
+    use intact_ledger::{Event, Exchange, Nanos, Reuse, Round, Sink, Span, Vantage, Variant};
 
     const MS: u64 = 1_000_000;
 

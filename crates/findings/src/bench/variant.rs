@@ -5,7 +5,7 @@ use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Connections, Latency, PhaseTime, Requests};
 use crate::population::buckets_ms;
 use crate::stats::{Bin, Humps, PhaseSeries, explaining_phase, humps_of_bins, tiers};
-use ledger::{Cell, Exchange, ExpectedStatus, Group, Outcome, Phase, Reuse, Tally, Variant};
+use intact_ledger::{Cell, Exchange, ExpectedStatus, Group, Outcome, Phase, Reuse, Tally, Variant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use super::{CheckFacts, Target, finding, ms, seconds};
 use crate::finding::{Finding, Severity};
-use ledger::Failure;
+use intact_ledger::Failure;
 
 /// Requests per connection below which a busy client feels it.
 const FEW_REQUESTS: u32 = 1_000;

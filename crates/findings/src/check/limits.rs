@@ -1,7 +1,7 @@
 //! The limits of a connection: idle time, requests, and what happens at the moment of the idle limit.
 
-use ledger::card::{Aged, Ended, Held, IdleSeen, Race, RequestsTried, Waited};
-use ledger::{Ending, Outcome, Side};
+use intact_ledger::card::{Aged, Ended, Held, IdleSeen, Race, RequestsTried, Waited};
+use intact_ledger::{Ending, Outcome, Side};
 use serde::Serialize;
 
 const NANOS_PER_S: f64 = 1e9;

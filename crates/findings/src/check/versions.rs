@@ -1,10 +1,10 @@
 //! The card's plain parts in the units of a report: target, names, versions, TLS, methods, HTTP/2.
 
-use ledger::card::{
+use intact_ledger::card::{
     Contact, EarlyData, Found, Hop, Http2Seen, MethodTried, NameAsked, Names, TlsOffered, TlsSeen,
     VersionTried,
 };
-use ledger::{Failure, Span, TlsVersion};
+use intact_ledger::{Failure, Span, TlsVersion};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -121,7 +121,10 @@ impl Address {
     fn of(asked: &NameAsked) -> Address {
         let (answer, error) = match &asked.answer {
             Found::Value(answer) => (answer.clone(), None),
-            Found::Error(words) => (ledger::card::NameAnswer::default(), Some(words.clone())),
+            Found::Error(words) => (
+                intact_ledger::card::NameAnswer::default(),
+                Some(words.clone()),
+            ),
         };
         Address {
             kind: asked.kind.clone(),

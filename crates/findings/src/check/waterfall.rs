@@ -3,8 +3,8 @@
 use super::{CheckFacts, finding, ms};
 use crate::figures::NANOS_PER_MS;
 use crate::finding::{Finding, Severity};
-use ledger::card::WATERFALL;
-use ledger::{Exchange, Phase, Reuse, Row};
+use intact_ledger::card::WATERFALL;
+use intact_ledger::{Exchange, Phase, Reuse, Row};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -206,8 +206,8 @@ fn little(facts: &CheckFacts, first: &Few, next: &Few) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::card::{Card, Contact};
-    use ledger::{Nanos, Outcome, Span};
+    use intact_ledger::card::{Card, Contact};
+    use intact_ledger::{Nanos, Outcome, Span};
 
     const MS: u64 = 1_000_000;
 

@@ -4,7 +4,7 @@ use crate::figures::{Connections, NANOS_PER_MS, Requests};
 use crate::finding::Finding;
 use crate::observe::{Observed, ObservedFacts};
 use crate::unobserved::Unobserved;
-use ledger::{Event, Handshake, Run, Sink};
+use intact_ledger::{Event, Handshake, Run, Sink};
 use serde::Serialize;
 
 /// TLS handshakes by kind.

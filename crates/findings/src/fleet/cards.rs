@@ -180,13 +180,13 @@ impl Cards {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::card::{Card, IdleSeen, RequestsTried, Waited};
-    use ledger::{Nanos, Protocol, Span, Tally};
+    use intact_ledger::card::{Card, IdleSeen, RequestsTried, Waited};
+    use intact_ledger::{Nanos, Protocol, Span, Tally};
 
     fn card(answered: u32, idle_s: u64, ended: bool) -> CheckFacts {
-        let ended = ended.then_some(ledger::card::Ended {
+        let ended = ended.then_some(intact_ledger::card::Ended {
             by: None,
-            how: ledger::Ending::Fin,
+            how: intact_ledger::Ending::Fin,
             announced: false,
             unasked: None,
         });

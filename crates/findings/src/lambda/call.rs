@@ -2,7 +2,7 @@
 
 use super::frozen::{self, Pause};
 use super::traffic::{self, Traffic};
-use ledger::Invocation;
+use intact_ledger::Invocation;
 use serde::Serialize;
 
 /// One invocation. Times in milliseconds.

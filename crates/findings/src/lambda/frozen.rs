@@ -1,7 +1,7 @@
 //! What became of the connections that a freeze found open, and what the invocation after it saw of that.
 
 use super::traffic::{Held, Traffic};
-use ledger::{Ending, Invocation, Nanos, Side};
+use intact_ledger::{Ending, Invocation, Nanos, Side};
 use serde::Serialize;
 
 /// What became of one connection over a freeze.

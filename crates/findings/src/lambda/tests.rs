@@ -1,7 +1,7 @@
 //! Invocations and connections made by hand, and what must be found in them.
 
 use super::*;
-use ledger::{
+use intact_ledger::{
     Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Exchange, Failure, Fate,
     Fingerprint, Moment, Nanos, Outcome, Reuse, Side, Span, Vantage, Variant,
 };
@@ -134,7 +134,7 @@ fn closed(connection: u64, when: u64, by: Side, how: Option<Ending>) -> Closed {
             moment: Some(Moment::Idle),
             exchanges: None,
             bytes: ConnectionBytes::default(),
-            probes: ledger::Probes::default(),
+            probes: intact_ledger::Probes::default(),
         },
     }
 }
@@ -246,7 +246,7 @@ fn each_environment_needs_connections_of_its_own() {
         )));
         let mut one = connection(environment, from);
         one.environment = Some(environment);
-        one.owner = Some(ledger::Owner {
+        one.owner = Some(intact_ledger::Owner {
             pid: environment as u32,
             command: "node".into(),
         });

@@ -1,6 +1,6 @@
 //! What the connections of each environment did: held beside its invocations, by time. Must not conclude.
 
-use ledger::{
+use intact_ledger::{
     Closed, Connection, ConnectionId, Ending, Event, Exchange, Invocation, Nanos, Reuse, Side, Sink,
 };
 use std::collections::{BTreeMap, HashMap};

@@ -6,7 +6,7 @@ use crate::compared::Rounds;
 use crate::figures::{Latency, NANOS_PER_MS};
 use crate::observe::ObservedFacts;
 use crate::population::buckets_ms;
-use ledger::Histogram;
+use intact_ledger::Histogram;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

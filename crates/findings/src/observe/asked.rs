@@ -4,7 +4,7 @@ use super::facts::{Figures, ObservedFacts};
 use crate::figures::Latency;
 use crate::finding::Severity;
 use crate::requirement::{Facts, Measured, Metric, NoData, Subject};
-use ledger::Caveat;
+use intact_ledger::Caveat;
 
 const NANOS_PER_MS: f64 = 1e6;
 /// The subject of requirements without a selector.

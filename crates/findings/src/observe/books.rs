@@ -4,7 +4,7 @@
 use super::destination::{Counts, Place, Sign};
 use super::live::{HAND_BACK, Live, Party, Pool, Waiter};
 use super::why::Why;
-use ledger::{
+use intact_ledger::{
     Caveat, Closed, Connection, ConnectionId, Exchange, Lookup, Nanos, Run, Scheme, Vantage,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -75,7 +75,7 @@ pub struct Books {
     /// Look-ups by name.
     pub names: BTreeMap<Arc<str>, Lookups>,
     /// The machine's sockets.
-    pub sockets: Vec<ledger::Sockets>,
+    pub sockets: Vec<intact_ledger::Sockets>,
     /// What limits the figures.
     pub caveats: Vec<Caveat>,
     /// The last moment that an event told of.

@@ -3,7 +3,7 @@
 use super::live::{Live, client_address, multiplexes};
 use super::why::Why;
 use crate::overlap::Overlap;
-use ledger::{
+use intact_ledger::{
     Cell, Certainty, Close, Connection, EndedBy, Exchange, Failure, Handshake, Histogram, Moment,
     Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Side, Span, TlsVersion, Transport, Vantage,
 };

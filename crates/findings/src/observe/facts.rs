@@ -8,7 +8,7 @@ use crate::figures::{Connections, Latency, NANOS_PER_MS, PhaseTime, Requests};
 use crate::finding::Finding;
 use crate::rules::{Bill, Rule, cost_ms};
 use crate::unobserved::Unobserved;
-use ledger::{Caveat, Handshake, Histogram, Phase, Reuse, TlsVersion};
+use intact_ledger::{Caveat, Handshake, Histogram, Phase, Reuse, TlsVersion};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

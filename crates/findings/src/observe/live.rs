@@ -1,7 +1,7 @@
 //! A connection that is open, and what its client's pool looks like. Bounded by who keeps them (`books`).
 
 use super::why::{AT_ONCE, Why};
-use ledger::{
+use intact_ledger::{
     Connection, ConnectionId, Exchange, Failure, Nanos, Outcome, Protocol, Run, Side, Vantage,
 };
 use std::collections::{BTreeSet, VecDeque};

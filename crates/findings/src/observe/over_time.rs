@@ -1,7 +1,7 @@
 //! Latency and openings over time, in a bounded number of periods that grow with the run.
 
 use crate::stats::{Change, change_point};
-use ledger::{Connection, Exchange, Nanos, Reuse};
+use intact_ledger::{Connection, Exchange, Nanos, Reuse};
 use serde::Serialize;
 
 /// Periods at most; half as many at least, once a run is long enough.

@@ -6,7 +6,7 @@ use super::{danger_from, server_limit};
 use crate::population::{Population, buckets_ms};
 use crate::stats::Change;
 use crate::timeline::Lane;
-use ledger::{Cell, Run};
+use intact_ledger::{Cell, Run};
 use serde::Serialize;
 use std::cmp::Reverse;
 

@@ -6,7 +6,7 @@ use super::facts::{Destination, Figures};
 use crate::error_responses::ErrorResponses;
 use crate::finding::{Finding, Severity};
 use crate::words::{many, ms, percent};
-use ledger::{Caveat, Vantage};
+use intact_ledger::{Caveat, Vantage};
 
 pub(super) fn sentences(
     books: &Books,

@@ -2,7 +2,7 @@
 //! avoidable set-ups by it. Must not decide whether that is worth a finding.
 
 use super::live::Live;
-use ledger::{Close, Ending, Moment, Protocol, Side};
+use intact_ledger::{Close, Ending, Moment, Protocol, Side};
 
 /// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where the producer does not say.
 pub(super) const AT_ONCE: u64 = 100_000_000;
@@ -121,7 +121,7 @@ fn is_old(live: &Live) -> bool {
 mod tests {
     use super::*;
     use crate::observe::live::Party;
-    use ledger::{Connection, ConnectionBytes, ConnectionId, Nanos, Probes};
+    use intact_ledger::{Connection, ConnectionBytes, ConnectionId, Nanos, Probes};
 
     #[test]
     fn an_end_of_which_nothing_was_seen_is_not_called_broken() {

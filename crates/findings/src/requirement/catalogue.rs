@@ -39,7 +39,7 @@ impl Document {
 /// What follows the dot in a metric that is a family, such as `failed.<kind>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parameter {
-    /// The id of a kind of failure ([`ledger::Failure`]).
+    /// The id of a kind of failure ([`intact_ledger::Failure`]).
     Kind,
     /// A status code such as 503, or a class such as 5xx.
     Status,

@@ -1,6 +1,6 @@
 //! Why an expression is no requirement, shown with a caret under the fault.
 
-use ledger::{Failure, spelling};
+use intact_ledger::{Failure, spelling};
 use std::fmt;
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! Reads an expression from left to right, knowing at each step where it is.
 
-use ledger::Failure;
+use intact_ledger::Failure;
 use std::ops::Range;
 
 use super::catalogue::{Document, METRICS, MetricEntry, Parameter, SELECTORS};

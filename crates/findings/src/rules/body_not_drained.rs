@@ -4,7 +4,7 @@ use super::{Bill, Doc, Remedy, Rule};
 use crate::finding::Finding;
 use crate::observe::{Context, Why};
 use crate::words::many;
-use ledger::{Event, Exchange};
+use intact_ledger::{Event, Exchange};
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {

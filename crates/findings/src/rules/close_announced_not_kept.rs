@@ -5,7 +5,7 @@ use super::{Bill, Doc, Rule};
 use crate::finding::Finding;
 use crate::observe::{Context, Why};
 use crate::words::{many, ms};
-use ledger::{Event, Moment, Side};
+use intact_ledger::{Event, Moment, Side};
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {

@@ -4,7 +4,7 @@ use super::{Bill, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::observe::{Context, Counts};
 use crate::words::many;
-use ledger::{Event, Protocol};
+use intact_ledger::{Event, Protocol};
 use std::collections::BTreeMap;
 
 /// Avoidable connections from which on it speaks.

@@ -3,7 +3,7 @@
 use super::{Bill, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::words::{many, ms};
-use ledger::{Handshake, TlsVersion};
+use intact_ledger::{Handshake, TlsVersion};
 
 static DOC: Doc = Doc {
     id: "old-tls",

@@ -4,7 +4,7 @@ use super::{Bill, Doc, KEPT, Rule};
 use crate::finding::{Finding, Severity};
 use crate::observe::Context;
 use crate::words::{many, seconds};
-use ledger::{Event, Lookup, Nanos};
+use intact_ledger::{Event, Lookup, Nanos};
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;

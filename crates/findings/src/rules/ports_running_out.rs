@@ -4,7 +4,7 @@ use super::{Bill, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::observe::{Context, Counts};
 use crate::words::{many, percent};
-use ledger::{EndedBy, Event, Failure, Nanos};
+use intact_ledger::{EndedBy, Event, Failure, Nanos};
 use std::collections::BTreeMap;
 
 /// How long TIME_WAIT holds a port on Linux, in seconds.

@@ -4,7 +4,9 @@ use super::{Bill, Doc, KEPT, Rule};
 use crate::finding::{Finding, Severity};
 use crate::observe::Context;
 use crate::words::many;
-use ledger::{ConnectionId, Event, Exchange, Failure, Fingerprint, Invocation, Nanos, Outcome};
+use intact_ledger::{
+    ConnectionId, Event, Exchange, Failure, Fingerprint, Invocation, Nanos, Outcome,
+};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// A request that comes so long after the failure of its like, in nanoseconds, is a new one.

@@ -5,7 +5,7 @@ use super::{Bill, Doc, Remedy, Rule};
 use crate::finding::Finding;
 use crate::observe::{Context, Why, server_limit};
 use crate::words::seconds;
-use ledger::{Event, Side};
+use intact_ledger::{Event, Side};
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {

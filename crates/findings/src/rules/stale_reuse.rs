@@ -4,7 +4,7 @@ use super::{Bill, Claim, Doc, Remedy, Rule};
 use crate::finding::{Finding, Severity};
 use crate::observe::{Context, Why};
 use crate::words::{many, seconds};
-use ledger::{Event, Failure, Moment, Outcome};
+use intact_ledger::{Event, Failure, Moment, Outcome};
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {

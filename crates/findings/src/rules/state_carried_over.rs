@@ -4,7 +4,7 @@ use super::{Bill, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::observe::Context;
 use crate::words::many;
-use ledger::{ConnectionId, Event, Identity};
+use intact_ledger::{ConnectionId, Event, Identity};
 use std::collections::{BTreeMap, HashMap};
 
 /// Connections whose last identity is remembered.

@@ -4,7 +4,7 @@ use super::{Bill, Doc, Remedy, Rule};
 use crate::finding::{Finding, Severity};
 use crate::observe::Context;
 use crate::words::many;
-use ledger::Event;
+use intact_ledger::Event;
 use std::collections::BTreeMap;
 
 /// Such connections from which on it speaks.

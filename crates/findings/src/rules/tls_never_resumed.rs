@@ -3,7 +3,7 @@
 use super::{Bill, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::words::{many, ms};
-use ledger::{Handshake, TlsVersion};
+use intact_ledger::{Handshake, TlsVersion};
 
 /// Full handshakes from which on it speaks, and from which on it is more than a note.
 const LEAST: u64 = 3;

@@ -2,7 +2,7 @@
 
 use super::Bill;
 use crate::observe::Counts;
-use ledger::{Histogram, Phase, Reuse};
+use intact_ledger::{Histogram, Phase, Reuse};
 
 /// Requests of each kind that it takes.
 const LEAST: u64 = 10;

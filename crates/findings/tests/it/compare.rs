@@ -1,8 +1,8 @@
 //! Two programs over interleaved rounds: the old one opens a connection for each request, the new one keeps one.
 
-use findings::compare::{CompareFacts, Contest, Fate};
-use findings::requirement::Requirement;
-use ledger::{
+use intact_findings::compare::{CompareFacts, Contest, Fate};
+use intact_findings::requirement::Requirement;
+use intact_ledger::{
     Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange, Moment,
     Nanos, Origin, Probes, Reuse, Round, Run, Scheme, Setup, Side, Sink, Span, Vantage, Variant,
 };

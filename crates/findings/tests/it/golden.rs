@@ -1,9 +1,9 @@
 //! Three golden ledgers for each rule: it fires, it does not, and a borderline case. `fixtures/golden/RULE/{fires,does-not,borderline}.jsonl`:
 //! the first line says what the case is and which findings, of all rules, are expected; the others are rows of a ledger.
 
-use findings::observe::{Observed, ObservedFacts};
-use findings::{Finding, rules};
-use ledger::{Host, Identity, Row, Run, Sink, Vantage};
+use intact_findings::observe::{Observed, ObservedFacts};
+use intact_findings::{Finding, rules};
+use intact_ledger::{Host, Identity, Row, Run, Sink, Vantage};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! What holds for every stream of events, however odd: counts fit together, claims never exceed what was avoidable, memory is bounded.
 
-use findings::observe::{Observed, ObservedFacts};
-use ledger::{
+use intact_findings::observe::{Observed, ObservedFacts};
+use intact_ledger::{
     Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange, Failure,
     Fingerprint, Lookup, Moment, Nanos, Origin, Outcome, Owner, Protocol, Reuse, Row, Run, Scheme,
     Setup, Side, Sink, Span, Vantage,
@@ -105,7 +105,7 @@ fn closed() -> impl Strategy<Value = Closed> {
                 moment,
                 exchanges,
                 bytes: ConnectionBytes::default(),
-                probes: ledger::Probes::default(),
+                probes: intact_ledger::Probes::default(),
             },
         })
 }
@@ -147,7 +147,7 @@ fn check(facts: &ObservedFacts) {
         totals.requests.total,
         totals.requests.ok + totals.requests.failures()
     );
-    let sums = |of: fn(&findings::observe::Figures) -> u64| -> u64 {
+    let sums = |of: fn(&intact_findings::observe::Figures) -> u64| -> u64 {
         facts.destinations.iter().map(|one| of(&one.figures)).sum()
     };
     assert_eq!(totals.requests.total, sums(|one| one.requests.total));

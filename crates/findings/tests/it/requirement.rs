@@ -1,6 +1,6 @@
 //! Requirements as a person writes them and as a page tells what became of them.
 
-use findings::requirement::{
+use intact_findings::requirement::{
     Dimension, Document, Facts, FaultKind, METRICS, Measured, Metric, NoData, Op, Outcome,
     Requirement, SELECTORS, Subject, Unit,
 };

@@ -1,8 +1,8 @@
 //! Targets that are checked: what `check` is told, what it sends at most, how long it takes.
 
 use super::{Kind, Plan, Target};
-use check::{Check, Config, ConfigError};
-use ledger::duration::{self, DurationError};
+use intact_check::{Check, Config, ConfigError};
+use intact_ledger::duration::{self, DurationError};
 use std::time::Duration;
 
 /// The idle limit that is looked for unless the plan says another.

@@ -2,7 +2,7 @@
 
 use super::RowError;
 use crate::message::Message;
-use ledger::{Exchange, Outcome, Phase};
+use intact_ledger::{Exchange, Outcome, Phase};
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn every_column_has_a_writer_of_its_type() {
-        let exchange = Exchange::new(1, ledger::Nanos(0));
+        let exchange = Exchange::new(1, intact_ledger::Nanos(0));
         for (name, kind, _) in columns() {
             let ours = ["message", "target", "repetition", "slice"];
             if ours.contains(&&*name) {

@@ -1,7 +1,7 @@
 //! Whole campaigns: every message ends exactly once in the report.
 
 use crate::rig::{Fake, plan};
-use fleet::{Campaign, Desk, Done, Plan, Queue, SqliteQueue, Store, Then, Worker};
+use intact_fleet::{Campaign, Desk, Done, Plan, Queue, SqliteQueue, Store, Then, Worker};
 use std::time::Duration;
 
 struct Rig {
@@ -69,7 +69,7 @@ fn every_message_ends_in_the_report_and_rounds_are_repetitions() {
         .cells
         .iter()
         .flat_map(|cell| &cell.groups)
-        .map(ledger::Group::count)
+        .map(intact_ledger::Group::count)
         .sum();
     assert_eq!(requests, 200);
 }

@@ -1,7 +1,7 @@
 //! Plans: what they expand to, and how wrong ones are refused.
 
 use crate::rig::plan;
-use fleet::{BadMessage, FORMAT, Kind, Message, Plan, parse};
+use intact_fleet::{BadMessage, FORMAT, Kind, Message, Plan, parse};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;

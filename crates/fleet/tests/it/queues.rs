@@ -1,7 +1,7 @@
 //! The embedded queue: nothing is lost, nothing is in two hands.
 
 use crate::rig::plan;
-use fleet::{Counts, Queue, SqliteQueue};
+use intact_fleet::{Counts, Queue, SqliteQueue};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -125,7 +125,10 @@ fn a_file_that_is_no_queue_is_refused_in_words() {
         .unwrap()
         .to_string();
     assert!(said.contains("not there"), "{said}");
-    let said = fleet::open_queue("redis://x").err().unwrap().to_string();
+    let said = intact_fleet::open_queue("redis://x")
+        .err()
+        .unwrap()
+        .to_string();
     assert!(said.contains("sqlite:PATH"), "{said}");
 }
 

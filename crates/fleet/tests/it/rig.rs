@@ -1,7 +1,7 @@
 //! A plan, and a measurer that measures nothing.
 
-use fleet::{Measure, Measured, Message, Plan, RowFiles, Then, Trouble};
-use ledger::{Exchange, Nanos, Reuse, Round, Run, Sink, Span, Tally, Vantage};
+use intact_fleet::{Measure, Measured, Message, Plan, RowFiles, Then, Trouble};
+use intact_ledger::{Exchange, Nanos, Reuse, Round, Run, Sink, Span, Tally, Vantage};
 use std::path::Path;
 
 /// A plan of `repetitions` x 2 variants.
@@ -12,7 +12,7 @@ pub(crate) fn plan(repetitions: u32) -> Plan {
          [[target]]\nname = \"t\"\nurl = \"http://host.test/\"\ni-own-this = \"host.test\"\n\
          [axes]\nkeepalive = [\"on\", \"off\"]\n"
     );
-    fleet::parse(Path::new("rig.toml"), &text).unwrap()
+    intact_fleet::parse(Path::new("rig.toml"), &text).unwrap()
 }
 
 /// Gives every message ten requests: 1 ms each with keep-alive, 3 ms without.
@@ -61,9 +61,9 @@ impl Measure for Fake {
                 Reuse::Reused
             });
             rows.add(&exchange);
-            tally.record(ledger::Event::Exchange(&exchange));
+            tally.record(intact_ledger::Event::Exchange(&exchange));
         }
-        tally.record(ledger::Event::Round(&Round {
+        tally.record(intact_ledger::Event::Round(&Round {
             variant: message.variant.unwrap(),
             round: 1,
             span: Span::new(Nanos(0), Nanos(100_000_000)),

@@ -11,15 +11,15 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Options, Pattern};
-use findings::answers::{AnswerFacts, Answers};
-use findings::observe::{Observed, ObservedFacts, Step};
-use findings::requirement::Document;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
-use report::inputs::InputFacts;
-use report::ladder::LadderFacts;
-use report::page::ObservedRun;
+use intact_audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Options, Pattern};
+use intact_findings::answers::{AnswerFacts, Answers};
+use intact_findings::observe::{Observed, ObservedFacts, Step};
+use intact_findings::requirement::Document;
+use intact_ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
+use intact_report::inputs::InputFacts;
+use intact_report::ladder::LadderFacts;
+use intact_report::page::ObservedRun;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -312,23 +312,23 @@ impl Told<'_> {
     fn tell(&self, to: Option<&Path>) -> anyhow::Result<()> {
         json::tell(to, || {
             let change = self.change.as_ref();
-            report::json::audit(self.run, self.facts, &self.inputs, &self.answers, change)
+            intact_report::json::audit(self.run, self.facts, &self.inputs, &self.answers, change)
         })?;
         if json::takes_output(to) {
             return Ok(());
         }
         let paper = console::paper();
-        let mut page = report::terminal::observed(self.run, self.facts, paper);
+        let mut page = intact_report::terminal::observed(self.run, self.facts, paper);
         if let Some(change) = &self.change {
-            page.push_str(&report::terminal::change(
+            page.push_str(&intact_report::terminal::change(
                 change,
                 &self.wall(change.at_s),
                 paper,
             ));
         }
-        page.push_str(&report::terminal::inputs(&self.inputs, paper));
+        page.push_str(&intact_report::terminal::inputs(&self.inputs, paper));
         if let Some(ladder) = &self.ladder {
-            page.push_str(&report::terminal::ladder(
+            page.push_str(&intact_report::terminal::ladder(
                 ladder.as_ref(),
                 &self.answers,
                 paper,

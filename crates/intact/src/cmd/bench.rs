@@ -14,14 +14,14 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use bench::{Axes, Bench, BenchError, Config, Keep, Length, Target, TlsChoice};
 use clap::ValueEnum;
-use dial::Clock;
-use dial::tls::Verify;
-use findings::bench::{Baseline, BenchFacts, Pictures};
-use findings::requirement::Document;
-use ledger::{Caveat, Protocol, Rows, TlsVersion, Vantage};
-use report::page::BenchRun;
+use intact_bench::{Axes, Bench, BenchError, Config, Keep, Length, Target, TlsChoice};
+use intact_dial::Clock;
+use intact_dial::tls::Verify;
+use intact_findings::bench::{Baseline, BenchFacts, Pictures};
+use intact_findings::requirement::Document;
+use intact_ledger::{Caveat, Protocol, Rows, TlsVersion, Vantage};
+use intact_report::page::BenchRun;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -160,7 +160,7 @@ pub(crate) struct Args {
     unix_socket: Option<PathBuf>,
     /// Put the built-in server at the far end of an emulated link: rtt=30ms and more, see `intact link --help`
     #[arg(long, value_name = "SPEC", help_heading = "Connection")]
-    link: Option<link::Spec>,
+    link: Option<intact_link::Spec>,
     /// For our own use: we are on the client side of that link, and standard input tells of it
     #[arg(long, hide = true, requires = "link")]
     linked: bool,
@@ -313,12 +313,19 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         let missing = then.caveats.iter().filter(|one| one.incomplete);
         facts.caveats.extend(missing.map(of_then));
     }
-    json::tell(to.as_deref(), || report::json::bench(&head, &facts))?;
+    json::tell(to.as_deref(), || intact_report::json::bench(&head, &facts))?;
     if !json::takes_output(to.as_deref()) {
-        console::print(&report::terminal::bench(&head, &facts, console::paper()));
+        console::print(&intact_report::terminal::bench(
+            &head,
+            &facts,
+            console::paper(),
+        ));
     }
     if demonstration {
-        console::print(&report::terminal::demonstration(&facts, console::paper()));
+        console::print(&intact_report::terminal::demonstration(
+            &facts,
+            console::paper(),
+        ));
     }
     if let Some(file) = page_file {
         let pictures = Pictures::new(&head, &tally, &facts, &recorded.timeline);
@@ -429,9 +436,9 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
             .credentials(builtin.map_or(Verify::System, |ready| Verify::Roots(ready.roots())))?,
         route: args.reach.route(),
         coalesce: match args.coalesce {
-            Coalesce::Auto => bench::Coalesce::Streams,
-            Coalesce::On => bench::Coalesce::Always,
-            Coalesce::Off => bench::Coalesce::Never,
+            Coalesce::Auto => intact_bench::Coalesce::Streams,
+            Coalesce::On => intact_bench::Coalesce::Always,
+            Coalesce::Off => intact_bench::Coalesce::Never,
         },
         look_up_once: args.dns == Dns::Once,
         proxy: args.proxy,
@@ -513,4 +520,4 @@ pub(crate) fn tls_choice(word: &str) -> Result<TlsChoice, String> {
 }
 
 /// `10s`, `500ms`, `2m`, `1h`; a number alone is seconds, as in hey.
-pub(crate) use ledger::duration::or_seconds as time;
+pub(crate) use intact_ledger::duration::or_seconds as time;

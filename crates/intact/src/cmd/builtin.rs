@@ -1,8 +1,8 @@
 //! The built-in server as a child process, so that the client's CPU time is the client's.
 
 use anyhow::{Context, bail};
-use ledger::Tally;
-use link::{Link, SERVER_NAME, SERVER_V4, Side};
+use intact_ledger::Tally;
+use intact_link::{Link, SERVER_NAME, SERVER_V4, Side};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};

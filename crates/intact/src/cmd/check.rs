@@ -13,15 +13,15 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
-use check::{
+use intact_check::{
     Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, Config, ConfigError, Try,
 };
-use dial::Clock;
-use dial::tls::Verify;
-use findings::check::CheckFacts;
-use findings::requirement::Document;
-use ledger::{Method, Protocol, Vantage};
-use report::page::CheckRun;
+use intact_dial::Clock;
+use intact_dial::tls::Verify;
+use intact_findings::check::CheckFacts;
+use intact_findings::requirement::Document;
+use intact_ledger::{Method, Protocol, Vantage};
+use intact_report::page::CheckRun;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -158,12 +158,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     } = watching.finish(&card);
     let mut facts = CheckFacts::new(&card, &rows);
     facts.caveats.extend(caveats);
-    json::tell(to.as_deref(), || report::json::check(&head, &facts))?;
+    json::tell(to.as_deref(), || intact_report::json::check(&head, &facts))?;
     if prints {
         let paper = console::paper();
         console::print(&match &known {
-            Some(known) => report::terminal::check_limits(known, &facts, paper),
-            None => report::terminal::check(&head, &facts, paper) + &ladders,
+            Some(known) => intact_report::terminal::check_limits(known, &facts, paper),
+            None => intact_report::terminal::check(&head, &facts, paper) + &ladders,
         });
     }
     if let Some(page) = &page {

@@ -13,11 +13,11 @@ use super::watch::Keys;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
-use findings::compare::{CompareFacts, Contest};
-use findings::requirement::Document;
-use ledger::store::Reader;
-use ledger::{Run, Vantage, Variant};
-use report::page::CompareRun;
+use intact_findings::compare::{CompareFacts, Contest};
+use intact_findings::requirement::Document;
+use intact_ledger::store::Reader;
+use intact_ledger::{Run, Vantage, Variant};
+use intact_report::page::CompareRun;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -110,9 +110,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         (false, false) => return Err(usage("either programs or ledgers, not both")),
     };
     if let Some(path) = &args.json {
-        json::write(path, || report::json::compare(&run, &facts))?;
+        json::write(path, || intact_report::json::compare(&run, &facts))?;
     }
-    console::print(&report::terminal::compare(&run, &facts, console::paper()));
+    console::print(&intact_report::terminal::compare(
+        &run,
+        &facts,
+        console::paper(),
+    ));
     if let Some(file) = &args.report {
         let one = CompareRun {
             run: &run,

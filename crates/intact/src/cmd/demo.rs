@@ -3,8 +3,8 @@
 use super::{link, linked};
 use crate::console;
 use crate::exit::Failed;
-use ::link::LinkError;
 use clap::Parser;
+use intact_link::LinkError;
 use std::ffi::OsString;
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
 //! `--expect` of `bench`, `check` and `intact URL`: defined once.
 
-use ledger::ExpectedStatus;
+use intact_ledger::ExpectedStatus;
 
 /// The option.
 #[derive(Clone, Copy, clap::Args)]

@@ -2,11 +2,11 @@
 //! written is counted.
 
 use anyhow::Context;
-use ledger::card::Card;
-use ledger::export::csv;
-use ledger::export::har::HarWriter;
-use ledger::store::{StoreError, Writer};
-use ledger::{Caveat, Connection, ConnectionId, Event, Exchange, Run, Sink, Tally};
+use intact_ledger::card::Card;
+use intact_ledger::export::csv;
+use intact_ledger::export::har::HarWriter;
+use intact_ledger::store::{StoreError, Writer};
+use intact_ledger::{Caveat, Connection, ConnectionId, Event, Exchange, Run, Sink, Tally};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -3,8 +3,8 @@
 use super::json;
 use crate::console;
 use crate::exit::{self, Failed};
-use fix::Catalogue;
-use report::terminal::Question;
+use intact_fix::Catalogue;
+use intact_report::terminal::Question;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let catalogue = Catalogue::embedded().map_err(anyhow::Error::from)?;
     let found = match &args.client {
         Some(name) => catalogue.find(name).map_err(Failed::usage)?,
-        None => fix::Found {
+        None => intact_fix::Found {
             clients: catalogue.clients.iter().collect(),
             version: None,
         },
@@ -54,20 +54,22 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     };
     let to = args.json.as_deref();
     json::tell(to, || {
-        report::json::fix(&catalogue, &found.clients, args.server_idle)
+        intact_report::json::fix(&catalogue, &found.clients, args.server_idle)
     })?;
     if json::takes_output(to) {
         return Ok(ExitCode::from(exit::FINE));
     }
     let paper = console::paper();
     let page = match (&args.client, &found.clients[..]) {
-        (Some(_), [client]) => report::terminal::fix_client(&catalogue, client, question, paper),
+        (Some(_), [client]) => {
+            intact_report::terminal::fix_client(&catalogue, client, question, paper)
+        }
         (Some(_), clients) if args.server_idle.is_some() => clients
             .iter()
-            .map(|client| report::terminal::fix_client(&catalogue, client, question, paper))
+            .map(|client| intact_report::terminal::fix_client(&catalogue, client, question, paper))
             .collect::<Vec<_>>()
             .join("\n"),
-        (_, clients) => report::terminal::fix_list(&catalogue, clients, paper),
+        (_, clients) => intact_report::terminal::fix_list(&catalogue, clients, paper),
     };
     console::print(&page);
     Ok(ExitCode::from(exit::FINE))

@@ -16,8 +16,8 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
-use findings::requirement::{Document, Requirement};
-use fleet::{Campaign, Plan, PlanError, Queue, QueueError, Store, StoreError, WorkerError};
+use intact_findings::requirement::{Document, Requirement};
+use intact_fleet::{Campaign, Plan, PlanError, Queue, QueueError, Store, StoreError, WorkerError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -77,7 +77,7 @@ enum Act {
     Work(work::Args),
     /// A worker as an AWS Lambda function that SQS feeds
     #[cfg(feature = "aws")]
-    Lambda(lambda::Args),
+    Lambda(intact_lambda::Args),
     /// How far a campaign is
     #[command(
         after_help = "Examples:\n  intact fleet status --queue sqlite:fleet-rig/queue.sqlite\n  intact fleet status --queue sqs://rig --json"
@@ -134,7 +134,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         Act::Run(args) => run::run(args),
         Act::Work(args) => work::run(args),
         #[cfg(feature = "aws")]
-        Act::Lambda(args) => lambda::run(args),
+        Act::Lambda(args) => intact_lambda::run(args),
         Act::Status { queue, json } => {
             let counts = open_queue(queue)?.counts().map_err(own)?;
             console::print(&page::status(&counts, *json)?);
@@ -245,11 +245,11 @@ fn load(path: &Path) -> Result<Plan, Failed> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read {}", path.display()))
         .map_err(Failed::usage)?;
-    fleet::parse(path, &text).map_err(|error: PlanError| Failed::usage(error))
+    intact_fleet::parse(path, &text).map_err(|error: PlanError| Failed::usage(error))
 }
 
 fn open_queue(name: &str) -> Result<Box<dyn Queue>, Failed> {
-    fleet::open_queue(name).map_err(|error| match error {
+    intact_fleet::open_queue(name).map_err(|error| match error {
         QueueError::Name { .. } | QueueError::Missing { .. } => Failed::usage(error),
         other => own(other),
     })

@@ -5,16 +5,16 @@ use super::requirements;
 use crate::console;
 use crate::exit::Failed;
 use anyhow::{Context, anyhow};
-use findings::bench::BenchFacts;
-use findings::check::CheckFacts;
-use findings::compare::CompareFacts;
-use findings::lambda::LambdaFacts;
-use findings::observe::ObservedFacts;
-use findings::requirement::{Document, Facts, Requirement, Verdict};
-use findings::{Finding, Severity};
-use ledger::Run;
-use report::annotations::{self, Ci};
-use report::terminal::Paper;
+use intact_findings::bench::BenchFacts;
+use intact_findings::check::CheckFacts;
+use intact_findings::compare::CompareFacts;
+use intact_findings::lambda::LambdaFacts;
+use intact_findings::observe::ObservedFacts;
+use intact_findings::requirement::{Document, Facts, Requirement, Verdict};
+use intact_findings::{Finding, Severity};
+use intact_ledger::Run;
+use intact_report::annotations::{self, Ci};
+use intact_report::terminal::Paper;
 use std::path::{Path, PathBuf};
 
 /// The options.
@@ -60,7 +60,7 @@ pub(crate) trait Judged: Facts {
 
     /// The rules that were looked at: one without a finding has passed.
     fn judged(&self) -> Vec<&'static str> {
-        let rules = findings::rules::all();
+        let rules = intact_findings::rules::all();
         rules.iter().map(|rule| rule.doc().id).collect()
     }
 }
@@ -71,7 +71,7 @@ impl Judged for ObservedFacts {
     }
 
     fn summary(&self, run: &Run) -> String {
-        report::summary::observed(run, self)
+        intact_report::summary::observed(run, self)
     }
 }
 
@@ -81,7 +81,7 @@ impl Judged for CompareFacts {
     }
 
     fn summary(&self, _: &Run) -> String {
-        report::summary::compare(self)
+        intact_report::summary::compare(self)
     }
 }
 
@@ -92,7 +92,7 @@ impl Judged for CheckFacts {
 
     /// The card as it is: it is short enough.
     fn summary(&self, run: &Run) -> String {
-        as_it_is(&report::terminal::check(run, self, PLAIN))
+        as_it_is(&intact_report::terminal::check(run, self, PLAIN))
     }
 
     /// An experiment looks at questions of its own, not at the rules.
@@ -108,7 +108,7 @@ impl Judged for LambdaFacts {
 
     /// As `check` does it.
     fn summary(&self, run: &Run) -> String {
-        as_it_is(&report::terminal::lambda(run, self, PLAIN))
+        as_it_is(&intact_report::terminal::lambda(run, self, PLAIN))
     }
 
     /// An experiment looks at questions of its own, not at the rules.
@@ -133,7 +133,7 @@ impl Judged for BenchFacts {
     }
 
     fn summary(&self, run: &Run) -> String {
-        report::summary::bench(run, self)
+        intact_report::summary::bench(run, self)
     }
 
     /// An experiment looks at questions of its own, not at the rules.
@@ -186,7 +186,7 @@ impl Gates {
         let mut closed = false;
         for finding in failing {
             closed = true;
-            console::note(&report::terminal::escape(&format!(
+            console::note(&intact_report::terminal::escape(&format!(
                 "--fail-on: {} {}: {}",
                 finding.severity.as_str(),
                 finding.rule,
@@ -196,12 +196,12 @@ impl Gates {
         let missing = facts.missing();
         if let (Some(_), Some(reason)) = (least, missing) {
             closed = true;
-            console::note(&report::terminal::escape(&format!(
+            console::note(&intact_report::terminal::escape(&format!(
                 "--fail-on: a part of the traffic was not observed: {reason}"
             )));
         }
         if let Some(path) = &self.junit {
-            let text = report::junit::document(
+            let text = intact_report::junit::document(
                 &run.producer,
                 &verdicts,
                 &facts.judged(),

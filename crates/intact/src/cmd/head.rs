@@ -1,7 +1,7 @@
 //! What every run begins with: its head, its id, its chance and its key.
 
 use anyhow::Context;
-use ledger::{Run, Vantage};
+use intact_ledger::{Run, Vantage};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
 
@@ -13,7 +13,7 @@ pub(crate) fn head(producer: &str, vantage: Vantage) -> Run {
 /// The same, where not all words are to be told as they are.
 pub(crate) fn with_words(producer: &str, vantage: Vantage, words: &[String]) -> Run {
     let mut run = of_words(producer, vantage, jiff::Timestamp::now(), words);
-    run.host = bench::machine::host();
+    run.host = intact_bench::machine::host();
     run
 }
 

@@ -1,10 +1,10 @@
 //! Packets in time: from what an audit finds in a capture to what a page lays out.
 
 use anyhow::Context;
-use audit::{Audit, Choice, Hints, Input, KeyLog, Ladder, Options};
-use check::Packets;
-use findings::answers::{AnswerFacts, Answers};
-use report::ladder::{LadderFacts, StepFacts};
+use intact_audit::{Audit, Choice, Hints, Input, KeyLog, Ladder, Options};
+use intact_check::Packets;
+use intact_findings::answers::{AnswerFacts, Answers};
+use intact_report::ladder::{LadderFacts, StepFacts};
 use std::io::Cursor;
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(crate) fn facts(ladder: &Ladder) -> LadderFacts {
 }
 
 /// Flags, then what is in a packet; where that has no name, its length.
-fn words(step: &audit::Step) -> String {
+fn words(step: &intact_audit::Step) -> String {
     let mut words: Vec<String> = step.flags.iter().map(|flag| (*flag).to_owned()).collect();
     words.extend(step.names.iter().cloned());
     if step.len > 0 && step.names.is_empty() {

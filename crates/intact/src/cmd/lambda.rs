@@ -15,10 +15,12 @@ use anyhow::{Context, anyhow};
 pub(crate) use args::Args;
 use args::{EventShape, Freeze, FreezerKind, OnOff};
 use behind::Near;
-use findings::lambda::UNWATCHED;
-use findings::requirement::Document;
-use lambda::{Freezer, Function, Gate, LambdaError, NoGate, Place, Plan, Platform, Shape, Watcher};
-use ledger::{Caveat, Event, Rows, Run, Sink, Vantage, Variant, order};
+use intact_findings::lambda::UNWATCHED;
+use intact_findings::requirement::Document;
+use intact_lambda::{
+    Freezer, Function, Gate, LambdaError, NoGate, Place, Plan, Platform, Shape, Watcher,
+};
+use intact_ledger::{Caveat, Event, Rows, Run, Sink, Vantage, Variant, order};
 use recording::Recording;
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -96,7 +98,7 @@ pub(crate) struct WatcherArgs {
 /// Runs a function for the platform that started us.
 pub(crate) fn follow(args: WatcherArgs) -> Result<ExitCode, Failed> {
     let keys = key_logging(Keys::Auto);
-    let code = lambda::follow(args.command, keys)
+    let code = intact_lambda::follow(args.command, keys)
         .context("no platform has started this")
         .map_err(Failed::usage)?;
     Ok(ExitCode::from(code))
@@ -169,7 +171,7 @@ fn rounds(args: &Args, variants: usize) -> u32 {
 
 fn plan(args: &Args) -> Result<Plan, Failed> {
     let event = match (&args.event, args.event_shape) {
-        (Some(told), _) => lambda::Event(event(told)?),
+        (Some(told), _) => intact_lambda::Event(event(told)?),
         (None, Some(EventShape::Apigw)) => Shape::ApiGateway.into(),
         (None, Some(EventShape::Sqs)) => Shape::Sqs.into(),
         (None, None) => Shape::Empty.into(),

@@ -12,9 +12,9 @@ use crate::exit::{self, Failed};
 use control::Control;
 use document::{Document, Done};
 pub(crate) use far::{Far, Server};
+use intact_ledger::Vantage;
+use intact_link::{Link, LinkError, Spec};
 use jiff::Timestamp;
-use ledger::Vantage;
-use link::{Link, LinkError, Spec};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -118,7 +118,7 @@ impl Job<'_> {
         for (name, value) in far.environment() {
             command.env(name, value);
         }
-        link.enter(link::Side::Client, &mut command);
+        link.enter(intact_link::Side::Client, &mut command);
         let ended = Wrapped::start(&mut command)?.wait()?;
         let account = link
             .account()
@@ -129,7 +129,7 @@ impl Job<'_> {
         console::note(&document::end(&link, &account, server.as_ref()));
         if let Some(path) = &self.json {
             let mut head = of_words("link", Vantage::Middle, started, &words());
-            head.host = bench::machine::host();
+            head.host = intact_bench::machine::host();
             head.link = Some(self.spec.to_string());
             let done = Done {
                 environment,
@@ -171,7 +171,7 @@ pub(crate) fn make(spec: &Spec) -> Result<Link, LinkError> {
 /// Keeps a link for the process that started us.
 pub(crate) fn keep() -> Result<ExitCode, Failed> {
     // whoever is at the other end sees our end; there is nobody to tell more
-    Ok(match link::keep() {
+    Ok(match intact_link::keep() {
         Ok(()) => ExitCode::from(exit::FINE),
         Err(_) => ExitCode::from(exit::OWN_ERROR),
     })

@@ -6,7 +6,7 @@ use super::{bench, check};
 use crate::console;
 use crate::exit::{self, Failed};
 use clap::Parser;
-use dial::Address;
+use intact_dial::Address;
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let done = bench::run(benched)?;
     console::note(&format!(
         "\nNext: `intact check {0}` waits for the idle limit; `intact watch -- YOUR PROGRAM` tells whether it reuses its connections",
-        ledger::redact::url(&args.url)
+        intact_ledger::redact::url(&args.url)
     ));
     Ok(done)
 }

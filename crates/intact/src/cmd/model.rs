@@ -6,9 +6,9 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
-use ledger::Vantage;
-use ledger::store::Reader;
-use model::{Chain, Fit, Forecast};
+use intact_ledger::Vantage;
+use intact_ledger::store::Reader;
+use intact_model::{Chain, Fit, Forecast};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -86,27 +86,27 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         (from_file(&args.input)?, None)
     };
     let counting = match args.counting {
-        Counting::Tcp => model::Counting::Tcp,
-        Counting::Series => model::Counting::Series,
+        Counting::Tcp => intact_model::Counting::Tcp,
+        Counting::Series => intact_model::Counting::Series,
     };
     let draw = match args.draw {
-        Draw::Configured => model::Reuse::Configured,
-        Draw::New => model::Reuse::Never,
-        Draw::Reused => model::Reuse::Always,
+        Draw::Configured => intact_model::Reuse::Configured,
+        Draw::New => intact_model::Reuse::Never,
+        Draw::Reused => intact_model::Reuse::Always,
     };
     let forecast = Forecast::new(&chain, counting, draw);
     if let Some(path) = &args.mermaid {
-        std::fs::write(path, report::mermaid(&forecast.sequence))
+        std::fs::write(path, intact_report::mermaid(&forecast.sequence))
             .with_context(|| format!("--mermaid {}", path.display()))?;
     }
     let to = args.json.as_deref();
     json::tell(to, || {
-        report::json::model(&subject, &forecast, fit.as_ref())
+        intact_report::json::model(&subject, &forecast, fit.as_ref())
     })?;
     if json::takes_output(to) {
         return Ok(ExitCode::from(exit::FINE));
     }
-    let page = report::terminal::model(
+    let page = intact_report::terminal::model(
         &forecast,
         &subject,
         fit.as_ref(),
@@ -129,7 +129,8 @@ fn from_file(path: &Path) -> Result<Chain, Failed> {
         )));
     }
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    model::parse(&text).map_err(|error| Failed::usage(anyhow::Error::from(error).context(told())))
+    intact_model::parse(&text)
+        .map_err(|error| Failed::usage(anyhow::Error::from(error).context(told())))
 }
 
 fn from_ledger(folder: &Path) -> Result<Fit, Failed> {
@@ -144,7 +145,7 @@ fn from_ledger(folder: &Path) -> Result<Fit, Failed> {
     }
     let facts = stored::observed(&reader)?.facts();
     let client = run.subject.as_deref().unwrap_or("program");
-    model::fit(client, &facts).ok_or_else(|| {
+    intact_model::fit(client, &facts).ok_or_else(|| {
         Failed::unreadable(anyhow!(
             "{told}: no destination with both a new connection and a request seen from beginning to end"
         ))

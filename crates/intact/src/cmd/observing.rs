@@ -1,10 +1,10 @@
 //! Where the events of an observed run go: a fold that works out what they mean, and the files that were asked for.
 
 use super::files::{Files, Kept};
-use findings::answers::Answers;
-use findings::observe::Observed;
-use ledger::{Event, Run, Sink};
-use watch::Observer;
+use intact_findings::answers::Answers;
+use intact_findings::observe::Observed;
+use intact_ledger::{Event, Run, Sink};
+use intact_watch::Observer;
 
 /// Takes the events; `F` works out what they mean.
 pub(crate) struct Observing<F> {

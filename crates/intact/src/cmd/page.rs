@@ -1,7 +1,7 @@
 //! Where a page goes: a file whose name says what it is written as.
 
 use anyhow::Context;
-use report::page::{Page, Source};
+use intact_report::page::{Page, Source};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -40,8 +40,8 @@ impl PageFile {
     pub(crate) fn write(&self, runs: &[Source<'_>]) -> anyhow::Result<()> {
         let page = Page::new(runs).context("--report")?;
         let text = match self.format {
-            Format::Html => report::html::write(&page).context("--report")?,
-            Format::Markdown => report::markdown::write(&page),
+            Format::Html => intact_report::html::write(&page).context("--report")?,
+            Format::Markdown => intact_report::markdown::write(&page),
         };
         std::fs::write(&self.path, text)
             .with_context(|| format!("--report: cannot write {}", self.path.display()))

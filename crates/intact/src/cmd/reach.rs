@@ -2,8 +2,8 @@
 
 use crate::exit::Failed;
 use anyhow::Context;
-use dial::tls::{ClientCertificate, Credentials, Verify};
-use dial::{Family, Route};
+use intact_dial::tls::{ClientCertificate, Credentials, Verify};
+use intact_dial::{Family, Route};
 use std::path::PathBuf;
 
 /// How a server is reached.

@@ -3,10 +3,10 @@
 use super::files::{Files, Kept};
 use crate::console;
 use anyhow::anyhow;
-use bench::{Observer, Position};
-use findings::timeline::Timeline;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ledger::{Caveat, Exchange, Row, Run, Sink, Tally};
+use intact_bench::{Observer, Position};
+use intact_findings::timeline::Timeline;
+use intact_ledger::{Caveat, Exchange, Row, Run, Sink, Tally};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) struct Recording {
     timeline: Timeline,
     bar: ProgressBar,
     interrupt: Interrupt,
-    gauge: Arc<bench::Gauge>,
+    gauge: Arc<intact_bench::Gauge>,
 }
 
 /// What a recording leaves beside its files.
@@ -46,7 +46,7 @@ impl Recording {
         run: Run,
         files: &Files,
         interrupt: Interrupt,
-        gauge: Arc<bench::Gauge>,
+        gauge: Arc<intact_bench::Gauge>,
     ) -> anyhow::Result<Recording> {
         let kept = files.open(&run)?.counted_elsewhere();
         let bar = if std::io::stderr().is_terminal() {

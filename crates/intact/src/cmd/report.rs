@@ -6,16 +6,16 @@ use super::stored;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
-use findings::bench::{BenchFacts, Pictures};
-use findings::check::CheckFacts;
-use findings::compare::CompareFacts;
-use findings::lambda::LambdaFacts;
-use findings::observe::{self, ObservedFacts};
-use findings::requirement::Document;
-use findings::timeline::Timeline;
-use ledger::store::Reader;
-use ledger::{Exchange, Row, Run, Sink, Tally};
-use report::page::{BenchRun, CheckRun, CompareRun, LambdaRun, ObservedRun, Source};
+use intact_findings::bench::{BenchFacts, Pictures};
+use intact_findings::check::CheckFacts;
+use intact_findings::compare::CompareFacts;
+use intact_findings::lambda::LambdaFacts;
+use intact_findings::observe::{self, ObservedFacts};
+use intact_findings::requirement::Document;
+use intact_findings::timeline::Timeline;
+use intact_ledger::store::Reader;
+use intact_ledger::{Exchange, Row, Run, Sink, Tally};
+use intact_report::page::{BenchRun, CheckRun, CompareRun, LambdaRun, ObservedRun, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -125,25 +125,31 @@ impl Stored {
 
     fn json(&self) -> serde_json::Result<String> {
         match self {
-            Stored::Bench(one) => report::json::bench(&one.run, &one.facts),
-            Stored::Check(one) => report::json::check(&one.run, &one.facts),
-            Stored::Observed(one) => report::json::observed(&one.run, &one.facts),
-            Stored::Compared(one) => report::json::compare(&one.run, &one.facts),
-            Stored::Lambda(one) => report::json::lambda(&one.run, &one.facts),
+            Stored::Bench(one) => intact_report::json::bench(&one.run, &one.facts),
+            Stored::Check(one) => intact_report::json::check(&one.run, &one.facts),
+            Stored::Observed(one) => intact_report::json::observed(&one.run, &one.facts),
+            Stored::Compared(one) => intact_report::json::compare(&one.run, &one.facts),
+            Stored::Lambda(one) => intact_report::json::lambda(&one.run, &one.facts),
         }
     }
 
     fn terminal(&self) -> String {
         match self {
-            Stored::Bench(one) => report::terminal::bench(&one.run, &one.facts, console::paper()),
-            Stored::Check(one) => report::terminal::check(&one.run, &one.facts, console::paper()),
+            Stored::Bench(one) => {
+                intact_report::terminal::bench(&one.run, &one.facts, console::paper())
+            }
+            Stored::Check(one) => {
+                intact_report::terminal::check(&one.run, &one.facts, console::paper())
+            }
             Stored::Observed(one) => {
-                report::terminal::observed(&one.run, &one.facts, console::paper())
+                intact_report::terminal::observed(&one.run, &one.facts, console::paper())
             }
             Stored::Compared(one) => {
-                report::terminal::compare(&one.run, &one.facts, console::paper())
+                intact_report::terminal::compare(&one.run, &one.facts, console::paper())
             }
-            Stored::Lambda(one) => report::terminal::lambda(&one.run, &one.facts, console::paper()),
+            Stored::Lambda(one) => {
+                intact_report::terminal::lambda(&one.run, &one.facts, console::paper())
+            }
         }
     }
 

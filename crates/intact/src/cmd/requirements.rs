@@ -3,7 +3,7 @@
 use crate::console;
 use crate::exit::Failed;
 use anyhow::anyhow;
-use findings::requirement::{Document, Facts, Requirement};
+use intact_findings::requirement::{Document, Facts, Requirement};
 
 /// Prints what can be asked of this command, if that was asked.
 pub(crate) fn list_if_asked(expressions: &[String], document: Document) -> bool {
@@ -11,7 +11,7 @@ pub(crate) fn list_if_asked(expressions: &[String], document: Document) -> bool 
         .iter()
         .any(|expression| expression.trim() == "help");
     if asked {
-        console::print(&report::catalogue::text(document));
+        console::print(&intact_report::catalogue::text(document));
     }
     asked
 }

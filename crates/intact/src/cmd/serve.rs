@@ -10,10 +10,10 @@ use super::json;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
-use ledger::{Sink, Vantage};
+use intact_ledger::{Sink, Vantage};
+use intact_serve::{Addresses, ServeError, Server};
 use log::Log;
 pub(crate) use options::Args;
-use serve::{Addresses, ServeError, Server};
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::Read;
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
 }
 
 /// Serves on a link, with the words that we were given.
-fn behind(spec: &link::Spec, command: &[OsString]) -> Result<ExitCode, Failed> {
+fn behind(spec: &intact_link::Spec, command: &[OsString]) -> Result<ExitCode, Failed> {
     if command.is_empty() {
         // not left to clap: our own child has the option and no command
         return Err(Failed::usage(anyhow::anyhow!(

@@ -1,12 +1,12 @@
 //! Facts of stored ledgers that observe traffic: a replay of their events.
 
 use crate::exit::Failed;
-use findings::compare::{CompareFacts, Contest};
-use findings::lambda::{Invoked, LambdaFacts};
-use findings::observe::Observed;
-use findings::requirement::Document;
-use ledger::store::Reader;
-use ledger::{Caveat, Event, Rows, Run, Sink};
+use intact_findings::compare::{CompareFacts, Contest};
+use intact_findings::lambda::{Invoked, LambdaFacts};
+use intact_findings::observe::Observed;
+use intact_findings::requirement::Document;
+use intact_ledger::store::Reader;
+use intact_ledger::{Caveat, Event, Rows, Run, Sink};
 
 /// The traffic of a ledger, of a run that ended or was killed.
 pub(crate) fn observed(reader: &Reader) -> Result<Observed, Failed> {

@@ -22,15 +22,15 @@ use super::observing::Observing;
 use super::page::{PageFile, page_file};
 use crate::console;
 use crate::exit::{self, Failed};
-use findings::observe::Observed;
-use findings::requirement::Document;
-use ledger::{Rows, Vantage};
-use report::page::ObservedRun;
+use intact_findings::observe::Observed;
+use intact_findings::requirement::Document;
+use intact_ledger::{Rows, Vantage};
+use intact_report::page::ObservedRun;
+use intact_watch::{Clock, Config, Ended, KeyLogging, Mode, Outcome, Subjects, WatchError};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use watch::{Clock, Config, Ended, KeyLogging, Mode, Outcome, Subjects, WatchError};
 
 /// Does my program reuse its connections?
 #[derive(clap::Args)]
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             (code, Some(outcome.cpu))
         }
         Some(subjects) => {
-            let signal = watch::follow(subjects, args.at_most, clock, &mut recording);
+            let signal = intact_watch::follow(subjects, args.at_most, clock, &mut recording);
             let signal = signal.map_err(not_run)?;
             let code = signal.map_or(exit::FINE, |number| exit::by_signal(number as usize));
             (code, None)
@@ -164,7 +164,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         facts.cpu = Some(cpu);
     }
     if let Some(path) = &args.json {
-        json::write(path, || report::json::observed(&head, &facts)).map_err(own)?;
+        json::write(path, || intact_report::json::observed(&head, &facts)).map_err(own)?;
     }
     if let Some(file) = &args.report {
         let run = ObservedRun {
@@ -176,7 +176,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         file.write(&[run.into()]).map_err(own)?;
     }
     if !args.quiet {
-        let page = report::terminal::observed(&head, &facts, console::error_paper());
+        let page = intact_report::terminal::observed(&head, &facts, console::error_paper());
         console::note(page.trim_end());
     }
     let kept = args.gates.hold(&requirements, &head, &facts).map_err(own)?;
@@ -213,7 +213,7 @@ fn run_command(
         logging.node_options = Some(options.clone());
     }
     if !args.live {
-        return watch::run(&config, clock, recording).map_err(not_run);
+        return intact_watch::run(&config, clock, recording).map_err(not_run);
     }
     let live = Live::start(&subject(args)).map_err(Failed::usage)?;
     config.terminal = Some(live.terminal());
@@ -222,7 +222,7 @@ fn run_command(
         .environment
         .push(("TERM".into(), "xterm-256color".into()));
     let mut reporting = Reporting::new(recording, live.board());
-    let outcome = watch::run(&config, clock, &mut reporting);
+    let outcome = intact_watch::run(&config, clock, &mut reporting);
     live.finish();
     outcome.map_err(not_run)
 }
@@ -254,7 +254,7 @@ fn subject(args: &Args) -> String {
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let line = ledger::redact::argv(&words).join(" ");
+    let line = intact_ledger::redact::argv(&words).join(" ");
     let mut line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() > LONGEST {
         line = line.chars().take(LONGEST).chain(['…']).collect();

@@ -7,10 +7,10 @@ use super::ladder;
 use crate::console;
 use crate::interrupt::Interrupt;
 use anyhow::anyhow;
-use check::{Card, Observer, Packets, Stage};
-use findings::check::CheckFacts;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ledger::{Caveat, Event, Row, Run};
+use intact_check::{Card, Observer, Packets, Stage};
+use intact_findings::check::CheckFacts;
+use intact_ledger::{Caveat, Event, Row, Run};
 use std::fs::File;
 use std::io::{IsTerminal, Write as _};
 use std::time::Duration;
@@ -117,7 +117,7 @@ impl Watching {
     fn print_card(&mut self, card: &Card) {
         let Some(early) = &mut self.early else { return };
         let facts = CheckFacts::new(card, &self.rows);
-        let mut page = report::terminal::check_card(&early.run, &facts, console::paper());
+        let mut page = intact_report::terminal::check_card(&early.run, &facts, console::paper());
         page.push_str(&std::mem::take(&mut self.ladders));
         self.bar.suspend(|| {
             console::print(&page);
@@ -180,11 +180,14 @@ impl Observer for Watching {
                 Ok((ladders, answers)) => {
                     let paper = console::paper();
                     for ladder in &ladders {
-                        self.ladders
-                            .push_str(&report::terminal::ladder(Some(ladder), &[], paper));
+                        self.ladders.push_str(&intact_report::terminal::ladder(
+                            Some(ladder),
+                            &[],
+                            paper,
+                        ));
                     }
                     self.ladders
-                        .push_str(&report::terminal::answers(&answers, paper));
+                        .push_str(&intact_report::terminal::answers(&answers, paper));
                 }
                 Err(error) => self.tell(format!("--ladder: {error:#}")),
             }

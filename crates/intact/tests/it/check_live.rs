@@ -2,8 +2,8 @@
 
 use crate::peers::program;
 use crate::program::{Server, intact};
-use serve::Running;
-use serve::hostile::Hostile;
+use intact_serve::Running;
+use intact_serve::hostile::Hostile;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,7 +1,7 @@
 //! `intact fleet` as a person meets it: whole campaigns against our own server, whatever happens to workers, folders and messages.
 
 use crate::program::{Server, exchanges, intact};
-use fleet::{FORMAT, Queue, SqliteQueue};
+use intact_fleet::{FORMAT, Queue, SqliteQueue};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -410,9 +410,10 @@ fn a_store_that_cannot_be_written_ends_the_worker_and_costs_no_delivery() {
 fn a_worker_older_than_the_format_gives_the_message_up_and_asks_for_an_update() {
     let rig = Rig::new("http://127.0.0.1:9/", 1, "20ms");
     let path = rig.path("plan.toml");
-    let plan = fleet::parse(path.as_ref(), &std::fs::read_to_string(&path).unwrap()).unwrap();
+    let plan =
+        intact_fleet::parse(path.as_ref(), &std::fs::read_to_string(&path).unwrap()).unwrap();
     let mut queue = SqliteQueue::open(rig.path("q.sqlite").as_ref()).unwrap();
-    let newer = plan.messages().map(|message| fleet::Message {
+    let newer = plan.messages().map(|message| intact_fleet::Message {
         format: FORMAT + 1,
         ..message
     });
@@ -501,7 +502,8 @@ fn a_function_that_sqs_feeds_measures_its_messages_under_our_own_lambda() {
     let server = Server::start(&[]);
     let rig = Rig::new(&server.plain(), 2, "20ms");
     let path = rig.path("plan.toml");
-    let plan = fleet::parse(path.as_ref(), &std::fs::read_to_string(&path).unwrap()).unwrap();
+    let plan =
+        intact_fleet::parse(path.as_ref(), &std::fs::read_to_string(&path).unwrap()).unwrap();
     let mut records: Vec<Value> = Vec::new();
     for (nth, message) in plan.messages().enumerate() {
         records.push(serde_json::json!({

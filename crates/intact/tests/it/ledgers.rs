@@ -308,8 +308,11 @@ fn a_watch_that_was_killed_leaves_a_ledger_that_every_reader_calls_incomplete() 
     // held open, so that the program goes on after its requests
     let stdin = child.stdin.take();
     let requests = || -> Option<usize> {
-        let events = ledger::store::Reader::open(&ledger).ok()?.events().ok()?;
-        let is = |row: &ledger::Row| matches!(row, ledger::Row::Exchange(_));
+        let events = intact_ledger::store::Reader::open(&ledger)
+            .ok()?
+            .events()
+            .ok()?;
+        let is = |row: &intact_ledger::Row| matches!(row, intact_ledger::Row::Exchange(_));
         Some(events.filter(is).count())
     };
     for _ in 0..3000 {

@@ -1,8 +1,8 @@
 //! Stored ledgers of observers: shown, held against requirements, told to a CI.
 
 use crate::program::intact;
-use ledger::store::Writer;
-use ledger::{Row, Run, Vantage};
+use intact_ledger::store::Writer;
+use intact_ledger::{Row, Run, Vantage};
 use std::path::Path;
 use std::process::{Command, Output};
 

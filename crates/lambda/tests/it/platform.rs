@@ -1,8 +1,8 @@
 //! What the platform tells of each invocation.
 
 use crate::runtime::{function, server};
-use lambda::{Event, Freezer, Function, Gate, LambdaError, NoGate, Place, Plan, Platform};
-use ledger::{Fate, Invocation, Row};
+use intact_lambda::{Event, Freezer, Function, Gate, LambdaError, NoGate, Place, Plan, Platform};
+use intact_ledger::{Fate, Invocation, Row};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@
     reason = "a function of the tests: how it ends is what is tested"
 )]
 
-use lambda::Function;
+use intact_lambda::Function;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 

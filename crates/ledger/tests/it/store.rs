@@ -1,7 +1,7 @@
 //! A ledger on disk survives being cut off anywhere.
 
-use ledger::store::{Reader, StoreError, Writer};
-use ledger::{Event, Exchange, Nanos, Row, Run, Tally, Vantage};
+use intact_ledger::store::{Reader, StoreError, Writer};
+use intact_ledger::{Event, Exchange, Nanos, Row, Run, Tally, Vantage};
 use std::fs;
 use std::path::Path;
 

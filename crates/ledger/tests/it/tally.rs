@@ -1,6 +1,6 @@
 //! The tally agrees with the rows when all rows are kept.
 
-use ledger::{Event, Exchange, Failure, Nanos, Outcome, Reuse, Row, Sink, Span, Tally};
+use intact_ledger::{Event, Exchange, Failure, Nanos, Outcome, Reuse, Row, Sink, Span, Tally};
 use proptest::prelude::*;
 
 fn exchange() -> impl Strategy<Value = Exchange> {

@@ -10,9 +10,9 @@ pub(crate) mod packet;
 use crate::account::{Account, Counts, Lateness};
 use crate::spec::{Blocked, Change, Forgotten, Spec};
 use flows::{Flows, Verdict};
+use intact_ledger::Histogram;
 use lane::Lane;
 pub(crate) use lane::Queued;
-use ledger::Histogram;
 use std::time::Duration;
 
 /// Ethernet's preamble, frame check and gap, which take time on a wire and are not in a frame.

@@ -8,7 +8,7 @@ const RATES: [(&str, f64); 4] = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("
 
 /// `30ms`, `350s`, `1.5ms`; a zero needs no unit.
 pub(super) fn read_time(word: &str) -> Option<Duration> {
-    let time = ledger::duration::with_unit(word).ok()?;
+    let time = intact_ledger::duration::with_unit(word).ok()?;
     (time <= LONGEST).then_some(time)
 }
 

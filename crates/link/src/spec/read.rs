@@ -182,7 +182,7 @@ fn nearest_of(written: &str, keys: &'static [&'static str]) -> Option<&'static s
     if let Some((_, key)) = meant {
         return Some(key);
     }
-    ledger::spelling::nearest(written, keys.iter().copied())
+    intact_ledger::spelling::nearest(written, keys.iter().copied())
 }
 
 fn wrong(key: &'static str, value: &str, wanted: &'static str) -> SpecError {

@@ -1,7 +1,7 @@
 //! What a link does to packets.
 
 use crate::stage::{Program, link as start, numbers};
-use link::{Blocked, Change, Side};
+use intact_link::{Blocked, Change, Side};
 use std::time::Duration;
 
 #[test]

@@ -1,12 +1,12 @@
 //! What a command on a side sees, and how its end is told.
 
 use crate::stage::{link as start, words};
-use link::Side;
+use intact_link::Side;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
 /// Runs a shell command on a side.
-fn shell(link: &link::Link, side: Side, script: &str) -> std::process::Output {
+fn shell(link: &intact_link::Link, side: Side, script: &str) -> std::process::Output {
     let mut command = Command::new("sh");
     command.args(["-c", script]).stdin(Stdio::null());
     link.enter(side, &mut command);
@@ -22,7 +22,7 @@ fn the_server_has_a_name_and_unknown_names_fail() {
         return;
     }
     assert_eq!(
-        words(&link, Side::Client, &["resolve", link::SERVER_NAME]),
+        words(&link, Side::Client, &["resolve", intact_link::SERVER_NAME]),
         "198.18.0.2"
     );
     assert_eq!(
@@ -30,7 +30,10 @@ fn the_server_has_a_name_and_unknown_names_fail() {
         "unknown"
     );
     let hosts = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
-    assert!(!hosts.contains(link::SERVER_NAME), "the host keeps its own");
+    assert!(
+        !hosts.contains(intact_link::SERVER_NAME),
+        "the host keeps its own"
+    );
 }
 
 #[test]

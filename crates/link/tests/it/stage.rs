@@ -1,6 +1,6 @@
 //! A link for a test, with programs on its sides.
 
-use link::{Link, LinkError, Side};
+use intact_link::{Link, LinkError, Side};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 

@@ -8,10 +8,10 @@ use super::{Chapter, Fact, Figure, Headline, Method, Standing, Table, when};
 use crate::json;
 use crate::number::{count, percent, tick, time, whole_percent};
 use crate::svg::{self, Tone};
-use findings::compare::{
+use intact_findings::compare::{
     Change, CompareFacts, Compared, Counted, Fate, ProgramFacts, RoundFigures,
 };
-use ledger::Run;
+use intact_ledger::Run;
 
 /// Programs in one picture.
 const PROGRAMS: usize = 8;

@@ -1,6 +1,6 @@
 //! The machine and the link of a run, as facts.
 
-use ledger::{Rows, Run};
+use intact_ledger::{Rows, Run};
 
 /// What is known of it; what is not is empty.
 pub(super) fn environment(run: &Run) -> Vec<(&'static str, String)> {

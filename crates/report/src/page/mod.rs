@@ -24,7 +24,7 @@ pub(crate) use parts::{
     Case, Chapter, Fact, Figure, FindingGroup, Headline, Method, Standing, Table,
 };
 
-use ledger::Run;
+use intact_ledger::Run;
 
 /// A report in one file.
 pub struct Page {

@@ -3,8 +3,8 @@
 use super::download::Download;
 use crate::number::{percent, time};
 use crate::svg::{Picture, Svg};
-use findings::stats::Interval;
-use findings::{Finding, Severity};
+use intact_findings::stats::Interval;
+use intact_findings::{Finding, Severity};
 
 /// One run: the whole page, or one part of several.
 pub(crate) struct Chapter {

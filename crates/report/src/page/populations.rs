@@ -2,8 +2,8 @@
 
 use crate::number::{count, time};
 use crate::svg::{self, Tone};
-use findings::Population;
-use ledger::{Phase, Reuse};
+use intact_findings::Population;
+use intact_ledger::{Phase, Reuse};
 
 /// The colour and shape of a kind of connection.
 pub(crate) fn tone(reuse: Option<Reuse>) -> Tone {

@@ -2,8 +2,8 @@
 
 use crate::number::{count, tick, time};
 use crate::svg::{self, Tone};
-use findings::timeline::{Lane, Life};
-use ledger::Side;
+use intact_findings::timeline::{Lane, Life};
+use intact_ledger::Side;
 
 /// The picture of these lanes.
 pub(super) fn picture(lanes: &[Lane]) -> svg::Timeline {

@@ -40,7 +40,7 @@ pub enum Tone {
     Alarm,
     /// One of several series, told apart by colour and by dashes.
     Series(u8),
-    /// A phase, by its place in `ledger::Phase::ALL`.
+    /// A phase, by its place in `intact_ledger::Phase::ALL`.
     Phase(u8),
 }
 

@@ -5,8 +5,8 @@ use super::page::Page;
 use super::phases;
 use super::table::Column;
 use super::{Ink, Paper, escape};
-use findings::bench::{BenchFacts, Severity, VariantFacts};
-use ledger::{Reuse, Run};
+use intact_findings::bench::{BenchFacts, Severity, VariantFacts};
+use intact_ledger::{Reuse, Run};
 
 /// Verdicts that the page shows.
 const VERDICTS: usize = 8;
@@ -318,7 +318,7 @@ impl Page {
             return;
         };
         self.title(&format!("Against the run of {}", escape(&baseline.started)));
-        let column = |head, cell: &dyn Fn(&findings::bench::Since) -> String| Column {
+        let column = |head, cell: &dyn Fn(&intact_findings::bench::Since) -> String| Column {
             head,
             rank: 0,
             cells: baseline.variants.iter().map(cell).collect(),

@@ -4,8 +4,8 @@ use super::page::Page;
 use super::table::Column;
 use super::{Ink, Paper, escape};
 use crate::number::{count, time};
-use findings::Severity;
-use findings::fleet::{CardsFacts, Spread};
+use intact_findings::Severity;
+use intact_findings::fleet::{CardsFacts, Spread};
 
 /// The page of many cards.
 pub fn cards(facts: &CardsFacts, paper: Paper) -> String {

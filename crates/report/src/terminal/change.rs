@@ -3,7 +3,7 @@
 use super::number::{count, percent, time};
 use super::page::Page;
 use super::{Ink, Paper};
-use findings::observe::{Step, StepSide};
+use intact_findings::observe::{Step, StepSide};
 
 /// A step in latency; `at` is its wall time.
 pub fn change(step: &Step, at: &str, paper: Paper) -> String {

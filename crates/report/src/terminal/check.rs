@@ -8,10 +8,10 @@ use super::observed::plural;
 use super::page::Page;
 use super::table::Column;
 use super::{Ink, Paper, escape};
-use findings::check::{CheckFacts, Http2Facts, Resumption, VersionFacts};
-use findings::{Finding, Severity};
-use ledger::Run;
-use ledger::card::{EarlyData, State};
+use intact_findings::check::{CheckFacts, Http2Facts, Resumption, VersionFacts};
+use intact_findings::{Finding, Severity};
+use intact_ledger::Run;
+use intact_ledger::card::{EarlyData, State};
 
 /// Addresses of a name that the page shows.
 const ADDRESSES: usize = 4;
@@ -277,7 +277,7 @@ impl Card {
         let again = |version: &str| -> Option<&Resumption> {
             facts.resumption.iter().find(|one| one.version == version)
         };
-        let cells = |cell: &dyn Fn(&findings::check::TlsFacts) -> String| {
+        let cells = |cell: &dyn Fn(&intact_findings::check::TlsFacts) -> String| {
             facts.tls.iter().map(cell).collect::<Vec<String>>()
         };
         let column = |head, rank, cells| Column { head, rank, cells };

@@ -4,9 +4,11 @@ use super::number::{count, maybe_time, percent, time};
 use super::page::Page;
 use super::table::Column;
 use super::{Ink, Paper, escape};
-use findings::Severity;
-use findings::compare::{Change, CompareFacts, Compared, Counted, Fate, ProgramFacts, Spread};
-use ledger::Run;
+use intact_findings::Severity;
+use intact_findings::compare::{
+    Change, CompareFacts, Compared, Counted, Fate, ProgramFacts, Spread,
+};
+use intact_ledger::Run;
 
 /// The widest that a program's name may be in a table.
 const NAME: usize = 30;

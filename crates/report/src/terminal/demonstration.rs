@@ -3,7 +3,7 @@
 use super::number::time;
 use super::page::Page;
 use super::{Ink, Paper};
-use findings::bench::BenchFacts;
+use intact_findings::bench::BenchFacts;
 
 /// The lines below the page of a demonstration.
 pub fn demonstration(facts: &BenchFacts, paper: Paper) -> String {

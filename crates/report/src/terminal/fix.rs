@@ -3,7 +3,7 @@
 use super::table::{Column, lay_out};
 use super::{Ink, Paper, escape, wrap};
 use crate::clients::{Cells, language, spoken_for, version_key};
-use fix::{Advice, Catalogue, Client, Count, Facts, Language, Measurement, Role};
+use intact_fix::{Advice, Catalogue, Client, Count, Facts, Language, Measurement, Role};
 use std::fmt::Write;
 use std::time::Duration;
 

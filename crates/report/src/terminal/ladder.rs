@@ -4,7 +4,7 @@ use super::number::{count, percent, time};
 use super::page::Page;
 use super::{Ink, Paper, escape};
 use crate::ladder::{LadderFacts, StepFacts};
-use findings::answers::AnswerFacts;
+use intact_findings::answers::AnswerFacts;
 
 /// Columns for the time since the first packet and since the last one.
 const TIMES: usize = 22;

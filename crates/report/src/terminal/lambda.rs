@@ -4,8 +4,8 @@ use super::number::{count, maybe_time};
 use super::page::Page;
 use super::table::Column;
 use super::{Ink, Paper, escape};
-use findings::lambda::{Case, Kind, LambdaFacts, Pauses, Saw, VariantFacts};
-use ledger::Run;
+use intact_findings::lambda::{Case, Kind, LambdaFacts, Pauses, Saw, VariantFacts};
+use intact_ledger::Run;
 
 /// The page of a function's invocations.
 pub fn lambda(run: &Run, facts: &LambdaFacts, paper: Paper) -> String {

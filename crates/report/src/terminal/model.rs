@@ -5,7 +5,7 @@ use super::page::Page;
 use super::table::Column;
 use super::{Ink, Paper, escape};
 use crate::diagram;
-use model::{Fit, Forecast, Http, Prediction, Tls, WhatIf};
+use intact_model::{Fit, Forecast, Http, Prediction, Tls, WhatIf};
 
 /// Rows of a sequence that are printed.
 const ROWS: usize = 60;
@@ -57,7 +57,7 @@ impl Page {
             ("as TCP does it", &forecast.tcp),
             ("packets in series, as on paper", &forecast.series),
         ];
-        let column = |head, cell: &dyn Fn(&model::Three) -> Prediction| Column {
+        let column = |head, cell: &dyn Fn(&intact_model::Three) -> Prediction| Column {
             head,
             rank: 0,
             cells: rows.map(|(_, three)| time(cell(three).total_ms)).to_vec(),
@@ -76,7 +76,7 @@ impl Page {
 
     fn calls(&mut self, forecast: &Forecast) {
         self.title("Calls (without the service behind them)");
-        let column = |head, rank, cell: &dyn Fn(&model::Route) -> String| Column {
+        let column = |head, rank, cell: &dyn Fn(&intact_model::Route) -> String| Column {
             head,
             rank,
             cells: forecast.calls.iter().map(cell).collect(),

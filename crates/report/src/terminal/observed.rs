@@ -6,9 +6,9 @@ use super::phases;
 use super::table::Column;
 use super::{Ink, Paper, escape};
 use crate::cpu;
-use findings::observe::{Destination, Figures, Gaps, ObservedFacts, Phases};
-use findings::{Finding, Severity};
-use ledger::{Run, Vantage};
+use intact_findings::observe::{Destination, Figures, Gaps, ObservedFacts, Phases};
+use intact_findings::{Finding, Severity};
+use intact_ledger::{Run, Vantage};
 
 /// Destinations that the page shows.
 const DESTINATIONS: usize = 20;

@@ -2,7 +2,7 @@
 
 use super::number::maybe_time;
 use super::table::Column;
-use ledger::Phase;
+use intact_ledger::Phase;
 
 /// The columns; `names` under `head` first, then what `time_of` tells of a phase in a row, in milliseconds.
 pub(super) fn columns(

@@ -1,12 +1,12 @@
 //! The page of a bench, from a made-up run: kept connections that the server closes after five requests, against none kept.
 
-use findings::bench::BenchFacts;
-use ledger::{
+use intact_findings::bench::BenchFacts;
+use intact_ledger::{
     Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange, Failure,
     Moment, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally, Vantage,
     Variant,
 };
-use report::terminal::Paper;
+use intact_report::terminal::Paper;
 
 const MS: u64 = 1_000_000;
 
@@ -119,7 +119,7 @@ fn facts() -> (Run, BenchFacts) {
 
 fn page(width: usize) -> String {
     let (run, facts) = facts();
-    report::terminal::bench(
+    intact_report::terminal::bench(
         &run,
         &facts,
         Paper {
@@ -146,7 +146,7 @@ fn the_page_on_narrow_paper_drops_columns_and_says_which() {
 #[test]
 fn colour_changes_nothing_but_escape_sequences() {
     let (run, facts) = facts();
-    let coloured = report::terminal::bench(
+    let coloured = intact_report::terminal::bench(
         &run,
         &facts,
         Paper {
@@ -164,7 +164,7 @@ fn colour_changes_nothing_but_escape_sequences() {
     plain.push_str(rest);
     assert_eq!(
         plain,
-        report::terminal::bench(
+        intact_report::terminal::bench(
             &run,
             &facts,
             Paper {
@@ -178,5 +178,5 @@ fn colour_changes_nothing_but_escape_sequences() {
 #[test]
 fn a_pull_request_gets_the_variants_in_a_table() {
     let (run, facts) = facts();
-    insta::assert_snapshot!(report::summary::bench(&run, &facts));
+    insta::assert_snapshot!(intact_report::summary::bench(&run, &facts));
 }

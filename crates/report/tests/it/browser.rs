@@ -6,8 +6,8 @@ use crate::chromium::Chromium;
 use crate::compare;
 use crate::made;
 use crate::observed::observed;
-use findings::check::CheckFacts;
-use report::page::{CheckRun, CompareRun, ObservedRun, Page, Source};
+use intact_findings::check::CheckFacts;
+use intact_report::page::{CheckRun, CompareRun, ObservedRun, Page, Source};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -119,7 +119,7 @@ fn the_page_of_a_bench_fits_every_screen_and_can_be_clicked_through() {
     let Some(mut browser) = Chromium::start("the page of a bench in a browser") else {
         return;
     };
-    let html = report::html::write(&made::bench(400, "").page()).unwrap();
+    let html = intact_report::html::write(&made::bench(400, "").page()).unwrap();
     let file = page("bench.html", &html);
     look_at(&mut browser, &file);
     let names = "[...document.querySelector('table').tBodies[0].rows].map((row) => row.cells[0].textContent)";
@@ -138,7 +138,7 @@ fn the_page_of_a_bench_fits_every_screen_and_can_be_clicked_through() {
     let kept = browser.evaluate(
         "(() => { const link = document.querySelector('a[download=\"bench.json\"]'); return JSON.parse(atob(link.href.split(',')[1])).schema; })()",
     );
-    assert_eq!(kept, report::json::BENCH_SCHEMA);
+    assert_eq!(kept, intact_report::json::BENCH_SCHEMA);
     browser.click("nav a[href$='method']");
     assert_eq!(browser.evaluate("location.hash"), "#method");
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
@@ -150,7 +150,7 @@ fn the_page_of_an_observed_run_fits_every_screen() {
         return;
     };
     let (run, seen) = observed();
-    let html = report::html::write(
+    let html = intact_report::html::write(
         &Page::new(&[Source::Observed(ObservedRun {
             run: &run,
             facts: &seen.facts(),
@@ -188,7 +188,7 @@ fn the_page_of_a_comparison_fits_every_screen() {
         run: &run,
         facts: &facts,
     });
-    let html = report::html::write(&Page::new(&[source]).unwrap()).unwrap();
+    let html = intact_report::html::write(&Page::new(&[source]).unwrap()).unwrap();
     let file = page("compare.html", &html);
     look_at(&mut browser, &file);
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
@@ -205,7 +205,7 @@ fn the_page_of_a_check_fits_every_screen() {
         run: &run,
         facts: &facts,
     };
-    let html = report::html::write(&Page::new(&[source.into()]).unwrap()).unwrap();
+    let html = intact_report::html::write(&Page::new(&[source.into()]).unwrap()).unwrap();
     for picture in ["waterfall", "handshakes"] {
         assert!(
             html.contains(&format!("<figure id=\"{picture}\"")),
@@ -223,7 +223,7 @@ fn what_a_server_said_does_nothing_in_a_browser() {
         return;
     };
     let hostile = "</title></style></script><script>window.harmed=1</script><img src=x onerror=window.harmed=1>\" onload=\"window.harmed=1\u{202e}";
-    let html = report::html::write(&made::bench(50, hostile).page()).unwrap();
+    let html = intact_report::html::write(&made::bench(50, hostile).page()).unwrap();
     let file = page("hostile.html", &html);
     browser.open(&file, 800, "light");
     assert_eq!(browser.evaluate("window.harmed ?? 0"), 0);

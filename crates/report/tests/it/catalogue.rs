@@ -15,24 +15,24 @@ fn hold(name: &str, made: &str) {
 
 #[test]
 fn the_page_of_requirements_is_made_from_the_tables() {
-    hold("requirements.md", &report::catalogue::requirements());
+    hold("requirements.md", &intact_report::catalogue::requirements());
 }
 
 #[test]
 fn the_page_of_rules_is_made_from_the_rules() {
-    hold("rules.md", &report::catalogue::rules());
+    hold("rules.md", &intact_report::catalogue::rules());
 }
 
 #[test]
 fn a_command_lists_only_what_it_knows() {
-    let bench = report::catalogue::text(findings::requirement::Document::Bench);
+    let bench = intact_report::catalogue::text(intact_findings::requirement::Document::Bench);
     assert!(bench.contains("own-queue") && !bench.contains("idle-timeout"));
 }
 
 #[test]
 fn findings_name_clients_that_the_catalogue_has() {
-    use findings::rules::Client;
-    let catalogue = fix::Catalogue::embedded().unwrap();
+    use intact_findings::rules::Client;
+    let catalogue = intact_fix::Catalogue::embedded().unwrap();
     for client in [
         Client::Node,
         Client::Python,
@@ -56,14 +56,14 @@ fn the_table_of_recommendations_is_made_from_the_catalogue() {
     let page = std::fs::read_to_string(path).unwrap();
     let (before, rest) = page.split_once(BEGIN).expect("the mark of the table");
     let (_, after) = rest.split_once(END).expect("the table's end");
-    let table = report::patterns::markdown(&fix::Catalogue::embedded().unwrap());
+    let table = intact_report::patterns::markdown(&intact_fix::Catalogue::embedded().unwrap());
     hold("fix.md", &format!("{before}{BEGIN}{table}{END}{after}"));
 }
 
 #[test]
 fn the_table_of_clients_is_made_from_the_catalogue() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fix-table.md");
-    let made = report::clients::markdown(&fix::Catalogue::embedded().unwrap());
+    let made = intact_report::clients::markdown(&intact_fix::Catalogue::embedded().unwrap());
     if std::env::var_os("INTACT_UPDATE").is_some() {
         std::fs::write(path, &made).unwrap();
     }

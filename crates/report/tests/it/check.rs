@@ -1,17 +1,17 @@
 //! The page of a check, from a made-up card: TLS 1.3 only, 60 ms of set-up, an idle limit that is announced and a request lost at it.
 
-use findings::check::CheckFacts;
-use ledger::card::{
+use intact_findings::check::CheckFacts;
+use intact_ledger::card::{
     Card, Contact, EarlyData, Ended, Found, Http2Seen, IdleSeen, MethodTried, NameAnswer,
     NameAsked, Names, Race, RaceAttempt, RequestsTried, Skipped, State, TlsOffered, TlsSeen,
     VersionTried, WATERFALL, Waited,
 };
-use ledger::{
+use intact_ledger::{
     Ending, Exchange, Failure, Nanos, Outcome, Protocol, Reuse, Row, Run, Side, Span, TlsVersion,
     Vantage,
 };
-use report::page::{CheckRun, Page};
-use report::terminal::Paper;
+use intact_report::page::{CheckRun, Page};
+use intact_report::terminal::Paper;
 
 const MS: u64 = 1_000_000;
 
@@ -203,7 +203,7 @@ fn page(card: &Card, rows: &[Row], width: usize) -> String {
         width,
         colour: false,
     };
-    report::terminal::check(&run(), &CheckFacts::new(card, rows), paper)
+    intact_report::terminal::check(&run(), &CheckFacts::new(card, rows), paper)
 }
 
 #[test]
@@ -232,8 +232,8 @@ fn a_card_that_is_printed_early_and_what_follows_say_nothing_twice() {
     };
     let known = CheckFacts::new(&early, &rows());
     let facts = CheckFacts::new(&whole, &rows());
-    let first = report::terminal::check_card(&run(), &known, paper);
-    let rest = report::terminal::check_limits(&known, &facts, paper);
+    let first = intact_report::terminal::check_card(&run(), &known, paper);
+    let rest = intact_report::terminal::check_limits(&known, &facts, paper);
     for (title, early) in [
         ("Versions", true),
         ("TLS\n", true),
@@ -256,7 +256,7 @@ fn the_page_of_a_check_as_markdown() {
         facts: &facts,
     };
     let page = Page::new(&[source.into()]).unwrap();
-    insta::assert_snapshot!(report::markdown::write(&page));
+    insta::assert_snapshot!(intact_report::markdown::write(&page));
 }
 
 #[test]

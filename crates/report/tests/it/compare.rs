@@ -1,10 +1,10 @@
 //! The page and the short page of a comparison: the program of `observed` against one that keeps its connection.
 
 use crate::observed;
-use findings::compare::{CompareFacts, Contest};
-use findings::observe::Observed;
-use ledger::{ConnectionId, Event, Run, Scheme, Sink, Vantage, Variant};
-use report::terminal::Paper;
+use intact_findings::compare::{CompareFacts, Contest};
+use intact_findings::observe::Observed;
+use intact_ledger::{ConnectionId, Event, Run, Scheme, Sink, Vantage, Variant};
+use intact_report::terminal::Paper;
 use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
@@ -51,7 +51,7 @@ fn page(width: usize) -> String {
         width,
         colour: false,
     };
-    report::terminal::compare(&run, &facts, paper)
+    intact_report::terminal::compare(&run, &facts, paper)
 }
 
 #[test]
@@ -66,5 +66,5 @@ fn the_page_of_a_comparison_on_a_terminal_of_80_columns() {
 #[test]
 fn a_pull_request_gets_programs_and_what_became_of_findings() {
     let (_, facts) = made();
-    insta::assert_snapshot!(report::summary::compare(&facts));
+    insta::assert_snapshot!(intact_report::summary::compare(&facts));
 }

@@ -1,15 +1,15 @@
 //! A bench that was never run, with everything that a page can show: 30 ms there and back, TLS, a server that closes connections
 //! after 40 requests, a few failures, and at ten connections a level that changes midway.
 
-use findings::bench::{BenchFacts, Pictures};
-use findings::timeline::Timeline;
-use ledger::order::Rng;
-use ledger::{
+use intact_findings::bench::{BenchFacts, Pictures};
+use intact_findings::timeline::Timeline;
+use intact_ledger::order::Rng;
+use intact_ledger::{
     Caveat, Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange,
     Failure, Moment, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally,
     Vantage, Variant,
 };
-use report::page::{BenchRun, Page};
+use intact_report::page::{BenchRun, Page};
 
 const MS: f64 = 1e6;
 const VARIANTS: [(&str, u64); 6] = [

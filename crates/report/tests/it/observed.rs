@@ -1,13 +1,13 @@
 //! The page and the document of an observed run, from a made-up one: a Node program that makes an agent per call to one API, keeps its
 //! connection to another, and talks TLS that cannot be read to a third.
 
-use findings::observe::{Observed, ObservedFacts};
-use ledger::{
+use intact_findings::observe::{Observed, ObservedFacts};
+use intact_ledger::{
     Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event,
     Exchange, Failure, Handshake, Lookup, Method, Moment, Nanos, Origin, Outcome, Owner, Probes,
     Protocol, Reuse, Row, Run, Scheme, Setup, Side, Sink, Span, Target, Tls, TlsVersion, Vantage,
 };
-use report::terminal::Paper;
+use intact_report::terminal::Paper;
 use std::path::Path;
 
 const MS: u64 = 1_000_000;
@@ -191,7 +191,7 @@ fn page(width: usize) -> String {
         width,
         colour: false,
     };
-    report::terminal::observed(&run, &facts, paper)
+    intact_report::terminal::observed(&run, &facts, paper)
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn what_a_server_or_a_file_said_cannot_drive_the_terminal() {
         width: 140,
         colour: false,
     };
-    let page = report::terminal::observed(&run, &seen.facts(), paper);
+    let page = intact_report::terminal::observed(&run, &seen.facts(), paper);
     assert!(
         page.chars()
             .all(|letter| letter == '\n' || !letter.is_control()),
@@ -237,7 +237,7 @@ fn the_document_of_every_golden_ledger_is_what_the_schema_says() {
     let schema = std::fs::read_to_string(root.join("docs/schema/observed.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let check = |run: &Run, facts: &ObservedFacts, name: &str| {
-        let text = report::json::observed(run, facts).unwrap();
+        let text = intact_report::json::observed(run, facts).unwrap();
         let document = serde_json::from_str(&text).unwrap();
         let faults: Vec<String> = validator
             .iter_errors(&document)
@@ -264,7 +264,7 @@ fn the_document_of_every_golden_ledger_is_what_the_schema_says() {
     assert!(ledgers >= 66);
 }
 
-fn verdicts(facts: &ObservedFacts) -> Vec<findings::requirement::Verdict> {
+fn verdicts(facts: &ObservedFacts) -> Vec<intact_findings::requirement::Verdict> {
     [
         "avoidable == 0",
         "host=metrics.internal:9090: reuse > 90%",
@@ -273,7 +273,7 @@ fn verdicts(facts: &ObservedFacts) -> Vec<findings::requirement::Verdict> {
     ]
     .map(|expression| {
         expression
-            .parse::<findings::requirement::Requirement>()
+            .parse::<intact_findings::requirement::Requirement>()
             .unwrap()
             .evaluate(facts)
     })
@@ -291,10 +291,10 @@ fn requirements_are_held_against_all_and_against_each_destination() {
 #[test]
 fn each_requirement_and_each_rule_is_a_test_for_a_ci() {
     let (run, facts) = facts();
-    let fail_on = Some(findings::Severity::Warning);
-    let all = findings::rules::all();
+    let fail_on = Some(intact_findings::Severity::Warning);
+    let all = intact_findings::rules::all();
     let all: Vec<&str> = all.iter().map(|rule| rule.doc().id).collect();
-    insta::assert_snapshot!(report::junit::document(
+    insta::assert_snapshot!(intact_report::junit::document(
         &run.producer,
         &verdicts(&facts),
         &all,
@@ -302,10 +302,11 @@ fn each_requirement_and_each_rule_is_a_test_for_a_ci() {
         fail_on,
         None,
     ));
-    let quiet = report::junit::document(&run.producer, &[], &all, &facts.findings, None, None);
+    let quiet =
+        intact_report::junit::document(&run.producer, &[], &all, &facts.findings, None, None);
     assert!(quiet.contains("failures=\"0\"") && quiet.contains("<system-out>"));
     // what a command found without looking at rules is there too, and no rule is said to have passed
-    let own = report::junit::document("check", &[], &[], &facts.findings, fail_on, None);
+    let own = intact_report::junit::document("check", &[], &[], &facts.findings, fail_on, None);
     assert!(
         own.contains("name=\"stale-reuse\">") && !own.contains("name=\"connection-close-sent\""),
         "{own}"
@@ -315,14 +316,14 @@ fn each_requirement_and_each_rule_is_a_test_for_a_ci() {
 #[test]
 fn a_pull_request_gets_a_short_page() {
     let (run, facts) = facts();
-    insta::assert_snapshot!(report::summary::observed(&run, &facts));
+    insta::assert_snapshot!(intact_report::summary::observed(&run, &facts));
 }
 
 #[test]
 fn a_ci_gets_a_line_for_what_failed_and_what_was_found() {
     let (_, facts) = facts();
-    let lines = report::annotations::lines(
-        report::annotations::Ci::GitHub,
+    let lines = intact_report::annotations::lines(
+        intact_report::annotations::Ci::GitHub,
         &verdicts(&facts),
         &facts.findings,
     );

@@ -1,13 +1,13 @@
 //! What is in a page, without a browser.
 
 use crate::made;
-use report::page::Page;
+use intact_report::page::Page;
 
 #[test]
 fn a_hundred_thousand_exchanges_make_a_page_of_less_than_two_megabytes() {
     let made = made::bench(834, "");
     assert!(made.facts.requests.total > 90_000);
-    let html = report::html::write(&made.page()).unwrap();
+    let html = intact_report::html::write(&made.page()).unwrap();
     assert!(html.len() < 2_000_000, "{} bytes", html.len());
 }
 
@@ -15,7 +15,7 @@ fn a_hundred_thousand_exchanges_make_a_page_of_less_than_two_megabytes() {
 fn a_page_of_several_runs_keeps_their_ids_apart() {
     let (a, b) = (made::bench(50, ""), made::bench(60, ""));
     let page = Page::new(&[a.as_run().into(), b.as_run().into()]).unwrap();
-    let html = report::html::write(&page).unwrap();
+    let html = intact_report::html::write(&page).unwrap();
     for id in ["run1-latency", "run2-latency", "run1-method", "run2-method"] {
         let times = html.matches(&format!("id=\"{id}\"")).count();
         assert_eq!(times, 1, "{id}");
@@ -24,13 +24,13 @@ fn a_page_of_several_runs_keeps_their_ids_apart() {
 
 #[test]
 fn a_page_as_markdown() {
-    insta::assert_snapshot!(report::markdown::write(&made::bench(60, "").page()));
+    insta::assert_snapshot!(intact_report::markdown::write(&made::bench(60, "").page()));
 }
 
 #[test]
 fn hostile_text_stays_text_in_markdown() {
     let hostile = "|</details><script>[x](javascript:1)`@you";
-    let text = report::markdown::write(&made::bench(50, hostile).page());
+    let text = intact_report::markdown::write(&made::bench(50, hostile).page());
     assert!(!text.contains("<script") && !text.contains("@you") && !text.contains("[x]("));
     let columns: Vec<usize> = text
         .lines()
@@ -42,7 +42,7 @@ fn hostile_text_stays_text_in_markdown() {
 
 #[test]
 fn nothing_is_loaded_from_anywhere() {
-    let html = report::html::write(&made::bench(50, "").page()).unwrap();
+    let html = intact_report::html::write(&made::bench(50, "").page()).unwrap();
     for way in [" src=", "url(", "@import", "<link", "<iframe"] {
         assert!(!html.contains(way), "{way}");
     }

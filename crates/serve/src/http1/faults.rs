@@ -6,7 +6,7 @@ use crate::answer::Body;
 use crate::config::Close;
 use crate::connection::Leave;
 use crate::fault::Fault;
-use ledger::Outcome;
+use intact_ledger::Outcome;
 use std::io;
 use std::time::Duration;
 

@@ -4,9 +4,9 @@ use super::Request;
 use crate::answer::Answer;
 use crate::config::{Announce, Config};
 use crate::fault::Fault;
-use ledger::Terms;
+use intact_ledger::Terms;
+use intact_wire::http1::Version;
 use std::io::Write;
-use wire::http1::Version;
 
 /// How the end of the body is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

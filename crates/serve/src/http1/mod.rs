@@ -10,11 +10,11 @@ use crate::connection::Leave;
 use crate::host::{Guest, Host, Plan};
 use crate::record::{Pending, Record};
 use head::Framing;
-use ledger::{Failure, Nanos, Outcome, Protocol, Side};
+use intact_ledger::{Failure, Nanos, Outcome, Protocol, Side};
+use intact_wire::http1::{Eof, Error, Part, RequestEvent, RequestHead, RequestParser, Version};
 use std::io::{self, Write};
 use std::rc::Rc;
 use tokio::time::timeout;
-use wire::http1::{Eof, Error, Part, RequestEvent, RequestHead, RequestParser, Version};
 
 /// The first byte of a TLS handshake (RFC 8446 section 5.1).
 const TLS_HANDSHAKE: u8 = 0x16;

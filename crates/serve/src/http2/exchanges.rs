@@ -6,7 +6,7 @@ use crate::answer::{Answer, Body, LARGEST_ECHO};
 use crate::config::Close;
 use crate::host::{Guest, Host, Plan};
 use crate::record::{Pending, Record};
-use ledger::{Failure, Outcome, Protocol, Side};
+use intact_ledger::{Failure, Outcome, Protocol, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use tokio::time::Instant;

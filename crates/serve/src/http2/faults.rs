@@ -6,10 +6,10 @@ use crate::answer::Body;
 use crate::config::Close;
 use crate::connection::Leave;
 use crate::fault::Fault;
+use intact_wire::h2::writer;
 use std::io;
 use std::time::Duration;
 use tokio::time::Instant;
-use wire::h2::writer;
 
 /// Between two bytes of a trickle.
 const TRICKLE: Duration = Duration::from_millis(50);

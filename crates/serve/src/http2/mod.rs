@@ -14,7 +14,8 @@ use crate::connection::Leave;
 use crate::host::{Guest, Host};
 use crate::record::Record;
 use exchanges::{After, Exchanges, Step};
-use ledger::Side;
+use intact_ledger::Side;
+use intact_wire::h2::ErrorCode;
 use session::{Broken, Session};
 use std::future::poll_fn;
 use std::io;
@@ -22,7 +23,6 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
-use wire::h2::ErrorCode;
 
 /// Bytes read at a time.
 const READ: usize = 32 * 1024;

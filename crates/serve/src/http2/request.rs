@@ -1,7 +1,7 @@
 //! What the header block of a request says, and whether HTTP/2 allows it (RFC 9113 section 8).
 
-use wire::h2::hpack::Field;
-use wire::http1::is_token;
+use intact_wire::h2::hpack::Field;
+use intact_wire::http1::is_token;
 
 /// A request head, or trailers, while their fields come in.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! What the server tells of itself while it runs.
 
 use crate::rig::{Rig, get};
-use serve::Config;
+use intact_serve::Config;
 
 #[test]
 fn the_ledger_is_told_live_and_asking_for_it_is_not_counted() {

@@ -2,8 +2,8 @@
 
 use crate::http2::{Client, Frame, GOAWAY, KIND_DATA};
 use crate::rig::{Rig, assert_silent, get, rest, secure};
-use ledger::EndedBy;
-use serve::{Close, Config};
+use intact_ledger::EndedBy;
+use intact_serve::{Close, Config};
 use std::io::{ErrorKind, Write};
 
 /// Closes after one request, so.

@@ -1,7 +1,7 @@
 //! HTTP/1.0 and 1.1: paths, framing, versions, and requests in any pieces.
 
 use crate::rig::{Rig, answer, ask, get, head, rest};
-use serve::Config;
+use intact_serve::Config;
 use std::io::{Read, Write};
 
 fn rig() -> Rig {
@@ -178,7 +178,10 @@ fn what_is_no_request_is_refused_by_status_or_without_a_word() {
     // a TLS client is told in plain words
     assert_eq!(refusal(b"\x16\x03\x01\x02\x00\x01"), "HTTP/1.1 400");
     let totals = rig.end();
-    assert_eq!(totals.requests.failed[&ledger::Failure::Malformed], 5);
+    assert_eq!(
+        totals.requests.failed[&intact_ledger::Failure::Malformed],
+        5
+    );
     assert_eq!(totals.requests.ok, 0);
 }
 
@@ -219,6 +222,12 @@ fn a_client_that_leaves_in_the_middle_is_recorded_so() {
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(rest(&mut stream).0, b"");
     let totals = rig.end();
-    assert_eq!(totals.requests.failed[&ledger::Failure::Truncated], 1);
-    assert_eq!(totals.connections.ended_by[&ledger::EndedBy::Client], 1);
+    assert_eq!(
+        totals.requests.failed[&intact_ledger::Failure::Truncated],
+        1
+    );
+    assert_eq!(
+        totals.connections.ended_by[&intact_ledger::EndedBy::Client],
+        1
+    );
 }

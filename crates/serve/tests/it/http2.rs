@@ -1,7 +1,7 @@
 //! HTTP/2 by hand: frames as bytes, so that the server is not held against the code it is made of.
 
 use crate::rig::{Rig, secure};
-use serve::Config;
+use intact_serve::Config;
 use std::io::{Read, Write};
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ fn prior_knowledge_is_taken_on_the_plain_port() {
     drop(client);
     let totals = rig.end();
     assert_eq!((totals.requests.ok, totals.connections.opened), (2, 1));
-    assert_eq!(totals.versions[0].http, ledger::Protocol::Http2);
+    assert_eq!(totals.versions[0].http, intact_ledger::Protocol::Http2);
 }
 
 #[test]
@@ -239,7 +239,10 @@ fn a_client_that_takes_its_request_back_is_counted_and_the_rest_goes_on() {
     client.get(3, "/");
     assert_eq!(client.answer(3).1.len(), 100);
     let totals = rig.end();
-    assert_eq!(totals.requests.failed[&ledger::Failure::StreamReset], 1);
+    assert_eq!(
+        totals.requests.failed[&intact_ledger::Failure::StreamReset],
+        1
+    );
     assert_eq!(totals.requests.ok, 1);
 }
 
@@ -265,7 +268,7 @@ fn further_fields_are_sent_in_lower_case() {
     client.get(1, "/");
     let (head, _) = client.answer(1);
     let mut fields = Vec::new();
-    wire::h2::hpack::Decoder::new(1 << 16)
+    intact_wire::h2::hpack::Decoder::new(1 << 16)
         .decode(&head, |field| {
             fields.push((field.name.to_vec(), field.value.to_vec()));
         })
@@ -284,5 +287,8 @@ fn a_flood_of_resets_leaves_nothing_behind() {
     client.get(4_001, "/");
     assert_eq!(client.answer(4_001).1.len(), 100);
     let totals = rig.end();
-    assert_eq!(totals.requests.failed[&ledger::Failure::StreamReset], 2_000);
+    assert_eq!(
+        totals.requests.failed[&intact_ledger::Failure::StreamReset],
+        2_000
+    );
 }

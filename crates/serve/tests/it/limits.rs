@@ -1,8 +1,8 @@
 //! Limits of connections, what is announced of them, and pauses. Times are lower bounds.
 
 use crate::rig::{Rig, answer, ask, get, rest};
-use ledger::EndedBy;
-use serve::{Announce, Config, Delay};
+use intact_ledger::EndedBy;
+use intact_serve::{Announce, Config, Delay};
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_millis(100);

@@ -1,10 +1,10 @@
 //! A server on a thread of this process, and clients that know as little as possible.
 
-use ledger::TlsVersion;
+use intact_ledger::TlsVersion;
+use intact_serve::{Addresses, Authority, Config, Running, TlsConfig, Totals};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use serve::{Addresses, Authority, Config, Running, TlsConfig, Totals};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! TLS as the client sees it: versions, tickets, resumption, early data.
 
 use crate::rig::{Rig, Secure, answer, get, rest, secure, secure_with};
-use ledger::{Handshake, TlsVersion};
+use intact_ledger::{Handshake, TlsVersion};
+use intact_serve::Config;
 use rustls::{ClientConfig, HandshakeKind, ProtocolVersion};
-use serve::Config;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn visit(rig: &Rig, client: &Arc<ClientConfig>) -> Secure {
     stream
 }
 
-fn handshakes(totals: &serve::Totals) -> Vec<(TlsVersion, Handshake, u64)> {
+fn handshakes(totals: &intact_serve::Totals) -> Vec<(TlsVersion, Handshake, u64)> {
     let all = totals.connections.handshakes.iter();
     all.map(|one| (one.tls.unwrap(), one.kind.unwrap(), one.count))
         .collect()
@@ -118,6 +118,6 @@ fn a_client_that_speaks_no_tls_is_a_failed_handshake() {
     let (bytes, _) = rest(&mut stream.sock);
     assert_eq!(bytes[0], 0x15);
     let totals = rig.end();
-    assert_eq!(totals.connections.failed[&ledger::Failure::Tls], 1);
+    assert_eq!(totals.connections.failed[&intact_ledger::Failure::Tls], 1);
     assert_eq!((totals.connections.open, totals.requests.total), (0, 0));
 }

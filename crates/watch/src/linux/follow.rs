@@ -11,7 +11,7 @@ use crate::platform::sys::process;
 use crate::platform::sys::signals::Signals;
 use crate::platform::sys::timer::Timer;
 use crate::{Clock, Observer, Unwatched, WatchError};
-use ledger::{Caveat, Connection, ConnectionId, Origin, Owner, Row, Scheme};
+use intact_ledger::{Caveat, Connection, ConnectionId, Origin, Owner, Row, Scheme};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

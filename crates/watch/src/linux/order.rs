@@ -2,7 +2,7 @@
 
 use crate::platform::sys::process::Place;
 use crate::platform::sys::socket;
-use ledger::{Connection, ConnectionId, Row};
+use intact_ledger::{Connection, ConnectionId, Row};
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token, Waker};
 use std::io;

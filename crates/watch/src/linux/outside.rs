@@ -3,7 +3,7 @@
 
 use crate::Clock;
 use crate::platform::sys::diag::{self, Destroyed, Told};
-use ledger::{
+use intact_ledger::{
     Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, DialFailure, Ending, Failure,
     Nanos, Probes, Row, SetupPhase, Side,
 };

@@ -11,7 +11,7 @@ use crate::platform::sys::launch::{self, Trouble};
 use crate::platform::sys::signals::Signals;
 use crate::platform::sys::terminal;
 use crate::{Clock, Config, Mode, Observer, Outcome, Streams, WatchError};
-use ledger::{Caveat, Event};
+use intact_ledger::{Caveat, Event};
 use std::io;
 use std::process::{Command, Stdio};
 

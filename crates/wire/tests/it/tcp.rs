@@ -1,9 +1,9 @@
 //! Reassembly: order, times, loss, and what is said of it.
 
+use intact_wire::Side;
+use intact_wire::tcp::{Close, Flow, How, Limits, Run, Segment, Stream};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use wire::Side;
-use wire::tcp::{Close, Flow, How, Limits, Run, Segment, Stream};
 
 /// Everything handed on: bytes, with `?` for each lost one (at most 9), and the times of the runs.
 #[derive(Debug, Default, PartialEq)]

@@ -3,7 +3,7 @@
 use super::Round;
 use super::tap::Tap;
 use crate::engine::slot::Phase;
-use ledger::{Failure, Nanos};
+use intact_ledger::{Failure, Nanos};
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -4,8 +4,8 @@ use super::{Round, parts_of};
 use crate::engine::Conversation;
 use crate::engine::channel::Channel;
 use crate::engine::slot::{Granted, Open, Phase};
-use dial::{Dial, Established, Progress};
-use ledger::{Connection, ConnectionId, Event, Outcome, Reuse, Sink};
+use intact_dial::{Dial, Established, Progress};
+use intact_ledger::{Connection, ConnectionId, Event, Outcome, Reuse, Sink};
 use mio::Token;
 use std::cmp::Reverse;
 

@@ -5,9 +5,9 @@ use super::tap::{Seen, Tap};
 use crate::engine::channel::Heard;
 use crate::engine::conversation::Ended;
 use crate::engine::slot::Phase;
-use dial::Arrival;
-use dial::clock::StampBridge;
-use ledger::{Ending, Event, Exchange, Failure, Nanos, Side, Sink};
+use intact_dial::Arrival;
+use intact_dial::clock::StampBridge;
+use intact_ledger::{Ending, Event, Exchange, Failure, Nanos, Side, Sink};
 use std::io;
 
 /// How often in a row is read on although nothing was asked, before the connection is given up.

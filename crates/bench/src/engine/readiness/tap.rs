@@ -1,7 +1,7 @@
 //! Counts exchanges on their way to the recorder.
 
 use crate::recorder::Recorder;
-use ledger::{Event, Nanos, Sink};
+use intact_ledger::{Event, Nanos, Sink};
 
 /// What went through a [`Tap`].
 #[derive(Clone, Copy, Default)]

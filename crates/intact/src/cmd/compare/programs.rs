@@ -2,7 +2,7 @@
 
 use crate::exit::Failed;
 use anyhow::anyhow;
-use ledger::{Variant, redact};
+use intact_ledger::{Variant, redact};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 

@@ -8,13 +8,13 @@ use crate::cmd::watch::{key_logging, not_run};
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
-use findings::compare::{CompareFacts, Contest, WARMUP};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ledger::{Caveat, Event, Round, Rows, Run, Sink, Vantage, order};
+use intact_findings::compare::{CompareFacts, Contest, WARMUP};
+use intact_ledger::{Caveat, Event, Round, Rows, Run, Sink, Vantage, order};
+use intact_watch::{Clock, Config, Ended, Place, Streams};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::process::{Command, Stdio};
-use watch::{Clock, Config, Ended, Place, Streams};
 
 /// Runs the programs; the exit code is that of a program which failed or was ended by a signal, if one did.
 pub(super) fn of_programs(args: &Args) -> Result<(Run, CompareFacts, Option<u8>), Failed> {
@@ -103,7 +103,8 @@ impl Rounds<'_> {
         } else {
             Streams::Null
         };
-        let outcome = watch::run(&config, self.clock, &mut self.recording).map_err(not_run)?;
+        let outcome =
+            intact_watch::run(&config, self.clock, &mut self.recording).map_err(not_run)?;
         let cpu = outcome.cpu.user + outcome.cpu.system;
         self.recording.record(Event::Round(&Round {
             variant,
@@ -159,7 +160,7 @@ impl Rounds<'_> {
         self.bar.suspend(|| {
             console::note(&format!(
                 "intact: {} {words}: the comparison ends here{way_out}",
-                report::terminal::escape(name)
+                intact_report::terminal::escape(name)
             ));
         });
         Some(code)

@@ -1,11 +1,11 @@
 //! The checks of a campaign, as its results are read: put together by target and label, each held against the requirements.
 
 use crate::console;
-use findings::check::CheckFacts;
-use findings::fleet::{Cards, CardsFacts};
-use findings::requirement::{Document, Requirement};
-use fleet::{Checked, Kind, Outcome, Plan};
-use ledger::{Row, Run};
+use intact_findings::check::CheckFacts;
+use intact_findings::fleet::{Cards, CardsFacts};
+use intact_findings::requirement::{Document, Requirement};
+use intact_fleet::{Checked, Kind, Outcome, Plan};
+use intact_ledger::{Row, Run};
 
 /// Missed requirements that are told one by one.
 const TOLD: u64 = 5;

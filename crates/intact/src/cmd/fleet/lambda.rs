@@ -7,7 +7,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
-use fleet::{Desk, Done, Store, Then};
+use intact_fleet::{Desk, Done, Store, Then};
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
@@ -157,7 +157,7 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fleet::{FORMAT, Plan};
+    use intact_fleet::{FORMAT, Plan};
     use std::path::Path;
 
     fn plan() -> Plan {
@@ -165,7 +165,7 @@ mod tests {
              [limits]\nrequests = 1000\nrate = 100\nworkers = 1\n\
              [[target]]\nname = \"t\"\nurl = \"http://127.0.0.1:9/\"\ni-own-this = \"127.0.0.1\"\n\
              [axes]\nkeepalive = [\"on\", \"off\"]\n";
-        fleet::parse(Path::new("l.toml"), text).unwrap()
+        intact_fleet::parse(Path::new("l.toml"), text).unwrap()
     }
 
     /// The event that SQS hands to a function.
@@ -191,9 +191,9 @@ mod tests {
     fn only_what_another_delivery_could_help_is_in_the_answer() {
         let folder = tempfile::tempdir().unwrap();
         let plan = plan();
-        let text = |message: &fleet::Message| serde_json::to_string(message).unwrap();
-        let messages: Vec<fleet::Message> = plan.messages().collect();
-        let newer = fleet::Message {
+        let text = |message: &intact_fleet::Message| serde_json::to_string(message).unwrap();
+        let messages: Vec<intact_fleet::Message> = plan.messages().collect();
+        let newer = intact_fleet::Message {
             format: FORMAT + 1,
             ..messages[0].clone()
         };

@@ -5,8 +5,8 @@ mod check;
 
 use crate::cmd::head::of_words;
 use crate::interrupt::Interrupt;
-use fleet::{Kind, Measure, Measured, Message, RowFiles, Then, Trouble};
-use ledger::{Run, Vantage};
+use intact_fleet::{Kind, Measure, Measured, Message, RowFiles, Then, Trouble};
+use intact_ledger::{Run, Vantage};
 
 /// Measures as a message's target says.
 pub(super) struct Measurer {

@@ -3,13 +3,13 @@
 use super::cards::Checks;
 use crate::cmd::page::PageFile;
 use anyhow::Context;
-use findings::bench::{BenchFacts, Pictures};
-use findings::fleet::{Measured, Outlier, outliers};
-use findings::timeline::Timeline;
-use fleet::{Campaign, Counts, Group, Kind, Plan};
-use report::number;
-use report::page::{BenchRun, CheckRun, Source};
-use report::terminal::Paper;
+use intact_findings::bench::{BenchFacts, Pictures};
+use intact_findings::fleet::{Measured, Outlier, outliers};
+use intact_findings::timeline::Timeline;
+use intact_fleet::{Campaign, Counts, Group, Kind, Plan};
+use intact_report::number;
+use intact_report::page::{BenchRun, CheckRun, Source};
+use intact_report::terminal::Paper;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
@@ -76,7 +76,7 @@ pub(super) fn plan(plan: &Plan) -> String {
         line(format!(
             "target {}: {}, acknowledged{}",
             target.name,
-            ledger::redact::url(&target.url),
+            intact_ledger::redact::url(&target.url),
             if target.measure == Kind::Check {
                 ", checked"
             } else {
@@ -211,11 +211,11 @@ pub(super) fn report(
     }
     for Chapter { group, facts } in chapters {
         let _ = writeln!(page, "\n{} from {}", group.target, group.label);
-        page.push_str(&report::terminal::bench(&group.run, facts, paper));
+        page.push_str(&intact_report::terminal::bench(&group.run, facts, paper));
     }
     for one in checks {
         let _ = writeln!(page, "\n{} from {}", one.target, one.label);
-        page.push_str(&report::terminal::cards(&one.facts, paper));
+        page.push_str(&intact_report::terminal::cards(&one.facts, paper));
     }
     page
 }
@@ -229,7 +229,7 @@ pub(super) fn report_json(
     let found: Vec<Outlier> = outliers(&measured(campaign));
     let mut groups = Vec::new();
     for Chapter { group, facts } in chapters {
-        let bench = report::json::bench_value(&group.run, facts)?;
+        let bench = intact_report::json::bench_value(&group.run, facts)?;
         groups.push(json!({"target": group.target, "label": group.label, "bench": bench}));
     }
     let checks: Vec<Value> = checks

@@ -6,8 +6,8 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use fleet::{Counts, Plan, Queue, SqliteQueue, Store, StoreError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use intact_fleet::{Counts, Plan, Queue, SqliteQueue, Store, StoreError};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -155,11 +155,11 @@ fn queue_for(name: &str, plan: &Plan) -> Result<Box<dyn Queue>, Failed> {
 /// What the queue gave up becomes part of the store.
 fn bury(queue: &mut dyn Queue, store: &Store, plan: &Plan) -> anyhow::Result<()> {
     for (body, reason) in queue.dead()? {
-        let message = fleet::Message::parse(&body);
+        let message = intact_fleet::Message::parse(&body);
         if let Ok(message) = message
             && message.plan == plan.id
         {
-            let letter = fleet::DeadLetter {
+            let letter = intact_fleet::DeadLetter {
                 message: message.id,
                 reason,
             };

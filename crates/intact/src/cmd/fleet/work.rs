@@ -6,7 +6,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use clap::ValueEnum;
-use fleet::{Desk, Done, Then, Worker};
+use intact_fleet::{Desk, Done, Then, Worker};
 use std::process::ExitCode;
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use crate::cmd::gates::Gates;
 use crate::cmd::page::{PageFile, page_file};
-use link::Spec;
+use intact_link::Spec;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;

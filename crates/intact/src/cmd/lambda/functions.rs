@@ -2,8 +2,8 @@
 
 use crate::exit::Failed;
 use anyhow::anyhow;
-use lambda::Function;
-use ledger::{Variant, redact};
+use intact_lambda::Function;
+use intact_ledger::{Variant, redact};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 

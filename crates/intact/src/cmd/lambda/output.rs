@@ -4,9 +4,9 @@ use super::Args;
 use crate::cmd::json;
 use crate::console;
 use anyhow::Context;
-use findings::lambda::{Call, Case, LambdaFacts};
-use ledger::Run;
-use report::page::LambdaRun;
+use intact_findings::lambda::{Call, Case, LambdaFacts};
+use intact_ledger::Run;
+use intact_report::page::LambdaRun;
 use std::fmt::Write as _;
 
 /// Writes them; JSON on standard output takes the place of the page.
@@ -19,9 +19,13 @@ pub(super) fn write(args: &Args, run: &Run, facts: &LambdaFacts) -> anyhow::Resu
         file.write(&[LambdaRun { run, facts }.into()])?;
     }
     let to = args.json.as_deref();
-    json::tell(to, || report::json::lambda(run, facts))?;
+    json::tell(to, || intact_report::json::lambda(run, facts))?;
     if !json::takes_output(to) {
-        console::print(&report::terminal::lambda(run, facts, console::paper()));
+        console::print(&intact_report::terminal::lambda(
+            run,
+            facts,
+            console::paper(),
+        ));
     }
     Ok(())
 }

@@ -4,12 +4,12 @@ use super::Args;
 use crate::cmd::files::Files;
 use crate::cmd::observing::Observing;
 use anyhow::anyhow;
-use findings::lambda::{Invoked, LambdaFacts};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ledger::{Event, Run, Sink};
+use intact_findings::lambda::{Invoked, LambdaFacts};
+use intact_ledger::{Event, Run, Sink};
+use intact_watch::Observer;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
-use watch::Observer;
 
 /// How often a ledger reaches the disk.
 const FLUSH: Duration = Duration::from_secs(1);

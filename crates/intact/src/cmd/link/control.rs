@@ -1,7 +1,7 @@
 //! A Unix socket by which a link is switched while a command runs on it: a change a line, an answer a line.
 
 use anyhow::{Context, bail};
-use link::{Change, Link};
+use intact_link::{Change, Link};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -3,8 +3,8 @@
 use super::far::{Far, Served};
 use super::wrapped::Ended;
 use crate::cmd::json;
-use ledger::{Caveat, Run};
-use link::{Account, Counts, Link, RoundTrip, Spec};
+use intact_ledger::{Caveat, Run};
+use intact_link::{Account, Counts, Link, RoundTrip, Spec};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use crate::cmd::builtin::Builtin;
 use anyhow::{Context, bail};
-use ledger::{Group, Tally};
-use link::{Link, SERVER_NAME, SERVER_V4, Side};
+use intact_ledger::{Group, Tally};
+use intact_link::{Link, SERVER_NAME, SERVER_V4, Side};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::io;

@@ -219,7 +219,7 @@ impl Collector {
 
     /// Where it is, for messages: a key in the query goes to the collector only.
     fn place(&self) -> String {
-        ledger::redact::url(&self.url)
+        intact_ledger::redact::url(&self.url)
     }
 
     fn away(&self, error: &ureq::Error) -> CollectorError {
@@ -269,7 +269,7 @@ impl Collector {
 fn agent() -> Agent {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
-        .unversioned_rustls_crypto_provider(Arc::new(dial::tls::provider()));
+        .unversioned_rustls_crypto_provider(Arc::new(intact_dial::tls::provider()));
     Agent::config_builder()
         .tls_config(tls.build())
         .http_status_as_error(false)
@@ -311,7 +311,7 @@ fn told(words: &str) -> String {
     if words.is_empty() {
         return words;
     }
-    format!(": {}", report::terminal::escape(&words))
+    format!(": {}", intact_report::terminal::escape(&words))
 }
 
 #[cfg(test)]

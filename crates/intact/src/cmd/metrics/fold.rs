@@ -2,7 +2,7 @@
 
 use super::series::{Attributes, Families, Value};
 use super::table::{Metric, PHASE, REUSED, VARIANT};
-use ledger::{
+use intact_ledger::{
     Closed, Connection, ConnectionId, Event, Exchange, Failure, Method, Nanos, Outcome, Protocol,
     Run, Scheme, Setup, Sink, Spans, Vantage,
 };
@@ -344,7 +344,9 @@ fn http_version(protocol: Protocol) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::{Close, ConnectionBytes, DialFailure, Origin, Probes, SetupPhase, Span, Variant};
+    use intact_ledger::{
+        Close, ConnectionBytes, DialFailure, Origin, Probes, SetupPhase, Span, Variant,
+    };
 
     fn run(vantage: Vantage) -> Run {
         Run::new("watch", "0", vantage, jiff::Timestamp::UNIX_EPOCH, 1, &[])

@@ -14,7 +14,7 @@ mod table;
 #[cfg(feature = "otlp")]
 use collector::Collector;
 use fold::Fold;
-use ledger::{Event, Run, Sink};
+use intact_ledger::{Event, Run, Sink};
 
 /// Where metrics go.
 #[derive(clap::Args, Clone, Default)]

@@ -4,7 +4,7 @@
 use super::fold::Measured;
 use super::series::{Families, Family, Point, Value};
 use super::table::Shape;
-use ledger::{Nanos, Run};
+use intact_ledger::{Nanos, Run};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
@@ -189,7 +189,14 @@ mod tests {
     fn points_have_the_dates_of_the_run_and_one_without_has_the_date_of_sending() {
         let dates = |started: &str| {
             let started = started.parse().unwrap();
-            let run = Run::new("audit", "0", ledger::Vantage::Client, started, 1, &[]);
+            let run = Run::new(
+                "audit",
+                "0",
+                intact_ledger::Vantage::Client,
+                started,
+                1,
+                &[],
+            );
             Dates::of(&run, 77)
         };
         let points = || [1, 2].map(|at| (Nanos(at), Point::default())).to_vec();

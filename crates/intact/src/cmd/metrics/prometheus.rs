@@ -147,7 +147,7 @@ fn underscored(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::cmd::metrics::fold::Fold;
-    use ledger::{Connection, ConnectionId, Event, Nanos, Run, Sink, Vantage};
+    use intact_ledger::{Connection, ConnectionId, Event, Nanos, Run, Sink, Vantage};
 
     fn measured() -> Measured {
         let start = jiff::Timestamp::UNIX_EPOCH;

@@ -2,7 +2,7 @@
 //! long the run and whatever clients and servers call themselves. Events may come in any order. Must not know a format.
 
 use super::table::{Definition, Metric, Shape};
-use ledger::{Nanos, Vantage};
+use intact_ledger::{Nanos, Vantage};
 use std::collections::BTreeMap;
 
 /// Series of one metric; the limit of OpenTelemetry's SDKs. What comes later shares one.

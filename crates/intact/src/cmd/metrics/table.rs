@@ -1,7 +1,7 @@
 //! The one table of metrics: names, units, words and bounds, from which each writer takes what its format wants. Names and attributes are those of
 //! OpenTelemetry's semantic conventions where they have them; ours begin with `intact.`. Must not know a format.
 
-use ledger::Vantage;
+use intact_ledger::Vantage;
 use opentelemetry_semantic_conventions::metric;
 
 /// Whether connections were opened or had been opened before; absent where that is not known.

@@ -2,8 +2,8 @@
 
 use crate::console;
 use anyhow::Context;
-use ledger::store::Writer;
-use ledger::{Event, Run, Sink, Tally};
+use intact_ledger::store::Writer;
+use intact_ledger::{Event, Run, Sink, Tally};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -3,9 +3,9 @@
 use crate::exit::Failed;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use ledger::TlsVersion;
-use ledger::duration::or_seconds;
-use serve::{
+use intact_ledger::TlsVersion;
+use intact_ledger::duration::or_seconds;
+use intact_serve::{
     Accept, Announce, Authority, Certificate, Choice, Close, Config, Delay, Fault, Faults,
     TlsConfig,
 };
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     pub(super) json: Option<PathBuf>,
     /// Put the server at the far end of an emulated link and run CMD on the near one: short for `intact link SPEC -- CMD`
     #[arg(long, value_name = "SPEC", help_heading = "Link")]
-    pub(super) link: Option<link::Spec>,
+    pub(super) link: Option<intact_link::Spec>,
     /// The command that runs on the client side of --link
     #[arg(last = true, value_name = "CMD", requires = "link")]
     pub(super) command: Vec<OsString>,
@@ -195,7 +195,7 @@ impl Args {
     /// The configuration that the words make.
     pub(super) fn config(&self) -> Result<Config, Failed> {
         let place = |asked: SocketAddr, well_known: u16| match (self.child, self.on_link) {
-            (true, true) => SocketAddr::from((link::SERVER_V4, well_known)),
+            (true, true) => SocketAddr::from((intact_link::SERVER_V4, well_known)),
             (true, false) => SocketAddr::from(([127, 0, 0, 1], 0)),
             (false, _) => asked,
         };

@@ -1,7 +1,7 @@
 //! What is said when the server ends: per HTTP version the connections, the requests on each, and who ended them.
 
-use ledger::Handshake;
-use serve::{Totals, Version};
+use intact_ledger::Handshake;
+use intact_serve::{Totals, Version};
 use std::fmt::Display;
 
 /// The page.

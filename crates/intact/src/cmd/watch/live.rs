@@ -59,7 +59,7 @@ impl Live {
             let (board, end) = (board.clone(), end.clone());
             let show = move || show(terminal, pane, &board, &end, draw);
             // signals are for the thread that watches; SIGWINCH is not needed, the size is asked for
-            watch::without_signals(|| {
+            intact_watch::without_signals(|| {
                 std::thread::Builder::new()
                     .name(terminal::SCREEN.to_owned())
                     .spawn(show)

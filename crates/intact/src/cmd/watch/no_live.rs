@@ -2,11 +2,11 @@
 
 use crate::cmd::observing::Observing;
 use anyhow::bail;
-use findings::observe::Observed;
-use ledger::{Event, Sink};
+use intact_findings::observe::Observed;
+use intact_ledger::{Event, Sink};
+use intact_watch::Observer;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use watch::Observer;
 
 /// No place for facts.
 #[derive(Clone, Copy)]

@@ -1,6 +1,6 @@
 //! The sampler of a build without the feature `profile`: there is none, and that is said.
 
-use findings::cpu::CpuFacts;
+use intact_findings::cpu::CpuFacts;
 use std::path::Path;
 
 const NOT_BUILT_IN: &str =

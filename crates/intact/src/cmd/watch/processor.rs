@@ -5,10 +5,10 @@ use super::not_run;
 use super::sampler::Sampler;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
-use findings::cpu::{Beside, CpuFacts, CpuUse};
+use intact_findings::cpu::{Beside, CpuFacts, CpuUse};
+use intact_watch::{Cpu, WatchError};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use watch::{Cpu, WatchError};
 
 /// The options.
 #[derive(clap::Args, Clone)]

@@ -1,8 +1,8 @@
 //! The sampler as `watch` uses it: the only module that knows the crate `profile`, which a build may leave out.
 
 use anyhow::Context;
-use findings::cpu::{CpuFacts, WorkShares};
-use profile::{Gap, Profile, Sampling, Shares, Subject};
+use intact_findings::cpu::{CpuFacts, WorkShares};
+use intact_profile::{Gap, Profile, Sampling, Shares, Subject};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -24,7 +24,7 @@ impl Sampler {
         }];
         whom.extend(beside.iter().map(|pid| Subject::Processes(vec![*pid])));
         Sampler {
-            state: watch::without_signals(|| Sampling::start(&whom))
+            state: intact_watch::without_signals(|| Sampling::start(&whom))
                 .map_err(|error| error.to_string()),
             since: SystemTime::now(),
         }
@@ -66,7 +66,7 @@ impl Sampler {
 
 fn draw(profile: &Profile, title: &str, path: &Path) -> anyhow::Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
-    profile::flame_graph(profile, title, &mut out)?;
+    intact_profile::flame_graph(profile, title, &mut out)?;
     out.flush()?;
     Ok(())
 }

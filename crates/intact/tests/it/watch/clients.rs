@@ -455,12 +455,12 @@ for before, after in (30, None), (None, 77), (None, None):
     let options = ["--ledger", ledger.to_str().unwrap()];
     let (out, _) = watch(&options, &["python3", "-c", script, &server.plain()]);
     assert!(out.status.success(), "{out:?}");
-    let reader = ledger::store::Reader::open(&ledger).unwrap();
+    let reader = intact_ledger::store::Reader::open(&ledger).unwrap();
     let probes: Vec<Option<u32>> = reader
         .events()
         .unwrap()
         .filter_map(|row| match row {
-            ledger::Row::Closed(closed) => Some(closed.close.probes.tcp_keepalive_s),
+            intact_ledger::Row::Closed(closed) => Some(closed.close.probes.tcp_keepalive_s),
             _ => None,
         })
         .collect();

@@ -2,7 +2,7 @@
 //! own; the program sees what it would see unwatched.
 
 use crate::peers::program;
-use ledger::{Lookup, Row};
+use intact_ledger::{Lookup, Row};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -53,7 +53,7 @@ impl Stage {
             (&unwatched.stdout, unwatched.status),
             "{watched:?}"
         );
-        let reader = ledger::store::Reader::open(&ledger).unwrap();
+        let reader = intact_ledger::store::Reader::open(&ledger).unwrap();
         reader
             .events()
             .unwrap()

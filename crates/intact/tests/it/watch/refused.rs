@@ -4,7 +4,7 @@
 use super::semantics::{NOBODY, PYTHON, Stage, is_root, run, text};
 use crate::peers::{program, skip};
 use crate::program::Server;
-use ledger::Caveat;
+use intact_ledger::Caveat;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};

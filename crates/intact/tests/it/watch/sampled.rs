@@ -6,7 +6,7 @@ use super::semantics::{NOBODY, PYTHON, Stage, is_root, run, text};
 use super::watch;
 use crate::peers::{program, skip};
 use crate::program::{Server, intact};
-use ledger::Caveat;
+use intact_ledger::Caveat;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Command, Stdio};

@@ -7,7 +7,7 @@ use crate::page::download::Download;
 use crate::page::populations;
 use crate::page::{Figure, by_round};
 use crate::svg::{self, Tone};
-use findings::bench::{LatencyPanel, VariantFacts};
+use intact_findings::bench::{LatencyPanel, VariantFacts};
 
 /// Variants, settings or lines in one picture.
 const GROUPS: usize = 8;

@@ -3,8 +3,8 @@
 use crate::number::count;
 use crate::page::environment::environment;
 use crate::page::{Method, when};
-use findings::bench::BenchFacts;
-use ledger::Run;
+use intact_findings::bench::BenchFacts;
+use intact_ledger::Run;
 
 /// How it was measured.
 pub(super) fn method(run: &Run, facts: &BenchFacts) -> Method {

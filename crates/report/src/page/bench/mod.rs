@@ -9,8 +9,8 @@ use super::parts::sentence;
 use super::{Chapter, Fact, FindingGroup, Headline, Standing};
 use crate::json;
 use crate::number::{count, percent, time, whole_percent};
-use findings::bench::{BenchFacts, Compared, Pictures};
-use ledger::Run;
+use intact_findings::bench::{BenchFacts, Compared, Pictures};
+use intact_ledger::Run;
 
 /// Sentences that stand below the verdict.
 const FURTHER: usize = 7;

@@ -6,8 +6,8 @@ use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns, heat};
 use crate::page::populations::phase_words;
-use findings::bench::{BenchFacts, Compared, PerConnection, VariantFacts};
-use ledger::{Phase, Reuse};
+use intact_findings::bench::{BenchFacts, Compared, PerConnection, VariantFacts};
+use intact_ledger::{Phase, Reuse};
 
 /// Comparisons that are tabled; all of them are in the JSON.
 const COMPARISONS: usize = 60;

@@ -10,9 +10,9 @@ use super::{Chapter, Fact, Figure, FindingGroup, Headline, Method, Standing, whe
 use crate::json;
 use crate::number::{count, tick, time};
 use crate::svg::{self, Tone};
-use findings::Severity;
-use findings::check::{CheckFacts, Few, PHASES};
-use ledger::Run;
+use intact_findings::Severity;
+use intact_findings::check::{CheckFacts, Few, PHASES};
+use intact_ledger::Run;
 use std::collections::BTreeMap;
 
 /// One check, as findings understand it.
@@ -94,7 +94,7 @@ fn headline(facts: &CheckFacts, words: String) -> Headline {
                 ""
             };
             return Headline {
-                number: format!("{least}{}", findings::check::seconds(limit)),
+                number: format!("{least}{}", intact_findings::check::seconds(limit)),
                 standing,
                 caption: "is how long an idle connection is kept".to_owned(),
                 words,

@@ -3,7 +3,7 @@
 use crate::number::{count, tick, time};
 use crate::page::{Figure, by_round};
 use crate::svg::{self, Tone};
-use findings::lambda::{Call, Kind, LambdaFacts, VariantFacts};
+use intact_findings::lambda::{Call, Kind, LambdaFacts, VariantFacts};
 
 /// Variants in one picture.
 const GROUPS: usize = 8;

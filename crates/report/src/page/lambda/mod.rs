@@ -9,8 +9,8 @@ use super::parts::{FindingGroup, sentence};
 use super::{Chapter, Fact, Headline, Method, Standing, when};
 use crate::json;
 use crate::number::{count, percent, time};
-use findings::lambda::{Case, LambdaFacts, Saw};
-use ledger::Run;
+use intact_findings::lambda::{Case, LambdaFacts, Saw};
+use intact_ledger::Run;
 
 /// One function's run, as findings understand it.
 #[derive(Clone, Copy)]

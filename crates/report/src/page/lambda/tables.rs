@@ -4,8 +4,8 @@ use crate::number::{count, time};
 use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns};
-use findings::lambda::{Case, Kind, LambdaFacts, Pauses, Saw, VariantFacts};
-use ledger::Run;
+use intact_findings::lambda::{Case, Kind, LambdaFacts, Pauses, Saw, VariantFacts};
+use intact_ledger::Run;
 
 /// All that have a row.
 pub(super) fn all(facts: &LambdaFacts) -> Vec<Table> {
@@ -89,7 +89,7 @@ fn comparisons(facts: &LambdaFacts) -> Option<Table> {
 
 fn sent(facts: &LambdaFacts) -> Option<Table> {
     facts.connections.as_ref()?;
-    let of = |one: &VariantFacts, cell: fn(&findings::lambda::Sent) -> Cell| {
+    let of = |one: &VariantFacts, cell: fn(&intact_findings::lambda::Sent) -> Cell| {
         one.sent.as_ref().map(cell).unwrap_or_default()
     };
     let table = Columns::over(&facts.variants)

@@ -7,7 +7,7 @@ use crate::page::parts::sentence;
 use crate::page::{Figure, populations, timeline};
 use crate::svg::{self, Tone};
 use crate::terminal::step_side;
-use findings::observe::Destination;
+use intact_findings::observe::Destination;
 
 /// Destinations in the picture of waste.
 const BARS: usize = 12;
@@ -176,7 +176,7 @@ fn openings(one: ObservedRun<'_>) -> Option<Figure> {
     if pictures.periods.len() < 3 {
         return None;
     }
-    let line = |name: &str, tone, of: fn(&findings::observe::Period) -> u64| svg::Line {
+    let line = |name: &str, tone, of: fn(&intact_findings::observe::Period) -> u64| svg::Line {
         name: name.to_owned(),
         tone,
         points: pictures

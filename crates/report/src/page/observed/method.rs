@@ -2,7 +2,7 @@
 
 use crate::page::environment::environment;
 use crate::page::{Method, when};
-use ledger::{Run, Vantage};
+use intact_ledger::{Run, Vantage};
 
 /// How it was observed.
 pub(super) fn method(run: &Run) -> Method {

@@ -11,9 +11,9 @@ use crate::cpu;
 use crate::inputs::InputFacts;
 use crate::json;
 use crate::number::{count, reuse, whole_percent};
-use findings::Severity;
-use findings::observe::{Figures, ObservedFacts, Pictures};
-use ledger::Run;
+use intact_findings::Severity;
+use intact_findings::observe::{Figures, ObservedFacts, Pictures};
+use intact_ledger::Run;
 
 /// One observed run, as findings understand it.
 #[derive(Clone, Copy)]

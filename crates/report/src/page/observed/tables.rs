@@ -7,9 +7,9 @@ use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns, heat};
 use crate::page::populations::phase_words;
-use findings::figures::PhaseTime;
-use findings::observe::{Destination, Figures, ObservedFacts};
-use ledger::Phase;
+use intact_findings::figures::PhaseTime;
+use intact_findings::observe::{Destination, Figures, ObservedFacts};
+use intact_ledger::Phase;
 use std::collections::BTreeMap;
 
 /// Destinations that are tabled; all of them are in the JSON and the CSV.

@@ -4,7 +4,7 @@ use super::Card;
 use crate::limits;
 use crate::terminal::Ink;
 use crate::terminal::table::Column;
-use findings::check::{CheckFacts, RaceFacts};
+use intact_findings::check::{CheckFacts, RaceFacts};
 
 impl Card {
     pub(super) fn limits(&mut self, facts: &CheckFacts) {

@@ -4,7 +4,7 @@ use super::Card;
 use crate::number::maybe_time;
 use crate::terminal::Ink;
 use crate::terminal::table::Column;
-use findings::check::CheckFacts;
+use intact_findings::check::CheckFacts;
 
 impl Card {
     pub(super) fn waterfall(&mut self, facts: &CheckFacts) {
@@ -15,7 +15,8 @@ impl Card {
             return;
         }
         let taken = |phases: &std::collections::BTreeMap<&'static str, Option<_>>| {
-            let total: Option<&findings::check::Few> = phases.get("total").and_then(Option::as_ref);
+            let total: Option<&intact_findings::check::Few> =
+                phases.get("total").and_then(Option::as_ref);
             total.map_or(0, |few| few.count)
         };
         self.page.title(&format!(
@@ -28,7 +29,7 @@ impl Card {
             rank: 0,
             cells: rows.iter().map(|(name, _)| (*name).to_owned()).collect(),
         }];
-        for key in findings::check::PHASES {
+        for key in intact_findings::check::PHASES {
             let cells: Vec<Option<f64>> = rows
                 .iter()
                 .map(|(_, phases)| Some(phases.get(key)?.as_ref()?.middle))
@@ -61,14 +62,16 @@ impl Card {
             ("receive", 'r'),
         ];
         let fall = &facts.phases_ms;
-        let total =
-            |phases: &std::collections::BTreeMap<&'static str, Option<findings::check::Few>>| {
-                LETTERS
-                    .iter()
-                    .filter_map(|(key, _)| phases.get(key)?.as_ref())
-                    .map(|few| few.middle)
-                    .sum::<f64>()
-            };
+        let total = |phases: &std::collections::BTreeMap<
+            &'static str,
+            Option<intact_findings::check::Few>,
+        >| {
+            LETTERS
+                .iter()
+                .filter_map(|(key, _)| phases.get(key)?.as_ref())
+                .map(|few| few.middle)
+                .sum::<f64>()
+        };
         let most = total(&fall.cold).max(total(&fall.warm));
         if most <= 0.0 {
             return;

@@ -7,14 +7,14 @@ mod sending;
 mod tests;
 
 use super::request::RequestHead;
-use past::{Past, PastStreams};
-use sending::Outgoing;
-use std::collections::{BTreeMap, VecDeque};
-use wire::h2::hpack::{Decoder, Encoder};
-use wire::h2::{
+use intact_wire::h2::hpack::{Decoder, Encoder};
+use intact_wire::h2::{
     DEFAULT_WINDOW, Data, Error, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits,
     Priority, Setting, Settings, SettingsPayload, writer,
 };
+use past::{Past, PastStreams};
+use sending::Outgoing;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Streams that a client may have open at once.
 const STREAMS: u32 = 256;
@@ -352,7 +352,7 @@ impl Session {
             words: error.to_string(),
         })?;
         if self.client.header_table_size != before.header_table_size {
-            let most = wire::h2::hpack::DEFAULT_TABLE_SIZE;
+            let most = intact_wire::h2::hpack::DEFAULT_TABLE_SIZE;
             self.encoder.resize(self.client.header_table_size.min(most));
         }
         let change =

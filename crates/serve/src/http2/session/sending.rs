@@ -3,8 +3,8 @@
 use super::past::Past;
 use super::{Listener, Session};
 use crate::answer::Body;
-use wire::h2::hpack::Indexing;
-use wire::h2::writer;
+use intact_wire::h2::hpack::Indexing;
+use intact_wire::h2::writer;
 
 /// Bytes that gather before they are sent.
 const BATCH: usize = 64 * 1024;

@@ -1,9 +1,9 @@
 //! The bytes of an application protocol, plain or decrypted: finds out which it is and reads HTTP.
 
 use super::first::{self, ENOUGH, First};
-use ledger::Protocol;
-use wire::exchange::Event;
-use wire::{Side, h2, http1};
+use intact_ledger::Protocol;
+use intact_wire::exchange::Event;
+use intact_wire::{Side, h2, http1};
 
 /// What is spoken.
 pub(super) enum Application {
@@ -122,17 +122,17 @@ impl Application {
 }
 
 /// The ledger's word for a side.
-pub(super) fn ledger_side(side: Side) -> ledger::Side {
+pub(super) fn ledger_side(side: Side) -> intact_ledger::Side {
     match side {
-        Side::Client => ledger::Side::Client,
-        Side::Server => ledger::Side::Server,
+        Side::Client => intact_ledger::Side::Client,
+        Side::Server => intact_ledger::Side::Server,
     }
 }
 
 /// The wire's word for a side.
-pub(super) fn wire_side(side: ledger::Side) -> Side {
+pub(super) fn wire_side(side: intact_ledger::Side) -> Side {
     match side {
-        ledger::Side::Client => Side::Client,
-        ledger::Side::Server => Side::Server,
+        intact_ledger::Side::Client => Side::Client,
+        intact_ledger::Side::Server => Side::Server,
     }
 }

@@ -2,9 +2,9 @@
 
 use super::keys::Keys;
 use crate::{Config, Numbers, Observer};
-use ledger::{Caveat, Event, FingerprintKey};
+use intact_ledger::{Caveat, Event, FingerprintKey};
+use intact_wire::tls::decrypt::Lock;
 use std::time::Instant;
-use wire::tls::decrypt::Lock;
 
 /// What all observations share.
 pub(crate) struct Books<'a> {

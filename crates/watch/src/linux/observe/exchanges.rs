@@ -3,15 +3,15 @@
 use super::application::ledger_side;
 use super::books::Books;
 use super::guess::Turn;
-use ledger::agent::product;
-use ledger::{
+use intact_ledger::agent::product;
+use intact_ledger::{
     Body, Certainty, Connection, Ending, Event, Exchange, ExchangeBytes, Failure, Method, Nanos,
     Outcome, Protocol, Reuse, Scheme, Side, Span, Target, Terms,
 };
+use intact_wire::exchange as seen;
+use intact_wire::h2::ErrorCode;
+use intact_wire::http1::Version;
 use std::sync::Arc;
-use wire::exchange as seen;
-use wire::h2::ErrorCode;
-use wire::http1::Version;
 
 /// Streams that begin this soon after the first waited for the same set-up.
 const TOGETHER: u64 = 5_000_000;
@@ -93,7 +93,7 @@ impl Exchanges {
                 }
             }
             seen::Event::Body {
-                from: wire::Side::Client,
+                from: intact_wire::Side::Client,
                 stream,
                 bytes,
             } => {
@@ -399,7 +399,7 @@ fn judge(outcome: seen::Outcome, ordinal: u32, end: FirstEnd) -> Outcome {
         seen::Outcome::Cut if reset => Failure::Reset,
         seen::Outcome::Cut => Failure::Truncated,
         seen::Outcome::Reset {
-            by: wire::Side::Client,
+            by: intact_wire::Side::Client,
             ..
         } => Failure::Aborted,
         seen::Outcome::Reset { code, .. } if code == ErrorCode::REFUSED_STREAM => Failure::Refusal,
@@ -410,7 +410,7 @@ fn judge(outcome: seen::Outcome, ordinal: u32, end: FirstEnd) -> Outcome {
 }
 
 /// Who sent the first GOAWAY.
-pub(super) fn goaway_by(facts: &wire::h2::Facts) -> Option<Side> {
+pub(super) fn goaway_by(facts: &intact_wire::h2::Facts) -> Option<Side> {
     facts.go_away.map(|said| ledger_side(said.by))
 }
 

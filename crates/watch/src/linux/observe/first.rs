@@ -1,6 +1,6 @@
 //! Which protocol a connection speaks, told by its first bytes.
 
-use ledger::{Protocol, Side};
+use intact_ledger::{Protocol, Side};
 
 /// What the first bytes tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) fn look(from: Side, bytes: &[u8]) -> First {
 }
 
 fn look_at_client(bytes: &[u8]) -> First {
-    let preface = wire::h2::PREFACE;
+    let preface = intact_wire::h2::PREFACE;
     let known = bytes.len().min(preface.len());
     if bytes[..known] == preface[..known] {
         // "P" alone may become "POST"

@@ -7,7 +7,7 @@
 
 use super::secure::Mark;
 use super::shape::Shape;
-use wire::Side;
+use intact_wire::Side;
 
 /// Counts turns.
 #[derive(Default)]

@@ -6,13 +6,13 @@
 use crate::config::KeyLogging;
 use crate::platform::secrets::{Holds, Seeker};
 use crate::platform::sys::refuge::{self, Refuge};
+use intact_wire::tls::decrypt::Lock;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::Instant;
-use wire::tls::decrypt::Lock;
 
 /// Connections whose lines wait for them to be seen; the oldest are forgotten first.
 const MAX_UNCLAIMED: usize = 4096;

@@ -17,7 +17,7 @@ pub(crate) use keys::Keys;
 use application::{Application, Kept, ledger_side, wire_side};
 use exchanges::{Exchanges, FirstEnd};
 use guess::{Guess, Turn};
-use ledger::{
+use intact_ledger::{
     Close, Closed, Connection, ConnectionBytes, Ending, Event, Moment, Nanos, Probes, Protocol,
     Scheme, Side,
 };
@@ -93,7 +93,7 @@ impl Observation {
 
     fn read_plain(
         &mut self,
-        from: wire::Side,
+        from: intact_wire::Side,
         bytes: &[u8],
         at: u64,
         books: &mut Books<'_>,
@@ -110,7 +110,13 @@ impl Observation {
         kept
     }
 
-    fn read_secure(&mut self, from: wire::Side, bytes: &[u8], at: u64, books: &mut Books<'_>) {
+    fn read_secure(
+        &mut self,
+        from: intact_wire::Side,
+        bytes: &[u8],
+        at: u64,
+        books: &mut Books<'_>,
+    ) {
         if let Some(secure) = &mut self.secure {
             secure.read(from, bytes, at, books);
         }

@@ -3,13 +3,13 @@
 
 use super::books::Books;
 use super::shape::{Place, Shape, Sizes, Speech};
-use ledger::{
+use intact_ledger::{
     Connection, DialFailure, Ending, Failure, Handshake, Nanos, SetupPhase, Span, Tls, TlsVersion,
 };
+use intact_wire::Side;
+use intact_wire::tls::decrypt::{Decryptor, KeyLog, Plain, Status};
+use intact_wire::tls::{ClientHello, Mode, TLS12, TLS13, suite_name};
 use std::sync::Arc;
-use wire::Side;
-use wire::tls::decrypt::{Decryptor, KeyLog, Plain, Status};
-use wire::tls::{ClientHello, Mode, TLS12, TLS13, suite_name};
 
 /// Encrypted bytes of each direction that wait for keys.
 const MAX_WAITING: usize = 256 * 1024;
@@ -288,7 +288,7 @@ impl Secure {
         let inner = self.decryptor.inner();
         let server = facts.server_hello.as_ref();
         let hello = facts.client_hello.as_ref();
-        let version = server.map(wire::tls::ServerHello::version);
+        let version = server.map(intact_wire::tls::ServerHello::version);
         let alpn_chosen = inner
             .alpn
             .as_ref()
@@ -334,7 +334,10 @@ impl Secure {
     }
 
     /// Why there was no handshake, of a connection that is over.
-    pub(super) fn failure(&self, ended: Option<(ledger::Side, Ending)>) -> Option<DialFailure> {
+    pub(super) fn failure(
+        &self,
+        ended: Option<(intact_ledger::Side, Ending)>,
+    ) -> Option<DialFailure> {
         let facts = self.decryptor.facts();
         if self.is_up() {
             return None;
@@ -349,18 +352,18 @@ impl Secure {
                 let detail = format!("{by} sent alert {}", alert.description);
                 (of_alert(alert.description), detail)
             }
-            (None, Some((ledger::Side::Client, _))) if facts.server_hello.is_some() => (
+            (None, Some((intact_ledger::Side::Client, _))) if facts.server_hello.is_some() => (
                 Failure::TlsAlert,
                 "the program ended the handshake; why is encrypted".to_owned(),
             ),
-            (None, Some((ledger::Side::Server, Ending::Rst))) => {
+            (None, Some((intact_ledger::Side::Server, Ending::Rst))) => {
                 (Failure::ConnectReset, "reset in the handshake".to_owned())
             }
-            (None, Some((ledger::Side::Server, _))) if facts.server_hello.is_none() => (
+            (None, Some((intact_ledger::Side::Server, _))) if facts.server_hello.is_none() => (
                 Failure::NotTls,
                 "the server ended without a ServerHello".to_owned(),
             ),
-            (None, Some((ledger::Side::Client, _))) => (
+            (None, Some((intact_ledger::Side::Client, _))) => (
                 Failure::Aborted,
                 "the program gave up before the server's answer".to_owned(),
             ),

@@ -2,8 +2,8 @@
 //!
 //! It cannot tell which version of HTTP is spoken where TLS hides that; it only knows what no request is as small as.
 
-use wire::Side;
-use wire::tls::{Facts, TLS13};
+use intact_wire::Side;
+use intact_wire::tls::{Facts, TLS13};
 
 /// A type byte and a tag (RFC 8446 section 5.2).
 const OVERHEAD_13: u64 = 17;

@@ -13,7 +13,7 @@ use crate::platform::sys::process::Place;
 use crate::platform::sys::socket;
 use crate::platform::sys::timer::Timer;
 use crate::{Clock, Config, Observer};
-use ledger::{ConnectionId, Ending, Nanos, Side};
+use intact_ledger::{ConnectionId, Ending, Nanos, Side};
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::unix::SourceFd;

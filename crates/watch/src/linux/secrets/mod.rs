@@ -14,12 +14,12 @@ pub(crate) use hold::Holds;
 
 use crate::platform::sys::process;
 use budget::Budget;
+use intact_wire::tls::decrypt::Lock;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
-use wire::tls::decrypt::Lock;
 
 /// How long a search may take.
 const LONGEST_SEARCH: Duration = Duration::from_secs(1);

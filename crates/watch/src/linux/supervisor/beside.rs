@@ -7,7 +7,7 @@ use crate::platform::sys::address::{Named, unmapped};
 use crate::platform::sys::notify::{Answer, Notice};
 use crate::platform::sys::socket;
 use crate::{Mode, Unwatched};
-use ledger::{Connection, Nanos};
+use intact_ledger::{Connection, Nanos};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry};
 use std::io;

@@ -3,7 +3,7 @@
 use super::trap::Trap;
 use crate::platform::sys::notify::Notice;
 use crate::platform::sys::process::Place;
-use ledger::{Connection, Nanos};
+use intact_ledger::{Connection, Nanos};
 use mio::net::TcpStream;
 use socket2::Socket;
 use std::net::SocketAddr;

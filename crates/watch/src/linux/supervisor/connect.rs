@@ -9,7 +9,7 @@ use crate::platform::sys::filter::is_indirect_32;
 use crate::platform::sys::notify::{Answer, Notice};
 use crate::platform::sys::process::read_memory;
 use crate::platform::sys::socket;
-use ledger::{Connection, Nanos, Origin, Owner, Scheme};
+use intact_ledger::{Connection, Nanos, Origin, Owner, Scheme};
 use mio::net::TcpStream;
 use socket2::Socket;
 use std::io;

@@ -10,7 +10,7 @@ use crate::platform::sys::address::{on_socket, unmapped};
 use crate::platform::sys::notify::Answer;
 use crate::platform::sys::process::has_signal;
 use crate::platform::sys::socket;
-use ledger::{Connection, DialFailure, Failure, Row, SetupPhase, Span};
+use intact_ledger::{Connection, DialFailure, Failure, Row, SetupPhase, Span};
 use mio::net::TcpStream;
 use mio::{Interest, Token};
 use socket2::Socket;

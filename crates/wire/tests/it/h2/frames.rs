@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use proptest::collection::vec;
-use proptest::prelude::*;
-use wire::h2::writer::{
+use intact_wire::h2::writer::{
     write_data, write_go_away, write_headers, write_ping, write_reset, write_settings,
     write_settings_ack, write_window_update,
 };
-use wire::h2::{Error, ErrorCode, Frame, FrameReader, Limits, PREFACE, Setting, Settings};
+use intact_wire::h2::{Error, ErrorCode, Frame, FrameReader, Limits, PREFACE, Setting, Settings};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 use crate::pieces::cut;
 

@@ -1,8 +1,8 @@
 //! Round trips, limits and hostile header blocks.
 
+use intact_wire::h2::hpack::{Block, Decoder, Encoder, Error, Field, Indexing, Memo};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use wire::h2::hpack::{Block, Decoder, Encoder, Error, Field, Indexing, Memo};
 
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 

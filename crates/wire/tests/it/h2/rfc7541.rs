@@ -1,6 +1,6 @@
 //! The examples of RFC 7541 appendix C: our decoder reads them, and our encoder writes those with Huffman strings byte for byte.
 
-use wire::h2::hpack::{Decoder, Encoder, Indexing};
+use intact_wire::h2::hpack::{Decoder, Encoder, Indexing};
 
 type Fields = &'static [(&'static str, &'static str)];
 

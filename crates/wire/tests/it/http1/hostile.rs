@@ -1,6 +1,6 @@
 //! What peers must not get away with: every one of these ends in an error that says what was expected.
 
-use wire::http1::{Kind, Limits};
+use intact_wire::http1::{Kind, Limits};
 
 use super::transcript::{requests, requests_within, responses, responses_within};
 

@@ -1,6 +1,6 @@
 //! Requests as clients send them.
 
-use wire::http1::{Framing, Kind, RequestEvent, RequestParser, Version};
+use intact_wire::http1::{Framing, Kind, RequestEvent, RequestParser, Version};
 
 use super::transcript::requests;
 

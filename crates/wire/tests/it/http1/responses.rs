@@ -1,6 +1,8 @@
 //! Responses as servers send them.
 
-use wire::http1::{Eof, Framing, KeepAlive, Kind, Options, ResponseEvent, ResponseParser, Version};
+use intact_wire::http1::{
+    Eof, Framing, KeepAlive, Kind, Options, ResponseEvent, ResponseParser, Version,
+};
 
 use super::transcript::responses;
 

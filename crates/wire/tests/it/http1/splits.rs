@@ -1,8 +1,8 @@
 //! Any split of the bytes gives the same events; arbitrary bytes never panic.
 
+use intact_wire::http1::Kind;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use wire::http1::Kind;
 
 use super::transcript::{requests, responses};
 use crate::pieces::cut;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use wire::http1::{
+use intact_wire::http1::{
     Headers, Kind, Limits, RequestEvent, RequestParser, ResponseEvent, ResponseParser,
 };
 
@@ -128,7 +128,7 @@ impl Script {
     }
 
     /// Without the snippet: how much of the offending bytes was there to quote does depend on the split.
-    fn error(mut self, error: &wire::http1::Error) -> String {
+    fn error(mut self, error: &intact_wire::http1::Error) -> String {
         let text = error.to_string();
         self.line(&format!("error {}", text.split(", found").next().unwrap()));
         self.finish()

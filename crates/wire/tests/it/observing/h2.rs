@@ -3,17 +3,17 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use proptest::collection::vec;
-use proptest::prelude::*;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
-use wire::Side::{self, Client, Server};
-use wire::exchange::{Event, Exchange};
-use wire::h2::hpack::{Encoder, Indexing};
-use wire::h2::writer::{
+use intact_wire::Side::{self, Client, Server};
+use intact_wire::exchange::{Event, Exchange};
+use intact_wire::h2::hpack::{Encoder, Indexing};
+use intact_wire::h2::writer::{
     write_data, write_go_away, write_headers, write_ping, write_reset, write_settings,
     write_settings_ack, write_window_update,
 };
-use wire::h2::{ErrorCode, Lost, Observer, PREFACE, Setting};
+use intact_wire::h2::{ErrorCode, Lost, Observer, PREFACE, Setting};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 
 use super::Log;
 

@@ -1,10 +1,10 @@
 //! HTTP/1 overheard.
 
+use intact_wire::Side::{self, Client, Server};
+use intact_wire::exchange::{Event, Exchange};
+use intact_wire::http1::Observer;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use wire::Side::{self, Client, Server};
-use wire::exchange::{Event, Exchange};
-use wire::http1::Observer;
 
 use super::Log;
 use crate::pieces::cut;

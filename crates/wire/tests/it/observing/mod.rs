@@ -3,7 +3,7 @@
 mod h2;
 mod http1;
 
-use wire::exchange::{Event, Exchange, Outcome};
+use intact_wire::exchange::{Event, Exchange, Outcome};
 
 /// One line an exchange: what was asked and answered, sizes, how it ended.
 fn line(exchange: &Exchange, outcome: Outcome) -> String {

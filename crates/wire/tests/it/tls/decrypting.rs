@@ -1,12 +1,12 @@
 //! Decryption held against what the ends of a rustls connection really said.
 
+use intact_wire::Side;
+use intact_wire::tls::decrypt::{Decryptor, Inner, KeyLog, Lock, Status};
+use intact_wire::tls::{Evidence, Mode};
 use proptest::prelude::*;
 use rustls::crypto::aws_lc_rs::cipher_suite::*;
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::version;
-use wire::Side;
-use wire::tls::decrypt::{Decryptor, Inner, KeyLog, Lock, Status};
-use wire::tls::{Evidence, Mode};
 
 use super::tape::{Pair, Setup, Tape};
 

@@ -1,10 +1,10 @@
 //! Bytes that are not TLS, or nearly.
 
+use intact_wire::Side;
+use intact_wire::tls::{ClientHello, Error, Facts, RecordReader, ServerHello, Watcher};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rustls::version;
-use wire::Side;
-use wire::tls::{ClientHello, Error, Facts, RecordReader, ServerHello, Watcher};
 
 use super::tape::{Pair, Setup};
 use crate::pieces::cut;

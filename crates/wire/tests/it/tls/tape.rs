@@ -3,13 +3,13 @@
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 
+use intact_wire::Side;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{
     ClientConfig, ClientConnection, KeyLog, RootCertStore, ServerConfig, ServerConnection,
     SupportedCipherSuite, SupportedProtocolVersion,
 };
-use wire::Side;
 
 /// What one connection put on the wire, in order, and what its ends meant by it.
 #[derive(Debug, Default)]

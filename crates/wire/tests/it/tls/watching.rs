@@ -1,9 +1,9 @@
 //! Real handshakes, watched without keys.
 
+use intact_wire::Side;
+use intact_wire::tls::{Evidence, Facts, Mode, TLS12, TLS13, Watcher};
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::version;
-use wire::Side;
-use wire::tls::{Evidence, Facts, Mode, TLS12, TLS13, Watcher};
 
 use super::tape::{Pair, Setup, Tape};
 

@@ -2,10 +2,10 @@
 
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
-use bench::{Axes, Bench, Coalesce, Config, Keep, Length, Observer, Position, Target};
-use dial::Clock;
-use fleet::{Measured, Message, RowFiles, Trouble};
-use ledger::{Row, Rows, Tally};
+use intact_bench::{Axes, Bench, Coalesce, Config, Keep, Length, Observer, Position, Target};
+use intact_dial::Clock;
+use intact_fleet::{Measured, Message, RowFiles, Trouble};
+use intact_ledger::{Row, Rows, Tally};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(super) fn measure(
 struct Watch<'a> {
     rows: &'a mut RowFiles,
     interrupt: &'a Interrupt,
-    gauge: Arc<bench::Gauge>,
+    gauge: Arc<intact_bench::Gauge>,
 }
 
 impl Observer for Watch<'_> {

@@ -2,11 +2,11 @@
 
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
-use check::{CheckError, Observer, Stage};
-use dial::Clock;
-use fleet::{Checked, Measured, Message, RowFiles, Trouble};
-use ledger::card::{Card, WATERFALL};
-use ledger::{Caveat, Event, Exchange, Sink, Tally};
+use intact_check::{CheckError, Observer, Stage};
+use intact_dial::Clock;
+use intact_fleet::{Checked, Measured, Message, RowFiles, Trouble};
+use intact_ledger::card::{Card, WATERFALL};
+use intact_ledger::{Caveat, Event, Exchange, Sink, Tally};
 use std::time::{Duration, Instant};
 
 /// Checks. What has not been probed when the message's time is over is left out, and the result says so.
@@ -28,7 +28,7 @@ pub(super) fn measure(
         )));
     }
     let mut run = head(message);
-    run.host = bench::machine::host();
+    run.host = intact_bench::machine::host();
     run.subject = Some(check.config().url());
     let mut watch = Watch {
         rows,

@@ -1,13 +1,13 @@
 //! What the view shows of the connections: facts and rates, put here once a second by the thread that records.
 
 use crate::cmd::observing::Observing;
-use findings::Finding;
-use findings::observe::{Observed, ObservedFacts};
-use ledger::{Event, Sink};
+use intact_findings::Finding;
+use intact_findings::observe::{Observed, ObservedFacts};
+use intact_ledger::{Event, Sink};
+use intact_watch::Observer;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use watch::Observer;
 
 /// Seconds of rates that are kept.
 const SECONDS: usize = 120;

@@ -3,15 +3,15 @@
 
 use super::board::Shown;
 use super::pane::Pane;
-use findings::observe::ObservedFacts;
-use findings::{Finding, Severity};
+use intact_findings::observe::ObservedFacts;
+use intact_findings::{Finding, Severity};
+use intact_report::number::{count, percent, time};
 use ratatui::backend::TermionBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Padding, Paragraph, Sparkline, Wrap};
 use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
-use report::number::{count, percent, time};
 use std::io::{self, Stdout};
 use tui_term::widget::{Cursor, PseudoTerminal};
 
@@ -248,7 +248,7 @@ fn destinations(facts: &ObservedFacts, width: usize, most: usize) -> Vec<Line<'s
             .map_or("-".to_owned(), |reuse| format!("{:.0}%", reuse * 100.0));
         let line = format!(
             "{:<name_width$} {:>6} {:>5} {kept:>4}",
-            short(&report::terminal::escape(&one.origin), name_width),
+            short(&intact_report::terminal::escape(&one.origin), name_width),
             brief(figures.requests.total),
             brief(figures.connections.opened),
         );
@@ -284,7 +284,7 @@ fn findings(shown: &Shown, width: usize, full: bool) -> Vec<Line<'static>> {
 }
 
 fn said(finding: &Finding) -> String {
-    report::terminal::escape(&format!("{}: {}", finding.rule, finding.claim))
+    intact_report::terminal::escape(&format!("{}: {}", finding.rule, finding.claim))
 }
 
 fn brief(number: u64) -> String {

@@ -6,8 +6,8 @@ use super::open::UNREACHABLE;
 use super::{Lookups, name_addresses};
 use crate::platform::sys::notify::Notice;
 use crate::platform::sys::socket::{self, Peeked};
+use intact_wire::dns;
 use mio::Token;
-use wire::dns;
 
 /// The longest answer over UDP, in bytes.
 const MAX_ANSWER: usize = 4096;

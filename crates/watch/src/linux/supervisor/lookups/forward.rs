@@ -9,6 +9,7 @@ use super::open::UNREACHABLE;
 use super::{Lookups, name_addresses};
 use crate::platform::sys::address::{on_socket, unmapped};
 use crate::platform::sys::socket;
+use intact_wire::dns;
 use mio::net::UdpSocket;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
@@ -16,7 +17,6 @@ use socket2::SockRef;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use wire::dns;
 
 /// The longest datagram, in bytes.
 pub(super) const MAX_DATAGRAM: usize = 65_535;

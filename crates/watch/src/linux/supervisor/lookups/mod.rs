@@ -18,7 +18,8 @@ use crate::platform::sys::notify::{Answer, Notice};
 use crate::platform::sys::program;
 use crate::platform::sys::socket;
 use forward::Forward;
-use ledger::{Lookup, Nanos, Owner, Row, Span};
+use intact_ledger::{Lookup, Nanos, Owner, Row, Span};
+use intact_wire::dns::{Message, PORT};
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
 use open::{Asker, LookupsOpen};
@@ -28,7 +29,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
-use wire::dns::{Message, PORT};
 
 /// Sockets that a process connects to a name server within this time may be of one look-up, in nanoseconds: Go has one for
 /// each type of record.

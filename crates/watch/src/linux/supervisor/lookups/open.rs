@@ -2,11 +2,11 @@
 //!
 //! Knows no sockets and no clock. Questions for several types of record of a name (A, AAAA) are one look-up.
 
-use ledger::{Lookup, Nanos, Owner, Span};
+use intact_ledger::{Lookup, Nanos, Owner, Span};
+use intact_wire::dns::Message;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use wire::dns::Message;
 
 /// Questions for other types of record of a name that come within this time are of the same look-up, in nanoseconds.
 const TOGETHER: u64 = 5_000_000_000;
@@ -303,7 +303,7 @@ impl Open {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::dns::{A, AAAA};
+    use intact_wire::dns::{A, AAAA};
 
     const MS: u64 = 1_000_000;
 

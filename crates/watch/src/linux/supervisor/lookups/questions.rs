@@ -5,8 +5,8 @@ use crate::platform::sys::address::{self, Named, unmapped};
 use crate::platform::sys::notify::Notice;
 use crate::platform::sys::process::read_memory;
 use crate::platform::sys::socket;
+use intact_wire::dns::{self, PORT};
 use std::net::SocketAddr;
-use wire::dns::{self, PORT};
 
 /// The longest question that is looked at, in bytes.
 const MAX_QUESTION: usize = 512;
