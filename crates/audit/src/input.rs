@@ -211,7 +211,7 @@ impl Input {
             (Format::Har | Format::NetLog | Format::Tool(_), None) => Vantage::Client,
             (Format::AccessLog, None) => Vantage::Server,
             (Format::Pcap | Format::Pcapng | Format::Zeek(_) | Format::Ledger, None) => {
-                Vantage::Middle
+                Vantage::OnPath
             }
         }
     }

@@ -160,7 +160,7 @@ impl Moved {
         ] {
             self.span(span);
         }
-        self.span(&mut one.own_queue);
+        self.span(&mut one.client_delay);
     }
 
     fn closed(&self, one: &mut Closed) {

@@ -72,7 +72,7 @@ impl Line {
             by: Some(Side::Server),
             how,
             announced: self.talk.announced_by() == Some(Side::Server),
-            unasked: self.talk.unasked(),
+            unsolicited_status: self.talk.unasked(),
         };
         Some((at, told))
     }

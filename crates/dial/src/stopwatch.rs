@@ -112,7 +112,7 @@ impl Stopwatch {
         }
         exchange.end = end;
         if arrival.stamped {
-            exchange.own_queue = Some(Span::new(end, arrival.read));
+            exchange.client_delay = Some(Span::new(end, arrival.read));
         }
     }
 

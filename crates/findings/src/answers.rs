@@ -22,13 +22,13 @@ struct Shape {
 
 /// How the answers of one protocol came; only those with a body.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct AnswerFacts {
+pub struct BodyArrivalFacts {
     /// `1` for HTTP/1, `2` where there are streams.
     pub http: &'static str,
     /// The first byte of the body came with the head.
-    pub together: u64,
+    pub body_with_headers: u64,
     /// It came later.
-    pub apart: u64,
+    pub body_after_headers: u64,
     /// How much later, in milliseconds, mean over those.
     pub gap_ms: Option<f64>,
     /// All gaps as a share of the latency of all these answers.
@@ -37,15 +37,15 @@ pub struct AnswerFacts {
 
 impl Answers {
     /// What was found out; protocols without an answer are left out.
-    pub fn facts(&self) -> Vec<AnswerFacts> {
+    pub fn facts(&self) -> Vec<BodyArrivalFacts> {
         let each = [("1", self.plain), ("2", self.streams)];
         let seen = each
             .iter()
             .filter(|(_, shape)| shape.together + shape.apart > 0);
-        seen.map(|&(http, shape)| AnswerFacts {
+        seen.map(|&(http, shape)| BodyArrivalFacts {
             http,
-            together: shape.together,
-            apart: shape.apart,
+            body_with_headers: shape.together,
+            body_after_headers: shape.apart,
             gap_ms: (shape.apart > 0).then(|| shape.gap as f64 / shape.apart as f64 / NANOS_PER_MS),
             gap_share: (shape.latency > 0).then(|| shape.gap as f64 / shape.latency as f64),
         })
@@ -98,10 +98,10 @@ mod tests {
         answers.record(Event::Exchange(&one));
         let facts = answers.facts();
         assert_eq!(
-            (facts[0].together, facts[0].apart, facts[0].gap_ms),
+            (facts[0].body_with_headers, facts[0].body_after_headers, facts[0].gap_ms),
             (1, 0, None)
         );
-        assert_eq!((facts[1].together, facts[1].apart), (0, 1));
+        assert_eq!((facts[1].body_with_headers, facts[1].body_after_headers), (0, 1));
         assert_eq!(
             (facts[1].gap_ms, facts[1].gap_share),
             (Some(1.0), Some(0.25))

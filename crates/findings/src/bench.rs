@@ -15,7 +15,7 @@ pub use crate::finding::{Finding, Severity};
 pub use baseline::{Baseline, Since};
 pub use compare::compare;
 pub use pictures::{LatencyPanel, Level, PerConnection, Pictures, Sweep, SweepPoint};
-pub use variant::{BytesPerRequest, FirstCall, Hump, OwnQueue, RoundFigures, VariantFacts, Warmup};
+pub use variant::{BytesPerRequest, FirstCall, Hump, ClientDelay, RoundFigures, VariantFacts, Warmup};
 
 use intact_ledger::{Caveat, Exchange, Run, Sockets, Tally};
 use serde::Serialize;
@@ -24,7 +24,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchFacts {
     /// One sentence per comparison of means, the one that matters most first; or why nothing succeeded.
-    pub verdicts: Vec<String>,
+    pub verdict: Vec<String>,
     /// The variants, in the run's order.
     pub variants: Vec<VariantFacts>,
     /// Variants that differ in one axis.
@@ -88,7 +88,7 @@ impl BenchFacts {
             vec![notes::unmeasured(tally, first)]
         };
         BenchFacts {
-            verdicts,
+            verdict: verdicts,
             findings: notes::findings(&variants, run),
             errors,
             variants,

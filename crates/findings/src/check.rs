@@ -54,7 +54,7 @@ pub struct CheckFacts {
     /// Requests sent around the idle limit.
     pub race: Option<RaceFacts>,
     /// The idle limit while other connections idle too.
-    pub held: Option<HeldFacts>,
+    pub idle_under_load: Option<HeldFacts>,
     /// How old a connection gets that is used now and then.
     pub max_age: Option<MaxAge>,
     /// Whether connections survive other methods and statuses.
@@ -108,7 +108,7 @@ impl CheckFacts {
             idle_timeout: card.idle.as_ref().map(IdleTimeout::of),
             max_requests: card.requests.as_ref().map(MaxRequests::of),
             race: card.race.as_ref().map(RaceFacts::of),
-            held: card.held.as_ref().map(HeldFacts::of),
+            idle_under_load: card.idle_under_load.as_ref().map(HeldFacts::of),
             max_age: card.age.as_ref().map(MaxAge::of),
             methods: card.methods.iter().map(MethodFacts::of).collect(),
             http2: card.h2.as_ref().map(Http2Facts::of),

@@ -93,9 +93,9 @@ impl Contest {
             let round = program.rounds() + 1;
             program.take(round, wall, cpu, facts);
             for caveat in &facts.caveats {
-                let words = format!("{}: {}", self.run.variants[variant].name, caveat.words);
+                let words = format!("{}: {}", self.run.variants[variant].name, caveat.message);
                 self.caveat(&Caveat {
-                    words,
+                    message: words,
                     ..caveat.clone()
                 });
             }

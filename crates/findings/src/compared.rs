@@ -31,9 +31,9 @@ pub struct Compared {
     /// p-value of no difference (Holm's, with more than ten comparisons).
     pub p_value: Option<f64>,
     /// Whether a difference was shown.
-    pub differs: Option<bool>,
+    pub significant: Option<bool>,
     /// Why there is no interval.
-    pub refused: Option<String>,
+    pub no_interval_reason: Option<String>,
     /// Where `a` and `b` stand in the run.
     #[serde(skip)]
     pub(crate) indices: (usize, usize),
@@ -117,8 +117,8 @@ pub(crate) fn times(statistic: &'static str, pairs: &[Pair<'_>]) -> Vec<Compared
             saved_ms: sure.map(|one| one.interval),
             saved_share: share.ok().map(|one| one.interval),
             p_value: sure.map(|one| one.p_value),
-            differs: sure.map(|one| one.differs),
-            refused: difference.err().map(|refusal| refusal.to_string()),
+            significant: sure.map(|one| one.significant),
+            no_interval_reason: difference.err().map(|refusal| refusal.to_string()),
             indices: pair.indices,
         }
     });

@@ -13,7 +13,7 @@ pub struct CpuFacts {
     #[serde(flatten)]
     pub program: CpuUse,
     /// Processes that were looked at beside it, such as a resolver's.
-    pub beside: Vec<Beside>,
+    pub other_processes: Vec<Beside>,
     /// Samples a second of processor time; absent where nothing was sampled.
     pub samples_per_s: Option<u64>,
     /// Why nothing was sampled.

@@ -18,7 +18,7 @@ mod verdict;
 pub use crate::compared::Compared;
 pub use call::Call;
 pub use frozen::{Case, Pause, Saw};
-pub use variant::{Kind, Pauses, RoundMean, Sent, VariantFacts};
+pub use variant::{Kind, Freezes, RoundMean, Sent, VariantFacts};
 
 use crate::compared;
 use crate::figures::{Connections, Requests};

@@ -430,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_connection_moves_to_where_it_turns_out_to_lead() {
-        let mut timeline = Timeline::of_destinations(Vantage::Middle);
+        let mut timeline = Timeline::of_destinations(Vantage::OnPath);
         for nth in 0..1_000u64 {
             let mut one = connection(nth, nth, "api");
             let origin = one.origin.take();

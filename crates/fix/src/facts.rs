@@ -41,7 +41,7 @@ pub struct Facts {
     pub idle: Option<Idle>,
     /// Whether `Keep-Alive: timeout=` of the server is obeyed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<Hint>,
+    pub keep_alive_header: Option<Hint>,
     /// Requests on connections that are dead or dying.
     #[serde(default, skip_serializing_if = "Stale::is_empty")]
     pub stale: Stale,
@@ -56,7 +56,7 @@ pub struct Facts {
     pub not_found: Option<Count>,
     /// TCP keep-alive probes on its connections, seen as it sets them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probes: Option<Probing>,
+    pub tcp_keepalive: Option<Probing>,
     /// Whether a cookie that the server set came back with the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cookies: Option<Cookies>,
@@ -78,7 +78,7 @@ pub struct Lookups {
     pub closed: u64,
     /// What becomes of an answer whose TTL is one second; absent where each connection asks anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remembered: Option<Remembered>,
+    pub dns_cached: Option<Remembered>,
 }
 
 /// How long a client that opens connections all the time goes on with a name's address.

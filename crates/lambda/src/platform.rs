@@ -149,7 +149,7 @@ impl<'a> Platform<'a> {
             at: init.end,
             end: init.end,
             fate,
-            answered_again: 0,
+            duplicate_response: 0,
         }
     }
 
@@ -325,7 +325,7 @@ impl<'a> Platform<'a> {
                 at: self.at(at),
                 end: self.at(end),
                 fate,
-                answered_again: again.unwrap_or(0),
+                duplicate_response: again.unwrap_or(0),
             })
         })
         .collect()

@@ -41,7 +41,7 @@ pub struct Card {
     /// Requests around the moment of the idle limit.
     pub race: Option<Race>,
     /// The idle limit while other connections idle too.
-    pub held: Option<Held>,
+    pub idle_under_load: Option<Held>,
     /// A connection that is used now and then.
     pub age: Option<Aged>,
     /// Probes that did not run, and why.
@@ -156,7 +156,7 @@ pub struct VersionTried {
     /// The status of the first answer.
     pub status: Option<u16>,
     /// The version in the answer's status line.
-    pub answered_in: Option<Protocol>,
+    pub response_version: Option<Protocol>,
     /// Whether that answer leaves the connection open for another, by what it says (RFC 9112 section 9.3).
     pub says_kept: Option<bool>,
     /// Whether a second request was answered on the same connection; absent when the first was not.
@@ -270,7 +270,7 @@ pub struct Ended {
     /// Whether the last answer had announced it.
     pub announced: bool,
     /// The status of an answer that nobody had asked for (408, for example).
-    pub unasked: Option<u16>,
+    pub unsolicited_status: Option<u16>,
 }
 
 /// Requests on one connection until the server ended it.
@@ -285,7 +285,7 @@ pub struct RequestsTried {
     /// `max=` of the first answer.
     pub announced: Option<u32>,
     /// Whether the last answer said that it is the last.
-    pub last_said: bool,
+    pub last_announced: bool,
     /// How the server ended it; absent: it did not, or said so and left the closing to us.
     pub ended: Option<Ended>,
     /// Why a request failed, if one did.
@@ -333,7 +333,7 @@ pub struct Aged {
     /// Complete answers.
     pub answered: u32,
     /// Whether the last answer said that it is the last.
-    pub last_said: bool,
+    pub last_announced: bool,
     /// How the server ended it; absent: it did not, or said so and left the closing to us.
     pub ended: Option<Ended>,
 }

@@ -61,7 +61,7 @@ pub struct Caveat {
     /// A stable kebab-case id.
     pub id: String,
     /// What it means for the reader, in a sentence.
-    pub words: String,
+    pub message: String,
     /// Whether traffic is missing from the record. Counts are then lower bounds, and no requirement
     /// passes on them that a larger count would fail.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -73,7 +73,7 @@ impl Caveat {
     pub fn new(id: impl Into<String>, words: impl Into<String>) -> Caveat {
         Caveat {
             id: id.into(),
-            words: words.into(),
+            message: words.into(),
             incomplete: false,
         }
     }

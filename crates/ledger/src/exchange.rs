@@ -237,7 +237,7 @@ pub struct Exchange {
     pub spans: Spans,
     /// From the kernel's receive stamp of the last byte to our reading it: the client's own queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub own_queue: Option<Span>,
+    pub client_delay: Option<Span>,
     /// Bytes on the wire.
     #[serde(default)]
     pub bytes: ExchangeBytes,
@@ -286,7 +286,7 @@ impl Exchange {
             fingerprint: None,
             status: None,
             spans: Spans::default(),
-            own_queue: None,
+            client_delay: None,
             bytes: ExchangeBytes::default(),
             body: Body::default(),
             terms: Terms::default(),

@@ -35,7 +35,7 @@ pub struct Invocation {
     pub fate: Fate,
     /// Answers after the first, all refused.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub answered_again: u32,
+    pub duplicate_response: u32,
 }
 
 impl Invocation {
@@ -120,7 +120,7 @@ mod tests {
                 at: Nanos(3),
                 end: Nanos(4),
                 fate,
-                answered_again: 0,
+                duplicate_response: 0,
             };
             let json = serde_json::to_string(&one).unwrap();
             assert!(

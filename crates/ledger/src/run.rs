@@ -17,7 +17,7 @@ pub enum Vantage {
     /// At the server.
     Server,
     /// Between the two (a capture, a relay, a log of a proxy).
-    Middle,
+    OnPath,
 }
 
 /// Which exchanges have a row; counts never come from rows.

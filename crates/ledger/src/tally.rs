@@ -31,7 +31,7 @@ pub struct Group {
     /// Latency without the set-up that was waited for.
     pub without_setup: Histogram,
     /// Own queue, of those that have a kernel stamp.
-    pub own_queue: Histogram,
+    pub client_delay: Histogram,
     /// Each phase over the exchanges that had it, in the order of [`Phase::ALL`].
     pub phases: [Histogram; 8],
     /// Sums of bytes on the wire; `decoded` is not kept.
@@ -44,7 +44,7 @@ impl Group {
             key,
             latency: Histogram::new(),
             without_setup: Histogram::new(),
-            own_queue: Histogram::new(),
+            client_delay: Histogram::new(),
             phases: Default::default(),
             bytes: ExchangeBytes::default(),
         }
@@ -65,8 +65,8 @@ impl Group {
         let latency = exchange.latency();
         self.latency.record(latency);
         self.without_setup.record(exchange.latency_without_setup());
-        if let Some(span) = exchange.own_queue {
-            self.own_queue.record(span.nanos());
+        if let Some(span) = exchange.client_delay {
+            self.client_delay.record(span.nanos());
         }
         for phase in Phase::ALL {
             if let Some(span) = exchange.spans.of(phase) {
@@ -80,7 +80,7 @@ impl Group {
     pub fn merge(&mut self, other: &Group) {
         self.latency.merge(&other.latency);
         self.without_setup.merge(&other.without_setup);
-        self.own_queue.merge(&other.own_queue);
+        self.client_delay.merge(&other.client_delay);
         for (ours, theirs) in self.phases.iter_mut().zip(&other.phases) {
             ours.merge(theirs);
         }

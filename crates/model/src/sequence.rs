@@ -15,7 +15,7 @@ pub struct Arrow {
     /// Who receives.
     pub to: String,
     /// What it is.
-    pub words: String,
+    pub label: String,
     /// When it leaves, in milliseconds from the beginning.
     pub at_ms: f64,
     /// When it arrives.
@@ -143,7 +143,7 @@ impl Drawer<'_> {
         self.arrows.push(Arrow {
             from: from.to_owned(),
             to: to.to_owned(),
-            words: words.to_owned(),
+            label: words.to_owned(),
             at_ms,
             until_ms,
         });

@@ -61,7 +61,7 @@ impl Cells {
             tls: both(connections(tls_in_turn), connections(tls_at_once)),
             resumed: both(resumed(tls_in_turn), resumed(tls_at_once)),
             idle: facts.idle.map_or(NOTHING.to_owned(), idle),
-            hint: match facts.hint {
+            hint: match facts.keep_alive_header {
                 Some(Hint::Obeyed) => "obeyed",
                 Some(Hint::Ignored) => "ignored",
                 None => NOTHING,
@@ -73,7 +73,7 @@ impl Cells {
                 connections(facts.unread_large.as_ref()),
             ),
             not_found: connections(facts.not_found.as_ref()),
-            probes: facts.probes.map_or(NOTHING.to_owned(), probing),
+            probes: facts.tcp_keepalive.map_or(NOTHING.to_owned(), probing),
             cookies: match facts.cookies {
                 Some(Cookies::Kept) => "kept",
                 Some(Cookies::Dropped) => "dropped",
@@ -82,7 +82,7 @@ impl Cells {
             lookups: facts.lookups.map_or(NOTHING.to_owned(), |lookups| {
                 format!("{} / {}", lookups.kept, lookups.closed)
             }),
-            remembered: facts.lookups.and_then(|lookups| lookups.remembered).map_or(
+            remembered: facts.lookups.and_then(|lookups| lookups.dns_cached).map_or(
                 NOTHING.to_owned(),
                 |remembered| match remembered {
                     Remembered::Until { after_s } => format!("{after_s} s"),

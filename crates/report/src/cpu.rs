@@ -6,7 +6,7 @@ use intact_findings::cpu::{CpuFacts, CpuUse};
 /// What was taken and for what, a line for each who took it.
 pub(crate) fn lines(cpu: &CpuFacts) -> Vec<String> {
     let mut lines = vec![said("", &cpu.program)];
-    for one in &cpu.beside {
+    for one in &cpu.other_processes {
         let who = format!("beside it, {} ({}): ", one.command, one.pid);
         lines.push(said(&who, &one.took));
     }

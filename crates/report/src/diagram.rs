@@ -49,7 +49,7 @@ pub(crate) fn text(sequence: &Sequence, width: usize) -> Option<Vec<String>> {
             (left + 1, '◀')
         };
         line[at] = tip;
-        let words = format!(" {} ", shortened(&arrow.words, right - left - 4));
+        let words = format!(" {} ", shortened(&arrow.label, right - left - 4));
         let middle = left + (right - left + 1 - words.chars().count()) / 2;
         put(&mut line, middle, &words);
         lines.push(line.iter().collect::<String>().trim_end().to_owned());
@@ -86,7 +86,7 @@ pub fn mermaid(sequence: &Sequence) -> String {
         let (Some(from), Some(to)) = (place(&arrow.from), place(&arrow.to)) else {
             continue;
         };
-        let tip = if arrow.words == "answer" {
+        let tip = if arrow.label == "answer" {
             "-->>"
         } else {
             "->>"
@@ -95,7 +95,7 @@ pub fn mermaid(sequence: &Sequence) -> String {
             text,
             "    p{from}{tip}p{to}: {:.1} ms {}",
             arrow.at_ms,
-            plain(&arrow.words)
+            plain(&arrow.label)
         );
     }
     text

@@ -54,7 +54,7 @@ pub(crate) fn fitted(forecast: &Forecast, fit: &Fit) -> Vec<String> {
     told.extend(
         fit.caveats
             .iter()
-            .map(|one| format!("caveat: {}", one.words)),
+            .map(|one| format!("caveat: {}", one.message)),
     );
     told
 }

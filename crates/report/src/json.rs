@@ -1,7 +1,7 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
 use crate::inputs::InputFacts;
-use intact_findings::answers::AnswerFacts;
+use intact_findings::answers::BodyArrivalFacts;
 use intact_findings::bench::BenchFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
@@ -224,7 +224,7 @@ struct Audit<'a> {
     #[serde(flatten)]
     observed: Observed<'a>,
     inputs: &'a [InputFacts],
-    answers: &'a [AnswerFacts],
+    answers: &'a [BodyArrivalFacts],
     change: Option<&'a Step>,
 }
 
@@ -233,7 +233,7 @@ pub fn audit(
     run: &Run,
     facts: &ObservedFacts,
     inputs: &[InputFacts],
-    answers: &[AnswerFacts],
+    answers: &[BodyArrivalFacts],
     change: Option<&Step>,
 ) -> serde_json::Result<String> {
     let document = Audit {

@@ -14,7 +14,7 @@ pub(crate) fn rows(facts: &CheckFacts) -> Vec<LimitRow> {
     if let Some(idle) = &facts.idle_timeout {
         rows.extend(idle_rows(idle, facts.keeps() != Some(false)));
     }
-    if let Some(held) = &facts.held {
+    if let Some(held) = &facts.idle_under_load {
         rows.push([
             format!("idle beside {} others", held.connections),
             "-".to_owned(),
@@ -31,7 +31,7 @@ pub(crate) fn rows(facts: &CheckFacts) -> Vec<LimitRow> {
             "-".to_owned(),
             measured(age.measured_s, age.at_least_s),
             match &age.ended {
-                None if age.last_said => "the client, as announced".to_owned(),
+                None if age.last_announced => "the client, as announced".to_owned(),
                 closing => ended(closing.as_ref()),
             },
         ]);
@@ -93,7 +93,7 @@ fn max_row(max: &MaxRequests) -> LimitRow {
             .or_else(|| number(max.at_least).map(|least| format!("{least} and more")))
             .unwrap_or_else(|| "-".to_owned()),
         match &max.ended {
-            None if max.last_said => "the client, as announced".to_owned(),
+            None if max.last_announced => "the client, as announced".to_owned(),
             closing => ended(closing.as_ref()),
         },
     ]

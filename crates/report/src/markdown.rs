@@ -44,7 +44,7 @@ fn write_chapter(out: &mut String, chapter: &Chapter) {
         plain(&headline.number),
         plain(&headline.caption)
     );
-    let _ = writeln!(out, "**{}**\n", prose(&headline.words));
+    let _ = writeln!(out, "**{}**\n", prose(&headline.sentences));
     for words in &chapter.further {
         let _ = writeln!(out, "- {}", prose(words));
     }

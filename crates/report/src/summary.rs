@@ -36,7 +36,7 @@ pub fn observed(run: &Run, facts: &ObservedFacts) -> String {
         let _ = writeln!(out, "\nProcessor time, {}.", prose(&line));
     }
     for caveat in &facts.caveats {
-        let _ = writeln!(out, "\n> {}", prose(&caveat.words));
+        let _ = writeln!(out, "\n> {}", prose(&caveat.message));
     }
     out
 }
@@ -48,7 +48,7 @@ pub fn bench(run: &Run, facts: &BenchFacts) -> String {
         let _ = write!(out, ": {}", plain(subject));
     }
     out.push_str("\n\n");
-    for (nth, sentence) in facts.verdicts.iter().enumerate() {
+    for (nth, sentence) in facts.verdict.iter().enumerate() {
         let mark = if nth == 0 { "**" } else { "" };
         let _ = writeln!(out, "{mark}{}{mark}  ", prose(sentence));
     }
@@ -73,7 +73,7 @@ pub fn bench(run: &Run, facts: &BenchFacts) -> String {
     let grave = |finding: &&Finding| finding.severity > Severity::Info;
     findings(&mut out, facts.findings.iter().filter(grave));
     for caveat in &facts.caveats {
-        let _ = writeln!(out, "\n> {}", prose(&caveat.words));
+        let _ = writeln!(out, "\n> {}", prose(&caveat.message));
     }
     out
 }
@@ -107,13 +107,13 @@ pub fn compare(facts: &CompareFacts) -> String {
             each(one.connections.opened),
             percent(one.reuse),
             each(one.handshakes.total()),
-            each(one.look_ups)
+            each(one.lookups)
         );
     }
     for (fate, word) in [
         (Fate::Gone, "Gone"),
         (Fate::New, "New"),
-        (Fate::Stays, "Stays"),
+        (Fate::Unchanged, "Stays"),
     ] {
         let told = facts
             .changes
@@ -134,7 +134,7 @@ pub fn compare(facts: &CompareFacts) -> String {
         }
     }
     for caveat in &facts.caveats {
-        let _ = writeln!(out, "\n> {}", prose(&caveat.words));
+        let _ = writeln!(out, "\n> {}", prose(&caveat.message));
     }
     out
 }
@@ -149,7 +149,7 @@ fn destinations(out: &mut String, all: &[Destination]) {
     for one in all.iter().take(DESTINATIONS) {
         let figures = &one.figures;
         let about = if figures.inferred.is_empty() { "" } else { "~" };
-        let blind = figures.requests.total == 0 && figures.unseen > 0;
+        let blind = figures.requests.total == 0 && figures.opaque > 0;
         let seen = |told: String| if blind { "-".to_owned() } else { told };
         let _ = writeln!(
             out,

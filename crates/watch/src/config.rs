@@ -18,7 +18,7 @@ pub enum Mode {
     /// Through a relay of ours only.
     Relay,
     /// From outside only: the data is not touched, and what is in it not seen.
-    Info,
+    Passthrough,
 }
 
 /// Where the program's standard streams lead.

@@ -144,7 +144,7 @@ impl Book {
                 bail!("not measured in these versions: without --signs, all of it is");
             };
             known.facts.connection_field = measured.facts.connection_field;
-            known.facts.probes = measured.facts.probes;
+            known.facts.tcp_keepalive = measured.facts.tcp_keepalive;
             known.facts.cookies = measured.facts.cookies;
             known.facts.lookups = measured.facts.lookups;
             known.facts.life = measured.facts.life;

@@ -37,12 +37,12 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
         plain,
         tls,
         idle,
-        hint,
+        keep_alive_header: hint,
         stale,
         unread_small,
         unread_large,
         not_found,
-        probes,
+        tcp_keepalive: probes,
         cookies,
         lookups,
         life,
@@ -67,7 +67,7 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
         &now.tls,
     );
     hold("idle", is_idle(*idle, now.idle), idle, &now.idle);
-    hold("hint", is_hint(*hint, *idle, now.hint), hint, &now.hint);
+    hold("hint", is_hint(*hint, *idle, now.keep_alive_header), hint, &now.keep_alive_header);
     hold("stale", *stale == now.stale, stale, &now.stale);
     hold(
         "unread, small",
@@ -87,7 +87,7 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
         not_found,
         &now.not_found,
     );
-    hold("probes", *probes == now.probes, probes, &now.probes);
+    hold("probes", *probes == now.tcp_keepalive, probes, &now.tcp_keepalive);
     hold("cookies", *cookies == now.cookies, cookies, &now.cookies);
     hold(
         "look-ups",
@@ -126,7 +126,7 @@ fn is_lookups(claimed: Option<Lookups>, found: Option<Lookups>) -> bool {
         Remembered::Until { after_s } => Watched::Ended(after_s),
         Remembered::Throughout { for_s } => Watched::Lasted(for_s),
     };
-    let is_remembered = match (claimed.remembered, found.remembered) {
+    let is_remembered = match (claimed.dns_cached, found.dns_cached) {
         (Some(claimed), Some(found)) => seconds(claimed).is_confirmed_by(seconds(found)),
         (claimed, found) => claimed == found,
     };

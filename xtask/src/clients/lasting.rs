@@ -38,7 +38,7 @@ impl Bench<'_> {
         Ok(Lookups {
             kept: count(false)?,
             closed: count(true)?,
-            remembered: None,
+            dns_cached: None,
         })
     }
 

@@ -48,7 +48,7 @@ pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, Facts)> {
     let about = bench.plain(&mut facts).context("plain")?;
     facts.tls = bench.tls().context("tls")?;
     if is_reused(&facts) && about.can.contains(&Skill::Pause) {
-        facts.hint = bench.hint().context("hint")?;
+        facts.keep_alive_header = bench.hint().context("hint")?;
         facts.stale.fin = Some(bench.dead("fin").context("dead by FIN")?);
         facts.stale.rst = Some(bench.dead("rst").context("dead by RST")?);
         facts.stale.race_fin = Some(bench.race(End::Fin).context("race with FIN")?);
@@ -97,7 +97,7 @@ pub(crate) fn watch(
     facts.life = life?;
     let remembered = remembered?;
     if let Some(lookups) = &mut facts.lookups {
-        lookups.remembered = remembered;
+        lookups.dns_cached = remembered;
     }
     Ok(())
 }

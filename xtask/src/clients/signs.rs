@@ -14,7 +14,7 @@ const PATH: &str = "/signs/x";
 /// Measures them.
 pub(super) fn measure(bench: &Bench<'_>, facts: &mut Facts) -> anyhow::Result<About> {
     let about = bench.requests(facts).context("requests")?;
-    facts.probes = Some(bench.probes().context("probes")?);
+    facts.tcp_keepalive = Some(bench.probes().context("probes")?);
     facts.lookups = Some(bench.lookups().context("look-ups")?);
     Ok(about)
 }

@@ -167,7 +167,7 @@ fn without_keys_a_tls_connection_is_blind_and_not_unused() {
         outcome
             .caveat("tls-without-keys")
             .unwrap()
-            .words
+            .message
             .contains("--keylog")
     );
     assert!(connection.setup.ssl.is_some());

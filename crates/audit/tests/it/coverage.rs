@@ -124,7 +124,7 @@ fn packets_that_cannot_be_decoded_among_others_are_counted_as_missing() {
     let outcome = audited(&capture.bytes());
     assert_eq!(outcome.exchanges().count(), 2);
     assert_eq!(incomplete(&outcome), ["packets-not-decoded"]);
-    let words = &outcome.caveat("packets-not-decoded").unwrap().words;
+    let words = &outcome.caveat("packets-not-decoded").unwrap().message;
     assert!(words.contains("3 of 15 packets"), "{words}");
     assert!(words.contains("IPsec ESP: 3"), "{words}");
 }
@@ -140,17 +140,17 @@ fn a_capture_without_tcp_is_read_and_says_that_there_is_none() {
     let dns = ethernet(0x0800, &udp(40_000, 53, &query));
     let outcome = audited(&Capture::of(ETHERNET, &[arp, dns], plain));
     let caveat = outcome.caveat("no-connections").unwrap();
-    assert_eq!(caveat.words, "no TCP or QUIC connection in 2 packets");
+    assert_eq!(caveat.message, "no TCP or QUIC connection in 2 packets");
     // it may have passed elsewhere
     assert!(caveat.incomplete);
     let nothing = audited(&Capture::new(ETHERNET).bytes());
-    let words = &nothing.caveat("no-connections").unwrap().words;
+    let words = &nothing.caveat("no-connections").unwrap().message;
     assert_eq!(words, "no TCP or QUIC connection in 0 packets");
     // open before the capture, and silent in it
     let silent = of(&Tcp::joined(40_000)
         .say(End::Client, b"")
         .say(End::Server, b""));
-    let words = &silent.caveat("no-connections").unwrap().words;
+    let words = &silent.caveat("no-connections").unwrap().message;
     assert_eq!(
         words,
         "no TCP or QUIC connection that can be counted in 2 packets"
@@ -229,7 +229,7 @@ fn packets_that_were_cut_off_are_reported() {
     let tcp = Tcp::opened(40_000).exchange(&long).exchange("/b").close();
     let outcome = audited(&Capture::cut(&tcp.all(), 96));
     assert_eq!(incomplete(&outcome), ["packets-cut"]);
-    let words = &outcome.caveat("packets-cut").unwrap().words;
+    let words = &outcome.caveat("packets-cut").unwrap().message;
     assert!(words.starts_with("1 packets"), "{words}");
     assert!(outcome.caveat("not-http").is_none());
     // the first request is not there: whether the second one is the first is not known
@@ -346,7 +346,7 @@ fn quic_whose_start_is_not_in_the_capture_is_reported() {
     let packets = [udp(50_000, 443, &[0x41; 60]), udp(443, 50_000, &[0x42; 60])];
     let outcome = audited(&Capture::of(RAW, &packets, plain));
     assert_eq!(incomplete(&outcome), ["quic-joined-late", "no-connections"]);
-    let words = &outcome.caveat("no-connections").unwrap().words;
+    let words = &outcome.caveat("no-connections").unwrap().message;
     assert!(words.contains("that can be counted"), "{words}");
     let other = audited(&Capture::of(RAW, &[udp(50_000, 5353, &[0x41; 60])], plain));
     assert_eq!(incomplete(&other), ["no-connections"]);
@@ -372,7 +372,7 @@ fn packets_that_were_dropped_while_capturing_are_reported() {
     capture.extend(block);
     let outcome = audited(&capture);
     assert_eq!(incomplete(&outcome), ["packets-dropped"]);
-    let words = &outcome.caveat("packets-dropped").unwrap().words;
+    let words = &outcome.caveat("packets-dropped").unwrap().message;
     assert!(words.contains(": 7 packets were dropped"), "{words}");
 }
 
@@ -396,6 +396,6 @@ fn captures_that_are_whole_lack_nothing() {
     // 7240 bytes of a response are not in this one
     let outcome = reading::file("captures/bro.org.pcap", KeyLog::default());
     assert_eq!(incomplete(&outcome), ["packets-missing"]);
-    let words = &outcome.caveat("packets-missing").unwrap().words;
+    let words = &outcome.caveat("packets-missing").unwrap().message;
     assert!(words.starts_with("1 connections"), "{words}");
 }

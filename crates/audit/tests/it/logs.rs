@@ -85,7 +85,7 @@ fn a_log_that_cannot_tell_says_what_to_configure() {
     assert!(outcome.exchanges().all(|one| one.reuse.is_none()));
     let caveat = outcome.caveat("log-without-connections").unwrap();
     assert!(caveat.incomplete);
-    let words = &caveat.words;
+    let words = &caveat.message;
     assert!(
         words.contains("15 of 15 requests have no connection id"),
         "{words}"
@@ -133,11 +133,11 @@ fn without_positions_the_first_request_of_a_connection_is_unknown_at_the_logs_be
         let caveat = outcome.caveat("log-without-positions").unwrap();
         assert!(!caveat.incomplete);
         assert!(
-            caveat.words.contains(": 20 connections may have been open"),
+            caveat.message.contains(": 20 connections may have been open"),
             "{}",
-            caveat.words
+            caveat.message
         );
-        assert!(caveat.words.contains("$connection_requests"));
+        assert!(caveat.message.contains("$connection_requests"));
     }
 }
 
@@ -207,7 +207,7 @@ fn a_port_at_the_beginning_of_a_log_may_be_of_an_older_connection() {
     let count = |wanted| fresh(&outcome).iter().filter(|one| **one == wanted).count();
     assert_eq!([None, Some(false)].map(count), [3, 2]);
     // Caddy has no field for the position
-    let words = &outcome.caveat("log-without-positions").unwrap().words;
+    let words = &outcome.caveat("log-without-positions").unwrap().message;
     assert!(words.ends_with("reused it"), "{words}");
 }
 
@@ -220,7 +220,7 @@ fn a_part_of_the_requests_without_a_connection_is_reported() {
     ]);
     let caveat = outcome.caveat("log-without-connections").unwrap();
     assert!(caveat.incomplete);
-    assert!(caveat.words.contains("1 of 3 requests"), "{}", caveat.words);
+    assert!(caveat.message.contains("1 of 3 requests"), "{}", caveat.message);
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn lines_that_look_like_requests_and_cannot_be_read_are_reported() {
     let outcome = read("other|GET / HTTP/1.1|200\n");
     let caveat = outcome.caveat("lines-not-read").unwrap();
     assert!(caveat.incomplete);
-    assert!(caveat.words.contains("1 of 4 lines"), "{}", caveat.words);
+    assert!(caveat.message.contains("1 of 4 lines"), "{}", caveat.message);
     let outcome = read("the server was started\n");
     assert!(outcome.caveat("lines-not-read").is_none());
     assert_eq!(outcome.accounts[0].skipped, 1);

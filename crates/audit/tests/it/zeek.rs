@@ -220,7 +220,7 @@ fn bytes_that_zeek_missed_are_reported() {
     let outcome = audited(&[conn.replace(line, &values.join("\t")), text("http")]);
     let caveat = outcome.caveat("packets-missing").unwrap();
     assert!(caveat.incomplete);
-    assert!(caveat.words.contains("1 connections"), "{}", caveat.words);
+    assert!(caveat.message.contains("1 connections"), "{}", caveat.message);
 }
 
 #[test]

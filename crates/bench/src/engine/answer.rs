@@ -9,7 +9,7 @@ pub(crate) fn begin(exchange: &mut Exchange, at: Nanos, setup: Option<&Setup>) -
     exchange.at = at;
     exchange.spans = Spans::default();
     exchange.status = None;
-    exchange.own_queue = None;
+    exchange.client_delay = None;
     exchange.body = intact_ledger::Body::default();
     exchange.terms = intact_ledger::Terms::default();
     exchange.close_sent_by = None;

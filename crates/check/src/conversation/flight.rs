@@ -12,7 +12,7 @@ const LONGEST_VALUE: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reply {
     /// The version in the status line.
-    pub(crate) answered_in: Option<Protocol>,
+    pub(crate) response_version: Option<Protocol>,
     /// Whether the answer leaves the connection open for another, by what it said (RFC 9112 section 9.3).
     pub(crate) keeps: bool,
     /// Whether it is a 400 whose body says that the port speaks TLS.

@@ -15,7 +15,7 @@ pub(crate) struct Http1 {
     /// Nothing more may be sent.
     pub(super) over: bool,
     /// The status of an answer that nobody had asked for.
-    pub(super) unasked: Option<u16>,
+    pub(super) unsolicited_status: Option<u16>,
 }
 
 impl Http1 {
@@ -26,7 +26,7 @@ impl Http1 {
             flight: None,
             announced_by: None,
             over: false,
-            unasked: None,
+            unsolicited_status: None,
         }
     }
 
@@ -54,7 +54,7 @@ impl Http1 {
                 // what comes unasked is noted, and the connection not trusted any more
                 self.over = true;
                 if let ResponseEvent::Head(head) = event {
-                    self.unasked.get_or_insert(head.status);
+                    self.unsolicited_status.get_or_insert(head.status);
                 }
                 continue;
             };
@@ -74,7 +74,7 @@ impl Http1 {
                         self.announced_by.get_or_insert(Side::Server);
                         exchange.close_sent_by = Some(Side::Server);
                     }
-                    flight.reply.answered_in = Some(match head.version {
+                    flight.reply.response_version = Some(match head.version {
                         Version::Http10 => Protocol::Http10,
                         Version::Http11 => Protocol::Http11,
                     });

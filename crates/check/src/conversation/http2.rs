@@ -275,7 +275,7 @@ impl Http2 {
                 status => flight.head(status, arrival),
             }
             flight.exchange.body.announced = length;
-            flight.reply.answered_in = Some(intact_ledger::Protocol::Http2);
+            flight.reply.response_version = Some(intact_ledger::Protocol::Http2);
             flight.reply.keeps = !self.over;
         }
         if !headers.end_stream {

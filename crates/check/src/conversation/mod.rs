@@ -105,7 +105,7 @@ impl Conversation {
     /// The status of an answer that nobody had asked for.
     pub(crate) fn unasked(&self) -> Option<u16> {
         match self {
-            Conversation::Http1(one) => one.unasked,
+            Conversation::Http1(one) => one.unsolicited_status,
             Conversation::Http2(_) => None,
         }
     }

@@ -19,7 +19,7 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
         answered: 0,
         wanted: bench.caller.budget.cap,
         announced: None,
-        last_said: false,
+        last_announced: false,
         ended: None,
         failed: None,
     };
@@ -44,7 +44,7 @@ fn ask_all(bench: &mut Bench<'_>, line: &mut Line, tried: &mut RequestsTried) ->
         tried.answered += 1;
     }
     if !line.is_usable() {
-        tried.last_said = line.talk.announced_by() == Some(Side::Server);
+        tried.last_announced = line.talk.announced_by() == Some(Side::Server);
         bench.caller.linger(line, LINGER)?;
     }
     Ok(())

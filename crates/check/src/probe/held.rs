@@ -28,7 +28,7 @@ fn hold(bench: &mut Bench<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
         }
     }
     let connections = lines.len().saturating_sub(1) as u32;
-    bench.card.held = Some(Held {
+    bench.card.idle_under_load = Some(Held {
         connections,
         waited: None,
     });
@@ -40,7 +40,7 @@ fn hold(bench: &mut Bench<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
     let done = bench.caller.listen(std::slice::from_mut(watched), until);
     let ended = watched.ended();
     let now = bench.caller.clock.now();
-    bench.card.held = Some(Held {
+    bench.card.idle_under_load = Some(Held {
         connections,
         waited: Some(Waited {
             span: Span::new(from, ended.map_or(now, |(at, _)| at)),

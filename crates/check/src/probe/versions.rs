@@ -62,7 +62,7 @@ fn try_one(
         outcome: Outcome::Ok,
         detail: None,
         status: None,
-        answered_in: None,
+        response_version: None,
         says_kept: None,
         reused: None,
         cipher: None,
@@ -152,7 +152,7 @@ fn describe(answered: &Answered, tried: &mut VersionTried) {
     tried.outcome = exchange.outcome;
     tried.detail = exchange.detail.as_deref().map(str::to_owned);
     tried.status = exchange.status;
-    tried.answered_in = reply.answered_in;
+    tried.response_version = reply.response_version;
     tried.says_kept = answered.is_ok().then_some(reply.keeps);
     tried.connection = reply.field("connection").map(str::to_owned);
     tried.keep_alive = reply.field("keep-alive").map(str::to_owned);

@@ -80,7 +80,7 @@ impl BenchFacts {
             "rate" => present(variant.rate_per_s),
             "churn" => present(variant.churn_per_s),
             "own-queue" => variant
-                .own_queue_ms
+                .client_delay_ms
                 .as_ref()
                 .map(|queue| queue.share)
                 .ok_or(NoData::CannotSee("the kernel gave no receive stamps")),
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn the_verdict_says_what_keep_alive_saves() {
-        let sentence = &facts().verdicts[0];
+        let sentence = &facts().verdict[0];
         assert_eq!(
             sentence,
             "At -c 1, keep-alive saves 2.00 ms of 3.00 ms per request (67 %, 67-67 %)"

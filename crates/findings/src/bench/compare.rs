@@ -200,7 +200,7 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &Compared) -> String
         }
         _ => String::new(),
     };
-    let (Some(saved), Some(differs)) = (compared.saved_ms, compared.differs) else {
+    let (Some(saved), Some(differs)) = (compared.saved_ms, compared.significant) else {
         let change = compared.a_ms - compared.b_ms;
         let verb = if change >= 0.0 { "saved" } else { "cost" };
         return format!(

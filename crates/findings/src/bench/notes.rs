@@ -242,7 +242,7 @@ fn way_out(kind: Failure) -> Option<&'static str> {
 
 pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
     let late = |variant: &VariantFacts| {
-        let share = variant.own_queue_ms.as_ref()?.share;
+        let share = variant.client_delay_ms.as_ref()?.share;
         (share > OWN_QUEUE).then(|| format!("{:.0} %", share * 100.0))
     };
     let told: [(&str, Vec<Option<String>>, &str); 4] = [

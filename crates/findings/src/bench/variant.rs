@@ -15,7 +15,7 @@ const NO_RESPONSE: &str = "no measured request succeeded";
 
 /// How long answers lay in our own queue before we read them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct OwnQueue {
+pub struct ClientDelay {
     /// Median, in milliseconds.
     pub p50: Option<f64>,
     /// 99th percentile, in milliseconds.
@@ -145,7 +145,7 @@ pub struct VariantFacts {
     /// Set-up per connection, in milliseconds, over those opened.
     pub setup_ms: Option<f64>,
     /// Own queue; absent without kernel stamps.
-    pub own_queue_ms: Option<OwnQueue>,
+    pub client_delay_ms: Option<ClientDelay>,
     /// CPU of the engine's threads per measured request, in microseconds.
     pub cpu_us_per_request: Option<f64>,
     /// CPU of the server per request, warm-up included, in microseconds.
@@ -159,7 +159,7 @@ pub struct VariantFacts {
     /// Mean bytes on the wire.
     pub bytes_per_request: Option<BytesPerRequest>,
     /// Populations: fresh and reused where both occur, else the two humps of the histogram if it has two.
-    pub humps: Vec<Hump>,
+    pub modes: Vec<Hump>,
     /// Warm-up.
     pub warmup: Warmup,
     /// Rounds.
@@ -330,7 +330,7 @@ impl VariantFacts {
                 .setup_total
                 .mean()
                 .map(|mean| mean / NANOS_PER_MS),
-            own_queue_ms: ok.as_ref().and_then(own_queue),
+            client_delay_ms: ok.as_ref().and_then(own_queue),
             cpu_us_per_request: per_request(client_cpu, requests.total),
             server_cpu_us_per_request: per_request(server_cpu, everything),
             client_busy: client_cpu
@@ -348,7 +348,7 @@ impl VariantFacts {
                     body: mean(group.bytes.body),
                 }
             }),
-            humps: humps(&all),
+            modes: humps(&all),
             histogram: [Reuse::Fresh, Reuse::Reused].map(|reuse| {
                 all.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == Some(reuse))
                     .map(|group| buckets_ms(&group.latency))
@@ -391,8 +391,8 @@ fn round_figures(round: u32, cell: &Cell, nanos: Option<u64>) -> Option<RoundFig
     })
 }
 
-fn own_queue(group: &Group) -> Option<OwnQueue> {
-    let queue = &group.own_queue;
+fn own_queue(group: &Group) -> Option<ClientDelay> {
+    let queue = &group.client_delay;
     if queue.is_empty() || group.latency.sum() == 0 {
         return None;
     }
@@ -401,7 +401,7 @@ fn own_queue(group: &Group) -> Option<OwnQueue> {
             .supported_quantile(q)
             .map(|nanos| nanos / NANOS_PER_MS)
     };
-    Some(OwnQueue {
+    Some(ClientDelay {
         p50: ms(0.5),
         p99: ms(0.99),
         share: queue.sum() as f64 / group.latency.sum() as f64,

@@ -32,19 +32,19 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
     let fall = &facts.phases_ms;
     if let Some(cold) = fall.cold("total") {
         match fall.warm("total") {
-            Some(warm) if warm.middle < cold.middle => told.push(format!(
+            Some(warm) if warm.median < cold.median => told.push(format!(
                 "A first request takes {}, each next one on the same connection {}: a new connection costs {}, {:.0} % of the time.",
-                ms(cold.middle),
-                ms(warm.middle),
-                ms(cold.middle - warm.middle),
-                (cold.middle - warm.middle) / cold.middle * 100.0
+                ms(cold.median),
+                ms(warm.median),
+                ms(cold.median - warm.median),
+                (cold.median - warm.median) / cold.median * 100.0
             )),
             Some(warm) => told.push(format!(
                 "A first request takes {}, each next one on the same connection {}: reuse saves no time here.",
-                ms(cold.middle),
-                ms(warm.middle)
+                ms(cold.median),
+                ms(warm.median)
             )),
-            None => told.push(format!("A request takes {}.", ms(cold.middle))),
+            None => told.push(format!("A request takes {}.", ms(cold.median))),
         }
     }
     told
@@ -201,13 +201,13 @@ fn never_kept(facts: &CheckFacts) -> Finding {
         .collect();
     let fall = &facts.phases_ms;
     let setup = match (fall.cold("total"), fall.cold("without_setup")) {
-        (Some(total), Some(rest)) => Some((total.middle - rest.middle).max(0.0)),
+        (Some(total), Some(rest)) => Some((total.median - rest.median).max(0.0)),
         _ => None,
     };
     Finding {
         evidence: answers.join("; "),
         cost_ms: setup,
-        cost_share: setup.zip(fall.cold("total")).map(|(setup, total)| setup / total.middle),
+        cost_share: setup.zip(fall.cold("total")).map(|(setup, total)| setup / total.median),
         fix: "nginx `keepalive_timeout`, Apache `KeepAlive On`, gunicorn `--worker-class gthread --keep-alive 75`, Node `server.keepAliveTimeout`; if a proxy stands before it, let that one keep connections".to_owned(),
         ..finding(
             facts,
@@ -223,12 +223,12 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
     let measured = max.measured.filter(|&measured| measured < FEW_REQUESTS)?;
     let how = match &max.ended {
         Some(ended) => ended.words(),
-        None if max.last_said => {
+        None if max.last_announced => {
             "no end within a second, the closing is left to the client".to_owned()
         }
         None => "a failed request".to_owned(),
     };
-    let announced = max.last_said;
+    let announced = max.last_announced;
     let told = max.announced.map_or_else(
         || "`max=` is not announced".to_owned(),
         |max| format!("it announces `max={max}`"),

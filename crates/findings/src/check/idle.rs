@@ -170,7 +170,7 @@ fn before_first(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
 
 /// With others beside it an idle connection is given up sooner.
 fn shrinks(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
-    let held = facts.held.as_ref()?;
+    let held = facts.idle_under_load.as_ref()?;
     let alone = idle.measured_s.or(idle.at_least_s)?;
     let beside = held.measured_s.filter(|beside| beside + 1.0 < alone)?;
     Some(Finding {

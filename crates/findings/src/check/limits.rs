@@ -16,7 +16,7 @@ pub struct Closing {
     /// Whether the last answer had announced it.
     pub announced: bool,
     /// The status of an answer that nobody had asked for (408, for example).
-    pub unasked: Option<u16>,
+    pub unsolicited_status: Option<u16>,
 }
 
 impl Closing {
@@ -25,7 +25,7 @@ impl Closing {
             how: ended.how,
             by: ended.by,
             announced: ended.announced,
-            unasked: ended.unasked,
+            unsolicited_status: ended.unsolicited_status,
         }
     }
 
@@ -39,7 +39,7 @@ impl Closing {
             Ending::Silent => "silence",
         };
         let unasked = self
-            .unasked
+            .unsolicited_status
             .map_or_else(String::new, |status| format!(" after an unasked {status}"));
         format!("{how}{unasked}")
     }
@@ -135,7 +135,7 @@ pub struct MaxAge {
     /// Answers until then.
     pub answered: u32,
     /// Whether the last answer said that it is the last.
-    pub last_said: bool,
+    pub last_announced: bool,
     /// How it was ended; absent where the server said so and left the closing to us.
     pub ended: Option<Closing>,
 }
@@ -143,12 +143,12 @@ pub struct MaxAge {
 impl MaxAge {
     pub(super) fn of(aged: &Aged) -> MaxAge {
         let seconds = aged.span.nanos() as f64 / NANOS_PER_S;
-        let over = aged.last_said || aged.ended.is_some();
+        let over = aged.last_announced || aged.ended.is_some();
         MaxAge {
             measured_s: over.then_some(seconds),
             at_least_s: (!over).then_some(seconds),
             answered: aged.answered,
-            last_said: aged.last_said,
+            last_announced: aged.last_announced,
             ended: aged.ended.map(Closing::of),
         }
     }
@@ -166,7 +166,7 @@ pub struct MaxRequests {
     /// What was spoken.
     pub http: &'static str,
     /// Whether the last answer said that it is the last.
-    pub last_said: bool,
+    pub last_announced: bool,
     /// How it was ended; absent where the server said so and left the closing to us.
     pub ended: Option<Closing>,
     /// How the request after the last answer failed, where the end was not announced.
@@ -175,13 +175,13 @@ pub struct MaxRequests {
 
 impl MaxRequests {
     pub(super) fn of(tried: &RequestsTried) -> MaxRequests {
-        let over = tried.last_said || tried.ended.is_some() || tried.failed.is_some();
+        let over = tried.last_announced || tried.ended.is_some() || tried.failed.is_some();
         MaxRequests {
             measured: over.then_some(tried.answered),
             at_least: (!over).then_some(tried.answered),
             announced: tried.announced,
             http: tried.http.as_str(),
-            last_said: tried.last_said,
+            last_announced: tried.last_announced,
             ended: tried.ended.map(Closing::of),
             failed: tried.failed.map(|kind| kind.id()),
         }

@@ -146,7 +146,7 @@ pub struct VersionFacts {
     /// `1.2`, `1.3`; absent: plain.
     pub tls: Option<&'static str>,
     /// Whether `Connection: keep-alive` was sent.
-    pub asked_keep_alive: bool,
+    pub keep_alive_requested: bool,
     /// Whether the first request was answered.
     pub supported: bool,
     /// Whether a second request was answered on the same connection.
@@ -156,7 +156,7 @@ pub struct VersionFacts {
     /// The status of the first answer.
     pub status: Option<u16>,
     /// The version in the answer's status line.
-    pub answered_in: Option<&'static str>,
+    pub response_version: Option<&'static str>,
     /// The cipher suite.
     pub cipher: Option<String>,
     /// The protocol that the server chose by ALPN.
@@ -178,14 +178,14 @@ impl VersionFacts {
         VersionFacts {
             http: tried.http.as_str(),
             tls: tried.tls.map(|version| version.as_str()),
-            asked_keep_alive: tried.asks,
+            keep_alive_requested: tried.asks,
             supported: tried.outcome.is_ok(),
             reused: tried.reused,
             curl: tried
                 .says_kept
                 .map(|kept| if kept { "left intact" } else { "closing" }),
             status: tried.status,
-            answered_in: tried.answered_in.map(|version| version.as_str()),
+            response_version: tried.response_version.map(|version| version.as_str()),
             cipher: tried.cipher.clone(),
             alpn: tried.alpn.clone(),
             connection: tried.connection.clone(),
@@ -198,7 +198,7 @@ impl VersionFacts {
 
     /// What a table calls it.
     pub fn name(&self) -> String {
-        let asks = if self.asked_keep_alive {
+        let asks = if self.keep_alive_requested {
             " + keep-alive"
         } else {
             ""
@@ -217,7 +217,7 @@ pub struct TlsFacts {
     /// The full handshake, in milliseconds.
     pub handshake_ms: f64,
     /// Of that, until the first bytes of the server's answer came: a round trip and the server's part of the key exchange.
-    pub to_first_answer_ms: Option<f64>,
+    pub to_first_response_ms: Option<f64>,
     /// Of that, the rest: our checks of the chain, and with TLS 1.2 another round trip.
     pub rest_ms: Option<f64>,
     /// Bytes of the server's part of the handshake.
@@ -238,7 +238,7 @@ impl TlsFacts {
             version: seen.version.as_str(),
             cipher: seen.cipher.clone(),
             handshake_ms,
-            to_first_answer_ms,
+            to_first_response_ms: to_first_answer_ms,
             rest_ms: to_first_answer_ms.map(|first| (handshake_ms - first).max(0.0)),
             received: seen.received,
             certificates: seen.certificates,
@@ -333,7 +333,7 @@ pub struct Http2Facts {
     /// Bytes of the header block of each request.
     pub request_head_bytes: Vec<u64>,
     /// Bytes of the header block of each answer.
-    pub answer_head_bytes: Vec<u64>,
+    pub response_header_bytes: Vec<u64>,
 }
 
 impl Http2Facts {
@@ -346,7 +346,7 @@ impl Http2Facts {
                 .map(|gap| gap.map(|nanos| nanos as f64 / NANOS_PER_MS))
                 .collect(),
             request_head_bytes: seen.request_heads.clone(),
-            answer_head_bytes: seen.answer_heads.clone(),
+            response_header_bytes: seen.answer_heads.clone(),
         }
     }
 }

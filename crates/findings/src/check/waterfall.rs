@@ -35,7 +35,7 @@ pub struct Few {
     /// The median where ten values lie beyond it on each side; a check never takes so many.
     pub p50: Option<f64>,
     /// The middle one.
-    pub middle: f64,
+    pub median: f64,
     /// The smallest.
     pub min: f64,
     /// The largest.
@@ -53,7 +53,7 @@ impl Few {
         Some(Few {
             mean: in_ms(values.iter().sum()) / values.len() as f64,
             p50: (values.len() >= 20).then(|| in_ms(middle)),
-            middle: in_ms(middle),
+            median: in_ms(middle),
             min: in_ms(min),
             max: in_ms(max),
             count: values.len() as u64,
@@ -65,9 +65,9 @@ impl Few {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Waterfall {
     /// The first request on a new connection.
-    pub cold: BTreeMap<&'static str, Option<Few>>,
+    pub fresh: BTreeMap<&'static str, Option<Few>>,
     /// The next ones on the same.
-    pub warm: BTreeMap<&'static str, Option<Few>>,
+    pub reused: BTreeMap<&'static str, Option<Few>>,
 }
 
 impl Waterfall {
@@ -84,17 +84,17 @@ impl Waterfall {
             })
             .partition(|exchange| exchange.reuse == Some(Reuse::Fresh));
         Waterfall {
-            cold: phases(&cold),
-            warm: phases(&warm),
+            fresh: phases(&cold),
+            reused: phases(&warm),
         }
     }
 
     pub(crate) fn cold(&self, phase: &str) -> Option<&Few> {
-        self.cold.get(phase)?.as_ref()
+        self.fresh.get(phase)?.as_ref()
     }
 
     pub(crate) fn warm(&self, phase: &str) -> Option<&Few> {
-        self.warm.get(phase)?.as_ref()
+        self.reused.get(phase)?.as_ref()
     }
 }
 
@@ -123,16 +123,16 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
     let (Some(cold), Some(warm)) = (fall.cold("without_setup"), fall.warm("without_setup")) else {
         return Vec::new();
     };
-    if warm.min > cold.max && warm.middle - cold.middle > SLOWER {
+    if warm.min > cold.max && warm.median - cold.median > SLOWER {
         return vec![slower(facts, cold, warm)];
     }
     let mut found = Vec::new();
-    if cold.min > warm.max && cold.middle - warm.middle > NOTEWORTHY {
+    if cold.min > warm.max && cold.median - warm.median > NOTEWORTHY {
         found.push(hidden_cost(facts, cold, warm));
     }
     if let (Some(first), Some(next)) = (fall.cold("total"), fall.warm("total"))
-        && first.middle > 0.0
-        && (first.middle - next.middle) / first.middle < LITTLE
+        && first.median > 0.0
+        && (first.median - next.median) / first.median < LITTLE
     {
         found.push(little(facts, first, next));
     }
@@ -142,14 +142,14 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
 fn slower(facts: &CheckFacts, cold: &Few, warm: &Few) -> Finding {
     let claim = format!(
         "answers come later on reused connections: {} against {} on new ones, set-up left out",
-        ms(warm.middle),
-        ms(cold.middle)
+        ms(warm.median),
+        ms(cold.median)
     );
     let gap = facts.phases_ms.warm("headers_to_body");
     let gap = gap
-        .filter(|gap| gap.middle > SLOWER)
+        .filter(|gap| gap.median > SLOWER)
         .map_or_else(String::new, |gap| {
-            format!("; {} of it lie between head and body", ms(gap.middle))
+            format!("; {} of it lie between head and body", ms(gap.median))
         });
     Finding {
         evidence: format!(
@@ -169,7 +169,7 @@ fn slower(facts: &CheckFacts, cold: &Few, warm: &Few) -> Finding {
 fn hidden_cost(facts: &CheckFacts, cold: &Few, warm: &Few) -> Finding {
     let claim = format!(
         "the first answer of a connection takes {} longer than the next ones, beyond the handshakes",
-        ms(cold.middle - warm.middle)
+        ms(cold.median - warm.median)
     );
     Finding {
         evidence: format!(
@@ -181,7 +181,7 @@ fn hidden_cost(facts: &CheckFacts, cold: &Few, warm: &Few) -> Finding {
             ms(warm.min),
             ms(warm.max)
         ),
-        cost_ms: Some(cold.middle - warm.middle),
+        cost_ms: Some(cold.median - warm.median),
         fix: "the server or a proxy does something once per connection (authentication, a thread, a connection of its own): one more reason to keep them".to_owned(),
         ..finding(facts, "first-request-costs-more", Severity::Info, claim)
     }
@@ -190,8 +190,8 @@ fn hidden_cost(facts: &CheckFacts, cold: &Few, warm: &Few) -> Finding {
 fn little(facts: &CheckFacts, first: &Few, next: &Few) -> Finding {
     let claim = format!(
         "reuse saves next to nothing here: {} on a new connection, {} on a reused one",
-        ms(first.middle),
-        ms(next.middle)
+        ms(first.median),
+        ms(next.median)
     );
     Finding {
         evidence: format!(

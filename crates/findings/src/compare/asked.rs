@@ -76,7 +76,7 @@ impl Facts for CompareFacts {
                     .ok_or(NoData::NothingHappened)
             }
             "look-ups" => {
-                Ok(Measured::count(program.look_ups, !unobserved.traffic).divided_by(rounds))
+                Ok(Measured::count(program.lookups, !unobserved.traffic).divided_by(rounds))
             }
             "resumed-share" => match program.handshakes.total() {
                 0 => Err(NoData::NothingHappened),

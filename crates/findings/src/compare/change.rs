@@ -13,7 +13,7 @@ pub enum Fate {
     /// In more than half of the baseline's rounds, and in none of the program's.
     Gone,
     /// In some rounds of both, or in too few to tell.
-    Stays,
+    Unchanged,
 }
 
 /// A finding of the baseline or of another program, and what became of it.
@@ -72,7 +72,7 @@ fn change(
     let fate = match (a_rounds, b_rounds) {
         (_, 0) if most(a_rounds, a) && !b.rounds.is_empty() => Fate::Gone,
         (0, _) if most(b_rounds, b) && !a.rounds.is_empty() => Fate::New,
-        _ => Fate::Stays,
+        _ => Fate::Unchanged,
     };
     Some(Change {
         a: a.name.clone(),

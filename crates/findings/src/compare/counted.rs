@@ -19,9 +19,9 @@ pub struct Counted {
     /// See `a_mean`.
     pub b_mean: f64,
     /// `a - b`. Absent with fewer than 8 rounds.
-    pub fewer: Option<Interval>,
+    pub reduction: Option<Interval>,
     /// Whether a difference was shown; with fewer than 8 rounds absent.
-    pub differs: Option<bool>,
+    pub significant: Option<bool>,
 }
 
 impl Rounds for ProgramFacts {
@@ -51,7 +51,7 @@ const COUNTS: [(&str, Of); 7] = [
     ("failed", |round| Some(round.failed as f64)),
     ("stale", |round| Some(round.stale as f64)),
     ("handshakes", |round| Some(round.handshakes as f64)),
-    ("look_ups", |round| Some(round.look_ups as f64)),
+    ("look_ups", |round| Some(round.lookups as f64)),
 ];
 
 pub(super) fn times(programs: &[ProgramFacts]) -> Vec<Compared> {
@@ -74,8 +74,8 @@ pub(super) fn counts(programs: &[ProgramFacts]) -> Vec<Counted> {
                 count,
                 a_mean,
                 b_mean,
-                fewer: sure.as_ref().map(|one| one.interval),
-                differs: sure.map(|one| one.differs),
+                reduction: sure.as_ref().map(|one| one.interval),
+                significant: sure.map(|one| one.significant),
             });
         }
     }

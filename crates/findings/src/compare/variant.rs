@@ -60,7 +60,7 @@ pub struct RoundFigures {
     /// TLS handshakes.
     pub handshakes: u64,
     /// Names looked up.
-    pub look_ups: u64,
+    pub lookups: u64,
 }
 
 /// What is known of one program.
@@ -94,9 +94,9 @@ pub struct ProgramFacts {
     /// TLS handshakes of all rounds.
     pub handshakes: Handshakes,
     /// Names looked up in all rounds.
-    pub look_ups: u64,
+    pub lookups: u64,
     /// Look-ups that failed.
-    pub look_ups_failed: u64,
+    pub lookups_failed: u64,
     /// What stood out, each with the rounds in which it did, in the words of the last of them.
     pub findings: Vec<Found>,
     /// Each round.
@@ -140,8 +140,8 @@ impl Program {
                 inferred: Vec::new(),
                 wasted_ms: None,
                 handshakes: Handshakes::default(),
-                look_ups: 0,
-                look_ups_failed: 0,
+                lookups: 0,
+                lookups_failed: 0,
                 findings: Vec::new(),
                 rounds: Vec::new(),
             },
@@ -196,7 +196,7 @@ impl Program {
             connections: totals.connections.opened,
             avoidable: totals.avoidable,
             handshakes: handshakes.total(),
-            look_ups: totals.lookups.total,
+            lookups: totals.lookups.total,
         });
         ours.requests.add(&totals.requests);
         ours.connections.add(&totals.connections);
@@ -217,8 +217,8 @@ impl Program {
         ours.handshakes.full += handshakes.full;
         ours.handshakes.resumed += handshakes.resumed;
         ours.handshakes.unknown += handshakes.unknown;
-        ours.look_ups += totals.lookups.total;
-        ours.look_ups_failed += totals.lookups.failed;
+        ours.lookups += totals.lookups.total;
+        ours.lookups_failed += totals.lookups.failed;
         self.find(&facts.findings);
     }
 

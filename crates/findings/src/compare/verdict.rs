@@ -62,7 +62,7 @@ fn time(one: &Compared) -> String {
         _ => "waiting for answers",
     };
     let (a, b) = (ms(one.a_ms), ms(one.b_ms));
-    match (one.differs, one.saved_share, one.saved_ms) {
+    match (one.significant, one.saved_share, one.saved_ms) {
         (Some(true), Some(share), _) => {
             let (less, low, high) = if share.value >= 0.0 {
                 ("less", share.low, share.high)
@@ -89,7 +89,7 @@ fn time(one: &Compared) -> String {
             "{} takes {b} of {what}, {} takes {a}; {}",
             one.b,
             one.a,
-            one.refused.as_deref().unwrap_or("no interval can be told")
+            one.no_interval_reason.as_deref().unwrap_or("no interval can be told")
         ),
     }
 }

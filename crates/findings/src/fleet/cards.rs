@@ -53,9 +53,9 @@ pub struct CardsFacts {
     /// So many it took where the limit was not reached.
     pub max_requests_at_least: Option<Spread>,
     /// A request on a new connection, in milliseconds: of each card the middle one.
-    pub cold_ms: Option<Spread>,
+    pub fresh_ms: Option<Spread>,
     /// A request on a connection that was open, in milliseconds: of each card the middle one.
-    pub warm_ms: Option<Spread>,
+    pub reused_ms: Option<Spread>,
     /// What stands out, the worst first.
     pub findings: Vec<CommonFinding>,
     /// Probes that did not run, with the reason and the number of cards.
@@ -68,7 +68,7 @@ pub struct Spread {
     /// The smallest.
     pub min: f64,
     /// The middle one; the upper of the two in the middle.
-    pub middle: f64,
+    pub median: f64,
     /// The largest.
     pub max: f64,
     /// How many cards have it.
@@ -94,7 +94,7 @@ impl Spread {
         values.sort_by(f64::total_cmp);
         Some(Spread {
             min: *values.first()?,
-            middle: values[values.len() / 2],
+            median: values[values.len() / 2],
             max: *values.last()?,
             cards: values.len() as u64,
         })
@@ -128,9 +128,9 @@ impl Cards {
         }
         let waterfall = &facts.phases_ms;
         self.cold_ms
-            .extend(waterfall.cold("total").map(|few| few.middle));
+            .extend(waterfall.cold("total").map(|few| few.median));
         self.warm_ms
-            .extend(waterfall.warm("total").map(|few| few.middle));
+            .extend(waterfall.warm("total").map(|few| few.median));
         for finding in &facts.findings {
             let key = (std::cmp::Reverse(finding.severity), finding.rule);
             let common = self.findings.entry(key);
@@ -156,8 +156,8 @@ impl Cards {
             idle_timeout_announced_s: Spread::of(&self.idle_announced_s),
             max_requests: Spread::of(&self.max_requests),
             max_requests_at_least: Spread::of(&self.max_requests_at_least),
-            cold_ms: Spread::of(&self.cold_ms),
-            warm_ms: Spread::of(&self.warm_ms),
+            fresh_ms: Spread::of(&self.cold_ms),
+            reused_ms: Spread::of(&self.warm_ms),
             findings: self
                 .findings
                 .iter()
@@ -188,7 +188,7 @@ mod tests {
             by: None,
             how: intact_ledger::Ending::Fin,
             announced: false,
-            unasked: None,
+            unsolicited_status: None,
         });
         let card = Card {
             requests: Some(RequestsTried {
@@ -196,7 +196,7 @@ mod tests {
                 answered,
                 wanted: 110,
                 announced: None,
-                last_said: answered < 110,
+                last_announced: answered < 110,
                 ended: None,
                 failed: None,
             }),
@@ -226,7 +226,7 @@ mod tests {
         let spread = |min, middle, max, cards| {
             Some(Spread {
                 min,
-                middle,
+                median: middle,
                 max,
                 cards,
             })
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(facts.idle_timeout_announced_s, spread(5.0, 5.0, 5.0, 3));
         assert_eq!(facts.max_requests, spread(100.0, 100.0, 100.0, 1));
         assert_eq!(facts.max_requests_at_least, spread(110.0, 110.0, 110.0, 2));
-        assert_eq!(facts.cold_ms, None);
+        assert_eq!(facts.fresh_ms, None);
     }
 
     #[test]

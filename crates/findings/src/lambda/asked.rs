@@ -41,11 +41,11 @@ impl Facts for LambdaFacts {
             "invocations-failed" => exactly((all - answered) as f64),
             "connections-per-invocation" => {
                 let sent = variant.sent.as_ref().ok_or(UNSEEN)?;
-                let each = sent.connections_each.ok_or(NoData::NothingHappened)?;
+                let each = sent.connections_per_invocation.ok_or(NoData::NothingHappened)?;
                 Ok(observed?.totals.unobserved.at_least_connections(each))
             }
             "first" => variant
-                .first_ms
+                .cold_start_ms
                 .map(|ms| Measured::exactly(ms * NANOS_PER_MS))
                 .ok_or(NoData::NothingHappened),
             "saved" => self.saved(variant).map(Measured::exactly),

@@ -17,19 +17,19 @@ pub struct Call {
     /// When it was invoked, since the start of the run.
     pub at_ms: f64,
     /// The function's own time, without the start of the environment.
-    pub ms: f64,
+    pub duration_ms: f64,
     /// From the start of the process until it asked for its first event; `None`: the environment was there (hot).
     pub init_ms: Option<f64>,
     /// How long the environment was frozen before; `None`: it was not.
     pub frozen_ms: Option<f64>,
     /// How long it was meant to rest before (`--idle`); `None`: not at all.
-    pub rest_ms: Option<f64>,
+    pub idle_ms: Option<f64>,
     /// `answered`, `error`, `timeout`, `crash`, `no-start`, `unanswered`, `never-asked-again`.
     pub outcome: &'static str,
     /// What the function or the system said of it.
     pub detail: Option<String>,
     /// Answers after the first, all refused.
-    pub answered_again: u32,
+    pub duplicate_response: u32,
     /// Connections that were opened from its start (with its environment's, if it was cold) to the start of the next; absent where
     /// nobody looked.
     pub connections: Option<u64>,
@@ -38,7 +38,7 @@ pub struct Call {
     /// Those on a connection that was there already.
     pub reused: Option<u64>,
     /// What became of the connections that the freeze before it found open.
-    pub pause: Option<Pause>,
+    pub freeze: Option<Pause>,
 }
 
 impl Call {
@@ -50,7 +50,7 @@ impl Call {
     /// Cold, hot, or frozen for so long as was asked: the machine adds a few milliseconds to each pause.
     pub(super) fn kind(&self) -> String {
         let seconds = |ms: f64| (ms / 100.0).round() / 10.0;
-        match (self.init_ms, self.frozen_ms, self.rest_ms) {
+        match (self.init_ms, self.frozen_ms, self.idle_ms) {
             (Some(_), ..) => "cold".to_owned(),
             (None, None, None) => "hot".to_owned(),
             (None, None, Some(ms)) => format!("rested {} s", seconds(ms)),
@@ -71,17 +71,17 @@ pub(super) fn calls(invocations: &[Invocation], traffic: Option<&Traffic>) -> Ve
             round: one.round.unwrap_or(1),
             environment: one.environment,
             at_ms: one.at.as_ms(),
-            ms: ms(one.end.since(one.at)),
+            duration_ms: ms(one.end.since(one.at)),
             init_ms: one.init.map(|init| ms(init.nanos())),
             frozen_ms: one.frozen.map(|frozen| ms(frozen.nanos())),
-            rest_ms: one.rest.map(ms),
+            idle_ms: one.rest.map(ms),
             outcome: one.fate.id(),
             detail: one.fate.words().map(str::to_owned),
-            answered_again: one.answered_again,
+            duplicate_response: one.duplicate_response,
             connections: share.map(|share| share.connections),
             requests: share.map(|share| share.requests),
             reused: share.map(|share| share.reused),
-            pause: traffic.and_then(|all| frozen::pause(all, one, until)),
+            freeze: traffic.and_then(|all| frozen::pause(all, one, until)),
         }
     });
     each.collect()

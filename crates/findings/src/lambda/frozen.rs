@@ -85,9 +85,9 @@ impl Saw {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pause {
     /// The case of each connection that was open when it began.
-    pub cases: Vec<Case>,
+    pub connection_states: Vec<Case>,
     /// What the invocation after it saw.
-    pub saw: Saw,
+    pub effect: Saw,
 }
 
 /// The freeze before an invocation, to which everything until `until` belongs.
@@ -107,7 +107,7 @@ pub(super) fn pause(traffic: &Traffic, one: &Invocation, until: Nanos) -> Option
         (true, fate) if fate.is_answer() => Saw::Recovered,
         (true, _) => Saw::Failed,
     };
-    Some(Pause { cases, saw })
+    Some(Pause { connection_states: cases, effect: saw })
 }
 
 fn case(held: &Held, thaw: Nanos, answered: Nanos, until: Nanos) -> Case {

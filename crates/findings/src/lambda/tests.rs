@@ -10,7 +10,7 @@ const MS: u64 = 1_000_000;
 
 fn run(names: &[&str]) -> Run {
     let start = jiff::Timestamp::UNIX_EPOCH;
-    let mut run = Run::new("lambda", "0", Vantage::Middle, start, 1, &[]);
+    let mut run = Run::new("lambda", "0", Vantage::OnPath, start, 1, &[]);
     run.variants = names
         .iter()
         .map(|name| Variant {
@@ -38,7 +38,7 @@ fn invocation(variant: u32, environment: u64, from: u64, to: u64) -> Invocation 
         at: at(from),
         end: at(to),
         fate: Fate::Answered(1),
-        answered_again: 0,
+        duplicate_response: 0,
     }
 }
 
@@ -67,7 +67,7 @@ fn cold_calls_are_kept_out_of_what_is_compared() {
     let facts = facts(&["off", "on"], &all);
     let saved = facts.comparisons[0].saved_ms.unwrap();
     assert!((saved.value - 64.5).abs() < 0.01, "{saved:?}");
-    assert_eq!(facts.variants[0].first_ms, Some(1500.0));
+    assert_eq!(facts.variants[0].cold_start_ms, Some(1500.0));
     let first = &facts.verdict[0];
     assert!(first.starts_with("on saves 64.50 ms"), "{first}");
 }
@@ -101,7 +101,7 @@ fn few_rounds_give_no_interval() {
     other.round = Some(1);
     let facts = facts(&["a", "b"], &[invocation(0, 1, 0, 2), other]);
     assert!(facts.comparisons[0].saved_ms.is_none());
-    assert!(facts.comparisons[0].refused.is_some());
+    assert!(facts.comparisons[0].no_interval_reason.is_some());
 }
 
 fn connection(id: u64, from: u64) -> Connection {
@@ -159,8 +159,8 @@ fn frozen(used: Option<Outcome>, end: Option<Closed>, fate: Fate) -> LambdaFacts
 }
 
 fn told(facts: &LambdaFacts) -> (Vec<Case>, Saw) {
-    let pause = facts.invocations[1].pause.clone().unwrap();
-    (pause.cases, pause.saw)
+    let pause = facts.invocations[1].freeze.clone().unwrap();
+    (pause.connection_states, pause.effect)
 }
 
 #[test]

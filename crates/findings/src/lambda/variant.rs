@@ -24,11 +24,11 @@ pub struct Kind {
     /// The start of the environment; of cold ones only.
     pub init_ms: Option<Latency>,
     /// Connections opened for each; absent where nobody looked.
-    pub connections_each: Option<f64>,
+    pub connections_per_invocation: Option<f64>,
     /// Requests that each made.
-    pub requests_each: Option<f64>,
+    pub requests_per_invocation: Option<f64>,
     /// What the freezes before them did; of frozen ones only, where somebody looked.
-    pub pauses: Option<Pauses>,
+    pub freezes: Option<Freezes>,
     /// What those said that failed, each with how often; the most frequent first, ten at most.
     pub failures: Vec<(String, u64)>,
     /// The histogram of `latency_ms`: low, high (milliseconds), count.
@@ -38,15 +38,15 @@ pub struct Kind {
 
 /// What freezes of one length did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Pauses {
+pub struct Freezes {
     /// Connections that were open when they began.
     pub open: u64,
     /// What became of them.
-    pub cases: BTreeMap<Case, u64>,
+    pub connection_states: BTreeMap<Case, u64>,
     /// What the invocations after them saw.
-    pub saw: BTreeMap<Saw, u64>,
+    pub effect: BTreeMap<Saw, u64>,
     /// What those saw that had a death of each kind before them.
-    pub by_case: BTreeMap<Case, BTreeMap<Saw, u64>>,
+    pub by_state: BTreeMap<Case, BTreeMap<Saw, u64>>,
 }
 
 /// One round of a variant.
@@ -84,7 +84,7 @@ pub struct Sent {
     /// Of these, more than the environments needed.
     pub avoidable: u64,
     /// Opened for each invocation that found its environment there.
-    pub connections_each: Option<f64>,
+    pub connections_per_invocation: Option<f64>,
     /// Opened for each environment.
     pub connections_per_environment: Option<f64>,
     /// Why figures are worked out and not seen; empty when all were seen.
@@ -101,7 +101,7 @@ pub struct VariantFacts {
     /// Environments that were started.
     pub environments: u64,
     /// The mean of the first calls, the start of the environment included, in milliseconds.
-    pub first_ms: Option<f64>,
+    pub cold_start_ms: Option<f64>,
     /// The function's own time of all that were answered and not cold.
     pub warm_ms: Latency,
     /// What it sent; absent where nobody looked.
@@ -134,11 +134,11 @@ impl VariantFacts {
         let warm = |call: &&&Call| call.init_ms.is_none() && call.is_ok();
         let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for call in calls.iter().filter(warm) {
-            rounds.entry(call.round).or_default().push(call.ms);
+            rounds.entry(call.round).or_default().push(call.duration_ms);
         }
         let first = calls.iter().filter(|call| call.is_ok());
         let first: Vec<f64> = first
-            .filter_map(|call| Some(call.init_ms? + call.ms))
+            .filter_map(|call| Some(call.init_ms? + call.duration_ms))
             .collect();
         let environments: BTreeSet<u64> = calls.iter().map(|call| call.environment).collect();
         let environments = environments.len() as u64;
@@ -146,8 +146,8 @@ impl VariantFacts {
             name: name.to_owned(),
             outcomes,
             environments,
-            first_ms: mean(&first),
-            warm_ms: latency(calls.iter().filter(warm).map(|call| call.ms)),
+            cold_start_ms: mean(&first),
+            warm_ms: latency(calls.iter().filter(warm).map(|call| call.duration_ms)),
             sent: observed
                 .as_ref()
                 .map(|facts| Sent::new(facts, calls, environments)),
@@ -180,7 +180,7 @@ impl Sent {
             reuse: facts.reuse,
             connections: opened,
             avoidable: facts.totals.avoidable,
-            connections_each: mean(&warm),
+            connections_per_invocation: mean(&warm),
             connections_per_environment: (environments > 0)
                 .then(|| opened as f64 / environments as f64),
             inferred: facts.totals.inferred.clone(),
@@ -203,7 +203,7 @@ impl Kind {
         failures.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         failures.truncate(10);
         let init: Vec<f64> = calls.iter().filter_map(|call| call.init_ms).collect();
-        let times = histogram(ok().map(|call| call.ms));
+        let times = histogram(ok().map(|call| call.duration_ms));
         let each = |of: fn(&Call) -> Option<u64>| {
             let counts = calls.iter().filter_map(|call| of(call));
             mean(&counts.map(|count| count as f64).collect::<Vec<f64>>())
@@ -215,34 +215,34 @@ impl Kind {
             latency_ms: Latency::of(&times),
             buckets: buckets_ms(&times),
             init_ms: (!init.is_empty()).then(|| latency(init.into_iter())),
-            connections_each: each(|call| call.connections),
-            requests_each: each(|call| call.requests),
-            pauses: Pauses::of(calls),
+            connections_per_invocation: each(|call| call.connections),
+            requests_per_invocation: each(|call| call.requests),
+            freezes: Freezes::of(calls),
             failures,
         }
     }
 }
 
-impl Pauses {
-    fn of(calls: &[&Call]) -> Option<Pauses> {
-        let mut all = Pauses::default();
+impl Freezes {
+    fn of(calls: &[&Call]) -> Option<Freezes> {
+        let mut all = Freezes::default();
         let mut any = false;
-        for pause in calls.iter().filter_map(|call| call.pause.as_ref()) {
+        for pause in calls.iter().filter_map(|call| call.freeze.as_ref()) {
             any = true;
-            all.open += pause.cases.len() as u64;
-            *all.saw.entry(pause.saw).or_default() += 1;
-            for &case in &pause.cases {
-                *all.cases.entry(case).or_default() += 1;
+            all.open += pause.connection_states.len() as u64;
+            *all.effect.entry(pause.effect).or_default() += 1;
+            for &case in &pause.connection_states {
+                *all.connection_states.entry(case).or_default() += 1;
             }
             let deaths: BTreeSet<Case> = pause
-                .cases
+                .connection_states
                 .iter()
                 .copied()
                 .filter(|case| case.is_death())
                 .collect();
             for case in deaths {
-                let saw = all.by_case.entry(case).or_default();
-                *saw.entry(pause.saw).or_default() += 1;
+                let saw = all.by_state.entry(case).or_default();
+                *saw.entry(pause.effect).or_default() += 1;
             }
         }
         any.then_some(all)

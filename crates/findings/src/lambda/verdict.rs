@@ -31,7 +31,7 @@ pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[Compared]) -> 
             }
         }
         if comparisons.is_empty()
-            && let (Some(first), Some(warm)) = (variant.first_ms, variant.warm_ms.mean)
+            && let (Some(first), Some(warm)) = (variant.cold_start_ms, variant.warm_ms.mean)
         {
             sentences.push(format!(
                 "{whose}a first call takes {first:.1} ms with the start of its environment, later ones {warm:.1} ms"
@@ -47,7 +47,7 @@ fn sentence(compared: &Compared) -> String {
         None => format!(
             "{b} takes {:.2} ms per invocation, {a} {a_ms:.2} ms (no interval: {})",
             compared.b_ms,
-            compared.refused.as_deref().unwrap_or_default()
+            compared.no_interval_reason.as_deref().unwrap_or_default()
         ),
         Some(saved) if saved.low <= 0.0 && saved.high >= 0.0 => format!(
             "{b} against {a}: no difference shown; it lies between {:.2} and {:.2} ms of {a_ms:.2} ms per invocation",
@@ -73,8 +73,8 @@ fn sentence(compared: &Compared) -> String {
 
 /// What the freezes of one length did to connections, if they did anything.
 fn pauses(whose: &str, kind: &Kind) -> Option<String> {
-    let pauses = kind.pauses.as_ref()?;
-    let deaths = pauses.cases.iter().filter(|(case, _)| case.is_death());
+    let pauses = kind.freezes.as_ref()?;
+    let deaths = pauses.connection_states.iter().filter(|(case, _)| case.is_death());
     let (mut dead, mut told) = (0, Vec::new());
     for (case, count) in deaths {
         dead += count;
@@ -83,7 +83,7 @@ fn pauses(whose: &str, kind: &Kind) -> Option<String> {
     if dead == 0 {
         return None;
     }
-    let saw = |saw| pauses.saw.get(&saw).copied().unwrap_or(0);
+    let saw = |saw| pauses.effect.get(&saw).copied().unwrap_or(0);
     Some(format!(
         "{whose}{}: {dead} of {} connections that were open did not outlive it ({}); of the invocations after that {} recovered, {} failed",
         kind.name,

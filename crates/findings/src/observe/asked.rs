@@ -74,7 +74,7 @@ impl Facts for ObservedFacts {
 /// The first caveat that reports missing traffic.
 pub(crate) fn missing(caveats: &[Caveat]) -> Option<&str> {
     let mut incomplete = caveats.iter().filter(|caveat| caveat.incomplete);
-    incomplete.next().map(|caveat| caveat.words.as_str())
+    incomplete.next().map(|caveat| caveat.message.as_str())
 }
 
 impl Figures {
@@ -145,7 +145,7 @@ impl Figures {
         ))?;
         let key = phase.replace('-', "_");
         // set-up phases are those of cold requests, the others those of warm ones where there are any
-        let time = [&phases.warm, &phases.cold]
+        let time = [&phases.reused, &phases.fresh]
             .into_iter()
             .find_map(|phases| phases.get(&*key)?.as_ref())
             .ok_or(NoData::NothingHappened)?;

@@ -159,7 +159,7 @@ pub struct Counts {
     /// Connections that carried nothing.
     pub unused: u64,
     /// Connections inside which nothing could be seen.
-    pub unseen: u64,
+    pub opaque: u64,
     /// Set-up steps: look-up, transport, TLS.
     pub setup: [Sum; 3],
     /// Whole set-ups.
@@ -344,7 +344,7 @@ impl Counts {
         match carried {
             None if close.moment == Some(Moment::Unused) => self.unused += 1,
             None => {
-                self.unseen += 1;
+                self.opaque += 1;
                 self.lifetimes.add(Span::new(live.connection.at, close.at));
             }
             Some(0) => self.unused += 1,

@@ -118,7 +118,7 @@ pub struct Figures {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reuse_range: Option<[f64; 2]>,
     /// Connections inside which nothing could be seen.
-    pub unseen: u64,
+    pub opaque: u64,
     /// What of the traffic is missing from these figures.
     #[serde(skip)]
     pub unobserved: Unobserved,
@@ -184,9 +184,9 @@ pub struct LookupFigures {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phases {
     /// Requests that waited for set-up.
-    pub cold: BTreeMap<&'static str, Option<PhaseTime>>,
+    pub fresh: BTreeMap<&'static str, Option<PhaseTime>>,
     /// Requests on a connection that was there already.
-    pub warm: BTreeMap<&'static str, Option<PhaseTime>>,
+    pub reused: BTreeMap<&'static str, Option<PhaseTime>>,
 }
 
 /// The distribution of idle gaps, and the share in the danger band.
@@ -288,10 +288,10 @@ impl ObservedFacts {
         for one in &mut destinations {
             one.figures.unobserved.traffic = traffic;
         }
-        if totals.unseen > 0 {
+        if totals.opaque > 0 {
             caveats.push(Caveat::incomplete("cannot-see-inside", format!(
                     "what {} of {} connections carried cannot be seen: their requests are missing in the counts",
-                    totals.unseen, totals.connections.opened
+                    totals.opaque, totals.connections.opened
                 )));
         }
         let known = books.all.first + books.all.reused;
@@ -328,7 +328,7 @@ impl Figures {
         let avoidable = counts.opened.saturating_sub(needed);
         let outbound_ms = (counts.timed > 0).then(|| counts.outbound as f64 / NANOS_PER_MS);
         let wasted_ms = cost_ms(counts, avoidable);
-        let seen_inside = counts.opened - counts.unseen.min(counts.opened);
+        let seen_inside = counts.opened - counts.opaque.min(counts.opened);
         let detail = counts.detail.as_deref();
         let ok = detail.and_then(|detail| detail.cell.merged(|key| key.outcome.is_ok()));
         let mean = |nanos: Option<f64>| nanos.map(|nanos| nanos / NANOS_PER_MS);
@@ -367,10 +367,10 @@ impl Figures {
                 let share = |count: u64| count as f64 / counts.requests as f64;
                 [share(counts.reused), share(counts.reused + unknown)]
             }),
-            unseen: counts.unseen,
+            opaque: counts.opaque,
             unobserved: Unobserved {
                 traffic: false,
-                opaque: counts.unseen,
+                opaque: counts.opaque,
                 without_connection: counts.without_connection,
             },
             inferred: counts.inferred.iter().map(ToString::to_string).collect(),
@@ -447,8 +447,8 @@ impl Phases {
                 .collect()
         };
         Phases {
-            cold: of(Reuse::Fresh),
-            warm: of(Reuse::Reused),
+            fresh: of(Reuse::Fresh),
+            reused: of(Reuse::Reused),
         }
     }
 }

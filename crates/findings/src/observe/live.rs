@@ -35,7 +35,7 @@ impl Party {
         match run.vantage {
             Vantage::Server => client_address(connection).map_or(Party::Unknown, Party::Address),
             Vantage::Client => Party::Unknown,
-            Vantage::Middle => connection
+            Vantage::OnPath => connection
                 .local
                 .map_or(Party::Unknown, |local| Party::Address(local.ip())),
         }

@@ -23,7 +23,7 @@ pub struct Adjusted {
     /// The confidence of this interval alone; above the one asked for when adjusted.
     pub level: f64,
     /// Whether a difference has been shown at the confidence asked for.
-    pub differs: bool,
+    pub significant: bool,
 }
 
 /// Holm's adjusted p-values, in the order of the input; NaN counts as 1, what lies outside 0..=1 is held to it.
@@ -60,7 +60,7 @@ pub fn adjust(comparisons: &[Comparison], confidence: Confidence) -> Vec<Adjuste
             interval: comparison.interval_at(level),
             p_value,
             level: level.share(),
-            differs: p_value < 1.0 - confidence.share(),
+            significant: p_value < 1.0 - confidence.share(),
         })
         .collect()
 }
@@ -96,7 +96,7 @@ mod tests {
         );
         assert!((eleven[0].level - (1.0 - 0.05 / 11.0)).abs() < 1e-12);
         assert!(
-            ten[0].differs && !eleven[0].differs,
+            ten[0].significant && !eleven[0].significant,
             "{} {}",
             ten[0].p_value,
             eleven[0].p_value

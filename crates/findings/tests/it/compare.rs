@@ -11,7 +11,7 @@ const MS: u64 = 1_000_000;
 
 fn run() -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new("compare", "0", Vantage::Middle, started, 1, &[]);
+    let mut run = Run::new("compare", "0", Vantage::OnPath, started, 1, &[]);
     run.variants = ["old", "new"]
         .map(|name| Variant {
             name: name.to_owned(),
@@ -115,13 +115,13 @@ fn the_round_is_the_unit_and_warm_up_is_left_out() {
         .unwrap();
     let saved = wall.saved_ms.unwrap();
     assert!(saved.covers(270.0), "{saved:?}");
-    assert_eq!(wall.differs, Some(true));
+    assert_eq!(wall.significant, Some(true));
     let cpu = facts
         .comparisons
         .iter()
         .find(|one| one.statistic == "cpu")
         .unwrap();
-    assert_eq!(cpu.differs, Some(false));
+    assert_eq!(cpu.significant, Some(false));
     let connections = facts
         .counts
         .iter()
@@ -156,7 +156,7 @@ fn a_finding_that_the_new_program_no_longer_has_is_gone() {
 fn few_rounds_give_no_interval_and_say_so() {
     let facts = facts(3);
     let wall = &facts.comparisons[0];
-    assert!(wall.saved_ms.is_none() && wall.differs.is_none());
+    assert!(wall.saved_ms.is_none() && wall.significant.is_none());
     assert!(
         facts.verdict[0].contains("too few for an interval"),
         "{:?}",

@@ -158,7 +158,7 @@ fn of(exchange: &Exchange, name: &str) -> Value {
         "wait_ns" => span(Phase::Wait),
         "headers_to_body_ns" => span(Phase::HeadersToBody),
         "receive_ns" => span(Phase::Receive),
-        "own_queue_ns" => Value::Long(exchange.own_queue.map(|span| span.nanos() as i64)),
+        "own_queue_ns" => Value::Long(exchange.client_delay.map(|span| span.nanos() as i64)),
         "sent_bytes" => long(bytes.request_head + bytes.request_body),
         "head_bytes" => long(bytes.head),
         _ => long(bytes.body),

@@ -182,7 +182,7 @@ fn a_damaged_result_is_told_and_its_message_is_missing() {
         .tally
         .caveats
         .iter()
-        .map(|caveat| &*caveat.words)
+        .map(|caveat| &*caveat.message)
         .collect();
     assert!(told.iter().any(|words| words.contains("newer")), "{told:?}");
 }

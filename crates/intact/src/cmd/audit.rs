@@ -13,7 +13,7 @@ use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use intact_audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Options, Pattern};
-use intact_findings::answers::{AnswerFacts, Answers};
+use intact_findings::answers::{BodyArrivalFacts, Answers};
 use intact_findings::observe::{Observed, ObservedFacts, Step};
 use intact_findings::requirement::Document;
 use intact_ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let run = head(&inputs, base)?;
     let fold = Audited {
         observed: Observed::new(&run),
-        answers: Answers::default(),
+        responses: Answers::default(),
     };
     let mut observing = Observing::start(fold, &run, &args.files)?;
     let mut reading = Audit::new(Options {
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             "a signal ended the reading: the rest of the inputs was not read",
         )));
     }
-    let Audited { observed, answers } = observing.finish();
+    let Audited { observed, responses: answers } = observing.finish();
     let answers = answers.facts();
     let facts = observed.facts();
     let told = Told {
@@ -257,7 +257,7 @@ fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
         .context("the input begins at a time that no calendar has")?;
     let vantage = inputs
         .first()
-        .map_or(Vantage::Middle, |input| input.vantage());
+        .map_or(Vantage::OnPath, |input| input.vantage());
     let mut run = of_words("audit", vantage, started, &words());
     run.clock = "the input's".to_owned();
     run.rows = Rows::All;
@@ -302,7 +302,7 @@ struct Told<'a> {
     run: &'a Run,
     facts: &'a ObservedFacts,
     inputs: Vec<InputFacts>,
-    answers: Vec<AnswerFacts>,
+    answers: Vec<BodyArrivalFacts>,
     change: Option<Step>,
     /// Absent where it was not asked for.
     ladder: Option<Option<LadderFacts>>,

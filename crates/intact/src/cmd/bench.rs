@@ -309,7 +309,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     if let Some((run, then)) = baseline {
         facts.baseline = Some(Baseline::new(&run, &then, &facts));
         // they limit the earlier figures, not this run's counts
-        let of_then = |one: &Caveat| Caveat::new(&*one.id, format!("--baseline: {}", one.words));
+        let of_then = |one: &Caveat| Caveat::new(&*one.id, format!("--baseline: {}", one.message));
         let missing = then.caveats.iter().filter(|one| one.incomplete);
         facts.caveats.extend(missing.map(of_then));
     }

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use intact_audit::{Audit, Choice, Hints, Input, KeyLog, Ladder, Options};
 use intact_check::Packets;
-use intact_findings::answers::{AnswerFacts, Answers};
+use intact_findings::answers::{BodyArrivalFacts, Answers};
 use intact_report::ladder::{LadderFacts, StepFacts};
 use std::io::Cursor;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn words(step: &intact_audit::Step) -> String {
 /// A ladder for each connection that a check captured, and how its answers came.
 pub(crate) fn of_packets(
     packets: &Packets,
-) -> anyhow::Result<(Vec<LadderFacts>, Vec<AnswerFacts>)> {
+) -> anyhow::Result<(Vec<LadderFacts>, Vec<BodyArrivalFacts>)> {
     let mut ladders = Vec::new();
     let mut told = Vec::new();
     for (number, what) in (1..).zip(&packets.spoken) {

@@ -238,7 +238,7 @@ fn head(args: &Args, variants: impl Iterator<Item = Variant>) -> Run {
     let mut argv = head::words();
     // said by ourselves, on the link's client side
     argv.retain(|word| !(args.linked && word == "--linked"));
-    let mut head = head::with_words("lambda", Vantage::Middle, &argv);
+    let mut head = head::with_words("lambda", Vantage::OnPath, &argv);
     let seed = args.seed;
     head.rows = Rows::All;
     head.seed = Some(seed.unwrap_or_else(head::seed));

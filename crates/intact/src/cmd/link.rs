@@ -128,7 +128,7 @@ impl Job<'_> {
         let server = far.end().map_err(own)?;
         console::note(&document::end(&link, &account, server.as_ref()));
         if let Some(path) = &self.json {
-            let mut head = of_words("link", Vantage::Middle, started, &words());
+            let mut head = of_words("link", Vantage::OnPath, started, &words());
             head.host = intact_bench::machine::host();
             head.link = Some(self.spec.to_string());
             let done = Done {

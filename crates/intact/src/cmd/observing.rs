@@ -54,12 +54,12 @@ pub(crate) struct Audited {
     /// The traffic.
     pub(crate) observed: Observed,
     /// How answers came.
-    pub(crate) answers: Answers,
+    pub(crate) responses: Answers,
 }
 
 impl Sink for Audited {
     fn record(&mut self, event: Event<'_>) {
         self.observed.record(event);
-        self.answers.record(event);
+        self.responses.record(event);
     }
 }

@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let requirements = args.gates.parse(Document::Watch)?;
     let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
     let clock = Clock::start();
-    let mut head = head::head("watch", Vantage::Middle);
+    let mut head = head::head("watch", Vantage::OnPath);
     head.rows = Rows::All;
     head.subject = Some(subject(args));
     head.link = args
@@ -198,7 +198,7 @@ fn run_command(
     config.mode = match args.mode {
         How::Auto => Mode::Auto,
         How::Relay => Mode::Relay,
-        How::Info => Mode::Info,
+        How::Info => Mode::Passthrough,
     };
     config.keys = key_logging(args.keys);
     config.round_trip = args.rtt.unwrap_or_default();

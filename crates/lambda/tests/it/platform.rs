@@ -89,7 +89,7 @@ fn a_function_that_hangs_is_ended_at_its_limit() {
 fn a_second_answer_is_refused_and_counted() {
     let told = run("answer twice answer", |_| {});
     assert_eq!(ids(&told), ["answered"; 3]);
-    let again: Vec<u32> = told.iter().map(|one| one.answered_again).collect();
+    let again: Vec<u32> = told.iter().map(|one| one.duplicate_response).collect();
     assert_eq!(again, [0, 1, 0]);
 }
 

@@ -50,7 +50,7 @@ pub fn write_row(
     for phase in Phase::ALL {
         optional(out, spans.of(phase).map(|span| span.nanos()))?;
     }
-    optional(out, exchange.own_queue.map(|span| span.nanos()))?;
+    optional(out, exchange.client_delay.map(|span| span.nanos()))?;
     let bytes = &exchange.bytes;
     writeln!(
         out,

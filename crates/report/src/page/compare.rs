@@ -60,7 +60,7 @@ pub(super) fn chapter(one: CompareRun<'_>, prefix: String) -> serde_json::Result
         findings: FindingGroup::all(&facts.findings),
         figures: figures.into_iter().flatten().collect(),
         tables: tables.into_iter().flatten().collect(),
-        caveats: caveats.map(|caveat| sentence(&caveat.words)).collect(),
+        caveats: caveats.map(|caveat| sentence(&caveat.message)).collect(),
         method: method(run, facts),
         downloads: vec![document, rounds_csv(facts)],
     })
@@ -75,7 +75,7 @@ fn headline(facts: &CompareFacts, words: String) -> Headline {
     let (number, standing, caption) = match shown {
         Some(Compared {
             saved_share: Some(share),
-            differs: Some(true),
+            significant: Some(true),
             statistic,
             ..
         }) => {
@@ -116,7 +116,7 @@ fn headline(facts: &CompareFacts, words: String) -> Headline {
         number,
         standing,
         caption,
-        words,
+        sentences: words,
     }
 }
 
@@ -243,7 +243,7 @@ fn programs(variants: &[ProgramFacts]) -> Table {
         .column("TLS handshakes", "of a run", |one| {
             each(one.handshakes.total(), one)
         })
-        .column("look-ups", "of a run", |one| each(one.look_ups, one))
+        .column("look-ups", "of a run", |one| each(one.lookups, one))
         .column("wasted", "set-up of a run that was not needed", |one| {
             let rounds = one.rounds.len().max(1) as f64;
             Cell::time(one.wasted_ms.map(|ms| ms / rounds))
@@ -282,7 +282,7 @@ fn times(comparisons: &[Compared]) -> Option<Table> {
         .column("share", "with its 95 % interval", |one| {
             Cell::interval(one.saved_share, |share| format!("{:.1} %", share * 100.0))
         })
-        .column("verdict", "", |one| Cell::differs(one.differs))
+        .column("verdict", "", |one| Cell::differs(one.significant))
         .table(
             "times",
             "Times, round by round: what the second saves against the first",
@@ -306,9 +306,9 @@ fn counts(counted: &[Counted]) -> Option<Table> {
             Cell::value(Some(one.b_mean), per_run)
         })
         .column("fewer", "with its 95 % interval", |one| {
-            Cell::interval(one.fewer, |value| format!("{value:.1}"))
+            Cell::interval(one.reduction, |value| format!("{value:.1}"))
         })
-        .column("verdict", "", |one| Cell::differs(one.differs))
+        .column("verdict", "", |one| Cell::differs(one.significant))
         .table("counts", "Counts, round by round");
     Some(table)
 }
@@ -322,7 +322,7 @@ fn changes(all: &[Change]) -> Option<Table> {
         .column("rule", "", |one| Cell::text(one.finding.rule))
         .column("is", "", |one| match one.fate {
             Fate::Gone => Cell::text("gone"),
-            Fate::Stays => Cell::text("still there"),
+            Fate::Unchanged => Cell::text("still there"),
             Fate::New => Cell {
                 alarm: true,
                 ..Cell::text("new")

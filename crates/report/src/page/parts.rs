@@ -59,7 +59,7 @@ pub(crate) struct Headline {
     /// What the number is.
     pub(crate) caption: String,
     /// The verdict in a sentence.
-    pub(crate) words: String,
+    pub(crate) sentences: String,
 }
 
 /// Whether a number is good news.

@@ -59,14 +59,14 @@ impl Page {
     }
 
     fn verdicts(&mut self, facts: &BenchFacts) {
-        if !facts.verdicts.is_empty() {
+        if !facts.verdict.is_empty() {
             self.line("");
         }
-        for (nth, verdict) in facts.verdicts.iter().take(VERDICTS).enumerate() {
+        for (nth, verdict) in facts.verdict.iter().take(VERDICTS).enumerate() {
             let ink = (nth == 0).then_some(Ink::Strong);
             self.wrapped(ink, verdict, "  ");
         }
-        let more = facts.verdicts.len().saturating_sub(VERDICTS);
+        let more = facts.verdict.len().saturating_sub(VERDICTS);
         if more > 0 {
             let told = format!("{more} more comparisons: see --json");
             self.wrapped(Some(Ink::Faint), &told, "");
@@ -135,7 +135,7 @@ impl Page {
                 maybe_time(variant.server_cpu_us_per_request.map(|us| us / 1e3))
             }),
             column("own queue", 9, &|variant| {
-                percent(variant.own_queue_ms.as_ref().map(|queue| queue.share))
+                percent(variant.client_delay_ms.as_ref().map(|queue| queue.share))
             }),
             column("bytes/req", 10, &|variant| {
                 maybe_bytes(variant.bytes_per_request.map(|bytes| bytes.total()))
@@ -215,10 +215,10 @@ impl Page {
         for variant in facts
             .variants
             .iter()
-            .filter(|variant| !variant.humps.is_empty())
+            .filter(|variant| !variant.modes.is_empty())
         {
             let told: Vec<String> = variant
-                .humps
+                .modes
                 .iter()
                 .map(|hump| {
                     format!(
@@ -372,7 +372,7 @@ impl Page {
         for caveat in &facts.caveats {
             self.wrapped(
                 Some(Ink::Alarm),
-                &format!("caveat: {}", escape(&caveat.words)),
+                &format!("caveat: {}", escape(&caveat.message)),
                 "  ",
             );
         }

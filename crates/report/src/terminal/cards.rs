@@ -65,11 +65,11 @@ fn gist(facts: &CardsFacts) -> Vec<String> {
             of_all(not_kept, facts)
         )),
     }
-    if let (Some(cold), Some(warm)) = (facts.cold_ms, facts.warm_ms) {
+    if let (Some(cold), Some(warm)) = (facts.fresh_ms, facts.reused_ms) {
         told.push(format!(
             "A request takes {} on a new connection, {} on a reused one.",
-            time(cold.middle),
-            time(warm.middle)
+            time(cold.median),
+            time(warm.median)
         ));
     }
     for (kind, cards) in &facts.failed {
@@ -98,8 +98,8 @@ fn figures(page: &mut Page, facts: &CardsFacts) {
             facts.max_requests_at_least,
             &|value| at_least(whole(value)),
         ),
-        ("new connection", facts.cold_ms, &time),
-        ("reused connection", facts.warm_ms, &time),
+        ("new connection", facts.fresh_ms, &time),
+        ("reused connection", facts.reused_ms, &time),
     ];
     let rows: Vec<_> = rows
         .iter()
@@ -124,7 +124,7 @@ fn figures(page: &mut Page, facts: &CardsFacts) {
             rank: 0,
             cells: names,
         },
-        column("middle", 0, &|spread, words| words(spread.middle)),
+        column("middle", 0, &|spread, words| words(spread.median)),
         column("smallest", 1, &|spread, words| words(spread.min)),
         column("largest", 1, &|spread, words| words(spread.max)),
         column("cards", 2, &|spread, _| count(spread.cards)),

@@ -317,7 +317,7 @@ impl Card {
             column(
                 "first answer",
                 1,
-                cells(&|tls| maybe_time(tls.to_first_answer_ms)),
+                cells(&|tls| maybe_time(tls.to_first_response_ms)),
             ),
             column("rest", 1, cells(&|tls| maybe_time(tls.rest_ms))),
         ]);
@@ -365,7 +365,7 @@ impl Card {
             let told = format!(
                 "bytes of header blocks: requests {}; answers {}",
                 bytes(&http2.request_head_bytes),
-                bytes(&http2.answer_head_bytes)
+                bytes(&http2.response_header_bytes)
             );
             self.page.wrapped(None, &told, "  ");
         }
@@ -463,7 +463,7 @@ impl Card {
             self.page.wrapped(Some(Ink::Faint), &words, "  ");
         }
         for caveat in &facts.caveats {
-            let words = format!("caveat: {}", escape(&caveat.words));
+            let words = format!("caveat: {}", escape(&caveat.message));
             self.page.wrapped(Some(Ink::Alarm), &words, "  ");
         }
     }

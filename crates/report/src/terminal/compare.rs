@@ -66,7 +66,7 @@ impl Page {
             column("needed", 4, &|one| each(one.connections.needed, one)),
             column("reused", 0, &|one| percent(one.reuse)),
             column("TLS", 5, &|one| each(one.handshakes.total(), one)),
-            column("look-ups", 6, &|one| each(one.look_ups, one)),
+            column("look-ups", 6, &|one| each(one.lookups, one)),
             column("wasted", 2, &|one| {
                 let rounds = one.rounds.len().max(1) as f64;
                 maybe_time(one.wasted_ms.map(|ms| ms / rounds))
@@ -118,7 +118,7 @@ impl Page {
         for (fate, title) in [
             (Fate::Gone, "Findings that are gone"),
             (Fate::New, "New findings, and what to change"),
-            (Fate::Stays, "Findings that stay"),
+            (Fate::Unchanged, "Findings that stay"),
         ] {
             let told: Vec<&Change> = facts
                 .changes
@@ -160,7 +160,7 @@ impl Page {
         }
         self.line("");
         for caveat in &facts.caveats {
-            let told = format!("caveat: {}", escape(&caveat.words));
+            let told = format!("caveat: {}", escape(&caveat.message));
             self.wrapped(Some(Ink::Alarm), &told, "  ");
         }
     }
@@ -174,7 +174,7 @@ fn saved(one: &Compared) -> Option<[String; 5]> {
         "outbound" => "waiting for answers",
         other => other,
     };
-    if one.differs == Some(false) {
+    if one.significant == Some(false) {
         let range = format!("{} - {}", time(saved.low), time(saved.high));
         let none = "not shown".to_owned();
         return Some([what.to_owned(), none, range, String::new(), String::new()]);
@@ -200,8 +200,8 @@ fn saved(one: &Compared) -> Option<[String; 5]> {
 
 /// The same of a count.
 fn fewer(one: &Counted) -> Option<[String; 5]> {
-    let fewer = one.fewer?;
-    if one.a_mean == one.b_mean && one.differs != Some(true) {
+    let fewer = one.reduction?;
+    if one.a_mean == one.b_mean && one.significant != Some(true) {
         return None;
     }
     let what = match one.count {
@@ -209,7 +209,7 @@ fn fewer(one: &Counted) -> Option<[String; 5]> {
         "avoidable" => "avoidable connections".to_owned(),
         other => other.replace('_', "-"),
     };
-    let (range, value) = match one.differs {
+    let (range, value) = match one.significant {
         Some(false) => (true, "not shown".to_owned()),
         _ => (fewer.low != fewer.high, trimmed(fewer.value)),
     };
@@ -219,7 +219,7 @@ fn fewer(one: &Counted) -> Option<[String; 5]> {
         String::new()
     };
     let share = (one.a_mean > 0.0).then(|| signed_percent(fewer.value / one.a_mean));
-    let share = share.filter(|_| one.differs != Some(false));
+    let share = share.filter(|_| one.significant != Some(false));
     Some([what, value, range, share.unwrap_or_default(), String::new()])
 }
 

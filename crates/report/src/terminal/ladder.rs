@@ -4,7 +4,7 @@ use super::number::{count, percent, time};
 use super::page::Page;
 use super::{Ink, Paper, escape};
 use crate::ladder::{LadderFacts, StepFacts};
-use intact_findings::answers::AnswerFacts;
+use intact_findings::answers::BodyArrivalFacts;
 
 /// Columns for the time since the first packet and since the last one.
 const TIMES: usize = 22;
@@ -12,7 +12,7 @@ const TIMES: usize = 22;
 const WIDEST: usize = 100;
 
 /// The ladder of one connection and the summary of all answers.
-pub fn ladder(ladder: Option<&LadderFacts>, answers: &[AnswerFacts], paper: Paper) -> String {
+pub fn ladder(ladder: Option<&LadderFacts>, answers: &[BodyArrivalFacts], paper: Paper) -> String {
     let mut page = Page::on(paper);
     match ladder {
         Some(ladder) => page.ladder(ladder),
@@ -30,7 +30,7 @@ pub fn ladder(ladder: Option<&LadderFacts>, answers: &[AnswerFacts], paper: Pape
 }
 
 /// How answers came, by version of HTTP.
-pub fn answers(answers: &[AnswerFacts], paper: Paper) -> String {
+pub fn answers(answers: &[BodyArrivalFacts], paper: Paper) -> String {
     let mut page = Page::on(paper);
     page.answers(answers);
     page.text
@@ -70,7 +70,7 @@ impl Page {
         }
     }
 
-    fn answers(&mut self, answers: &[AnswerFacts]) {
+    fn answers(&mut self, answers: &[BodyArrivalFacts]) {
         if answers.is_empty() {
             return;
         }
@@ -79,8 +79,8 @@ impl Page {
             let mut told = format!(
                 "HTTP/{}: {} with head and body together, {} with the body in a later packet",
                 one.http,
-                count(one.together),
-                count(one.apart)
+                count(one.body_with_headers),
+                count(one.body_after_headers)
             );
             if let Some(gap) = one.gap_ms {
                 told.push_str(&format!(", {} later in the mean", time(gap)));

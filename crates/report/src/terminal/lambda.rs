@@ -4,7 +4,7 @@ use super::number::{count, maybe_time};
 use super::page::Page;
 use super::table::Column;
 use super::{Ink, Paper, escape};
-use intact_findings::lambda::{Case, Kind, LambdaFacts, Pauses, Saw, VariantFacts};
+use intact_findings::lambda::{Case, Kind, LambdaFacts, Freezes, Saw, VariantFacts};
 use intact_ledger::Run;
 
 /// The page of a function's invocations.
@@ -41,7 +41,7 @@ pub fn lambda(run: &Run, facts: &LambdaFacts, paper: Paper) -> String {
         column("mean", 0, &|_, kind| maybe_time(kind.latency_ms.mean)),
         column("p50", 1, &|_, kind| maybe_time(kind.latency_ms.p50)),
         column("p99", 2, &|_, kind| maybe_time(kind.latency_ms.p99)),
-        column("conns", 2, &|_, kind| each(kind.connections_each)),
+        column("conns", 2, &|_, kind| each(kind.connections_per_invocation)),
         column("max", 3, &|_, kind| maybe_time(kind.latency_ms.max)),
         column("start", 4, &|_, kind| {
             maybe_time(kind.init_ms.as_ref().and_then(|init| init.mean))
@@ -70,7 +70,7 @@ pub fn lambda(run: &Run, facts: &LambdaFacts, paper: Paper) -> String {
     let again = facts
         .invocations
         .iter()
-        .filter(|call| call.answered_again > 0);
+        .filter(|call| call.duplicate_response > 0);
     let again = again.count();
     if again > 0 {
         let told = format!("{again} invocations were answered more than once; Lambda refuses that");
@@ -80,7 +80,7 @@ pub fn lambda(run: &Run, facts: &LambdaFacts, paper: Paper) -> String {
         page.line("");
     }
     for caveat in &facts.caveats {
-        let told = format!("caveat: {}", escape(&caveat.words));
+        let told = format!("caveat: {}", escape(&caveat.message));
         page.wrapped(Some(Ink::Alarm), &told, "  ");
     }
     page.text
@@ -96,20 +96,20 @@ fn each(count: Option<f64>) -> String {
 
 /// What became of the connections that freezes found open.
 fn pauses(page: &mut Page, rows: &[(&VariantFacts, &Kind)]) {
-    let rows: Vec<(&str, &str, &Pauses)> = rows
+    let rows: Vec<(&str, &str, &Freezes)> = rows
         .iter()
-        .filter_map(|(variant, kind)| Some((&*variant.name, &*kind.name, kind.pauses.as_ref()?)))
+        .filter_map(|(variant, kind)| Some((&*variant.name, &*kind.name, kind.freezes.as_ref()?)))
         .collect();
     if rows.is_empty() {
         return;
     }
     page.title("Connections that were open when the function was frozen");
-    let column = |head, rank, cell: &dyn Fn(&Pauses) -> u64| Column {
+    let column = |head, rank, cell: &dyn Fn(&Freezes) -> u64| Column {
         head,
         rank,
         cells: rows.iter().map(|(.., one)| count(cell(one))).collect(),
     };
-    let name = |head, of: &dyn Fn(&(&str, &str, &Pauses)) -> String| Column {
+    let name = |head, of: &dyn Fn(&(&str, &str, &Freezes)) -> String| Column {
         head,
         rank: 0,
         cells: rows.iter().map(of).collect(),
@@ -121,13 +121,13 @@ fn pauses(page: &mut Page, rows: &[(&VariantFacts, &Kind)]) {
     }
     columns.push(column("open", 0, &|one| one.open));
     for case in Case::ALL {
-        let of = |one: &Pauses| one.cases.get(&case).copied().unwrap_or(0);
+        let of = |one: &Freezes| one.connection_states.get(&case).copied().unwrap_or(0);
         if rows.iter().any(|(.., one)| of(one) > 0) {
             columns.push(column(case.words(), 0, &of));
         }
     }
     for (head, saw) in [("recovered", Saw::Recovered), ("failed", Saw::Failed)] {
-        let of = move |one: &Pauses| one.saw.get(&saw).copied().unwrap_or(0);
+        let of = move |one: &Freezes| one.effect.get(&saw).copied().unwrap_or(0);
         columns.push(column(head, 1, &of));
     }
     page.table(columns);

@@ -47,7 +47,7 @@ impl Page {
         let about = about(totals);
         let noun = match run.vantage {
             Vantage::Server => "client",
-            Vantage::Client | Vantage::Middle => "destination",
+            Vantage::Client | Vantage::OnPath => "destination",
         };
         let mut told = format!(
             "{} {}, {about}{} {} on {} {}",
@@ -217,7 +217,7 @@ impl Page {
     }
 
     fn cold_and_warm(&mut self, totals: &Figures) {
-        let Some(Phases { cold, warm }) = &totals.phases_ms else {
+        let Some(Phases { fresh: cold, reused: warm }) = &totals.phases_ms else {
             return;
         };
         let rows = [("fresh", cold), ("reused", warm)];
@@ -257,7 +257,7 @@ impl Page {
             self.wrapped(Some(Ink::Faint), &told, "  ");
         }
         for caveat in &facts.caveats {
-            let told = format!("caveat: {}", escape(&caveat.words));
+            let told = format!("caveat: {}", escape(&caveat.message));
             self.wrapped(Some(Ink::Alarm), &told, "  ");
         }
     }
@@ -293,7 +293,7 @@ fn claim(finding: &Finding) -> String {
 /// The count of requests; a dash where connections do not show theirs.
 fn requests(figures: &Figures) -> String {
     match figures.requests.total {
-        0 if figures.unseen > 0 => "-".to_owned(),
+        0 if figures.opaque > 0 => "-".to_owned(),
         total => format!("{}{}", about(figures), count(total)),
     }
 }

@@ -39,7 +39,7 @@ fn version(http: Protocol, tls: TlsVersion) -> VersionTried {
         },
         detail: None,
         status: spoken.then_some(200),
-        answered_in: spoken.then_some(http),
+        response_version: spoken.then_some(http),
         says_kept: spoken.then_some(http != Protocol::Http10),
         reused: spoken.then_some(http != Protocol::Http10),
         cipher: spoken.then(|| "TLS_AES_128_GCM_SHA256".to_owned()),
@@ -55,7 +55,7 @@ fn ended(how: Ending, announced: bool) -> Ended {
         by: Some(Side::Server),
         how,
         announced,
-        unasked: None,
+        unsolicited_status: None,
     }
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn card() -> Card {
             answered: 101,
             wanted: 110,
             announced: Some(100),
-            last_said: true,
+            last_announced: true,
             ended: Some(ended(Ending::CloseNotify, true)),
             failed: None,
         }),
@@ -166,7 +166,7 @@ pub(crate) fn card() -> Card {
                 attempt(6_070, None),
             ],
         }),
-        held: None,
+        idle_under_load: None,
         age: None,
         skipped: vec![Skipped {
             probe: "nothing".to_owned(),

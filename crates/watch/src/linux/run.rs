@@ -43,7 +43,7 @@ pub fn run(
     }
     let holds = Holds::default();
     let keys = match &config.keys {
-        Some(logging) if config.mode != Mode::Info => {
+        Some(logging) if config.mode != Mode::Passthrough => {
             let (keys, environment) = Keys::prepare(logging, holds.clone())
                 .map_err(setup("the key log (--keys off does without)"))?;
             command.envs(environment);
@@ -52,8 +52,8 @@ pub fn run(
         _ => None,
     };
     let code = filter::program(Asked {
-        names: config.mode != Mode::Info,
-        questions: config.mode != Mode::Info,
+        names: config.mode != Mode::Passthrough,
+        questions: config.mode != Mode::Passthrough,
         ends: keys.is_some(),
     });
     let relay = Relay::new(clock, &mut *observer, config, keys).map_err(setup("the relay"))?;

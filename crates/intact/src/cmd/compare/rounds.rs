@@ -39,7 +39,7 @@ pub(super) fn of_programs(args: &Args) -> Result<(Run, CompareFacts, Option<u8>)
 }
 
 fn described(args: &Args, programs: &[Program]) -> Run {
-    let mut run = head(Vantage::Middle);
+    let mut run = head(Vantage::OnPath);
     run.rows = Rows::All;
     run.seed = Some(args.seed.unwrap_or_else(seed));
     run.variants = programs.iter().map(|one| one.variant.clone()).collect();

@@ -38,22 +38,22 @@ fn csv(run: &Run, calls: &[Call]) -> String {
     let count = |count: Option<u64>| count.map_or(String::new(), |count| count.to_string());
     let quoted = |words: &str| format!("\"{}\"", words.replace('"', "\"\""));
     for call in calls {
-        let died = call.pause.as_ref().map_or(String::new(), |pause| {
-            let dead = pause.cases.iter().filter(|case| case.is_death());
+        let died = call.freeze.as_ref().map_or(String::new(), |pause| {
+            let dead = pause.connection_states.iter().filter(|case| case.is_death());
             let words: Vec<&str> = dead.copied().map(Case::words).collect();
             words.join("; ")
         });
-        let saw = call.pause.as_ref().map_or("", |pause| pause.saw.id());
+        let saw = call.freeze.as_ref().map_or("", |pause| pause.effect.id());
         let fields = [
             quoted(&run.variants[call.variant].name),
             call.round.to_string(),
             call.environment.to_string(),
             format!("{:.3}", call.at_ms),
-            format!("{:.3}", call.ms),
+            format!("{:.3}", call.duration_ms),
             maybe(call.init_ms),
             maybe(call.frozen_ms),
             call.outcome.to_owned(),
-            call.answered_again.to_string(),
+            call.duplicate_response.to_string(),
             count(call.connections),
             count(call.requests),
             count(call.reused),

@@ -162,7 +162,7 @@ impl Fold {
     fn error(&self, exchange: &Exchange) -> Option<String> {
         let least = match self.run.vantage {
             Vantage::Server => 500,
-            Vantage::Client | Vantage::Middle => 400,
+            Vantage::Client | Vantage::OnPath => 400,
         };
         match exchange.outcome {
             Outcome::Failed(kind) => Some(kind.id().to_owned()),
@@ -602,7 +602,7 @@ mod tests {
 
     #[test]
     fn rounds_that_are_not_counted_are_in_no_metric_and_programs_are_told_apart() {
-        let mut run = run(Vantage::Middle);
+        let mut run = run(Vantage::OnPath);
         run.variants = vec![Variant {
             name: "old".to_owned(),
             axes: BTreeMap::new(),

@@ -127,7 +127,7 @@ impl Metric {
     pub(super) fn definition(self, vantage: Vantage) -> Definition {
         let by = |client, server| match vantage {
             Vantage::Server => server,
-            Vantage::Client | Vantage::Middle => client,
+            Vantage::Client | Vantage::OnPath => client,
         };
         let connections = Unit::Of("{connection}");
         let (name, unit, shape, words) = match self {

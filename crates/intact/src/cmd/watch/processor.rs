@@ -109,7 +109,7 @@ impl Measuring {
         };
         let mut facts = CpuFacts {
             program,
-            beside: beside.collect(),
+            other_processes: beside.collect(),
             samples_per_s: None,
             not_sampled: None,
             gaps: Vec::new(),

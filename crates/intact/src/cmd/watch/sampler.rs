@@ -52,7 +52,7 @@ impl Sampler {
         tidy(&profile, self.since);
         facts.samples_per_s = Some(profile.per_second);
         facts.program.work = shares(profile.shares(0));
-        for (number, one) in facts.beside.iter_mut().enumerate() {
+        for (number, one) in facts.other_processes.iter_mut().enumerate() {
             one.took.work = shares(profile.shares(number + 1));
         }
         facts.gaps = profile.gaps.iter().map(words).collect();

@@ -115,7 +115,7 @@ fn assert_refused(page: &str, document: &Value, error: &str, calls: &str) {
             "--cap-add SYS_PTRACE or --security-opt seccomp=unconfined",
             "`intact watch --pid` works without it",
         ] {
-            assert!(told[0].words.contains(words), "{words}: {told:?}");
+            assert!(told[0].message.contains(words), "{words}: {told:?}");
             assert!(page.contains(words), "{words}: {page}");
         }
     }

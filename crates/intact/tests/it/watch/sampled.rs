@@ -121,7 +121,7 @@ fn connections_that_are_shorter_than_the_time_between_two_looks_are_said_to_be_m
             let sampled = named(&all, "unwatched-short");
             assert!(sampled.incomplete, "{sampled:?}");
             let words = "sockets are looked up every 10 ms";
-            assert!(sampled.words.starts_with(words), "{sampled:?}");
+            assert!(sampled.message.starts_with(words), "{sampled:?}");
             let page = page(&out);
             for words in [
                 words,
@@ -132,7 +132,7 @@ fn connections_that_are_shorter_than_the_time_between_two_looks_are_said_to_be_m
             }
             assert!(!page.contains("nothing to reuse"), "{page}");
             // seen or not, every connection is in a count; a loaded machine makes fewer
-            let gone = sampled.words.split_whitespace();
+            let gone = sampled.message.split_whitespace();
             let gone: Vec<u64> = gone.filter_map(|word| word.parse().ok()).collect();
             let opened = document["connections"]["opened"].as_u64().unwrap();
             assert!(opened + gone[gone.len() - 1] >= 10, "{opened}: {sampled:?}");

@@ -28,7 +28,7 @@ pub struct BenchRun<'a> {
 
 pub(super) fn chapter(one: BenchRun<'_>, prefix: String) -> serde_json::Result<Chapter> {
     let BenchRun { run, facts, .. } = one;
-    let mut verdicts = facts.verdicts.iter().map(|words| sentence(words));
+    let mut verdicts = facts.verdict.iter().map(|words| sentence(words));
     let words = verdicts.next();
     let mut further: Vec<String> = verdicts.by_ref().take(FURTHER).collect();
     let more = verdicts.count();
@@ -52,7 +52,7 @@ pub(super) fn chapter(one: BenchRun<'_>, prefix: String) -> serde_json::Result<C
         caveats: facts
             .caveats
             .iter()
-            .map(|caveat| sentence(&caveat.words))
+            .map(|caveat| sentence(&caveat.message))
             .collect(),
         method: method::method(run, facts),
         downloads: vec![document, tables::rounds(facts), tables::first_calls(facts)],
@@ -65,7 +65,7 @@ fn headline(facts: &BenchFacts, words: Option<String>) -> Headline {
             number: facts.errors.names(),
             standing: Standing::Bad,
             caption: "is the status of every response".to_owned(),
-            words: words.unwrap_or_default(),
+            sentences: words.unwrap_or_default(),
         };
     }
     if let Some(compared) = facts.headline() {
@@ -78,7 +78,7 @@ fn headline(facts: &BenchFacts, words: Option<String>) -> Headline {
             number: time(mean),
             standing: Standing::Neutral,
             caption: format!("mean of {} requests", count(variant.requests.ok)),
-            words: format!(
+            sentences: format!(
                 "{}: one variant, so there is nothing to compare it with. {}",
                 variant.name,
                 words.unwrap_or_default()
@@ -90,7 +90,7 @@ fn headline(facts: &BenchFacts, words: Option<String>) -> Headline {
             number: format!("0 of {}", count(facts.requests.total)),
             standing: Standing::Bad,
             caption: "requests answered".to_owned(),
-            words: words
+            sentences: words
                 .unwrap_or_else(|| "Nothing was answered: there is nothing to compare.".to_owned()),
         },
     }
@@ -100,7 +100,7 @@ fn headline(facts: &BenchFacts, words: Option<String>) -> Headline {
 fn of_comparison(compared: &Compared, words: String) -> Headline {
     let share = |share: f64| whole_percent(share.abs());
     let end = |share: f64| percent(Some(share.abs()));
-    let (number, standing, caption) = match (compared.differs, compared.saved_share) {
+    let (number, standing, caption) = match (compared.significant, compared.saved_share) {
         (Some(true), Some(saved)) => {
             let (number, standing, what) = if saved.value >= 0.0 {
                 (format!("−{}", share(saved.value)), Standing::Good, "less")
@@ -140,7 +140,7 @@ fn of_comparison(compared: &Compared, words: String) -> Headline {
         number,
         standing,
         caption,
-        words,
+        sentences: words,
     }
 }
 

@@ -96,7 +96,7 @@ fn connections(variants: &[VariantFacts]) -> Table {
         .column(
             "own queue",
             "share of the latency that answers lay in our own queue",
-            |one| Cell::share(one.own_queue_ms.as_ref().map(|queue| queue.share)),
+            |one| Cell::share(one.client_delay_ms.as_ref().map(|queue| queue.share)),
         )
         .column("heads", "bytes of request and response heads", |one| {
             Cell::value(
@@ -163,7 +163,7 @@ fn comparisons(comparisons: &[Compared]) -> Option<Table> {
                 })
             },
         )
-        .column("verdict", "", |one| Cell::differs(one.differs))
+        .column("verdict", "", |one| Cell::differs(one.significant))
         .table(
             "comparisons",
             "Comparisons, round by round: what the second saves against the first",

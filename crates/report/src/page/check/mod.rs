@@ -39,7 +39,7 @@ pub(super) fn chapter(one: CheckRun<'_>, prefix: String) -> serde_json::Result<C
         .filter(|one| one.rule != "unreachable")
         .cloned()
         .collect();
-    let caveats = facts.caveats.iter().map(|caveat| sentence(&caveat.words));
+    let caveats = facts.caveats.iter().map(|caveat| sentence(&caveat.message));
     let skipped = facts
         .skipped
         .iter()
@@ -76,7 +76,7 @@ fn headline(facts: &CheckFacts, words: String) -> Headline {
             number: facts.errors.names(),
             standing: Standing::Bad,
             caption: "is the status of every response".to_owned(),
-            words,
+            sentences: words,
         };
     }
     let (number, standing, caption) = match (facts.any_success(), facts.keeps(), limit) {
@@ -97,7 +97,7 @@ fn headline(facts: &CheckFacts, words: String) -> Headline {
                 number: format!("{least}{}", intact_findings::check::seconds(limit)),
                 standing,
                 caption: "is how long an idle connection is kept".to_owned(),
-                words,
+                sentences: words,
             };
         }
     };
@@ -105,7 +105,7 @@ fn headline(facts: &CheckFacts, words: String) -> Headline {
         number: number.to_owned(),
         standing,
         caption: caption.to_owned(),
-        words,
+        sentences: words,
     }
 }
 
@@ -132,14 +132,14 @@ fn sums(facts: &CheckFacts) -> Vec<Fact> {
 /// The first request on a connection against the next ones.
 fn waterfall(facts: &CheckFacts) -> Option<Figure> {
     let fall = &facts.phases_ms;
-    let rows = [("first request", &fall.cold), ("next ones", &fall.warm)];
+    let rows = [("first request", &fall.fresh), ("next ones", &fall.reused)];
     let stacks: Vec<svg::Stack> = rows
         .iter()
         .filter_map(|(name, phases)| {
             let total = phases.get("total")?.as_ref()?;
             Some(svg::Stack {
                 name: (*name).to_owned(),
-                words: format!("{}, the middle one of {}", time(total.middle), total.count),
+                words: format!("{}, the middle one of {}", time(total.median), total.count),
                 segments: segments(phases),
             })
         })
@@ -154,7 +154,7 @@ fn waterfall(facts: &CheckFacts) -> Option<Figure> {
     let csv = rows.iter().flat_map(|(name, phases)| {
         phases.iter().filter_map(|(phase, few)| {
             let few = few.as_ref()?;
-            let figures = [few.middle, few.mean, few.min, few.max].map(|ms| ms.to_string());
+            let figures = [few.median, few.mean, few.min, few.max].map(|ms| ms.to_string());
             let mut row = vec![(*name).to_owned(), (*phase).to_owned()];
             row.extend(figures);
             row.push(few.count.to_string());
@@ -188,7 +188,7 @@ fn segments(phases: &BTreeMap<&'static str, Option<Few>>) -> Vec<svg::Segment> {
             Some(svg::Segment {
                 name: phase_words(phase).0.to_owned(),
                 tone: tone_of_phase(phase),
-                value: few.middle,
+                value: few.median,
             })
         })
         .collect()

@@ -120,7 +120,7 @@ fn tls(facts: &CheckFacts) -> Option<Table> {
             .column(
                 "first answer",
                 "from our hello to the server's first bytes",
-                |one| Cell::time(one.to_first_answer_ms),
+                |one| Cell::time(one.to_first_response_ms),
             )
             .column(
                 "rest",
@@ -225,7 +225,7 @@ fn names(facts: &CheckFacts) -> Option<Table> {
 
 fn http2(facts: &CheckFacts) -> Option<Table> {
     let http2 = facts.http2.as_ref()?;
-    let rows: Vec<usize> = (0..http2.answer_head_bytes.len()).collect();
+    let rows: Vec<usize> = (0..http2.response_header_bytes.len()).collect();
     let bytes =
         |all: &[u64], nth: usize| all.get(nth).map_or(Cell::text(""), |&one| Cell::count(one));
     let mut table = Columns::over(&rows)
@@ -240,7 +240,7 @@ fn http2(facts: &CheckFacts) -> Option<Table> {
             bytes(&http2.request_head_bytes, *nth)
         })
         .column("answer's head", "bytes", |nth| {
-            bytes(&http2.answer_head_bytes, *nth)
+            bytes(&http2.response_header_bytes, *nth)
         })
         .table("http2", "HTTP/2");
     let settings: Vec<String> = http2

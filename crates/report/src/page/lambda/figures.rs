@@ -87,7 +87,7 @@ fn means(facts: &LambdaFacts) -> Option<Figure> {
         .filter_map(|(nth, variant)| {
             let value = variant.warm_ms.mean?;
             let mut words = time(value);
-            if let Some(each) = variant.sent.as_ref().and_then(|sent| sent.connections_each) {
+            if let Some(each) = variant.sent.as_ref().and_then(|sent| sent.connections_per_invocation) {
                 words = format!("{words}, {each:.2} connections");
             }
             Some(svg::Bar {
@@ -133,7 +133,7 @@ fn over_rounds(facts: &LambdaFacts) -> Option<Figure> {
 fn calls(facts: &LambdaFacts) -> Option<Figure> {
     let point = |nth: usize, call: &Call| svg::Point {
         x: (nth + 1) as f64,
-        y: call.ms,
+        y: call.duration_ms,
         tone: match (call.is_ok(), call.init_ms) {
             (false, _) => Tone::Alarm,
             (true, Some(_)) => Tone::Fresh,

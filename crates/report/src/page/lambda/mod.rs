@@ -47,7 +47,7 @@ pub(super) fn chapter(one: LambdaRun<'_>, prefix: String) -> serde_json::Result<
         caveats: facts
             .caveats
             .iter()
-            .map(|one| sentence(&one.words))
+            .map(|one| sentence(&one.message))
             .collect(),
         method: method(run, facts),
         downloads: vec![document, tables::invocations(run, facts)],
@@ -99,7 +99,7 @@ fn headline(facts: &LambdaFacts, words: String) -> Headline {
         number,
         standing,
         caption,
-        words,
+        sentences: words,
     }
 }
 
@@ -122,12 +122,12 @@ fn sums(facts: &LambdaFacts) -> Vec<Fact> {
         facts
             .invocations
             .iter()
-            .filter_map(|one| one.pause.as_ref())
+            .filter_map(|one| one.freeze.as_ref())
     };
     let died: usize = pauses()
         .map(|pause| {
             pause
-                .cases
+                .connection_states
                 .iter()
                 .filter(|case| Case::is_death(**case))
                 .count()
@@ -135,7 +135,7 @@ fn sums(facts: &LambdaFacts) -> Vec<Fact> {
         .sum();
     if died > 0 {
         sums.push(Fact::alarm("died in a freeze", count(died as u64)));
-        let failed = pauses().filter(|pause| pause.saw == Saw::Failed).count();
+        let failed = pauses().filter(|pause| pause.effect == Saw::Failed).count();
         sums.push(Fact::alarm(
             "invocations failed of it",
             count(failed as u64),

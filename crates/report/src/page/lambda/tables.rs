@@ -4,7 +4,7 @@ use crate::number::{count, time};
 use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns};
-use intact_findings::lambda::{Case, Kind, LambdaFacts, Pauses, Saw, VariantFacts};
+use intact_findings::lambda::{Case, Kind, LambdaFacts, Freezes, Saw, VariantFacts};
 use intact_ledger::Run;
 
 /// All that have a row.
@@ -55,10 +55,10 @@ fn kinds(facts: &LambdaFacts) -> Table {
             Cell::time(kind.init_ms.as_ref().and_then(|init| init.mean))
         })
         .column("connections", "opened for each", |(_, kind)| {
-            each(kind.connections_each)
+            each(kind.connections_per_invocation)
         })
         .column("requests", "made by each", |(_, kind)| {
-            each(kind.requests_each)
+            each(kind.requests_per_invocation)
         })
         .table("kinds", "Invocations")
 }
@@ -81,7 +81,7 @@ fn comparisons(facts: &LambdaFacts) -> Option<Table> {
             Cell::interval(one.saved_ms, time)
         })
         .column("no interval", "why", |one| {
-            Cell::text(one.refused.as_deref().unwrap_or_default())
+            Cell::text(one.no_interval_reason.as_deref().unwrap_or_default())
         })
         .table("comparisons", "What each variant saves, round by round");
     Some(table)
@@ -110,7 +110,7 @@ fn sent(facts: &LambdaFacts) -> Option<Table> {
             of(one, |sent| each(sent.connections_per_environment))
         })
         .column("of a warm invocation", "connections opened", |one| {
-            of(one, |sent| each(sent.connections_each))
+            of(one, |sent| each(sent.connections_per_invocation))
         })
         .column("avoidable", "more than the environments needed", |one| {
             of(one, |sent| Cell::count(sent.avoidable))
@@ -123,9 +123,9 @@ fn sent(facts: &LambdaFacts) -> Option<Table> {
 }
 
 fn pauses(facts: &LambdaFacts) -> Option<Table> {
-    let rows: Vec<(Row<'_>, &Pauses)> = rows(facts)
+    let rows: Vec<(Row<'_>, &Freezes)> = rows(facts)
         .into_iter()
-        .filter_map(|row| Some((row, row.1.pauses.as_ref()?)))
+        .filter_map(|row| Some((row, row.1.freezes.as_ref()?)))
         .collect();
     if rows.is_empty() {
         return None;
@@ -138,7 +138,7 @@ fn pauses(facts: &LambdaFacts) -> Option<Table> {
         });
     for case in Case::ALL {
         table = table.column(case.words(), "", move |(_, one)| {
-            let count = one.cases.get(&case).copied();
+            let count = one.connection_states.get(&case).copied();
             Cell::value(count.map(|count| count as f64), |value| {
                 format!("{value:.0}")
             })
@@ -146,10 +146,10 @@ fn pauses(facts: &LambdaFacts) -> Option<Table> {
     }
     let table = table
         .column("recovered", "invocations after a death", |(_, one)| {
-            Cell::count(one.saw.get(&Saw::Recovered).copied().unwrap_or(0))
+            Cell::count(one.effect.get(&Saw::Recovered).copied().unwrap_or(0))
         })
         .column("failed", "invocations after a death", |(_, one)| {
-            Cell::failures(one.saw.get(&Saw::Failed).copied().unwrap_or(0))
+            Cell::failures(one.effect.get(&Saw::Failed).copied().unwrap_or(0))
         })
         .table("pauses", "Connections that a freeze found open");
     Some(table)
@@ -183,7 +183,7 @@ pub(super) fn invocations(run: &Run, facts: &LambdaFacts) -> Download {
             call.round.to_string(),
             call.environment.to_string(),
             call.at_ms.to_string(),
-            call.ms.to_string(),
+            call.duration_ms.to_string(),
             field(call.init_ms),
             field(call.frozen_ms),
             call.outcome.to_owned(),

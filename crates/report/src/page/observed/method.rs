@@ -11,7 +11,7 @@ pub(super) fn method(run: &Run) -> Method {
         Vantage::Server => {
             "Seen at the server: clients stand for destinations, and what they waited for before the connection was there cannot be seen."
         }
-        Vantage::Middle => {
+        Vantage::OnPath => {
             "Seen between client and server: a connection's set-up is what its packets or calls show, and what waited for it is told from their order."
         }
     };

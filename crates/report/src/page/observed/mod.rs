@@ -40,7 +40,7 @@ pub(super) fn chapter(one: ObservedRun<'_>, prefix: String) -> serde_json::Resul
     let mut caveats: Vec<String> = facts
         .caveats
         .iter()
-        .map(|caveat| sentence(&caveat.words))
+        .map(|caveat| sentence(&caveat.message))
         .collect();
     if !facts.totals.inferred.is_empty() {
         let reasons = facts.totals.inferred.join("; ");
@@ -122,7 +122,7 @@ fn headline(facts: &ObservedFacts, words: String) -> Headline {
         number,
         standing,
         caption,
-        words,
+        sentences: words,
     }
 }
 

@@ -73,7 +73,7 @@ fn read(inputs: &[InputFacts]) -> Option<Table> {
 /// A count that may be worked out, or of what cannot be seen.
 fn requests(one: &Destination) -> Cell {
     let figures = &one.figures;
-    if figures.requests.total == 0 && figures.unseen > 0 {
+    if figures.requests.total == 0 && figures.opaque > 0 {
         return Cell::text("not seen");
     }
     marked(figures, Cell::count(figures.requests.total))
@@ -239,8 +239,8 @@ fn phases(totals: &Figures) -> Option<Table> {
     type Means = BTreeMap<&'static str, Option<PhaseTime>>;
     let phases = totals.phases_ms.as_ref()?;
     let rows: [(&str, &Means); 2] = [
-        ("new (cold)", &phases.cold),
-        ("reused (warm)", &phases.warm),
+        ("new (cold)", &phases.fresh),
+        ("reused (warm)", &phases.reused),
     ];
     let mut columns = Columns::over(&rows).column("connection", "", |row| Cell::text(row.0));
     for phase in Phase::ALL {
@@ -286,7 +286,7 @@ pub(super) fn destinations_csv(facts: &ObservedFacts) -> Download {
             figures.requests.failures().to_string(),
             figures.connections.opened.to_string(),
             figures.connections.needed.to_string(),
-            figures.unseen.to_string(),
+            figures.opaque.to_string(),
             field(figures.reuse),
             field(figures.wasted_ms),
             field(figures.wasted_share),

@@ -9,7 +9,7 @@ use intact_findings::check::CheckFacts;
 impl Card {
     pub(super) fn waterfall(&mut self, facts: &CheckFacts) {
         let fall = &facts.phases_ms;
-        let mut rows = vec![("first request", &fall.cold), ("next requests", &fall.warm)];
+        let mut rows = vec![("first request", &fall.fresh), ("next requests", &fall.reused)];
         rows.retain(|(_, phases)| phases.values().any(Option::is_some));
         if rows.is_empty() {
             return;
@@ -21,8 +21,8 @@ impl Card {
         };
         self.page.title(&format!(
             "One request, phase by phase (the middle one of {} and {})",
-            taken(&fall.cold),
-            taken(&fall.warm)
+            taken(&fall.fresh),
+            taken(&fall.reused)
         ));
         let mut columns = vec![Column {
             head: "",
@@ -32,7 +32,7 @@ impl Card {
         for key in intact_findings::check::PHASES {
             let cells: Vec<Option<f64>> = rows
                 .iter()
-                .map(|(_, phases)| Some(phases.get(key)?.as_ref()?.middle))
+                .map(|(_, phases)| Some(phases.get(key)?.as_ref()?.median))
                 .collect();
             if key == "without_setup" || cells.iter().all(Option::is_none) {
                 continue;
@@ -69,24 +69,24 @@ impl Card {
             LETTERS
                 .iter()
                 .filter_map(|(key, _)| phases.get(key)?.as_ref())
-                .map(|few| few.middle)
+                .map(|few| few.median)
                 .sum::<f64>()
         };
-        let most = total(&fall.cold).max(total(&fall.warm));
+        let most = total(&fall.fresh).max(total(&fall.reused));
         if most <= 0.0 {
             return;
         }
         let room = self.page.paper.width.saturating_sub(19).clamp(10, 60) as f64;
         for (name, phases, ink) in [
-            ("first", &fall.cold, Ink::Fresh),
-            ("next", &fall.warm, Ink::Reused),
+            ("first", &fall.fresh, Ink::Fresh),
+            ("next", &fall.reused, Ink::Reused),
         ] {
             let mut bar = String::new();
             for (key, letter) in LETTERS {
                 let Some(few) = phases.get(key).and_then(Option::as_ref) else {
                     continue;
                 };
-                let cells = (few.middle / most * room).round() as usize;
+                let cells = (few.median / most * room).round() as usize;
                 bar.extend(std::iter::repeat_n(letter, cells));
             }
             if bar.is_empty() {

@@ -118,7 +118,7 @@ impl Supervisor {
         let listener = Listener::new(listener);
         listener.register(&poll, CALLS.0)?;
         let inspection = Inspection::try_on(listener.own_child());
-        if config.mode == Mode::Info {
+        if config.mode == Mode::Passthrough {
             listener.hand_over_on_one_cpu();
         }
         registry.register(
@@ -128,7 +128,7 @@ impl Supervisor {
         )?;
         // each socket's end on this machine is told to it, so it is there only where it is needed
         let outside = match config.mode {
-            Mode::Info => Some(beside::listen(registry)?),
+            Mode::Passthrough => Some(beside::listen(registry)?),
             Mode::Auto | Mode::Relay => None,
         };
         let timer = Timer::new()?;
@@ -279,7 +279,7 @@ impl Supervisor {
                 let _ = self.count_connect_32(notice);
                 Some(Answer::Continue)
             }
-            libc::SYS_connect if self.mode == Mode::Info => self.pass_by(notice),
+            libc::SYS_connect if self.mode == Mode::Passthrough => self.pass_by(notice),
             libc::SYS_connect => self.connect(notice),
             libc::SYS_exit_group => self.end(notice),
             libc::SYS_getpeername => Some(self.tell_name(notice, |ends| ends.peer)),

@@ -125,7 +125,7 @@ impl Supervisor {
         }
         self.follow_asking(notice, cookie, copy, server);
         let is_bound = local.port() != 0 || !unmapped(local).ip().is_unspecified();
-        if self.mode == Mode::Info || is_bound || !program::is_go(notice.thread) {
+        if self.mode == Mode::Passthrough || is_bound || !program::is_go(notice.thread) {
             return Answer::Continue;
         }
         match self.forward(cookie, local.is_ipv6()) {
