@@ -19,11 +19,11 @@ use std::process::ExitCode;
 #[command(about = "Chores of the workspace")]
 struct Cli {
     #[command(subcommand)]
-    chore: Chore,
+    chore: Task,
 }
 
 #[derive(Subcommand)]
-enum Chore {
+enum Task {
     /// Runs all tests; what they need and is missing is installed with --install (or in CI), else named
     Test {
         /// Install the missing servers and clients by name, with the system's package manager
@@ -44,10 +44,10 @@ enum Chore {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
-        Chore::Test { install } => test::run(install),
-        Chore::Clients(args) => clients::run(&args).map(|done| done.failed == 0),
-        Chore::Room(args) => clients::room(&args).map(|()| true),
-        Chore::Docs { folder } => docs::write(&folder).map(|()| true),
+        Task::Test { install } => test::run(install),
+        Task::Clients(args) => clients::run(&args).map(|done| done.failed == 0),
+        Task::Room(args) => clients::room(&args).map(|()| true),
+        Task::Docs { folder } => docs::write(&folder).map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

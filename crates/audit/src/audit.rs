@@ -1,17 +1,17 @@
 //! The inputs of one audit, one after another, into one stream of events.
 
-use crate::account::{Account, Unit};
-use crate::capture::{self, Ladder, Network};
+use crate::input_summary::{InputSummary, Unit};
+use crate::capture::{self, Ladder, ConnectionTable};
 use crate::error::AuditError;
 use crate::format::Format;
 use crate::har;
 use crate::input::Input;
-use crate::log::{self, Pools};
+use crate::log::{self, LogConnections};
 use crate::netlog;
 use crate::replay;
-use crate::scope::{Numbers, Scope};
-use crate::tool;
-use crate::zeek::{self, Weave};
+use crate::event_writer::{IdAllocator, EventWriter};
+use crate::load_generator;
+use crate::zeek::{self, Joiner};
 use intact_ledger::{FingerprintKey, Sink};
 use intact_wire::tls::decrypt::KeyLog;
 use std::collections::BTreeMap;
@@ -23,14 +23,14 @@ pub struct Options {
     /// 32 random bytes, from which the key of the fingerprints is made; it is never written.
     pub random: [u8; 32],
     /// The connection whose packets are wanted one by one (`--ladder`).
-    pub ladder: Option<Choice>,
+    pub ladder: Option<LadderSelection>,
     /// Nanosecond 0 of the run, in nanoseconds since 1970.
     pub base: u64,
 }
 
 /// One of the connections of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum LadderSelection {
     /// The first that carries a request.
     First,
     /// That of this number in the ledger.
@@ -41,11 +41,11 @@ pub enum Choice {
 pub struct Audit {
     key: FingerprintKey,
     keys: KeyLog,
-    numbers: Numbers,
+    numbers: IdAllocator,
     base: u64,
-    network: Network,
-    pools: Pools,
-    weave: Weave,
+    network: ConnectionTable,
+    pools: LogConnections,
+    weave: Joiner,
     /// How much was read, by what it consists of.
     read: BTreeMap<Unit, u64>,
 }
@@ -56,11 +56,11 @@ impl Audit {
         Audit {
             key: FingerprintKey::new(&options.random),
             keys: options.keys,
-            numbers: Numbers::default(),
+            numbers: IdAllocator::default(),
             base: options.base,
-            network: Network::new(options.ladder),
-            pools: Pools::default(),
-            weave: Weave::default(),
+            network: ConnectionTable::new(options.ladder),
+            pools: LogConnections::default(),
+            weave: Joiner::default(),
             read: BTreeMap::new(),
         }
     }
@@ -71,8 +71,8 @@ impl Audit {
         mut input: Input,
         sink: &mut dyn Sink,
         go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Account, AuditError> {
-        let mut scope = Scope {
+    ) -> Result<InputSummary, AuditError> {
+        let mut scope = EventWriter {
             sink,
             numbers: &mut self.numbers,
             key: &self.key,
@@ -88,7 +88,7 @@ impl Audit {
             ),
             Format::Har => har::read(&mut input, &mut scope),
             Format::NetLog => netlog::read(&mut input, &mut scope, go_on),
-            Format::Tool(tool) => tool::read(&mut input, tool, &mut scope, go_on),
+            Format::Tool(tool) => load_generator::read(&mut input, tool, &mut scope, go_on),
             Format::Zeek(log) => zeek::read(&mut input, log, &mut self.weave, &mut scope, go_on),
             Format::Ledger => {
                 let Some(reader) = input.ledger.take() else {
@@ -123,7 +123,7 @@ impl Audit {
 
     /// Ends what is still open in the captures. Call it once, after the last input.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
-        let mut scope = Scope {
+        let mut scope = EventWriter {
             sink,
             numbers: &mut self.numbers,
             key: &self.key,

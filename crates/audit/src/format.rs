@@ -1,6 +1,6 @@
 //! Which format an input has, by its content.
 
-use crate::tool::Tool;
+use crate::load_generator::LoadGenerator;
 use crate::{capture, har, netlog, zeek};
 
 /// A format that is read here.
@@ -17,7 +17,7 @@ pub enum Format {
     /// What Chromium's network stack writes of itself.
     NetLog,
     /// What a load generator writes of each request.
-    Tool(Tool),
+    Tool(LoadGenerator),
     /// What Zeek writes of connections, TLS handshakes or requests.
     Zeek(zeek::Log),
     /// What `intact` recorded with `--ledger`.
@@ -35,7 +35,7 @@ impl Format {
             Some(Format::Har)
         } else if netlog::is_netlog(prefix) {
             Some(Format::NetLog)
-        } else if let Some(tool) = Tool::tell(prefix) {
+        } else if let Some(tool) = LoadGenerator::tell(prefix) {
             Some(Format::Tool(tool))
         } else {
             zeek::tell(prefix).map(Format::Zeek)

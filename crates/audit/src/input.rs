@@ -1,12 +1,12 @@
 //! Opening an input: gzip and zstd are seen through, the format is told by the first bytes, nothing is consumed.
 
-use crate::account::{Account, Unit};
+use crate::input_summary::{InputSummary, Unit};
 use crate::error::AuditError;
 use crate::format::Format;
-use crate::log::{self, Dialect, Pattern};
+use crate::log::{self, LogFormat, Pattern};
 use crate::replay;
-use crate::tool::Summary;
-use crate::window::Window;
+use crate::load_generator::Summary;
+use crate::read_buffer::ReadBuffer;
 use crate::zeek;
 use flate2::read::MultiGzDecoder;
 use intact_ledger::Vantage;
@@ -25,7 +25,7 @@ const FIRST_EVENT: usize = 1 << 20;
 
 /// What a person says of inputs that do not tell it themselves.
 #[derive(Clone, Debug, Default)]
-pub struct Hints {
+pub struct InputOptions {
     /// The format of access logs.
     pub log_format: Option<Pattern>,
 }
@@ -34,10 +34,10 @@ pub struct Hints {
 pub struct Input {
     pub(crate) path: PathBuf,
     pub(crate) format: Format,
-    pub(crate) window: Window<Stream>,
+    pub(crate) window: ReadBuffer<Stream>,
     pub(crate) trouble: Rc<RefCell<Option<String>>>,
     /// How an access log is written.
-    pub(crate) dialect: Option<Dialect>,
+    pub(crate) dialect: Option<LogFormat>,
     /// A ledger, which is a folder.
     pub(crate) ledger: Option<Reader>,
     read: Rc<Cell<u64>>,
@@ -46,8 +46,8 @@ pub struct Input {
 
 impl Input {
     /// What became of it once it was read, without evidence and advice.
-    pub(crate) fn account(&self, unit: Unit, read: u64, skipped: u64) -> Account {
-        Account {
+    pub(crate) fn account(&self, unit: Unit, read: u64, skipped: u64) -> InputSummary {
+        InputSummary {
             path: self.path.clone(),
             format: self.format,
             unit,
@@ -60,7 +60,7 @@ impl Input {
     }
 
     /// Opens a file, or standard input for `-`.
-    pub fn open(path: &Path, hints: &Hints) -> Result<Input, AuditError> {
+    pub fn open(path: &Path, hints: &InputOptions) -> Result<Input, AuditError> {
         let fails = |source| AuditError::Io {
             path: path.to_owned(),
             source,
@@ -93,7 +93,7 @@ impl Input {
         Ok(Input {
             path: path.to_owned(),
             format: Format::Ledger,
-            window: Window::new(Stream {
+            window: ReadBuffer::new(Stream {
                 inner: Box::new(io::empty()),
                 trouble: trouble.clone(),
             }),
@@ -110,7 +110,7 @@ impl Input {
         path: &Path,
         raw: Box<dyn Read>,
         size: Option<u64>,
-        hints: &Hints,
+        hints: &InputOptions,
     ) -> Result<Input, AuditError> {
         let fails = |source| AuditError::Io {
             path: path.to_owned(),
@@ -134,7 +134,7 @@ impl Input {
             _ => Box::new(whole),
         };
         let trouble = Rc::new(RefCell::new(None));
-        let mut window = Window::new(Stream {
+        let mut window = ReadBuffer::new(Stream {
             inner: plain,
             trouble: trouble.clone(),
         });
@@ -167,8 +167,8 @@ impl Input {
                         instead: summary.instead,
                     });
                 }
-                let given = hints.log_format.clone().map(Dialect::Given);
-                dialect = given.or_else(|| Dialect::tell(prefix));
+                let given = hints.log_format.clone().map(LogFormat::Given);
+                dialect = given.or_else(|| LogFormat::tell(prefix));
                 if dialect.is_none() {
                     return Err(AuditError::Unknown {
                         path: path.to_owned(),

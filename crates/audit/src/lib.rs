@@ -6,7 +6,7 @@
 //! Open every input with [`Input`], choose the earliest [`Input::begins_at`] as nanosecond 0, then hand them to an [`Audit`]
 //! in the order of [`Input::turn`].
 
-mod account;
+mod input_summary;
 mod audit;
 mod capture;
 mod client;
@@ -15,21 +15,21 @@ mod format;
 mod har;
 mod input;
 mod log;
-mod loose;
+mod lenient;
 mod netlog;
 mod replay;
-mod scope;
-mod tool;
-mod window;
+mod event_writer;
+mod load_generator;
+mod read_buffer;
 mod zeek;
 
-pub use account::{Account, Unit};
-pub use audit::{Audit, Choice, NO_CONNECTIONS, Options};
-pub use capture::{Ladder, Step};
+pub use input_summary::{InputSummary, Unit};
+pub use audit::{Audit, LadderSelection, NO_CONNECTIONS, Options};
+pub use capture::{Ladder, LadderStep};
 pub use error::AuditError;
 pub use format::Format;
-pub use input::{Hints, Input};
+pub use input::{InputOptions, Input};
 pub use intact_wire::tls::decrypt::KeyLog;
 pub use log::{Pattern, PatternError};
-pub use tool::Tool;
+pub use load_generator::LoadGenerator;
 pub use zeek::Log as ZeekLog;

@@ -1,9 +1,9 @@
 //! A stored ledger as an input: its events again, on the clock and with the numbers of this run, so that several can be read as one.
 
-use crate::account::{Account, Unit};
+use crate::input_summary::{InputSummary, Unit};
 use crate::error::AuditError;
 use crate::input::Input;
-use crate::scope::Scope;
+use crate::event_writer::EventWriter;
 use intact_ledger::store::Reader;
 use intact_ledger::{
     Closed, Connection, ConnectionId, Event, Exchange, Lookup, Nanos, Row, Rows, Setup, Span, Spans,
@@ -22,9 +22,9 @@ pub(crate) fn begins_at(reader: &Reader) -> Option<u64> {
 pub(crate) fn read(
     input: &Input,
     reader: &Reader,
-    scope: &mut Scope<'_>,
+    scope: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
-) -> Result<Account, AuditError> {
+) -> Result<InputSummary, AuditError> {
     let mut events = reader.events().map_err(|error| AuditError::Broken {
         path: input.path.clone(),
         format: "ledger",
@@ -57,7 +57,7 @@ pub(crate) fn read(
             ),
         );
     }
-    Ok(Account {
+    Ok(InputSummary {
         bytes: 0,
         evidence: Some(format!("recorded by intact {}", reader.run().producer)),
         ..input.account(Unit::Events, count, 0)
@@ -74,7 +74,7 @@ struct Moved {
 }
 
 impl Moved {
-    fn tell(&mut self, row: Row, scope: &mut Scope<'_>) {
+    fn tell(&mut self, row: Row, scope: &mut EventWriter<'_>) {
         match row {
             Row::Opened(mut connection) => {
                 self.connection(&mut connection, scope);
@@ -116,7 +116,7 @@ impl Moved {
         ConnectionId(id.0.saturating_add(self.connections))
     }
 
-    fn connection(&self, one: &mut Connection, scope: &mut Scope<'_>) {
+    fn connection(&self, one: &mut Connection, scope: &mut EventWriter<'_>) {
         one.id = self.id(one.id);
         scope.numbers.connections = scope.numbers.connections.max(one.id.0);
         (one.variant, one.round) = (None, None);
@@ -130,7 +130,7 @@ impl Moved {
         }
     }
 
-    fn exchange(&self, one: &mut Exchange, scope: &mut Scope<'_>) {
+    fn exchange(&self, one: &mut Exchange, scope: &mut EventWriter<'_>) {
         one.id = one.id.saturating_add(self.exchanges);
         scope.numbers.exchanges = scope.numbers.exchanges.max(one.id);
         one.retry_of = one.retry_of.map(|id| id.saturating_add(self.exchanges));

@@ -44,7 +44,7 @@ pub struct Axes {
 
 /// One value of each axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Choice {
+pub(crate) struct AxisValues {
     pub(crate) keepalive: bool,
     pub(crate) http: Protocol,
     pub(crate) tls: TlsChoice,
@@ -56,8 +56,8 @@ pub(crate) struct Choice {
 impl Axes {
     /// The product. Where a value has no meaning beside another (resumption without TLS, streams without HTTP/2), the
     /// combinations fall together and are measured once.
-    pub(crate) fn choices(&self) -> Vec<Choice> {
-        let mut choices: Vec<Choice> = Vec::new();
+    pub(crate) fn choices(&self) -> Vec<AxisValues> {
+        let mut choices: Vec<AxisValues> = Vec::new();
         // an A/A comparison names a value twice and wants it measured twice
         for &concurrency in &self.concurrency {
             for &http in &self.http {
@@ -71,7 +71,7 @@ impl Axes {
                                 continue;
                             }
                             for &keepalive in &self.keepalive {
-                                choices.push(Choice {
+                                choices.push(AxisValues {
                                     keepalive,
                                     http,
                                     tls,
@@ -107,7 +107,7 @@ impl Axes {
 }
 
 /// The variants as the ledger names them: by the axes in which they differ, a repeated one by its number.
-pub(crate) fn variants(choices: &[Choice], varied: &[String]) -> Vec<Variant> {
+pub(crate) fn variants(choices: &[AxisValues], varied: &[String]) -> Vec<Variant> {
     let mut variants: Vec<Variant> = Vec::new();
     for choice in choices {
         let on_off = |on| if on { "on" } else { "off" }.to_owned();

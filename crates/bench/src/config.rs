@@ -1,11 +1,11 @@
 //! What a person asked for, checked before anything is sent.
 
-use crate::axes::{Axes, Choice, TlsChoice};
-use crate::recipe::Recipe;
-use crate::recorder::Keep;
+use crate::axes::{Axes, AxisValues, TlsChoice};
+use crate::variant_plan::VariantPlan;
+use crate::recorder::RowPolicy;
 use crate::request;
 use intact_dial::tls::{self, Credentials, Settings, Trust};
-use intact_dial::{Address, AddressError, Endpoint, Plan, Proxy, Route};
+use intact_dial::{ServerUrl, AddressError, Endpoint, Plan, Proxy, ConnectOverride};
 use intact_ledger::{ExpectedStatus, Method, Protocol, Scheme};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -131,7 +131,7 @@ pub struct Config {
     /// TLS material.
     pub credentials: Credentials,
     /// Where the URL leads.
-    pub route: Route,
+    pub route: ConnectOverride,
     /// When answers may be taken in batches.
     pub coalesce: Coalesce,
     /// Look the name up once, instead of once per connection.
@@ -141,13 +141,13 @@ pub struct Config {
     /// A Unix domain socket to connect to instead of host and port.
     pub unix_socket: Option<PathBuf>,
     /// Which rows are kept.
-    pub keep: Keep,
+    pub keep: RowPolicy,
     /// The server's process, for its CPU time.
     pub server_pid: Option<u32>,
 }
 
 /// The same host by the scheme that a variant's TLS asks for.
-fn by_scheme(address: &Address, tls: TlsChoice, target: &Target) -> Result<Address, ConfigError> {
+fn by_scheme(address: &ServerUrl, tls: TlsChoice, target: &Target) -> Result<ServerUrl, ConfigError> {
     let scheme = if tls == TlsChoice::None {
         Scheme::Http
     } else {
@@ -172,7 +172,7 @@ fn by_scheme(address: &Address, tls: TlsChoice, target: &Target) -> Result<Addre
         }
         None => scheme.default_port().unwrap_or(address.port),
     };
-    Ok(Address {
+    Ok(ServerUrl {
         scheme,
         port,
         ..address.clone()
@@ -181,18 +181,18 @@ fn by_scheme(address: &Address, tls: TlsChoice, target: &Target) -> Result<Addre
 
 impl Config {
     /// The URL, taken apart.
-    pub(crate) fn address(&self) -> Result<Address, ConfigError> {
-        Ok(Address::parse(&self.target.url)?)
+    pub(crate) fn address(&self) -> Result<ServerUrl, ConfigError> {
+        Ok(ServerUrl::parse(&self.target.url)?)
     }
 
     /// Makes one variant ready to run.
     pub(crate) fn recipe(
         &self,
         variant: u32,
-        choice: &Choice,
+        choice: &AxisValues,
         trust: &Trust,
         kernel_stamps: bool,
-    ) -> Result<Recipe, ConfigError> {
+    ) -> Result<VariantPlan, ConfigError> {
         let address = by_scheme(&self.address()?, choice.tls, &self.target)?;
         let secure = address.scheme == Scheme::Https;
         let (endpoint, proxy) =
@@ -222,9 +222,9 @@ impl Config {
             tls,
             protocol: choice.http,
             stamps: plan_stamps,
-            local_address: matches!(self.keep, Keep::Ledger(_)),
+            local_address: matches!(self.keep, RowPolicy::Ledger(_)),
         };
-        Ok(Recipe {
+        Ok(VariantPlan {
             variant,
             plan: Arc::new(plan),
             request,
@@ -261,21 +261,21 @@ impl Config {
     }
 
     /// Where to connect to for an address: a proxy, a socket, what `--resolve` and `--connect-to` say, or the host itself.
-    fn endpoint(&self, address: &Address, tunnel: bool) -> Result<(Endpoint, Proxy), ConfigError> {
+    fn endpoint(&self, address: &ServerUrl, tunnel: bool) -> Result<(Endpoint, Proxy), ConfigError> {
         if let Some(path) = &self.unix_socket {
             return Ok((Endpoint::Unix(path.clone()), Proxy::Transparent));
         }
         if let Some(proxy) = &self.proxy {
-            let at = Address::parse(proxy)?;
+            let at = ServerUrl::parse(proxy)?;
             if at.scheme != Scheme::Http {
                 return Err(ConfigError::Value {
                     option: "--proxy",
                     reason: "only http:// proxies are spoken to".to_owned(),
                 });
             }
-            let route = Route {
+            let route = ConnectOverride {
                 family: self.route.family,
-                ..Route::default()
+                ..ConnectOverride::default()
             };
             let endpoint = self.reach(&route, &at.host, at.port)?;
             let host = if address.host.contains(':') {
@@ -297,7 +297,7 @@ impl Config {
         Ok((endpoint, Proxy::Transparent))
     }
 
-    fn reach(&self, route: &Route, host: &str, port: u16) -> Result<Endpoint, ConfigError> {
+    fn reach(&self, route: &ConnectOverride, host: &str, port: u16) -> Result<Endpoint, ConfigError> {
         match route.endpoint(host, port)? {
             Endpoint::Name { host, port, family } if self.look_up_once => {
                 use std::net::ToSocketAddrs;
@@ -332,7 +332,7 @@ mod tests {
             plain_port: None,
             tls_port: None,
         };
-        let address = Address::parse(&target.url).unwrap();
+        let address = ServerUrl::parse(&target.url).unwrap();
         assert!(matches!(
             by_scheme(&address, TlsChoice::Any, &target),
             Err(ConfigError::OtherPort { .. })
@@ -345,7 +345,7 @@ mod tests {
             by_scheme(&address, TlsChoice::Any, &named).unwrap().port,
             8443
         );
-        let bare = Address::parse("http://h").unwrap();
+        let bare = ServerUrl::parse("http://h").unwrap();
         assert_eq!(by_scheme(&bare, TlsChoice::Any, &named).unwrap().port, 8443);
     }
 }

@@ -1,13 +1,13 @@
 //! The load engine, variants and rounds: what does each way of connecting cost here?
 //!
 //! [`Bench::new`] checks a [`Config`] and makes the variants, [`Bench::run`] measures them in interleaved rounds and hands everything
-//! to an [`Observer`]. A producer: it writes the ledger's events and draws no conclusions.
+//! to an [`BenchObserver`]. A producer: it writes the ledger's events and draws no conclusions.
 
 mod axes;
 mod config;
 mod engine;
 mod pace;
-mod recipe;
+mod variant_plan;
 mod recorder;
 mod request;
 mod rounds;
@@ -18,5 +18,5 @@ pub use axes::{Axes, TlsChoice};
 pub use config::{Coalesce, Config, ConfigError, Length, Target};
 pub use engine::readiness::Gauge;
 pub use pace::{ClosedLoop, Pace, Turn, Wish};
-pub use recorder::Keep;
-pub use rounds::{Bench, BenchError, Observer, Position};
+pub use recorder::RowPolicy;
+pub use rounds::{Bench, BenchError, BenchObserver, Position};

@@ -15,7 +15,7 @@ const CONNECTIONS: u32 = 20;
 
 /// Which exchanges are handed over as rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub enum RowPolicy {
     /// The first of each variant: no ledger and no export was asked for.
     First,
     /// As a ledger needs them.
@@ -25,7 +25,7 @@ pub enum Keep {
 /// The sink of one engine thread.
 pub(crate) struct Recorder {
     tally: Tally,
-    keep: Keep,
+    keep: RowPolicy,
     sampler: Sampler,
     first: BTreeMap<Option<u32>, u64>,
     connections: BTreeMap<(Option<u32>, Option<u32>, bool), u32>,
@@ -36,7 +36,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// A recorder that hands rows to `rows`.
-    pub(crate) fn new(keep: Keep, seed: u64, rows: SyncSender<Vec<Row>>) -> Recorder {
+    pub(crate) fn new(keep: RowPolicy, seed: u64, rows: SyncSender<Vec<Row>>) -> Recorder {
         Recorder {
             tally: Tally::new(),
             keep,
@@ -68,9 +68,9 @@ impl Recorder {
 
     fn wants_connection(&mut self, connection: &Connection) -> bool {
         match self.keep {
-            Keep::First => false,
-            Keep::Ledger(Rows::All) => true,
-            Keep::Ledger(Rows::Sample) => {
+            RowPolicy::First => false,
+            RowPolicy::Ledger(Rows::All) => true,
+            RowPolicy::Ledger(Rows::Sample) => {
                 let key = (
                     connection.variant,
                     connection.round,
@@ -104,9 +104,9 @@ impl Sink for Recorder {
         self.tally.record(event);
         let wanted = match event {
             Event::Exchange(exchange) => match self.keep {
-                Keep::Ledger(Rows::All) => true,
-                Keep::Ledger(Rows::Sample) => self.sampler.consider(exchange),
-                Keep::First => {
+                RowPolicy::Ledger(Rows::All) => true,
+                RowPolicy::Ledger(Rows::Sample) => self.sampler.consider(exchange),
+                RowPolicy::First => {
                     let seen = self.first.entry(exchange.variant).or_default();
                     *seen += 1;
                     *seen <= FIRST
@@ -114,11 +114,11 @@ impl Sink for Recorder {
             },
             Event::Opened(connection) => self.wants_connection(connection),
             Event::Closed(closed) => match self.keep {
-                Keep::First => false,
-                Keep::Ledger(Rows::All) => true,
-                Keep::Ledger(Rows::Sample) => self.followed.remove(&closed.connection),
+                RowPolicy::First => false,
+                RowPolicy::Ledger(Rows::All) => true,
+                RowPolicy::Ledger(Rows::Sample) => self.followed.remove(&closed.connection),
             },
-            Event::Revised(_) | Event::Lookup(_) => matches!(self.keep, Keep::Ledger(Rows::All)),
+            Event::Revised(_) | Event::Lookup(_) => matches!(self.keep, RowPolicy::Ledger(Rows::All)),
             Event::Round(_) | Event::Sockets(_) | Event::Invocation(_) | Event::Caveat(_) => true,
         };
         if wanted {

@@ -1,9 +1,9 @@
 //! Formats the request of a variant, once.
 
-use crate::axes::Choice;
+use crate::axes::AxisValues;
 use crate::config::{Config, ConfigError};
-use crate::recipe::{Fields, Request};
-use intact_dial::Address;
+use crate::variant_plan::{Fields, Request};
+use intact_dial::ServerUrl;
 use intact_ledger::{Protocol, Target};
 use intact_wire::http1::{Kind, split_field};
 
@@ -19,8 +19,8 @@ const CONNECTION_FIELDS: [&str; 5] = [
 /// Formats what a variant sends. `absolute`: to a proxy, in absolute form.
 pub(crate) fn build(
     config: &Config,
-    address: &Address,
-    choice: &Choice,
+    address: &ServerUrl,
+    choice: &AxisValues,
     absolute: bool,
 ) -> Result<Request, ConfigError> {
     let method = config.method();
@@ -71,7 +71,7 @@ pub(crate) fn build(
 }
 
 /// Pseudo-fields first, names in lower case, nothing that belongs to a connection.
-fn http2_fields(method: &str, address: &Address, fields: &[(String, String)]) -> Fields {
+fn http2_fields(method: &str, address: &ServerUrl, fields: &[(String, String)]) -> Fields {
     let authority = fields
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case("host"))
@@ -94,7 +94,7 @@ fn http2_fields(method: &str, address: &Address, fields: &[(String, String)]) ->
 }
 
 /// The header fields in order: `Host` first, then ours where not given, then the given ones.
-fn fields(config: &Config, address: &Address) -> Result<Vec<(String, String)>, ConfigError> {
+fn fields(config: &Config, address: &ServerUrl) -> Result<Vec<(String, String)>, ConfigError> {
     let mut given = Vec::new();
     for header in &config.headers {
         let wrong = |reason| ConfigError::Header {

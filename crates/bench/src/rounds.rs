@@ -1,13 +1,13 @@
 //! Runs the variants in interleaved rounds: a preflight, then every variant in every round in balanced random order.
 
-use crate::axes::{self, Choice};
+use crate::axes::{self, AxisValues};
 use crate::config::{Config, ConfigError, Length};
 use crate::engine::readiness::Gauge;
-use crate::engine::{Assignment, Done, Engine, Readiness};
+use crate::engine::{RoundTask, RoundResult, Engine, Readiness};
 use crate::machine;
 use crate::pace::ClosedLoop;
-use crate::recipe::Recipe;
-use crate::recorder::{Keep, Recorder};
+use crate::variant_plan::VariantPlan;
+use crate::recorder::{RowPolicy, Recorder};
 use intact_dial::Clock;
 use intact_dial::tls::Trust;
 use intact_ledger::{Caveat, Event, Failure, Round, Row, Rows, Run, Sink, Span, Tally, Variant};
@@ -58,7 +58,7 @@ pub struct Position {
 }
 
 /// Takes what a bench records, as it happens.
-pub trait Observer {
+pub trait BenchObserver {
     /// Rows for the ledger and for exports.
     fn rows(&mut self, rows: &[Row]);
     /// The tally so far, at the end of each round.
@@ -72,7 +72,7 @@ pub trait Observer {
 /// A bench that is ready to run.
 pub struct Bench {
     config: Config,
-    recipes: Vec<Arc<Recipe>>,
+    recipes: Vec<Arc<VariantPlan>>,
     variants: Vec<Variant>,
     rounds: u32,
     gauge: Arc<Gauge>,
@@ -144,13 +144,13 @@ impl Bench {
         run.varied = self.config.axes.varied();
         run.expect = self.config.expect;
         run.rows = match self.config.keep {
-            Keep::First => Rows::Sample,
-            Keep::Ledger(rows) => rows,
+            RowPolicy::First => Rows::Sample,
+            RowPolicy::Ledger(rows) => rows,
         };
     }
 
     /// Measures. Network failures are in the tally; an error means that we could not observe.
-    pub fn run(self, clock: Clock, observer: &mut dyn Observer) -> Result<Tally, BenchError> {
+    pub fn run(self, clock: Clock, observer: &mut dyn BenchObserver) -> Result<Tally, BenchError> {
         let threads = self
             .recipes
             .iter()
@@ -171,7 +171,7 @@ impl Bench {
             crew.push(Some(engine));
         }
         drop(row_sender);
-        let mut conductor = Conductor {
+        let mut conductor = RoundRunner {
             bench: &self,
             clock,
             observer,
@@ -186,10 +186,10 @@ impl Bench {
 }
 
 /// Leads the threads through the rounds.
-struct Conductor<'a> {
+struct RoundRunner<'a> {
     bench: &'a Bench,
     clock: Clock,
-    observer: &'a mut dyn Observer,
+    observer: &'a mut dyn BenchObserver,
     rows: Receiver<Vec<Row>>,
     crew: Vec<Option<Readiness>>,
     tally: Tally,
@@ -197,7 +197,7 @@ struct Conductor<'a> {
     exchanges: u64,
 }
 
-impl Conductor<'_> {
+impl RoundRunner<'_> {
     fn run(&mut self) -> Result<Tally, BenchError> {
         self.count_sockets();
         let able = self.preflight()?;
@@ -343,12 +343,12 @@ impl Conductor<'_> {
         let threads = self.crew.len().min(connections);
         let server_before = bench.config.server_pid.and_then(machine::process_cpu);
         let started = self.clock.now();
-        let mut hands: Vec<JoinHandle<(Readiness, std::io::Result<Done>)>> = Vec::new();
+        let mut hands: Vec<JoinHandle<(Readiness, std::io::Result<RoundResult>)>> = Vec::new();
         for thread in 0..threads {
             let Some(mut engine) = self.crew[thread].take() else {
                 return Err(BenchError::Thread);
             };
-            let assignment = Assignment {
+            let assignment = RoundTask {
                 recipe: recipe.clone(),
                 round,
                 connections: share(connections as u64, thread, threads) as usize,
@@ -473,7 +473,7 @@ fn share(whole: u64, part: usize, parts: usize) -> u64 {
 }
 
 /// Rounds: as asked, or 20, or as many as leave two exchanges for each place in each round.
-fn rounds_for(config: &Config, choices: &[Choice]) -> u32 {
+fn rounds_for(config: &Config, choices: &[AxisValues]) -> u32 {
     if let Some(rounds) = config.rounds {
         return rounds;
     }
@@ -488,7 +488,7 @@ fn rounds_for(config: &Config, choices: &[Choice]) -> u32 {
     (exchanges / (2 * places)).clamp(1, u64::from(ROUNDS)) as u32
 }
 
-fn check(config: &Config, choices: &[Choice]) -> Result<(), ConfigError> {
+fn check(config: &Config, choices: &[AxisValues]) -> Result<(), ConfigError> {
     let positive = |option, value: u64| {
         if value > 0 {
             return Ok(());

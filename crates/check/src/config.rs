@@ -2,7 +2,7 @@
 
 use crate::plans::is_local;
 use intact_dial::tls::{Credentials, SettingsError};
-use intact_dial::{Address, AddressError, Family, Route};
+use intact_dial::{ServerUrl, AddressError, Family, ConnectOverride};
 use intact_ledger::{ExpectedStatus, Method, Protocol};
 use std::str::FromStr;
 use std::time::Duration;
@@ -33,17 +33,17 @@ pub enum ConfigError {
 
 /// Another request of the same server, after which its connection is to be looked at: `POST /orders`, or `/empty` for a GET.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Try {
+pub struct ExtraRequest {
     /// The method. POST, PUT and PATCH carry `{}` as `application/json`.
     pub method: Method,
     /// The path with its query.
     pub path: String,
 }
 
-impl FromStr for Try {
+impl FromStr for ExtraRequest {
     type Err = ConfigError;
 
-    fn from_str(text: &str) -> Result<Try, ConfigError> {
+    fn from_str(text: &str) -> Result<ExtraRequest, ConfigError> {
         let (method, path) = text.trim().split_once(' ').unwrap_or(("GET", text));
         let path = path.trim();
         let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
@@ -51,7 +51,7 @@ impl FromStr for Try {
         if !is_path || !is_method || method == "CONNECT" {
             return Err(ConfigError::Try(text.to_owned()));
         }
-        Ok(Try {
+        Ok(ExtraRequest {
             method: Method::new(method),
             path: path.to_owned(),
         })
@@ -62,7 +62,7 @@ impl FromStr for Try {
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The URL, taken apart.
-    pub address: Address,
+    pub address: ServerUrl,
     /// GET, or what the person named.
     pub method: Method,
     /// Header fields as `Name: value`.
@@ -72,7 +72,7 @@ pub struct Config {
     /// TLS material.
     pub credentials: Credentials,
     /// Where the URL leads.
-    pub route: Route,
+    pub route: ConnectOverride,
     /// The limit for one request and for one dial.
     pub timeout: Duration,
     /// Requests a second that must not be exceeded; absent: as fast as the server answers.
@@ -92,7 +92,7 @@ pub struct Config {
     /// More requests and longer waits.
     pub thorough: bool,
     /// Requests that the person has named beside the URL's.
-    pub tries: Vec<Try>,
+    pub tries: Vec<ExtraRequest>,
 }
 
 impl Config {
@@ -110,14 +110,14 @@ impl Config {
     /// The defaults for a URL.
     pub fn new(url: &str) -> Result<Config, ConfigError> {
         Ok(Config {
-            address: Address::parse(url)?,
+            address: ServerUrl::parse(url)?,
             method: Method::GET,
             headers: Vec::new(),
             user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
             credentials: Credentials::default(),
-            route: Route {
+            route: ConnectOverride {
                 family: Family::Any,
-                ..Route::default()
+                ..ConnectOverride::default()
             },
             timeout: Duration::from_secs(10),
             requests_per_s: None,
@@ -134,7 +134,7 @@ impl Config {
 }
 
 /// An address as a URL without its query.
-pub(crate) fn bare(address: &Address) -> String {
+pub(crate) fn bare(address: &ServerUrl) -> String {
     let path = address.path.split('?').next().unwrap_or("/");
     format!("{}{path}", address.origin())
 }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_try_is_a_method_and_a_path() {
-        let tried = |text: &str| text.parse::<Try>();
+        let tried = |text: &str| text.parse::<ExtraRequest>();
         let post = tried("POST /orders?dry=1").unwrap();
         assert_eq!(
             (post.method.as_str(), &*post.path),

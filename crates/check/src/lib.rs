@@ -1,11 +1,11 @@
 //! `check`: what a server does with connections, found out by asking it.
 //!
 //! A [`Check`] runs its probes one after the other, each a file below `probe`: one of them on the wire at a time, so that none
-//! disturbs another. It writes ledger events and fills a [`Card`] of measured facts. It must not draw conclusions, print,
+//! disturbs another. It writes ledger events and fills a [`ServerProfile`] of measured facts. It must not draw conclusions, print,
 //! or send anything beyond its [`Budget`], which is known before the first request.
 
 mod budget;
-mod caller;
+mod prober;
 mod capture;
 mod config;
 mod conversation;
@@ -18,8 +18,8 @@ mod probe;
 mod request;
 
 pub use budget::Budget;
-pub use caller::CONNECTIONS_PER_S;
+pub use prober::CONNECTIONS_PER_S;
 pub use capture::{Capture, CaptureError};
-pub use config::{Config, ConfigError, Try};
-pub use intact_ledger::card::Card;
-pub use probe::{Check, CheckError, Observer, Packets, Stage};
+pub use config::{Config, ConfigError, ExtraRequest};
+pub use intact_ledger::server_profile::ServerProfile;
+pub use probe::{Check, CheckError, CheckProgress, Packets, ProbeKind};

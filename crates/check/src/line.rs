@@ -1,11 +1,11 @@
 //! One open connection: moves its bytes, through TLS or plain, and notices how it ends.
 
-use crate::conversation::{Answered, Conversation};
-use intact_dial::clock::StampBridge;
-use intact_dial::{Arrival, Clock, Established, HandshakeSeen, Stream, stamp};
-use intact_ledger::card::Ended;
+use crate::conversation::{Answered, HttpConnection};
+use intact_dial::clock::TimestampConverter;
+use intact_dial::{Arrival, Clock, Established, HandshakeFacts, Stream, stamp};
+use intact_ledger::server_profile::Ended;
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, Ending, Failure, Moment, Nanos, Protocol, Side,
+    Close, Closed, Connection, ConnectionBytes, CloseKind, Failure, ClosePoint, Nanos, Protocol, Side,
 };
 use rustls::ClientConnection;
 use std::io::{self, ErrorKind, Read, Write};
@@ -13,8 +13,8 @@ use std::io::{self, ErrorKind, Read, Write};
 /// An open connection.
 pub(crate) struct Line {
     pub(crate) connection: Connection,
-    pub(crate) talk: Conversation,
-    pub(crate) handshake: HandshakeSeen,
+    pub(crate) talk: HttpConnection,
+    pub(crate) handshake: HandshakeFacts,
     stream: Stream,
     session: Option<Box<ClientConnection>>,
     stamped: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Line {
     pub(crate) answered: Option<Answered>,
     /// The end of the set-up or of the last answer, whichever is later.
     pub(crate) active_at: Nanos,
-    ended: Option<(Nanos, Ending)>,
+    ended: Option<(Nanos, CloseKind)>,
     /// It ended while an exchange was in flight.
     mid_exchange: bool,
 }
@@ -36,7 +36,7 @@ impl Line {
     /// Takes over what a dial established.
     pub(crate) fn new(established: Established, protocol: Protocol) -> Line {
         let mut out = Vec::new();
-        let talk = Conversation::new(protocol, &mut out);
+        let talk = HttpConnection::new(protocol, &mut out);
         let setup = established.connection.setup;
         let ready = setup.ssl.or(setup.connect).map(|span| span.end);
         Line {
@@ -66,7 +66,7 @@ impl Line {
 
     /// How the server ended it, if it did; a GOAWAY ends its use before the stream does.
     pub(crate) fn ended(&self) -> Option<(Nanos, Ended)> {
-        let goaway = self.talk.goaway_at().map(|at| (at, Ending::Goaway));
+        let goaway = self.talk.goaway_at().map(|at| (at, CloseKind::Goaway));
         let (at, how) = goaway.or(self.ended)?;
         let told = Ended {
             by: Some(Side::Server),
@@ -83,7 +83,7 @@ impl Line {
     }
 
     /// Queues bytes for the wire.
-    pub(crate) fn queue(&mut self, fill: impl FnOnce(&mut Conversation, &mut Vec<u8>)) {
+    pub(crate) fn queue(&mut self, fill: impl FnOnce(&mut HttpConnection, &mut Vec<u8>)) {
         fill(&mut self.talk, &mut self.out);
     }
 
@@ -140,11 +140,11 @@ impl Line {
             };
             let now = clock.now();
             match read {
-                Ok((0, _)) => self.end(Ending::Fin, None, now),
+                Ok((0, _)) => self.end(CloseKind::Fin, None, now),
                 Ok((count, kernel)) => {
                     self.bytes.received += count as u64;
                     let at = kernel
-                        .and_then(|kernel| StampBridge::read(clock).convert(kernel, clock.now()));
+                        .and_then(|kernel| TimestampConverter::read(clock).convert(kernel, clock.now()));
                     let arrival = Arrival::new(at, now);
                     self.take(count, buffer, arrival);
                     if now >= until {
@@ -153,7 +153,7 @@ impl Line {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => self.end(Ending::Rst, Some(Failure::Reset), now),
+                Err(_) => self.end(CloseKind::Rst, Some(Failure::Reset), now),
             }
         }
         self.flush(clock.now());
@@ -176,11 +176,11 @@ impl Line {
                 .ok()
                 .and_then(|_| session.process_new_packets().ok());
             let Some(state) = state else {
-                return self.end(Ending::Fin, Some(Failure::Tls), arrival.read);
+                return self.end(CloseKind::Fin, Some(Failure::Tls), arrival.read);
             };
             self.take_plaintext(buffer, arrival);
             if state.peer_has_closed() {
-                return self.end(Ending::CloseNotify, None, arrival.at);
+                return self.end(CloseKind::CloseNotify, None, arrival.at);
             }
         }
     }
@@ -204,7 +204,7 @@ impl Line {
     }
 
     /// The server's side of the stream is over.
-    fn end(&mut self, how: Ending, failure: Option<Failure>, at: Nanos) {
+    fn end(&mut self, how: CloseKind, failure: Option<Failure>, at: Nanos) {
         self.ended = Some((at, how));
         self.mid_exchange |= self.talk.is_busy();
         let answered = self.talk.end(failure, at);
@@ -231,10 +231,10 @@ impl Line {
             }
         }
         let moment = match (self.exchanges, self.mid_exchange) {
-            (0, _) => Moment::Unused,
-            (_, true) => Moment::MidExchange,
-            _ if self.talk.announced_by().is_some() => Moment::AfterExchange,
-            _ => Moment::Idle,
+            (0, _) => ClosePoint::Unused,
+            (_, true) => ClosePoint::MidExchange,
+            _ if self.talk.announced_by().is_some() => ClosePoint::AfterExchange,
+            _ => ClosePoint::Idle,
         };
         let ended = self.ended();
         Closed {
@@ -248,7 +248,7 @@ impl Line {
                 } else {
                     Side::Client
                 }),
-                how: Some(ended.map_or(Ending::Fin, |(_, ended)| ended.how)),
+                how: Some(ended.map_or(CloseKind::Fin, |(_, ended)| ended.how)),
                 announced_by: self.talk.announced_by(),
                 moment: Some(moment),
                 exchanges: Some(u64::from(self.exchanges)),

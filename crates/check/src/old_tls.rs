@@ -1,7 +1,7 @@
 //! Whether a server would still speak TLS 1.0 or 1.1: a hello of that version, and the first record that comes back.
 
 use intact_ledger::TlsVersion;
-use intact_ledger::card::TlsOffered;
+use intact_ledger::server_profile::OldTlsResult;
 use intact_wire::tls::{ContentType, RecordReader, ServerHello, write_old_client_hello};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -25,7 +25,7 @@ pub(crate) fn offer(
     server_name: Option<&str>,
     version: TlsVersion,
     random: [u8; 32],
-) -> TlsOffered {
+) -> OldTlsResult {
     let number = if version == TlsVersion::Tls10 {
         0x0301
     } else {
@@ -34,14 +34,14 @@ pub(crate) fn offer(
     let mut hello = Vec::new();
     write_old_client_hello(number, server_name, random, &mut hello);
     let (accepted, detail) = match first_words(stream, &hello) {
-        Ok(Said::Hello(chosen)) if chosen == number => (Some(true), None),
-        Ok(Said::Hello(chosen)) => (
+        Ok(FirstRecord::Hello(chosen)) if chosen == number => (Some(true), None),
+        Ok(FirstRecord::Hello(chosen)) => (
             Some(false),
             Some(format!("it chose version 0x{chosen:04x} instead")),
         ),
-        Ok(Said::Alert(description)) => (Some(false), Some(words(description))),
-        Ok(Said::Nothing) => (Some(false), Some("it closed the connection".to_owned())),
-        Ok(Said::Nonsense) => (Some(false), Some("its answer is not TLS".to_owned())),
+        Ok(FirstRecord::Alert(description)) => (Some(false), Some(words(description))),
+        Ok(FirstRecord::Nothing) => (Some(false), Some("it closed the connection".to_owned())),
+        Ok(FirstRecord::Nonsense) => (Some(false), Some("its answer is not TLS".to_owned())),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
             (None, Some("no answer in time".to_owned()))
         }
@@ -50,7 +50,7 @@ pub(crate) fn offer(
         }
         Err(error) => (None, Some(error.to_string())),
     };
-    TlsOffered {
+    OldTlsResult {
         version,
         accepted,
         detail,
@@ -58,14 +58,14 @@ pub(crate) fn offer(
 }
 
 /// What a server said first.
-enum Said {
+enum FirstRecord {
     Hello(u16),
     Alert(u8),
     Nothing,
     Nonsense,
 }
 
-fn first_words(mut stream: TcpStream, hello: &[u8]) -> io::Result<Said> {
+fn first_words(mut stream: TcpStream, hello: &[u8]) -> io::Result<FirstRecord> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(hello)?;
@@ -75,26 +75,26 @@ fn first_words(mut stream: TcpStream, hello: &[u8]) -> io::Result<Said> {
     while read < LONGEST {
         let count = stream.read(&mut buffer)?;
         if count == 0 {
-            return Ok(Said::Nothing);
+            return Ok(FirstRecord::Nothing);
         }
         read += count;
         let Ok(step) = reader.read(&buffer[..count]) else {
-            return Ok(Said::Nonsense);
+            return Ok(FirstRecord::Nonsense);
         };
         let Some(record) = step.event else { continue };
         return Ok(match (record.content, record.payload) {
-            (ContentType::Alert, [_, description, ..]) => Said::Alert(*description),
+            (ContentType::Alert, [_, description, ..]) => FirstRecord::Alert(*description),
             (ContentType::Handshake, [SERVER_HELLO, a, b, c, body @ ..]) => {
                 let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
                 match ServerHello::parse(&body[..length.min(body.len())]) {
-                    Ok(hello) => Said::Hello(hello.version()),
-                    Err(_) => Said::Nonsense,
+                    Ok(hello) => FirstRecord::Hello(hello.version()),
+                    Err(_) => FirstRecord::Nonsense,
                 }
             }
-            _ => Said::Nonsense,
+            _ => FirstRecord::Nonsense,
         });
     }
-    Ok(Said::Nonsense)
+    Ok(FirstRecord::Nonsense)
 }
 
 /// An alert by its name (RFC 8446 section 6), or by its number.

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, ConfigError};
 use intact_dial::tls::{Client, Settings, Trust};
-use intact_dial::{Address, Endpoint, Plan, Proxy};
+use intact_dial::{ServerUrl, Endpoint, Plan, Proxy};
 use intact_ledger::{Protocol, Scheme, TlsVersion};
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(crate) struct Plans<'a> {
     config: &'a Config,
     trust: Trust,
-    pub(crate) address: Address,
+    pub(crate) address: ServerUrl,
 }
 
 impl<'a> Plans<'a> {

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, ConfigError};
 use crate::probe::is_redirect;
-use intact_dial::Address;
+use intact_dial::ServerUrl;
 use intact_ledger::{ExpectedStatus, Method, Protocol, Scheme, Target};
 use intact_wire::http1::{Kind, split_field};
 
@@ -70,7 +70,7 @@ impl Request {
     }
 
     /// The same to another place; fields that may hold secrets stay behind when the host is another, or TLS is left.
-    pub(crate) fn led_to(&self, address: &Address) -> Request {
+    pub(crate) fn led_to(&self, address: &ServerUrl) -> Request {
         let mut led = self.clone();
         let may_know = self.authority == address.authority()
             && (self.scheme == "http" || address.scheme == Scheme::Https);
@@ -265,7 +265,7 @@ mod tests {
         secure
             .fields
             .push(("cookie".to_owned(), "secret".to_owned()));
-        let plain = secure.led_to(&Address::parse("http://h:8443/p").unwrap());
+        let plain = secure.led_to(&ServerUrl::parse("http://h:8443/p").unwrap());
         assert!(
             !String::from_utf8(plain.http1(Protocol::Http11))
                 .unwrap()
@@ -273,7 +273,7 @@ mod tests {
         );
         let asked = request(&["Authorization: secret"]).unwrap();
         let sent = |url: &str| {
-            let led = asked.led_to(&Address::parse(url).unwrap());
+            let led = asked.led_to(&ServerUrl::parse(url).unwrap());
             String::from_utf8(led.http1(Protocol::Http11)).unwrap()
         };
         assert!(sent("http://h:8/x").contains("secret"));

@@ -40,20 +40,20 @@ impl Clock {
 /// Converts CLOCK_REALTIME stamps into the run's time. The offset is read anew in each turn of the loop, and a stamp that
 /// would lie in the future or far back (the wall clock was stepped) is refused.
 #[derive(Clone, Copy, Debug)]
-pub struct StampBridge {
+pub struct TimestampConverter {
     now: Nanos,
     realtime: u64,
 }
 
-impl StampBridge {
+impl TimestampConverter {
     /// Reads both clocks.
     #[inline]
-    pub fn read(clock: &Clock) -> StampBridge {
+    pub fn read(clock: &Clock) -> TimestampConverter {
         let realtime = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_nanos() as u64;
-        StampBridge {
+        TimestampConverter {
             now: clock.now(),
             realtime,
         }
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_stamp_keeps_its_distance_to_now_and_a_stepped_one_is_refused() {
-        let bridge = StampBridge {
+        let bridge = TimestampConverter {
             now: Nanos(5_000_000_000),
             realtime: 1_700_000_000_000_000_000,
         };

@@ -30,12 +30,12 @@ pub struct Established {
     /// Whether reads carry kernel stamps.
     pub stamped: bool,
     /// What was seen of the TLS handshake.
-    pub handshake: HandshakeSeen,
+    pub handshake: HandshakeFacts,
 }
 
 /// What was seen of a TLS handshake beside what the ledger records; all of it absent or zero without TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HandshakeSeen {
+pub struct HandshakeFacts {
     /// When the first bytes of the server's part were read.
     pub first_at: Option<Nanos>,
     /// Bytes of the server's part.
@@ -56,7 +56,7 @@ pub enum Progress {
 }
 
 #[derive(Debug)]
-enum Stage {
+enum DialStage {
     Resolving,
     Connecting {
         since: Nanos,
@@ -78,14 +78,14 @@ enum Stage {
 pub struct Dial {
     plan: Arc<Plan>,
     token: Token,
-    stage: Stage,
+    stage: DialStage,
     stream: Option<Stream>,
     session: Option<Box<ClientConnection>>,
     addresses: Vec<SocketAddr>,
     next_address: usize,
     connection: Connection,
     stamped: bool,
-    handshake: HandshakeSeen,
+    handshake: HandshakeFacts,
     /// The poll has said that the transport stands.
     told_connected: bool,
     /// The look-up that was done, until it is collected.
@@ -110,14 +110,14 @@ impl Dial {
         let mut dial = Dial {
             plan: plan.clone(),
             token,
-            stage: Stage::Resolving,
+            stage: DialStage::Resolving,
             stream: None,
             session: None,
             addresses: Vec::new(),
             next_address: 0,
             connection,
             stamped: false,
-            handshake: HandshakeSeen::default(),
+            handshake: HandshakeFacts::default(),
             told_connected: false,
             lookup: None,
         };
@@ -157,7 +157,7 @@ impl Dial {
         registry: &Registry,
         clock: &Clock,
     ) -> Progress {
-        if !matches!(self.stage, Stage::Resolving) {
+        if !matches!(self.stage, DialStage::Resolving) {
             return Progress::Pending;
         }
         let now = clock.now();
@@ -198,10 +198,10 @@ impl Dial {
     /// Drives the dial on after an event on its token.
     pub fn ready(&mut self, registry: &Registry, clock: &Clock) -> Progress {
         match self.stage {
-            Stage::Connecting { since } => self.finish_connect(since, registry, clock),
-            Stage::Tunnelling { .. } => self.tunnel(clock),
-            Stage::Handshaking { .. } => self.handshake(clock),
-            Stage::Resolving | Stage::Over => Progress::Pending,
+            DialStage::Connecting { since } => self.finish_connect(since, registry, clock),
+            DialStage::Tunnelling { .. } => self.tunnel(clock),
+            DialStage::Handshaking { .. } => self.handshake(clock),
+            DialStage::Resolving | DialStage::Over => Progress::Pending,
         }
     }
 
@@ -210,16 +210,16 @@ impl Dial {
         let now = clock.now();
         let setup = &mut self.connection.setup;
         let phase = match self.stage {
-            Stage::Resolving | Stage::Over => {
+            DialStage::Resolving | DialStage::Over => {
                 setup.dns = Some(Span::new(self.connection.at, now));
                 SetupPhase::Dns
             }
-            Stage::Connecting { since } => {
+            DialStage::Connecting { since } => {
                 setup.connect = Some(Span::new(since, now));
                 SetupPhase::Connect
             }
-            Stage::Tunnelling { .. } => SetupPhase::Connect,
-            Stage::Handshaking { since } => {
+            DialStage::Tunnelling { .. } => SetupPhase::Connect,
+            DialStage::Handshaking { since } => {
                 setup.ssl = Some(Span::new(since, now));
                 SetupPhase::Ssl
             }
@@ -256,7 +256,7 @@ impl Dial {
                 connect_tcp(address, !one_write).map(Stream::Tcp)
             }
         };
-        self.stage = Stage::Connecting { since };
+        self.stage = DialStage::Connecting { since };
         let registered = started.and_then(|mut stream| {
             registry.register(
                 &mut stream,
@@ -315,7 +315,7 @@ impl Dial {
                         .extend_from_slice(format!("Proxy-Authorization: {value}\r\n").as_bytes());
                 }
                 request.extend_from_slice(b"\r\n");
-                self.stage = Stage::Tunnelling {
+                self.stage = DialStage::Tunnelling {
                     request,
                     sent: 0,
                     answer: Vec::new(),
@@ -351,7 +351,7 @@ impl Dial {
     /// Asks the proxy for a tunnel and reads its answer byte by byte past the head, so that nothing of the tunnel is lost.
     fn tunnel(&mut self, clock: &Clock) -> Progress {
         let (
-            Stage::Tunnelling {
+            DialStage::Tunnelling {
                 request,
                 sent,
                 answer,
@@ -415,7 +415,7 @@ impl Dial {
             Ok((session, early_sent)) => {
                 self.handshake.early_sent = early_sent;
                 self.session = Some(Box::new(session));
-                self.stage = Stage::Handshaking { since };
+                self.stage = DialStage::Handshaking { since };
                 self.handshake(clock)
             }
             Err(error) => self.fail(SetupPhase::Ssl, failure::of_tls(&error), error.to_string()),
@@ -424,7 +424,7 @@ impl Dial {
 
     fn handshake(&mut self, clock: &Clock) -> Progress {
         let plan = self.plan.clone();
-        let (Stage::Handshaking { since }, Some(stream), Some(session), Some(tls)) =
+        let (DialStage::Handshaking { since }, Some(stream), Some(session), Some(tls)) =
             (&self.stage, &self.stream, &mut self.session, &plan.tls)
         else {
             return Progress::Pending;
@@ -473,7 +473,7 @@ impl Dial {
     }
 
     fn establish(&mut self) -> Progress {
-        self.stage = Stage::Over;
+        self.stage = DialStage::Over;
         let Some(stream) = self.stream.take() else {
             return Progress::Pending;
         };
@@ -487,7 +487,7 @@ impl Dial {
     }
 
     fn fail(&mut self, phase: SetupPhase, kind: Failure, words: String) -> Progress {
-        self.stage = Stage::Over;
+        self.stage = DialStage::Over;
         self.drop_stream();
         self.connection.failed = Some(DialFailure {
             phase,

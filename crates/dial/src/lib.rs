@@ -7,8 +7,8 @@ pub mod clock;
 pub mod stamp;
 pub mod tls;
 
-mod address;
-mod broken;
+mod server_url;
+mod response_error;
 mod dial;
 mod failure;
 mod judge;
@@ -17,12 +17,12 @@ mod resolver;
 mod stopwatch;
 mod stream;
 
-pub use address::{Address, AddressError, Route};
-pub use broken::{Broken, is_tls_alert};
+pub use server_url::{ServerUrl, AddressError, ConnectOverride};
+pub use response_error::{ResponseError, is_tls_alert};
 pub use clock::Clock;
-pub use dial::{Dial, Established, HandshakeSeen, Progress};
+pub use dial::{Dial, Established, HandshakeFacts, Progress};
 pub use judge::{judge, names_tls_port};
 pub use plan::{Endpoint, Family, Plan, Proxy};
-pub use resolver::{Answer, Resolver};
+pub use resolver::{LookupResult, Resolver};
 pub use stopwatch::{Arrival, Stopwatch};
 pub use stream::Stream;

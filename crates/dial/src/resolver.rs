@@ -11,7 +11,7 @@ use std::thread;
 const MOST_THREADS: usize = 16;
 
 /// A question for the resolver threads.
-struct Question {
+struct LookupRequest {
     key: u64,
     host: Arc<str>,
     port: u16,
@@ -20,7 +20,7 @@ struct Question {
 
 /// The answer to one look-up.
 #[derive(Debug)]
-pub struct Answer {
+pub struct LookupResult {
     /// What the asker called it.
     pub key: u64,
     /// The addresses in the resolver's order, or its error in words.
@@ -30,10 +30,10 @@ pub struct Answer {
 /// Threads that look names up and wake the loop. They are started when needed and end with it.
 pub struct Resolver {
     waker: Arc<Waker>,
-    questions: Sender<Question>,
-    shared_questions: Arc<Mutex<Receiver<Question>>>,
-    answers: Receiver<Answer>,
-    answer_sender: Sender<Answer>,
+    questions: Sender<LookupRequest>,
+    shared_questions: Arc<Mutex<Receiver<LookupRequest>>>,
+    answers: Receiver<LookupResult>,
+    answer_sender: Sender<LookupResult>,
     threads: usize,
     under_way: usize,
 }
@@ -60,7 +60,7 @@ impl Resolver {
             self.start_thread();
         }
         self.under_way += 1;
-        let question = Question {
+        let question = LookupRequest {
             key,
             host: host.clone(),
             port,
@@ -71,7 +71,7 @@ impl Resolver {
     }
 
     /// The next answer, if one has come.
-    pub fn answer(&mut self) -> Option<Answer> {
+    pub fn answer(&mut self) -> Option<LookupResult> {
         let answer = self.answers.try_recv().ok()?;
         self.under_way -= 1;
         Some(answer)
@@ -104,7 +104,7 @@ impl Resolver {
     }
 }
 
-fn look_up(question: &Question) -> Answer {
+fn look_up(question: &LookupRequest) -> LookupResult {
     let addresses = (&*question.host, question.port)
         .to_socket_addrs()
         .map_err(|error| error.to_string())
@@ -118,7 +118,7 @@ fn look_up(question: &Question) -> Answer {
                 Ok(found)
             }
         });
-    Answer {
+    LookupResult {
         key: question.key,
         addresses,
     }

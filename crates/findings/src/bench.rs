@@ -1,21 +1,21 @@
 //! What a bench found out: figures of each variant, comparisons with intervals, sentences. From a run's head, its tally and
 //! the first rows of each variant; the same for a live run and for a stored ledger.
 
-mod asked;
+mod metrics;
 mod baseline;
 mod compare;
-mod notes;
-mod pictures;
+mod findings;
+mod charts;
 mod variant;
 
-pub use crate::compared::Compared;
+pub use crate::time_difference::TimeDifference;
 pub use crate::error_responses::ErrorResponses;
 pub use crate::figures::{Connections, Latency, PhaseTime, Requests};
 pub use crate::finding::{Finding, Severity};
-pub use baseline::{Baseline, Since};
+pub use baseline::{Baseline, BaselineChange};
 pub use compare::compare;
-pub use pictures::{LatencyPanel, Level, PerConnection, Pictures, Sweep, SweepPoint};
-pub use variant::{BytesPerRequest, FirstCall, Hump, ClientDelay, RoundFigures, VariantFacts, Warmup};
+pub use charts::{LatencyPanel, Level, PerConnection, Charts, Sweep, SweepPoint};
+pub use variant::{BytesPerRequest, FirstCall, Mode, ClientDelay, RoundFigures, VariantFacts, Warmup};
 
 use intact_ledger::{Caveat, Exchange, Run, Sockets, Tally};
 use serde::Serialize;
@@ -28,7 +28,7 @@ pub struct BenchFacts {
     /// The variants, in the run's order.
     pub variants: Vec<VariantFacts>,
     /// Variants that differ in one axis.
-    pub comparisons: Vec<Compared>,
+    pub comparisons: Vec<TimeDifference>,
     /// What stands out.
     pub findings: Vec<Finding>,
     /// What limits the figures.
@@ -75,21 +75,21 @@ impl BenchFacts {
             .min()
             .unwrap_or(0);
         let mut caveats = tally.caveats.clone();
-        caveats.extend(notes::caveats(&variants, rounds));
+        caveats.extend(findings::caveats(&variants, rounds));
         let errors = ErrorResponses::among(&requests.status, run.expect);
         let verdicts = if variants.iter().any(|one| one.no_success.is_none()) {
             let mut sentences = compare::verdicts(run, &variants, &comparisons, rounds);
             let at = sentences.len().min(1);
-            sentences.splice(at..at, notes::errors_in(&variants, &errors));
+            sentences.splice(at..at, findings::errors_in(&variants, &errors));
             sentences
         } else if errors.is_all() && requests.ok > 0 {
-            vec![notes::only_errors(&requests, &errors)]
+            vec![findings::only_errors(&requests, &errors)]
         } else {
-            vec![notes::unmeasured(tally, first)]
+            vec![findings::unmeasured(tally, first)]
         };
         BenchFacts {
             verdict: verdicts,
-            findings: notes::findings(&variants, run),
+            findings: findings::findings(&variants, run),
             errors,
             variants,
             comparisons,
@@ -103,7 +103,7 @@ impl BenchFacts {
     }
 
     /// The comparison that the first verdict is about.
-    pub fn headline(&self) -> Option<&Compared> {
+    pub fn headline(&self) -> Option<&TimeDifference> {
         compare::by_weight(&self.variants, &self.comparisons)
             .first()
             .copied()

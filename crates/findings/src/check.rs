@@ -3,7 +3,7 @@
 //! From the card and the events that the probes caused, the same for a live check and for a stored one. Must not guess: where
 //! a wait reached its limit the figure is a lower bound, and where a probe did not run there is none.
 
-mod asked;
+mod metrics;
 mod clients;
 mod connection;
 mod idle;
@@ -11,20 +11,20 @@ mod limits;
 mod security;
 mod state;
 mod versions;
-mod waterfall;
+mod fresh_vs_reused;
 
 pub use clients::Setting;
-pub use limits::{Closing, HeldFacts, IdleTimeout, MaxAge, MaxRequests, RaceAttempt, RaceFacts};
+pub use limits::{CloseFacts, HeldFacts, IdleTimeout, MaxAgeFacts, MaxRequests, RaceAttempt, RaceFacts};
 pub use versions::{
     Address, Http2Facts, MethodFacts, NamesFacts, OldTls, Resumption, Target, TlsFacts,
     VersionFacts,
 };
-pub use waterfall::{Few, PHASES, Waterfall};
+pub use fresh_vs_reused::{SmallSample, PHASES, FreshVsReused};
 
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Connections, Requests};
 use crate::finding::{Finding, Severity};
-use intact_ledger::card::{Card, Skipped, State};
+use intact_ledger::server_profile::{ServerProfile, Skipped, State};
 use intact_ledger::{Caveat, Outcome, Reuse, Row, Sink, Tally};
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ pub struct CheckFacts {
     /// Resumption and early data by TLS version.
     pub resumption: Vec<Resumption>,
     /// A request on a new connection against the next ones on the same.
-    pub phases_ms: Waterfall,
+    pub phases_ms: FreshVsReused,
     /// How long an idle connection is kept.
     pub idle_timeout: Option<IdleTimeout>,
     /// How many requests a connection takes.
@@ -56,7 +56,7 @@ pub struct CheckFacts {
     /// The idle limit while other connections idle too.
     pub idle_under_load: Option<HeldFacts>,
     /// How old a connection gets that is used now and then.
-    pub max_age: Option<MaxAge>,
+    pub max_age: Option<MaxAgeFacts>,
     /// Whether connections survive other methods and statuses.
     pub methods: Vec<MethodFacts>,
     /// What HTTP/2 showed.
@@ -86,7 +86,7 @@ pub struct CheckFacts {
 
 impl CheckFacts {
     /// Works the facts out, from all that the probes caused.
-    pub fn new(card: &Card, rows: &[Row]) -> CheckFacts {
+    pub fn new(card: &ServerProfile, rows: &[Row]) -> CheckFacts {
         let mut tally = Tally::new();
         for row in rows {
             tally.record(row.as_event());
@@ -95,7 +95,7 @@ impl CheckFacts {
     }
 
     /// Works the facts out where counts were kept apart: of the rows only those of the waterfall are needed then.
-    pub fn of(card: &Card, tally: &Tally, waterfall: &[Row]) -> CheckFacts {
+    pub fn of(card: &ServerProfile, tally: &Tally, waterfall: &[Row]) -> CheckFacts {
         let mut facts = CheckFacts {
             verdict: Vec::new(),
             target: card.contact.as_ref().map(Target::of),
@@ -104,12 +104,12 @@ impl CheckFacts {
             tls: card.tls.iter().map(TlsFacts::of).collect(),
             tls_older: card.old_tls.iter().map(OldTls::of).collect(),
             resumption: card.tls.iter().filter_map(Resumption::of).collect(),
-            phases_ms: Waterfall::of(waterfall),
+            phases_ms: FreshVsReused::of(waterfall),
             idle_timeout: card.idle.as_ref().map(IdleTimeout::of),
             max_requests: card.requests.as_ref().map(MaxRequests::of),
             race: card.race.as_ref().map(RaceFacts::of),
             idle_under_load: card.idle_under_load.as_ref().map(HeldFacts::of),
-            max_age: card.age.as_ref().map(MaxAge::of),
+            max_age: card.age.as_ref().map(MaxAgeFacts::of),
             methods: card.methods.iter().map(MethodFacts::of).collect(),
             http2: card.h2.as_ref().map(Http2Facts::of),
             state: card.state.clone(),
@@ -207,7 +207,7 @@ impl CheckFacts {
 }
 
 /// The errors among the responses to the URL. The probe of methods asks for other responses on purpose.
-fn errors(card: &Card, requests: &Requests) -> ErrorResponses {
+fn errors(card: &ServerProfile, requests: &Requests) -> ErrorResponses {
     let mut status = requests.status.clone();
     for tried in card.methods.iter().filter(|one| one.outcome.is_ok()) {
         if let Some(count) = tried.status.and_then(|one| status.get_mut(&one)) {
@@ -221,7 +221,7 @@ fn errors(card: &Card, requests: &Requests) -> ErrorResponses {
 fn findings(facts: &CheckFacts) -> Vec<Finding> {
     let mut found = connection::findings(facts);
     found.extend(idle::findings(facts));
-    found.extend(waterfall::findings(facts));
+    found.extend(fresh_vs_reused::findings(facts));
     found.extend(security::findings(facts));
     found.extend(state::findings(facts));
     found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

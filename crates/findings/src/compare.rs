@@ -9,20 +9,20 @@
 //! The round is the unit: one figure for each program and round, paired differences over rounds. Connections and findings are those
 //! of one run each, because every run is a process of its own. Must not run anything.
 
-mod asked;
-mod change;
-mod counted;
+mod metrics;
+mod finding_change;
+mod count_difference;
 mod variant;
 mod verdict;
 
-pub use crate::compared::Compared;
-pub use change::{Change, Fate};
-pub use counted::Counted;
+pub use crate::time_difference::TimeDifference;
+pub use finding_change::{FindingChange, FindingState};
+pub use count_difference::CountDifference;
 pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 
 use crate::figures::{Connections, Requests};
 use crate::finding::Finding;
-use crate::observe::{Observed, ObservedFacts};
+use crate::traffic::{TrafficAnalysis, ObservedFacts};
 use intact_ledger::{Caveat, Event, Run, Sink};
 use serde::Serialize;
 use variant::Program;
@@ -31,7 +31,7 @@ use variant::Program;
 pub const WARMUP: u32 = 0;
 
 /// A fold over the events of interleaved runs.
-pub struct Contest {
+pub struct Comparison {
     run: Run,
     programs: Vec<Program>,
     caveats: Vec<Caveat>,
@@ -45,11 +45,11 @@ pub struct CompareFacts {
     /// The programs, the baseline first.
     pub variants: Vec<ProgramFacts>,
     /// Times of each program against the baseline.
-    pub comparisons: Vec<Compared>,
+    pub comparisons: Vec<TimeDifference>,
     /// Counts of each program against the baseline, for one run each.
-    pub counts: Vec<Counted>,
+    pub counts: Vec<CountDifference>,
     /// What became of the baseline's findings, and which are new.
-    pub changes: Vec<Change>,
+    pub changes: Vec<FindingChange>,
     /// What stands out in the programs that are held against the baseline; the subject begins with the program's name.
     pub findings: Vec<Finding>,
     /// As in every document: the requests of all programs and rounds.
@@ -66,14 +66,14 @@ pub struct CompareFacts {
     pub caveats: Vec<Caveat>,
 }
 
-impl Contest {
+impl Comparison {
     /// One without any round yet; the programs are the run's variants.
-    pub fn new(run: &Run) -> Contest {
+    pub fn new(run: &Run) -> Comparison {
         let programs = run
             .variants
             .iter()
             .map(|variant| Program::new(run, &variant.name));
-        Contest {
+        Comparison {
             run: run.clone(),
             programs: programs.collect(),
             caveats: Vec::new(),
@@ -105,9 +105,9 @@ impl Contest {
     /// What was found out so far.
     pub fn facts(&self) -> CompareFacts {
         let variants: Vec<ProgramFacts> = self.programs.iter().map(Program::facts).collect();
-        let comparisons = counted::times(&variants);
-        let counts = counted::counts(&variants);
-        let changes = change::changes(&variants);
+        let comparisons = count_difference::times(&variants);
+        let counts = count_difference::counts(&variants);
+        let changes = finding_change::changes(&variants);
         let rounds = variants.iter().map(|one| one.rounds.len() as u32).min();
         let mut caveats = self.caveats.clone();
         if self.programs.iter().any(Program::is_cut) {
@@ -168,7 +168,7 @@ impl CompareFacts {
     }
 }
 
-impl Sink for Contest {
+impl Sink for Comparison {
     fn record(&mut self, event: Event<'_>) {
         let variant = match event {
             Event::Opened(connection) | Event::Revised(connection) => connection.variant,
@@ -186,7 +186,7 @@ impl Sink for Contest {
         let Some(program) = program else { return };
         match event {
             Event::Round(round) => {
-                let facts = program.end(Observed::new(&self.run));
+                let facts = program.end(TrafficAnalysis::new(&self.run));
                 if round.round != WARMUP {
                     let wall = Some(round.span.nanos());
                     program.take(round.round, wall, round.client_cpu, &facts);

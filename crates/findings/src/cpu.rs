@@ -13,7 +13,7 @@ pub struct CpuFacts {
     #[serde(flatten)]
     pub program: CpuUse,
     /// Processes that were looked at beside it, such as a resolver's.
-    pub other_processes: Vec<Beside>,
+    pub other_processes: Vec<OtherProcess>,
     /// Samples a second of processor time; absent where nothing was sampled.
     pub samples_per_s: Option<u64>,
     /// Why nothing was sampled.
@@ -35,7 +35,7 @@ pub struct CpuUse {
 
 /// A process that was looked at beside the program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Beside {
+pub struct OtherProcess {
     /// Its number.
     pub pid: u32,
     /// Its command's name.

@@ -8,22 +8,22 @@
 //! ```
 //! Connections and exchanges belong to invocations by time. Must not run anything.
 
-mod asked;
-mod call;
+mod metrics;
+mod invocation;
 mod frozen;
 mod traffic;
 mod variant;
 mod verdict;
 
-pub use crate::compared::Compared;
-pub use call::Call;
-pub use frozen::{Case, Pause, Saw};
+pub use crate::time_difference::TimeDifference;
+pub use invocation::InvocationFacts;
+pub use frozen::{FrozenConnection, Freeze, FreezeEffect};
 pub use variant::{Kind, Freezes, RoundMean, Sent, VariantFacts};
 
-use crate::compared;
+use crate::time_difference;
 use crate::figures::{Connections, Requests};
 use crate::finding::Finding;
-use crate::observe::Observed;
+use crate::traffic::TrafficAnalysis;
 use intact_ledger::{Caveat, Event, Invocation, Run, Sink};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -33,9 +33,9 @@ use traffic::Traffic;
 pub const UNWATCHED: &str = "connections-not-followed";
 
 /// A fold over the events of a function's run.
-pub struct Invoked {
+pub struct Invocations {
     run: Run,
-    observed: Vec<Observed>,
+    observed: Vec<TrafficAnalysis>,
     traffic: Traffic,
     invocations: Vec<Invocation>,
     caveats: Vec<Caveat>,
@@ -60,7 +60,7 @@ pub struct LambdaFacts {
     /// The variants, the one held against first.
     pub variants: Vec<VariantFacts>,
     /// Each against the first.
-    pub comparisons: Vec<Compared>,
+    pub comparisons: Vec<TimeDifference>,
     /// The invocations of all variants.
     pub counts: Counts,
     /// As in every document: what the function sent; absent where nobody looked.
@@ -76,15 +76,15 @@ pub struct LambdaFacts {
     /// What limits the figures.
     pub caveats: Vec<Caveat>,
     /// Every invocation.
-    pub invocations: Vec<Call>,
+    pub invocations: Vec<InvocationFacts>,
 }
 
-impl Invoked {
+impl Invocations {
     /// One that has seen nothing yet.
-    pub fn new(run: &Run) -> Invoked {
-        Invoked {
+    pub fn new(run: &Run) -> Invocations {
+        Invocations {
             run: run.clone(),
-            observed: run.variants.iter().map(|_| Observed::new(run)).collect(),
+            observed: run.variants.iter().map(|_| TrafficAnalysis::new(run)).collect(),
             traffic: Traffic::default(),
             invocations: Vec::new(),
             caveats: Vec::new(),
@@ -99,19 +99,19 @@ impl Invoked {
     /// What was found out so far.
     pub fn facts(&self) -> LambdaFacts {
         let watched = self.is_watched();
-        let invocations = call::calls(&self.invocations, watched.then_some(&self.traffic));
+        let invocations = invocation::calls(&self.invocations, watched.then_some(&self.traffic));
         let variants: Vec<VariantFacts> = (0..)
             .zip(self.run.variants.iter().zip(&self.observed))
             .map(|(index, (variant, observed))| {
-                let ours: Vec<&Call> = invocations
+                let ours: Vec<&InvocationFacts> = invocations
                     .iter()
                     .filter(|call| call.variant == index)
                     .collect();
                 VariantFacts::new(&variant.name, &ours, watched.then(|| observed.facts()))
             })
             .collect();
-        let pairs = compared::against_the_first(&variants, |round| Some(round.mean_ms));
-        let comparisons = compared::times("mean", &pairs);
+        let pairs = time_difference::against_the_first(&variants, |round| Some(round.mean_ms));
+        let comparisons = time_difference::times("mean", &pairs);
         let mut counts = Counts::default();
         for call in &invocations {
             counts.total += 1;
@@ -177,7 +177,7 @@ fn findings(variants: &[VariantFacts]) -> Vec<Finding> {
     each.collect()
 }
 
-impl Sink for Invoked {
+impl Sink for Invocations {
     fn record(&mut self, event: Event<'_>) {
         self.traffic.record(event);
         let variant = match event {

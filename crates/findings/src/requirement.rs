@@ -7,11 +7,11 @@
 //! ```
 //! The last colon outside quotes ends the selectors, so `host=[::1]:8443: connections <= 4` needs no quotes.
 //! One grammar for every command. What cannot be measured never passes. Of the ledger it knows only the kinds of failure, and no document:
-//! whoever has one answers the questions of [`Facts`].
+//! whoever has one answers the questions of [`MetricSource`].
 
 mod catalogue;
 mod evaluate;
-mod fault;
+mod parse_error;
 mod measured;
 mod parse;
 mod unit;
@@ -20,8 +20,8 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use catalogue::{Document, METRICS, MetricEntry, Parameter, SELECTORS, SelectorEntry};
-pub use evaluate::{Facts, Held, NoData, Outcome, Subject, Verdict};
-pub use fault::{Fault, FaultKind};
+pub use evaluate::{MetricSource, RequirementResult, NoData, Outcome, Subject, Verdict};
+pub use parse_error::{ParseError, ParseErrorKind};
 pub use measured::Measured;
 pub use unit::{Dimension, Unit};
 
@@ -56,15 +56,15 @@ impl Requirement {
     }
 
     /// Refuses a metric or selector that `document` never has: better told before the run than after it.
-    pub fn check_for(&self, document: Document) -> Result<(), Fault> {
+    pub fn check_for(&self, document: Document) -> Result<(), ParseError> {
         parse::check_for(self, document)
     }
 }
 
 impl FromStr for Requirement {
-    type Err = Fault;
+    type Err = ParseError;
 
-    fn from_str(expression: &str) -> Result<Self, Fault> {
+    fn from_str(expression: &str) -> Result<Self, ParseError> {
         parse::parse(expression)
     }
 }

@@ -1,10 +1,10 @@
 //! The rules: what can be wrong with the reuse of connections, each a fold over the events in a file of its own with its documentation.
 //!
 //! A rule looks at events as they come (`observe`) and speaks at the end (`findings`). Where it says that connections were opened for
-//! nothing it *claims* them from the [`Bill`]: each avoidable set-up is claimed once, by the most specific rule, because rules are
+//! nothing it *claims* them from the [`Attribution`]: each avoidable set-up is claimed once, by the most specific rule, because rules are
 //! asked in the order of [`all`]. docs/rules.md is made from the [`Doc`]s.
 
-mod bill;
+mod attribution;
 mod body_not_drained;
 mod client;
 mod close_announced_not_kept;
@@ -13,7 +13,7 @@ mod first_request_costs_more;
 mod h2_available_unused;
 mod h2_not_multiplexed;
 mod idle_timeout_race;
-mod look_up_per_request;
+mod lookup_per_request;
 mod new_client_per_request;
 mod new_connection_per_query;
 mod new_connection_per_request;
@@ -31,12 +31,12 @@ mod tcp_keepalive_is_not_reuse;
 mod tls_never_resumed;
 mod waits;
 
-pub(crate) use bill::cost_ms;
-pub use bill::{Bill, Claim};
+pub(crate) use attribution::cost_ms;
+pub use attribution::{Attribution, Claim};
 pub use client::{Client, Remedy};
 
 use crate::finding::Finding;
-use crate::observe::Context;
+use crate::traffic::Context;
 use intact_ledger::Event;
 
 /// What a rule says of itself.
@@ -69,7 +69,7 @@ pub trait Rule: Send {
     }
 
     /// What it found; called as often as somebody wants to know.
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding>;
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding>;
 }
 
 /// Distinct things that a rule keeps apart for each destination or name.
@@ -91,7 +91,7 @@ pub fn all() -> Vec<Box<dyn Rule>> {
         Box::new(new_connection_per_request::NewConnectionPerRequest),
         Box::<retried_request::RetriedRequest>::default(),
         Box::new(idle_timeout_race::IdleTimeoutRace),
-        Box::new(look_up_per_request::LookUpPerRequest),
+        Box::new(lookup_per_request::LookUpPerRequest),
         Box::<ports_running_out::PortsRunningOut>::default(),
         Box::new(tls_never_resumed::TlsNeverResumed),
         Box::new(old_tls::OldTls),

@@ -1,13 +1,13 @@
 //! What can be said of measured numbers, and how surely.
 //!
 //! Pure functions over slices: no ledger types, no clock, no randomness but a seed handed in. An input that
-//! allows no statement gives a typed [`Refusal`], never a panic and never a made-up interval.
+//! allows no statement gives a typed [`NoInterval`], never a panic and never a made-up interval.
 
 mod break_even;
 mod change;
 mod dip;
 mod holm;
-mod humps;
+mod modes;
 mod interval;
 mod mixture;
 mod normal;
@@ -18,14 +18,14 @@ mod student;
 mod tiers;
 
 pub use break_even::{MAX_REQUESTS, requests_until_alike};
-pub use change::{Change, change_point};
+pub use change::{ChangePoint, change_point};
 pub use dip::{Dip, dip, dip_test};
 pub use holm::{Adjusted, HOLM_FROM, adjust, holm_p_values};
-pub use humps::{Bin, Humps, WhyOne, humps_of_bins, humps_of_samples};
-pub use interval::{Confidence, Interval, NotAConfidence, Refusal};
-pub use mixture::{Hump, Mixture, Weighted, mixture};
+pub use modes::{Bin, Modes, UnimodalReason, humps_of_bins, humps_of_samples};
+pub use interval::{Confidence, Interval, NotAConfidence, NoInterval};
+pub use mixture::{MixturePart, Mixture, Weighted, mixture};
 pub use normal::{normal_cdf, normal_quantile};
-pub use paired::{Comparison, MIN_ROUNDS, Scale, paired_difference, paired_share_saved};
+pub use paired::{PairedDifference, MIN_ROUNDS, Scale, paired_difference, paired_share_saved};
 pub use percentile::{MIN_BEYOND, RoundPercentile, paired_percentile_difference};
 pub use student::{student_cdf, student_quantile};
 pub use tiers::{Explained, PhaseSeries, Tier, Tiers, explaining_phase, tiers};

@@ -3,7 +3,7 @@
 //! A sink with bounded memory: what goes beyond the bounds is counted, not kept. A group is a variant's first round, or a
 //! destination. Must not conclude; counts for tables come from the tally.
 
-use crate::observe::Place;
+use crate::traffic::DestinationKey;
 use intact_ledger::{
     Closed, Connection, ConnectionId, EndedBy, Event, Exchange, Nanos, Run, Side, Sink, Vantage,
 };
@@ -21,7 +21,7 @@ const EXCHANGES: usize = 2_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Key {
     Variant(u32),
-    Destination(Place),
+    Destination(DestinationKey),
 }
 
 /// Gathers connections and their exchanges from the events of a run.
@@ -56,18 +56,18 @@ struct Followed {
 
 /// The connections of one variant or destination.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Lane {
+pub struct TimelineGroup {
     /// The variant's name, or the destination.
     pub name: String,
     /// Its first connections, in the order of their opening.
-    pub connections: Vec<Life>,
+    pub connections: Vec<TimelineConnection>,
     /// Connections that are not among them.
     pub more: u64,
 }
 
 /// One connection. Times are in milliseconds: of a variant since the start of its lane, of a destination since that of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Life {
+pub struct TimelineConnection {
     /// When its set-up began.
     pub from_ms: f64,
     /// When its set-up was over; absent when no set-up was seen.
@@ -112,7 +112,7 @@ impl Timeline {
     }
 
     /// What there is to draw, in the order in which the groups appeared; variants in the run's order.
-    pub fn lanes(&self, run: &Run) -> Vec<Lane> {
+    pub fn lanes(&self, run: &Run) -> Vec<TimelineGroup> {
         let mut groups: Vec<&Gathered> = self
             .groups
             .iter()
@@ -128,7 +128,7 @@ impl Timeline {
             .collect()
     }
 
-    fn lane(&self, run: &Run, group: &Gathered) -> Lane {
+    fn lane(&self, run: &Run, group: &Gathered) -> TimelineGroup {
         let mut sorted: Vec<&Followed> = group.lives.iter().flatten().collect();
         sorted.sort_by_key(|life| life.at);
         let lives = || sorted.iter();
@@ -161,7 +161,7 @@ impl Timeline {
                     .map(|tick| tick.1)
                     .fold(life.at, Nanos::max);
                 let unseen = (!run.ends_seen && life.failed.is_none()).then_some(last);
-                Life {
+                TimelineConnection {
                     from_ms: ms(life.at),
                     ready_ms: life.ready.map(ms),
                     to_ms: closed.map(|closed| closed.0).or(unseen).map(ms),
@@ -176,7 +176,7 @@ impl Timeline {
                 }
             })
             .collect();
-        Lane {
+        TimelineGroup {
             name,
             connections,
             more: group.more,
@@ -185,7 +185,7 @@ impl Timeline {
 
     fn opened(&mut self, connection: &Connection) {
         let key = match self.vantage {
-            Some(vantage) => Key::Destination(Place::of(connection, vantage)),
+            Some(vantage) => Key::Destination(DestinationKey::of(connection, vantage)),
             None => match (connection.variant, connection.round) {
                 (Some(variant), Some(1)) => Key::Variant(variant),
                 _ => return,
@@ -212,7 +212,7 @@ impl Timeline {
         life.ready = ready(connection);
         life.failed = connection.failed.as_ref().map(|failed| failed.kind.id());
         let Some(vantage) = self.vantage else { return };
-        let key = Key::Destination(Place::of(connection, vantage));
+        let key = Key::Destination(DestinationKey::of(connection, vantage));
         if self.groups[group].key == key {
             return;
         }
@@ -332,7 +332,7 @@ fn ready(connection: &Connection) -> Option<Nanos> {
         .max()
 }
 
-impl Life {
+impl TimelineConnection {
     /// Which side ended it, where that is known.
     pub fn ended_by_side(&self) -> Option<Side> {
         match self.ended_by? {
@@ -347,7 +347,7 @@ impl Life {
 mod tests {
     use super::*;
     use intact_ledger::{
-        Close, ConnectionBytes, Ending, Moment, Origin, Probes, Scheme, Span, Vantage, Variant,
+        Close, ConnectionBytes, CloseKind, ClosePoint, Origin, Probes, Scheme, Span, Vantage, Variant,
     };
 
     const MS: u64 = 1_000_000;
@@ -390,9 +390,9 @@ mod tests {
             close: Close {
                 at: Nanos(at * MS),
                 by: Some(Side::Server),
-                how: Some(Ending::Fin),
+                how: Some(CloseKind::Fin),
                 announced_by: None,
-                moment: Some(Moment::Idle),
+                moment: Some(ClosePoint::Idle),
                 exchanges: Some(1),
                 bytes: ConnectionBytes::default(),
                 probes: Probes::default(),

@@ -1,7 +1,7 @@
 //! What to set, given how long the server keeps idle connections. Worked out from measurements alone.
 
 use crate::catalogue::{Catalogue, Client, Role, Variant};
-use crate::facts::{Fate, Idle, Measurement};
+use crate::facts::{RequestOutcome, Idle, Measurement};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -139,7 +139,7 @@ impl Catalogue {
         let Some(race) = one.facts.stale.race_fin else {
             return Some(set(chosen, None));
         };
-        let survives = |fate: Option<Fate>| matches!(fate, Some(Fate::Fine | Fate::SentTwice));
+        let survives = |fate: Option<RequestOutcome>| matches!(fate, Some(RequestOutcome::Fine | RequestOutcome::SentTwice));
         Some(Advice::Survive {
             variant: variant.id.clone(),
             snippet: one.snippet.clone(),

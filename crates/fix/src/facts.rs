@@ -20,13 +20,13 @@ pub struct Measurement {
     /// The lines of the measured program that make the difference.
     pub snippet: String,
     /// The findings.
-    pub facts: Facts,
+    pub facts: ClientFacts,
 }
 
 /// What one variant does.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Facts {
+pub struct ClientFacts {
     /// The request's `Connection` field over plain HTTP; empty when it sent none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_field: Option<String>,
@@ -41,7 +41,7 @@ pub struct Facts {
     pub idle: Option<Idle>,
     /// Whether `Keep-Alive: timeout=` of the server is obeyed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keep_alive_header: Option<Hint>,
+    pub keep_alive_header: Option<KeepAliveHeader>,
     /// Requests on connections that are dead or dying.
     #[serde(default, skip_serializing_if = "Stale::is_empty")]
     pub stale: Stale,
@@ -56,7 +56,7 @@ pub struct Facts {
     pub not_found: Option<Count>,
     /// TCP keep-alive probes on its connections, seen as it sets them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tcp_keepalive: Option<Probing>,
+    pub tcp_keepalive: Option<TcpKeepalive>,
     /// Whether a cookie that the server set came back with the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cookies: Option<Cookies>,
@@ -65,7 +65,7 @@ pub struct Facts {
     pub lookups: Option<Lookups>,
     /// How long a connection is used that is never idle for long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub life: Option<Life>,
+    pub life: Option<LifetimeFacts>,
 }
 
 /// Look-ups of the server's name, counted by the name server. Questions for IPv4 and for IPv6 addresses are one look-up.
@@ -78,13 +78,13 @@ pub struct Lookups {
     pub closed: u64,
     /// What becomes of an answer whose TTL is one second; absent where each connection asks anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dns_cached: Option<Remembered>,
+    pub dns_cached: Option<DnsCaching>,
 }
 
 /// How long a client that opens connections all the time goes on with a name's address.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Remembered {
+pub enum DnsCaching {
     /// It asked again after so long.
     Until {
         /// Seconds after the first question.
@@ -100,7 +100,7 @@ pub enum Remembered {
 /// How long a connection is used that carries a request every half second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Life {
+pub enum LifetimeFacts {
     /// The client took a new one after so long.
     Ended {
         /// Seconds after its first request.
@@ -116,7 +116,7 @@ pub enum Life {
 /// Whether a client has the system send TCP keep-alive probes. They find dead peers; they do not keep a server from closing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Probing {
+pub enum TcpKeepalive {
     /// It does not.
     Off,
     /// It does.
@@ -200,7 +200,7 @@ pub enum Idle {
 /// What `Keep-Alive: timeout=3` of a server changes, asked again 3.4 s later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Hint {
+pub enum KeepAliveHeader {
     /// A new connection is used after it; without the field the old one is.
     Obeyed,
     /// The old connection is used all the same.
@@ -213,16 +213,16 @@ pub enum Hint {
 pub struct Stale {
     /// The server's FIN came while it idled, a second ago.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fin: Option<Fates>,
+    pub fin: Option<RequestOutcomes>,
     /// The server's RST came while it idled, a second ago.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rst: Option<Fates>,
+    pub rst: Option<RequestOutcomes>,
     /// The server's FIN comes in place of the answer, as when it closes while the request is on its way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub race_fin: Option<Fates>,
+    pub race_fin: Option<RequestOutcomes>,
     /// The same with a RST.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub race_rst: Option<Fates>,
+    pub race_rst: Option<RequestOutcomes>,
 }
 
 impl Stale {
@@ -234,19 +234,19 @@ impl Stale {
 /// What becomes of a GET and of a POST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fates {
+pub struct RequestOutcomes {
     /// The GET.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub get: Option<Fate>,
+    pub get: Option<RequestOutcome>,
     /// The POST.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub post: Option<Fate>,
+    pub post: Option<RequestOutcome>,
 }
 
 /// What becomes of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fate {
+pub enum RequestOutcome {
     /// Answered; the server saw it once.
     Fine,
     /// Answered, and the server saw it more than once. For a POST that is a risk.

@@ -10,7 +10,7 @@ mod find;
 pub use advice::{Advice, client_idle, fill_in};
 pub use catalogue::{Catalogue, CatalogueError, Client, Language, Role, Variant};
 pub use facts::{
-    Cookies, Count, Facts, Fate, Fates, Hint, Idle, Life, Load, Lookups, Measurement, Probing,
-    Remembered, Stale,
+    Cookies, Count, ClientFacts, RequestOutcome, RequestOutcomes, KeepAliveHeader, Idle, LifetimeFacts, Load, Lookups, Measurement, TcpKeepalive,
+    DnsCaching, Stale,
 };
 pub use find::{FindError, Found};

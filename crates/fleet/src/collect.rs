@@ -1,7 +1,7 @@
 //! Reads a campaign back from the store: streams over the results, counts each message once, merges per target and label.
 
 use crate::plan::{Kind, Plan, Target};
-use crate::store::{Checked, DeadLetter, Outcome, Store, StoreError};
+use crate::store::{CheckResult, DeadLetter, DeliveryResult, Store, StoreError};
 use intact_ledger::{Caveat, Cell, Nanos, Round, Run, Span, Tally, Vantage, Variant};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,7 +74,7 @@ impl Campaign {
         store: &Store,
         plan: Plan,
         started: jiff::Timestamp,
-        checks: &mut dyn FnMut(&Outcome, &Checked),
+        checks: &mut dyn FnMut(&DeliveryResult, &CheckResult),
     ) -> Result<Campaign, StoreError> {
         let mut groups: Vec<Group> = Vec::new();
         let targets = plan.targets.iter();
@@ -104,7 +104,7 @@ impl Campaign {
                 progress.duplicates += 1;
                 return;
             }
-            let outcome: Outcome = match bytes.and_then(|bytes| store.parse(key, &bytes)) {
+            let outcome: DeliveryResult = match bytes.and_then(|bytes| store.parse(key, &bytes)) {
                 Ok(outcome) => outcome,
                 Err(error) => {
                     progress.unreadable += 1;
@@ -155,7 +155,7 @@ impl Campaign {
 
 impl Group {
     /// Adds a result as a round, or to the round that it shares.
-    fn add(&mut self, plan: &Plan, outcome: Outcome, variant: u32) {
+    fn add(&mut self, plan: &Plan, outcome: DeliveryResult, variant: u32) {
         if self.run.host.os.is_empty() {
             self.run.host = outcome.run.host.clone();
             self.run.started.clone_from(&outcome.run.started);
@@ -250,7 +250,7 @@ fn head(plan: &Plan, target: &Target, label: &str, started: jiff::Timestamp) -> 
 }
 
 /// The mean over the measured requests of a result.
-fn figures(outcome: &Outcome, variant: u32) -> Option<MessageFigures> {
+fn figures(outcome: &DeliveryResult, variant: u32) -> Option<MessageFigures> {
     let measured = |cell: &Cell| {
         (cell.round != Some(0))
             .then(|| cell.merged(|key| !key.warmup && key.outcome.is_ok()))

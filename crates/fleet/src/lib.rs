@@ -14,12 +14,12 @@ mod store;
 mod worker;
 
 pub use collect::{Campaign, Group, MessageFigures, Progress};
-pub use message::{BadMessage, FORMAT, Message, Recipe};
+pub use message::{BadMessage, FORMAT, Message, Job};
 pub use plan::{CheckTargetError, Estimate, Kind, Limits, Plan, PlanError, Target, Variant, parse};
 pub use queue::sqlite::SqliteQueue;
 #[cfg(feature = "aws")]
 pub use queue::sqs::SqsQueue;
 pub use queue::{Claim, Counts, Queue, QueueError, open as open_queue};
 pub use rows::RowFiles;
-pub use store::{Checked, DeadLetter, Outcome, Store, StoreError};
-pub use worker::{Desk, Done, Measure, Measured, Then, Trouble, Worker, WorkerError};
+pub use store::{CheckResult, DeadLetter, DeliveryResult, Store, StoreError};
+pub use worker::{MessageHandler, MessageOutcome, Measure, Measured, FailureAction, MeasureError, Worker, WorkerError};

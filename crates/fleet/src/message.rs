@@ -29,12 +29,12 @@ pub struct Message {
     /// The slice of the repetition, from 0.
     pub slice: u32,
     /// What to do.
-    pub recipe: Recipe,
+    pub recipe: Job,
 }
 
 /// What a worker does for a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Recipe {
+pub struct Job {
     /// Where to.
     pub target: Target,
     /// The variant's settings by axis; a check has none.

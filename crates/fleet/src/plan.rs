@@ -3,8 +3,8 @@
 mod checks;
 mod source;
 
-use crate::message::{FORMAT, Message, Recipe};
-use intact_dial::Route;
+use crate::message::{FORMAT, Message, Job};
+use intact_dial::ConnectOverride;
 use intact_dial::tls::{Credentials, Verify};
 use intact_ledger::ExpectedStatus;
 use serde::{Deserialize, Serialize};
@@ -108,10 +108,10 @@ impl Target {
     }
 
     /// Where its URL leads.
-    pub fn route(&self) -> Route {
-        Route {
+    pub fn route(&self) -> ConnectOverride {
+        ConnectOverride {
             resolve: self.resolve.clone(),
-            ..Route::default()
+            ..ConnectOverride::default()
         }
     }
 }
@@ -286,7 +286,7 @@ impl Plan {
             ),
             None => format!("{}.{label}.{CHECK}.{repetition:04}", target.name),
         };
-        let recipe = Recipe {
+        let recipe = Job {
             target: target.clone(),
             axes: settings.map_or_else(BTreeMap::new, |settings| settings.axes.clone()),
             ms: self.ms_of(target),

@@ -13,7 +13,7 @@ use crate::message::{FORMAT, Message};
 use crate::plan::Plan;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
-use intact_ledger::card::Card;
+use intact_ledger::server_profile::ServerProfile;
 use intact_ledger::{Exchange, Run, Tally};
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -100,7 +100,7 @@ pub enum StoreError {
 
 /// What one delivery of one message brought.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct DeliveryResult {
     /// [`FORMAT`].
     pub format: u32,
     /// The message.
@@ -127,14 +127,14 @@ pub struct Outcome {
     pub tally: Tally,
     /// What a check found out; absent for a bench.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checked: Option<Checked>,
+    pub checked: Option<CheckResult>,
 }
 
 /// What a check found out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Checked {
+pub struct CheckResult {
     /// The card of the server.
-    pub card: Card,
+    pub card: ServerProfile,
     /// The exchanges that tell what a new connection costs (tagged [`intact_ledger::card::WATERFALL`]): a handful.
     pub waterfall: Vec<Exchange>,
 }
@@ -296,7 +296,7 @@ impl Store {
     }
 
     /// Writes the result: from now on it counts.
-    pub fn put_outcome(&self, message: &Message, outcome: &Outcome) -> Result<(), StoreError> {
+    pub fn put_outcome(&self, message: &Message, outcome: &DeliveryResult) -> Result<(), StoreError> {
         let key = format!("{}/{:03}.json", results_of(message), outcome.attempt);
         self.put(&key, json(outcome))
     }

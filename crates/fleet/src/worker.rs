@@ -4,14 +4,14 @@
 use crate::message::Message;
 use crate::queue::{Claim, Queue, QueueError};
 use crate::rows::{RowError, RowFiles};
-use crate::store::{Checked, DeadLetter, Outcome, Store, StoreError};
+use crate::store::{CheckResult, DeadLetter, DeliveryResult, Store, StoreError};
 use intact_ledger::{Run, Tally};
 use std::time::Duration;
 
 /// Measures what a message asks for.
 pub trait Measure {
     /// Runs the recipe; every exchange goes to `rows`.
-    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<Measured, Trouble>;
+    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<Measured, MeasureError>;
 }
 
 /// What was measured for a message.
@@ -22,22 +22,22 @@ pub struct Measured {
     /// Everything counted.
     pub tally: Tally,
     /// What a check found out; absent for a bench.
-    pub checked: Option<Checked>,
+    pub checked: Option<CheckResult>,
 }
 
 /// Why a message could not be measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{words}")]
-pub struct Trouble {
+pub struct MeasureError {
     /// What happened.
     pub words: String,
     /// What becomes of the message.
-    pub then: Then,
+    pub then: FailureAction,
 }
 
 /// What becomes of a message that was not measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum FailureAction {
     /// It is given up: trying again is pointless.
     GivenUp,
     /// It comes back, and this delivery counts.
@@ -62,7 +62,7 @@ pub enum WorkerError {
 
 /// What became of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum MessageOutcome {
     /// Measured, and the result is in the store.
     Measured(String),
     /// An earlier delivery had finished it.
@@ -74,7 +74,7 @@ pub enum Done {
         /// Why.
         reason: String,
         /// What becomes of it.
-        then: Then,
+        then: FailureAction,
     },
     /// No message came in the time.
     Idle,
@@ -85,11 +85,11 @@ pub struct Worker<'a> {
     /// Where messages come from.
     pub queue: &'a mut dyn Queue,
     /// Where they are dealt with.
-    pub desk: Desk<'a>,
+    pub desk: MessageHandler<'a>,
 }
 
 /// Where messages are dealt with, however they come in.
-pub struct Desk<'a> {
+pub struct MessageHandler<'a> {
     /// The worker's name in results and outlier lists.
     pub worker: String,
     /// Where results go.
@@ -100,9 +100,9 @@ pub struct Desk<'a> {
 
 impl Worker<'_> {
     /// Takes one message and deals with it.
-    pub fn step(&mut self, wait: Duration) -> Result<Done, WorkerError> {
+    pub fn step(&mut self, wait: Duration) -> Result<MessageOutcome, WorkerError> {
         let Some(claim) = self.queue.claim(&self.desk.worker, wait)? else {
-            return Ok(Done::Idle);
+            return Ok(MessageOutcome::Idle);
         };
         let done = match self.desk.handle(&claim.body, claim.attempt) {
             Ok(done) => done,
@@ -116,28 +116,28 @@ impl Worker<'_> {
         Ok(done)
     }
 
-    fn answer(&mut self, claim: &Claim, done: &Done) -> Result<(), WorkerError> {
+    fn answer(&mut self, claim: &Claim, done: &MessageOutcome) -> Result<(), WorkerError> {
         match done {
-            Done::Measured(_) | Done::AlreadyThere(_) => {
+            MessageOutcome::Measured(_) | MessageOutcome::AlreadyThere(_) => {
                 // too late is no harm: the delivery after ours finds the result, or the report counts one of the two
                 self.queue.done(claim)?;
             }
-            Done::Failed { reason, then, .. } => match then {
-                Then::Untouched => self.queue.release(claim)?,
-                Then::GivenUp | Then::Again => {
-                    self.queue.failed(claim, reason, *then == Then::GivenUp)?;
+            MessageOutcome::Failed { reason, then, .. } => match then {
+                FailureAction::Untouched => self.queue.release(claim)?,
+                FailureAction::GivenUp | FailureAction::Again => {
+                    self.queue.failed(claim, reason, *then == FailureAction::GivenUp)?;
                 }
             },
-            Done::Idle => {}
+            MessageOutcome::Idle => {}
         }
         Ok(())
     }
 }
 
-impl Desk<'_> {
+impl MessageHandler<'_> {
     /// Deals with the text of one message, in its `attempt`-th delivery. Telling the queue is left to who took it: a [`Worker`], or the
     /// platform that delivers (Lambda with SQS).
-    pub fn handle(&mut self, body: &str, attempt: u32) -> Result<Done, WorkerError> {
+    pub fn handle(&mut self, body: &str, attempt: u32) -> Result<MessageOutcome, WorkerError> {
         let message = match Message::parse(body) {
             Ok(message) => message,
             Err(bad) => {
@@ -148,15 +148,15 @@ impl Desk<'_> {
                     reason: reason.clone(),
                 };
                 self.store.put_dead(&plan, &letter)?;
-                return Ok(Done::Failed {
+                return Ok(MessageOutcome::Failed {
                     message: id,
                     reason,
-                    then: Then::GivenUp,
+                    then: FailureAction::GivenUp,
                 });
             }
         };
         if self.store.has(&message)? {
-            return Ok(Done::AlreadyThere(message.id));
+            return Ok(MessageOutcome::AlreadyThere(message.id));
         }
         let mut rows = RowFiles::new(&message)?;
         let Measured {
@@ -166,21 +166,21 @@ impl Desk<'_> {
         } = match self.measure.measure(&message, &mut rows) {
             Ok(measured) => measured,
             Err(trouble) => {
-                if trouble.then == Then::GivenUp {
+                if trouble.then == FailureAction::GivenUp {
                     let letter = DeadLetter {
                         message: message.id.clone(),
                         reason: trouble.words.clone(),
                     };
                     self.store.put_dead(&message.plan, &letter)?;
                 }
-                return Ok(Done::Failed {
+                return Ok(MessageOutcome::Failed {
                     message: message.id,
                     reason: trouble.words,
                     then: trouble.then,
                 });
             }
         };
-        let outcome = Outcome {
+        let outcome = DeliveryResult {
             format: crate::message::FORMAT,
             message: message.id.clone(),
             plan: message.plan.clone(),
@@ -197,7 +197,7 @@ impl Desk<'_> {
         };
         rows.store(self.store, &message)?;
         self.store.put_outcome(&message, &outcome)?;
-        Ok(Done::Measured(message.id))
+        Ok(MessageOutcome::Measured(message.id))
     }
 }
 

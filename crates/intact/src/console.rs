@@ -1,7 +1,7 @@
 //! Talking to the person: pages to standard output, notes to standard error. A reader that goes away ends the printing, not the run.
 #![allow(clippy::print_stderr, reason = "this is where the binary talks")]
 
-use intact_report::terminal::Paper;
+use intact_report::terminal::TerminalOptions;
 use std::io::{IsTerminal, Write};
 
 /// Prints to standard output; a broken pipe is no error.
@@ -16,16 +16,16 @@ pub(crate) fn note(text: &str) {
 }
 
 /// What standard output is printed on.
-pub(crate) fn paper() -> Paper {
+pub(crate) fn paper() -> TerminalOptions {
     paper_of(&std::io::stdout())
 }
 
 /// What standard error is printed on: there pages go whose standard output is the program's.
-pub(crate) fn error_paper() -> Paper {
+pub(crate) fn error_paper() -> TerminalOptions {
     paper_of(&std::io::stderr())
 }
 
-fn paper_of(stream: &impl IsTerminal) -> Paper {
+fn paper_of(stream: &impl IsTerminal) -> TerminalOptions {
     let terminal = stream.is_terminal();
     let columns = std::env::var("COLUMNS")
         .ok()
@@ -34,7 +34,7 @@ fn paper_of(stream: &impl IsTerminal) -> Paper {
         .filter(|_| terminal)
         .or(columns)
         .unwrap_or(120);
-    Paper {
+    TerminalOptions {
         width,
         colour: terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
     }

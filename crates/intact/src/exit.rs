@@ -16,13 +16,13 @@ pub(crate) const UNREADABLE: u8 = 5;
 /// Not permitted here.
 pub(crate) const NOT_PERMITTED: u8 = 4;
 /// Of a wrapper: our own failure, so that it cannot be taken for the program's.
-pub(crate) const OWN_FAILURE: u8 = 125;
+pub(crate) const WRAPPER_FAILURE: u8 = 125;
 /// Of a wrapper: the program cannot be run.
 pub(crate) const NOT_RUNNABLE: u8 = 126;
 /// Of a wrapper: there is no such program.
 pub(crate) const NOT_FOUND: u8 = 127;
 /// We could not observe: our own error.
-pub(crate) const OWN_ERROR: u8 = 70;
+pub(crate) const INTERNAL_ERROR: u8 = 70;
 
 /// An error that knows its exit code.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +74,7 @@ impl Failed {
 impl From<anyhow::Error> for Failed {
     fn from(error: anyhow::Error) -> Failed {
         Failed {
-            code: OWN_ERROR,
+            code: INTERNAL_ERROR,
             error,
         }
     }

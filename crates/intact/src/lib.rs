@@ -60,8 +60,8 @@ enum Command {
     #[command(hide = true)]
     LambdaWatcher(cmd::lambda::WatcherArgs),
     /// A short check of a server, then a short bench
-    #[command(name = cmd::look::NAME, hide = true)]
-    Look(Box<cmd::look::Args>),
+    #[command(name = cmd::url::NAME, hide = true)]
+    Look(Box<cmd::url::Args>),
     /// For our own use: keeps a link
     #[command(hide = true)]
     LinkKeeper,
@@ -75,8 +75,8 @@ pub fn command() -> clap::Command {
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().collect();
-    if words.get(1).is_some_and(|word| cmd::look::is_url(word)) {
-        words.insert(1, cmd::look::NAME.into());
+    if words.get(1).is_some_and(|word| cmd::url::is_url(word)) {
+        words.insert(1, cmd::url::NAME.into());
     }
     let done = match Cli::parse_from(words).command {
         None => cmd::demo::run(),
@@ -93,7 +93,7 @@ pub fn main() -> ExitCode {
         Some(Command::Model(args)) => cmd::model::run(&args),
         Some(Command::Report(args)) => cmd::report::run(&args),
         Some(Command::LambdaWatcher(args)) => cmd::lambda::follow(args),
-        Some(Command::Look(args)) => cmd::look::run(&args),
+        Some(Command::Look(args)) => cmd::url::run(&args),
         Some(Command::LinkKeeper) => cmd::link::keep(),
     };
     done.unwrap_or_else(|failed| {

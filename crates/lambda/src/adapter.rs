@@ -2,7 +2,7 @@
 //! on a connection of its own, and the answer to that is the function's.
 
 use crate::event::Event;
-use crate::room::{Answer, Delivery, Room};
+use crate::mailbox::{FunctionResponse, Delivery, Mailbox};
 use intact_wire::http1::{Eof, Kind, ResponseEvent, ResponseParser};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -20,7 +20,7 @@ pub(crate) fn free_port() -> io::Result<SocketAddr> {
 }
 
 /// Hands events to the server at `address` and its answers to the room, until that is closed or the process has ended.
-pub(crate) fn serve(address: SocketAddr, path: &str, room: &Room) {
+pub(crate) fn serve(address: SocketAddr, path: &str, room: &Mailbox) {
     if !listens(address, room) {
         return;
     }
@@ -34,14 +34,14 @@ pub(crate) fn serve(address: SocketAddr, path: &str, room: &Room) {
             Ok(answer) => answer,
             // a process that ends closes its connections a moment before
             Err(_) if room.ends_within(LAST_BREATH) => return,
-            Err(error) => Answer::Error(format!("HTTP: {error}")),
+            Err(error) => FunctionResponse::Error(format!("HTTP: {error}")),
         };
         room.answer(&id, answer, at);
     }
 }
 
 /// Waits until the function takes connections.
-fn listens(address: SocketAddr, room: &Room) -> bool {
+fn listens(address: SocketAddr, room: &Mailbox) -> bool {
     while !room.is_closed() && !room.has_exited() {
         if TcpStream::connect(address).is_ok() {
             return true;
@@ -80,7 +80,7 @@ fn send(address: SocketAddr, path: &str, delivery: &Delivery) -> io::Result<TcpS
 }
 
 /// Reads the answer to its end; one of the server's own failure (5xx) is an error of the function.
-fn receive(mut stream: TcpStream) -> io::Result<Answer> {
+fn receive(mut stream: TcpStream) -> io::Result<FunctionResponse> {
     let mut parser = ResponseParser::default();
     parser.expect(Kind::Plain);
     let mut buffer = vec![0; 64 * 1024];
@@ -106,9 +106,9 @@ fn receive(mut stream: TcpStream) -> io::Result<Answer> {
         }
         if over {
             return Ok(if status >= 500 {
-                Answer::Error(format!("HTTP: status {status}"))
+                FunctionResponse::Error(format!("HTTP: status {status}"))
             } else {
-                Answer::Response { bytes: length }
+                FunctionResponse::Response { bytes: length }
             });
         }
     }

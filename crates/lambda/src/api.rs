@@ -1,7 +1,7 @@
 //! The Runtime API on one connection (<https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>): blocking, a thread to a
 //! connection, of which a runtime client has one or two.
 
-use crate::room::{Answer, Room};
+use crate::mailbox::{FunctionResponse, Mailbox};
 use intact_wire::http1::{RequestEvent, RequestHead, RequestParser};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -21,7 +21,7 @@ const CONNECTIONS: usize = 32;
 pub(crate) const ARN: &str = "arn:aws:lambda:local:000000000000:function:intact";
 
 /// Takes connections until the room is closed; ends after one more connection then.
-pub(crate) fn listen(listener: &TcpListener, room: &Arc<Room>) {
+pub(crate) fn listen(listener: &TcpListener, room: &Arc<Mailbox>) {
     let held = Arc::new(());
     for stream in listener.incoming() {
         if room.is_closed() {
@@ -56,7 +56,7 @@ struct Pending {
     kept: Vec<u8>,
 }
 
-fn converse(mut stream: TcpStream, room: &Room) -> io::Result<()> {
+fn converse(mut stream: TcpStream, room: &Mailbox) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut parser = RequestParser::default();
     let mut buffer = vec![0; 64 * 1024];
@@ -127,7 +127,7 @@ fn call(head: &RequestHead<'_>) -> Call {
     }
 }
 
-fn answer(stream: &mut TcpStream, pending: Pending, room: &Room) -> io::Result<()> {
+fn answer(stream: &mut TcpStream, pending: Pending, room: &Mailbox) -> io::Result<()> {
     let keep = pending.keep;
     let (id, answer) = match pending.call {
         Call::Next => {
@@ -156,17 +156,17 @@ fn answer(stream: &mut TcpStream, pending: Pending, room: &Room) -> io::Result<(
                 "Function.ResponseSizeTooLarge: {} bytes, the limit is {LARGEST}",
                 pending.length
             );
-            room.answer(&id, Answer::Error(told), Instant::now());
+            room.answer(&id, FunctionResponse::Error(told), Instant::now());
             let body = br#"{"errorType":"RequestEntityTooLarge","errorMessage":"the answer is too large"}"#;
             return respond(stream, "413 Content Too Large", "", body, keep);
         }
         Call::Response(id) => (
             id,
-            Answer::Response {
+            FunctionResponse::Response {
                 bytes: pending.length,
             },
         ),
-        Call::Error(id) => (id, Answer::Error(words(&pending.kept))),
+        Call::Error(id) => (id, FunctionResponse::Error(words(&pending.kept))),
     };
     if room.answer(&id, answer, Instant::now()) {
         respond(stream, "202 Accepted", "", STATUS_OK, keep)

@@ -33,15 +33,15 @@ enum Version {
 
 /// A group of our own; it is removed with this value, which must come after the end of all that is in it.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct ControlGroup {
     path: PathBuf,
     version: Version,
 }
 
-impl Group {
+impl ControlGroup {
     /// One that can be frozen.
-    pub(crate) fn freezer(environment: u64) -> io::Result<Group> {
-        let group = Group::make(FREEZER, &format!("{environment}-frozen"))?;
+    pub(crate) fn freezer(environment: u64) -> io::Result<ControlGroup> {
+        let group = ControlGroup::make(FREEZER, &format!("{environment}-frozen"))?;
         // Linux before 5.2 has none
         if group.path.join(SWITCH).exists() {
             Ok(group)
@@ -51,8 +51,8 @@ impl Group {
     }
 
     /// One that gets so much of one processor.
-    pub(crate) fn cpu(environment: u64, share: f64) -> io::Result<Group> {
-        let group = Group::make("cpu", &environment.to_string())?;
+    pub(crate) fn cpu(environment: u64, share: f64) -> io::Result<ControlGroup> {
+        let group = ControlGroup::make("cpu", &environment.to_string())?;
         let quota = ((share * PERIOD as f64) as u64).max(1_000);
         match group.version {
             Version::One => {
@@ -64,7 +64,7 @@ impl Group {
         Ok(group)
     }
 
-    fn make(controller: &str, name: &str) -> io::Result<Group> {
+    fn make(controller: &str, name: &str) -> io::Result<ControlGroup> {
         let mounts = fs::read_to_string("/proc/self/mountinfo")?;
         let ours = fs::read_to_string("/proc/self/cgroup")?;
         let (parent, version) = place(&mounts, &ours, controller)
@@ -78,7 +78,7 @@ impl Group {
         let now = unix.unwrap_or_default().as_nanos();
         let path = parent.join(format!("{NAME}{}-{now:x}-{name}", std::process::id()));
         fs::create_dir(&path)?;
-        Ok(Group { path, version })
+        Ok(ControlGroup { path, version })
     }
 
     /// Takes a process in, and what it starts from now on.
@@ -112,7 +112,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         let deadline = Instant::now() + LONGEST;
         // what was killed leaves a moment later

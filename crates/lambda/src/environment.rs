@@ -6,11 +6,11 @@
 
 use crate::adapter;
 use crate::api;
-use crate::cgroup::Group;
+use crate::cgroup::ControlGroup;
 use crate::freezer::{self, Frozen};
-use crate::plan::{Freezer, Function, Place};
-use crate::room::Room;
-use crate::watcher::{self, Given, How, Last, NotRun, Watcher};
+use crate::plan::{Freezer, Function, RunPosition};
+use crate::mailbox::Mailbox;
+use crate::watcher::{self, WatcherConfig, ExitKind, WatcherSummary, NotRun, Watcher};
 use crate::{LambdaError, Plan};
 use intact_ledger::Row;
 use rustix::process::{
@@ -34,21 +34,21 @@ const REST: Duration = Duration::from_secs(6);
 /// A running environment. It ends with this value, and with all that it started.
 pub(crate) struct Environment {
     pub(crate) number: u64,
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<Mailbox>,
     child: Child,
     pid: Pid,
     address: SocketAddr,
     threads: Vec<JoinHandle<()>>,
     /// Takes what the watcher tells; ends with it.
-    watched: Option<JoinHandle<Last>>,
-    freezer: Option<Group>,
-    _cpu: Option<Group>,
+    watched: Option<JoinHandle<WatcherSummary>>,
+    freezer: Option<ControlGroup>,
+    _cpu: Option<ControlGroup>,
 }
 
 /// What an environment is started as.
 pub(crate) struct Start<'a> {
     pub(crate) number: u64,
-    pub(crate) place: Place,
+    pub(crate) place: RunPosition,
     pub(crate) function: &'a Function,
     pub(crate) plan: &'a Plan,
     /// When the run began.
@@ -68,7 +68,7 @@ impl Environment {
         } = *start;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(LambdaError::Listen)?;
         let address = listener.local_addr().map_err(LambdaError::Listen)?;
-        let room = Arc::new(Room::default());
+        let room = Arc::new(Mailbox::default());
         let serves = match &function.serves {
             Some(path) => {
                 let at = adapter::free_port().map_err(LambdaError::Listen)?;
@@ -78,7 +78,7 @@ impl Environment {
         };
         let cpu = plan
             .cpu_share
-            .and_then(|share| Group::cpu(number, share).ok());
+            .and_then(|share| ControlGroup::cpu(number, share).ok());
         let port = serves.as_ref().map(|(_, at)| at.port());
         let (child, watched) = match &plan.watcher {
             None => {
@@ -97,7 +97,7 @@ impl Environment {
         let pid = Pid::from_child(&child);
         let freezer = match plan.freezer {
             Some(Freezer::ControlGroup) => {
-                Some(Group::freezer(number).map_err(LambdaError::Freezer)?)
+                Some(ControlGroup::freezer(number).map_err(LambdaError::Freezer)?)
             }
             Some(Freezer::Signals) | None => None,
         };
@@ -168,8 +168,8 @@ impl Environment {
             }
         };
         Ok(match how {
-            Some(How::Code(code)) => format!("the process ended with exit code {code}"),
-            Some(How::Signal(number)) => format!("the process was ended by signal {number}"),
+            Some(ExitKind::Code(code)) => format!("the process ended with exit code {code}"),
+            Some(ExitKind::Signal(number)) => format!("the process was ended by signal {number}"),
             None => "the process has ended".to_owned(),
         })
     }
@@ -212,8 +212,8 @@ fn spawn_watched(
     start: &Start<'_>,
     address: SocketAddr,
     port: Option<u16>,
-    cpu: Option<&Group>,
-) -> Result<(Child, JoinHandle<Last>), LambdaError> {
+    cpu: Option<&ControlGroup>,
+) -> Result<(Child, JoinHandle<WatcherSummary>), LambdaError> {
     let failed = |error: io::Error| LambdaError::Watcher(error.to_string());
     let (mut ours, theirs) = UnixStream::pair().map_err(failed)?;
     let mut words = watcher.command.clone();
@@ -225,7 +225,7 @@ fn spawn_watched(
     limit(cpu, &child)?;
     // it holds the other end, whose closing tells that the watcher has ended
     drop(command);
-    let given = Given {
+    let given = WatcherConfig {
         start: watcher::on_monotonic(start.run),
         environment: start.number,
         variant: start.place.variant,
@@ -288,7 +288,7 @@ fn end_with_us(command: &mut Command) {
     }
 }
 
-fn limit(cpu: Option<&Group>, child: &Child) -> Result<(), LambdaError> {
+fn limit(cpu: Option<&ControlGroup>, child: &Child) -> Result<(), LambdaError> {
     cpu.map_or(Ok(()), |group| group.take(Pid::from_child(child)))
         .map_err(LambdaError::Cpu)
 }
@@ -314,9 +314,9 @@ fn not_run(why: NotRun, words: String, function: &Function) -> LambdaError {
     }
 }
 
-fn how(status: std::process::ExitStatus) -> Option<How> {
-    let signal = || status.signal().map(How::Signal);
-    status.code().map(How::Code).or_else(signal)
+fn how(status: std::process::ExitStatus) -> Option<ExitKind> {
+    let signal = || status.signal().map(ExitKind::Signal);
+    status.code().map(ExitKind::Code).or_else(signal)
 }
 
 /// Whole seconds, at least one.

@@ -12,11 +12,11 @@ mod event;
 mod freezer;
 mod plan;
 mod platform;
-mod room;
+mod mailbox;
 mod watcher;
 
 pub use error::LambdaError;
 pub use event::{Event, Shape};
-pub use plan::{Freezer, Function, Place, Plan};
-pub use platform::{Gate, NoGate, Platform};
+pub use plan::{Freezer, Function, RunPosition, Plan};
+pub use platform::{FreezeHook, NoGate, Platform};
 pub use watcher::{Watcher, follow};

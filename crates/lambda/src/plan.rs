@@ -1,6 +1,6 @@
 //! What to run, and how often.
 
-use crate::cgroup::Group;
+use crate::cgroup::ControlGroup;
 use crate::{Event, Watcher};
 use std::ffi::OsString;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub struct Function {
 
 /// Where invocations belong in the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct RunPosition {
     /// Index into the run's variants.
     pub variant: u32,
     /// The round, from 1.
@@ -39,7 +39,7 @@ pub enum Freezer {
 impl Freezer {
     /// The better one of those that may be used here.
     pub fn best() -> Freezer {
-        match Group::freezer(0) {
+        match ControlGroup::freezer(0) {
             Ok(_) => Freezer::ControlGroup,
             Err(_) => Freezer::Signals,
         }
@@ -93,7 +93,7 @@ impl Plan {
 
     /// Whether a share of the processor can be given here.
     pub fn can_share_cpu() -> bool {
-        Group::cpu(0, 1.0).is_ok()
+        ControlGroup::cpu(0, 1.0).is_ok()
     }
 
     /// The idle time before the turn of this number, from 1.

@@ -3,9 +3,9 @@
 use crate::LambdaError;
 use crate::environment::{Environment, Start};
 use crate::freezer::Frozen;
-use crate::plan::{Function, Place, Plan};
-use crate::room::{Answer, Delivery, State};
-use intact_ledger::{Event, Fate, Invocation, Nanos, Row, Sink, Span};
+use crate::plan::{Function, RunPosition, Plan};
+use crate::mailbox::{FunctionResponse, Delivery, State};
+use intact_ledger::{Event, InvocationOutcome, Invocation, Nanos, Row, Sink, Span};
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const RUNTIME_CLIENTS: &str = "does it run a runtime client (pip install awslambdaric, npm install aws-lambda-ric, the crate lambda_runtime)?";
 
 /// What is closed around a frozen function: on a link, nothing passes.
-pub trait Gate {
+pub trait FreezeHook {
     /// The function has been stopped.
     fn close(&mut self) -> io::Result<()>;
     /// It is about to go on.
@@ -25,7 +25,7 @@ pub trait Gate {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoGate;
 
-impl Gate for NoGate {
+impl FreezeHook for NoGate {
     fn close(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -38,14 +38,14 @@ impl Gate for NoGate {
 /// A platform on this machine.
 pub struct Platform<'a> {
     start: Instant,
-    gate: &'a mut dyn Gate,
+    gate: &'a mut dyn FreezeHook,
     environments: u64,
     invocations: u64,
     rows: (Sender<Row>, Receiver<Row>),
 }
 
 /// An environment that is there, and how many invocations it has had.
-struct Kept {
+struct WarmEnvironment {
     environment: Environment,
     served: u64,
     /// Its start, until its first invocation.
@@ -57,7 +57,7 @@ struct Kept {
 }
 
 /// One that asks for its first event, or why it does not; and what that took.
-struct Begun {
+struct StartResult {
     number: u64,
     init: Span,
     environment: Result<Environment, String>,
@@ -65,7 +65,7 @@ struct Begun {
 
 impl<'a> Platform<'a> {
     /// A platform whose clock began at `start`.
-    pub fn new(start: Instant, gate: &'a mut dyn Gate) -> Platform<'a> {
+    pub fn new(start: Instant, gate: &'a mut dyn FreezeHook) -> Platform<'a> {
         Platform {
             start,
             gate,
@@ -83,11 +83,11 @@ impl<'a> Platform<'a> {
         &mut self,
         function: &Function,
         plan: &Plan,
-        place: Place,
+        place: RunPosition,
         over: &dyn Fn() -> bool,
         sink: &mut dyn Sink,
     ) -> Result<u64, LambdaError> {
-        let mut kept: Vec<Kept> = Vec::new();
+        let mut kept: Vec<WarmEnvironment> = Vec::new();
         let (mut made, mut turn) = (0, 0);
         while made < plan.invocations && !over() {
             turn += 1;
@@ -103,7 +103,7 @@ impl<'a> Platform<'a> {
             let missing = together - kept.len() as u64;
             for begun in self.begin(missing, function, plan, place)? {
                 match begun.environment {
-                    Ok(environment) => kept.push(Kept {
+                    Ok(environment) => kept.push(WarmEnvironment {
                         environment,
                         served: 0,
                         init: Some(begun.init),
@@ -111,7 +111,7 @@ impl<'a> Platform<'a> {
                         frozen: None,
                     }),
                     Err(words) => {
-                        let fate = Fate::NoStart(words);
+                        let fate = InvocationOutcome::NoStart(words);
                         let one = self.told(begun.number, place, begun.init, fate);
                         self.record(&one, sink);
                     }
@@ -121,7 +121,7 @@ impl<'a> Platform<'a> {
             let mut stay = told.iter().map(|one| {
                 matches!(
                     one.fate,
-                    Fate::Answered(_) | Fate::Error(_) | Fate::Unanswered
+                    InvocationOutcome::Answered(_) | InvocationOutcome::Error(_) | InvocationOutcome::Unanswered
                 )
             });
             kept.retain(|_| stay.next().unwrap_or(false));
@@ -136,7 +136,7 @@ impl<'a> Platform<'a> {
     }
 
     /// An invocation that found no environment.
-    fn told(&mut self, environment: u64, place: Place, init: Span, fate: Fate) -> Invocation {
+    fn told(&mut self, environment: u64, place: RunPosition, init: Span, fate: InvocationOutcome) -> Invocation {
         self.invocations += 1;
         Invocation {
             id: self.invocations,
@@ -170,8 +170,8 @@ impl<'a> Platform<'a> {
         count: u64,
         function: &Function,
         plan: &Plan,
-        place: Place,
-    ) -> Result<Vec<Begun>, LambdaError> {
+        place: RunPosition,
+    ) -> Result<Vec<StartResult>, LambdaError> {
         let mut started = Vec::new();
         for _ in 0..count {
             self.environments += 1;
@@ -214,7 +214,7 @@ impl<'a> Platform<'a> {
                     awaited(function)
                 )),
             };
-            Ok(Begun {
+            Ok(StartResult {
                 number,
                 init,
                 environment,
@@ -226,7 +226,7 @@ impl<'a> Platform<'a> {
     /// Lets the environments idle, frozen if that was asked for; they are thawed by the invocation. Whether a gate was closed.
     fn rest(
         &mut self,
-        kept: &mut [Kept],
+        kept: &mut [WarmEnvironment],
         plan: &Plan,
         turn: u64,
         over: &dyn Fn() -> bool,
@@ -257,11 +257,11 @@ impl<'a> Platform<'a> {
     /// Invokes all environments at once, and waits for all.
     fn invoke(
         &mut self,
-        kept: &mut [Kept],
+        kept: &mut [WarmEnvironment],
         rested: bool,
         function: &Function,
         plan: &Plan,
-        place: Place,
+        place: RunPosition,
     ) -> Result<Vec<Invocation>, LambdaError> {
         let first = self.invocations + 1;
         let unix = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -296,7 +296,7 @@ impl<'a> Platform<'a> {
             }
         }
         let until = at + plan.timeout;
-        let outcomes: Vec<Result<(Fate, Instant), LambdaError>> = std::thread::scope(|scope| {
+        let outcomes: Vec<Result<(InvocationOutcome, Instant), LambdaError>> = std::thread::scope(|scope| {
             let waiting: Vec<_> = kept
                 .iter_mut()
                 .map(|here| scope.spawn(move || outcome(&mut here.environment, until, function)))
@@ -354,7 +354,7 @@ fn outcome(
     environment: &mut Environment,
     until: Instant,
     function: &Function,
-) -> Result<(Fate, Instant), LambdaError> {
+) -> Result<(InvocationOutcome, Instant), LambdaError> {
     let room = environment.room.clone();
     let said = room.wait(until, |state| {
         if let Some((answer, at)) = &state.answer {
@@ -365,19 +365,19 @@ fn outcome(
     });
     let over = |state: &mut State| (state.asking || state.exited).then_some(());
     Ok(match said {
-        None => (Fate::Timeout, Instant::now()),
+        None => (InvocationOutcome::Timeout, Instant::now()),
         Some((None, end)) => match room.wait(end, |state| Some(state.exited)) {
-            Some(true) => (Fate::Crash(environment.how_it_ended(function)?), end),
-            _ => (Fate::Unanswered, end),
+            Some(true) => (InvocationOutcome::Crash(environment.how_it_ended(function)?), end),
+            _ => (InvocationOutcome::Unanswered, end),
         },
         Some((Some(answer), end)) => {
             let fate = match answer {
-                Answer::Response { bytes } => Fate::Answered(bytes),
-                Answer::Error(words) => Fate::Error(words),
+                FunctionResponse::Response { bytes } => InvocationOutcome::Answered(bytes),
+                FunctionResponse::Error(words) => InvocationOutcome::Error(words),
             };
             match room.wait(until, over) {
                 // Lambda too takes a function for busy until it asks again
-                None => (Fate::NeverAskedAgain, end),
+                None => (InvocationOutcome::NeverAskedAgain, end),
                 // the answer stands; the next invocation finds a new environment
                 Some(()) => (fate, end),
             }

@@ -6,7 +6,7 @@
 
 use crate::freezer;
 use intact_ledger::{Caveat, Event, Row, Sink};
-use intact_watch::{Clock, Config, Ended, KeyLogging, Numbers, Observer, Place, WatchError};
+use intact_watch::{Clock, Config, Ended, KeyLogging, Numbers, WatchSink, RunPosition, WatchError};
 use rustix::process::getpid;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct Watcher {
 
 /// What a watcher is told first.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Given {
+pub(crate) struct WatcherConfig {
     /// The start of the run on CLOCK_MONOTONIC, which all processes share.
     pub(crate) start: Duration,
     pub(crate) environment: u64,
@@ -45,15 +45,15 @@ pub(crate) struct Given {
 
 /// What a watcher tells.
 #[derive(Debug, Serialize, Deserialize)]
-enum Told {
+enum WatcherMessage {
     Row(Row),
-    Ended(How),
+    Ended(ExitKind),
     NotRun(NotRun, String),
 }
 
 /// How the function's process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum How {
+pub(crate) enum ExitKind {
     Code(i32),
     Signal(i32),
 }
@@ -69,14 +69,14 @@ pub(crate) enum NotRun {
 
 /// What is known when a watcher has ended.
 #[derive(Debug, Default)]
-pub(crate) struct Last {
-    pub(crate) how: Option<How>,
+pub(crate) struct WatcherSummary {
+    pub(crate) how: Option<ExitKind>,
     pub(crate) not_run: Option<(NotRun, String)>,
 }
 
 /// Reads the messages of an environment's watcher until it ends. One that was killed leaves a caveat.
-pub(crate) fn listen(stream: impl Read, environment: u64, rows: &Sender<Row>) -> Last {
-    let mut last = Last::default();
+pub(crate) fn listen(stream: impl Read, environment: u64, rows: &Sender<Row>) -> WatcherSummary {
+    let mut last = WatcherSummary::default();
     let mut unread = 0u64;
     for line in BufReader::new(stream).lines() {
         let Ok(line) = line else { break };
@@ -85,9 +85,9 @@ pub(crate) fn listen(stream: impl Read, environment: u64, rows: &Sender<Row>) ->
             continue;
         }
         match serde_json::from_str(&line) {
-            Ok(Told::Row(row)) => drop(rows.send(row)),
-            Ok(Told::Ended(how)) => last.how = Some(how),
-            Ok(Told::NotRun(why, words)) => last.not_run = Some((why, words)),
+            Ok(WatcherMessage::Row(row)) => drop(rows.send(row)),
+            Ok(WatcherMessage::Ended(how)) => last.how = Some(how),
+            Ok(WatcherMessage::NotRun(why, words)) => last.not_run = Some((why, words)),
             Err(_) => unread += 1,
         }
     }
@@ -123,12 +123,12 @@ pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8
     let stream = UnixStream::from(platform);
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line)?;
-    let given: Given = serde_json::from_str(&line)?;
+    let given: WatcherConfig = serde_json::from_str(&line)?;
     let mut config = Config::new(command, given.fingerprint_key);
     config.keys = keys;
     config.apart = Some(given.apart);
     config.numbers = Numbers::after(given.environment * NUMBERS);
-    config.place = Some(Place {
+    config.place = Some(RunPosition {
         variant: given.variant,
         round: given.round,
         environment: Some(given.environment),
@@ -142,9 +142,9 @@ pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8
     };
     let (last, code) = match intact_watch::run(&config, clock, &mut told) {
         Ok(outcome) => match outcome.ended {
-            Ended::Code(code) => (Told::Ended(How::Code(code)), code as u8),
+            Ended::Code(code) => (WatcherMessage::Ended(ExitKind::Code(code)), code as u8),
             Ended::Signal(number) => (
-                Told::Ended(How::Signal(number)),
+                WatcherMessage::Ended(ExitKind::Signal(number)),
                 128_u8.wrapping_add(number as u8),
             ),
         },
@@ -159,7 +159,7 @@ pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8
                     NotRun::Failed
                 }
             };
-            (Told::NotRun(why, error.to_string()), 125)
+            (WatcherMessage::NotRun(why, error.to_string()), 125)
         }
     };
     told.tell(&last);
@@ -174,7 +174,7 @@ struct Telling {
 }
 
 impl Telling {
-    fn tell(&mut self, told: &Told) {
+    fn tell(&mut self, told: &WatcherMessage) {
         let Ok(mut line) = serde_json::to_vec(told) else {
             return;
         };
@@ -185,11 +185,11 @@ impl Telling {
 
 impl Sink for Telling {
     fn record(&mut self, event: Event<'_>) {
-        self.tell(&Told::Row(event.to_row()));
+        self.tell(&WatcherMessage::Row(event.to_row()));
     }
 }
 
-impl Observer for Telling {
+impl WatchSink for Telling {
     fn tick(&mut self) {
         self.alone |= self.out.write_all(b"\n").is_err();
         if self.alone {
@@ -205,7 +205,7 @@ mod tests {
     use std::sync::mpsc;
 
     /// The rows of a watcher that sent these messages, and then this text.
-    fn rows(lines: &[Told], rest: &str) -> Vec<Row> {
+    fn rows(lines: &[WatcherMessage], rest: &str) -> Vec<Row> {
         let (send, rows) = mpsc::channel();
         let lines = lines.iter().map(|one| serde_json::to_string(one).unwrap());
         let text: String = lines.map(|line| line + "\n").collect();
@@ -217,9 +217,9 @@ mod tests {
     #[test]
     fn a_watcher_that_was_killed_leaves_an_incomplete_record() {
         let caveat = Row::Caveat(Caveat::new("one", "of the run"));
-        let told = [Told::Row(caveat.clone()), Told::Ended(How::Code(0))];
+        let told = [WatcherMessage::Row(caveat.clone()), WatcherMessage::Ended(ExitKind::Code(0))];
         assert_eq!(rows(&told, "\n"), std::slice::from_ref(&caveat));
-        let not_run = [Told::NotRun(NotRun::Refused, String::new())];
+        let not_run = [WatcherMessage::NotRun(NotRun::Refused, String::new())];
         assert!(rows(&not_run, "").is_empty());
         for rest in ["", "{\"Row\":{\"Exch"] {
             let rows = rows(&told[..1], rest);

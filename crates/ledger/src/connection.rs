@@ -210,7 +210,7 @@ pub struct DialFailure {
 
 /// What the server said about keeping the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Terms {
+pub struct KeepAliveTerms {
     /// `Keep-Alive: timeout=`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u32>,
@@ -222,10 +222,10 @@ pub struct Terms {
     pub max_streams: Option<u32>,
 }
 
-impl Terms {
+impl KeepAliveTerms {
     /// Whether nothing was announced.
     pub fn is_empty(&self) -> bool {
-        *self == Terms::default()
+        *self == KeepAliveTerms::default()
     }
 }
 
@@ -242,7 +242,7 @@ pub enum Side {
 /// What ended a connection on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ending {
+pub enum CloseKind {
     /// A FIN.
     Fin,
     /// A TLS close_notify, then a FIN.
@@ -258,7 +258,7 @@ pub enum Ending {
 /// When in the life of a connection it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Moment {
+pub enum ClosePoint {
     /// Before it carried anything.
     Unused,
     /// Right after a complete exchange, or as announced.
@@ -281,13 +281,13 @@ pub struct Close {
     pub by: Option<Side>,
     /// What was seen on the wire; absent when nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub how: Option<Ending>,
+    pub how: Option<CloseKind>,
     /// Who announced it (`Connection: close`, GOAWAY) beforehand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced_by: Option<Side>,
     /// When in its life.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub moment: Option<Moment>,
+    pub moment: Option<ClosePoint>,
     /// Exchanges that it carried, failed ones included; absent when they cannot be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchanges: Option<u64>,
@@ -384,8 +384,8 @@ pub struct Connection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<DialFailure>,
     /// What the server said about keeping it.
-    #[serde(default, skip_serializing_if = "Terms::is_empty")]
-    pub terms: Terms,
+    #[serde(default, skip_serializing_if = "KeepAliveTerms::is_empty")]
+    pub terms: KeepAliveTerms,
     /// How it ended; absent while it is open. Stored apart, as an event of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Close>,
@@ -414,7 +414,7 @@ impl Connection {
             setup: Setup::default(),
             other_attempts: 0,
             failed: None,
-            terms: Terms::default(),
+            terms: KeepAliveTerms::default(),
             closed: None,
             certainty: Certainty::Exact,
         }
@@ -469,7 +469,7 @@ impl Close {
     pub fn ended_by(&self) -> EndedBy {
         match (self.by, self.how) {
             (Some(Side::Client), _) => EndedBy::Client,
-            (Some(Side::Server), Some(Ending::Rst)) => EndedBy::ServerReset,
+            (Some(Side::Server), Some(CloseKind::Rst)) => EndedBy::ServerReset,
             (Some(Side::Server), _) if self.announced_by == Some(Side::Server) => {
                 EndedBy::ServerAnnounced
             }

@@ -1,7 +1,7 @@
 //! Exchanges: one request and its response, with a span for each phase.
 
 use crate::certainty::Certainty;
-use crate::connection::{ConnectionId, Setup, Side, Terms};
+use crate::connection::{ConnectionId, Setup, Side, KeepAliveTerms};
 use crate::failure::Outcome;
 use crate::fingerprint::Fingerprint;
 use crate::origin::{Method, Target};
@@ -245,8 +245,8 @@ pub struct Exchange {
     #[serde(default)]
     pub body: Body,
     /// What this answer said about keeping the connection.
-    #[serde(default, skip_serializing_if = "Terms::is_empty")]
-    pub terms: Terms,
+    #[serde(default, skip_serializing_if = "KeepAliveTerms::is_empty")]
+    pub terms: KeepAliveTerms,
     /// Who announced in this exchange that the connection will close.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub close_sent_by: Option<Side>,
@@ -289,7 +289,7 @@ impl Exchange {
             client_delay: None,
             bytes: ExchangeBytes::default(),
             body: Body::default(),
-            terms: Terms::default(),
+            terms: KeepAliveTerms::default(),
             close_sent_by: None,
             outcome: Outcome::Ok,
             detail: None,

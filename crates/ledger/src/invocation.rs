@@ -32,7 +32,7 @@ pub struct Invocation {
     pub end: Nanos,
     /// What came of it.
     #[serde(flatten)]
-    pub fate: Fate,
+    pub fate: InvocationOutcome,
     /// Answers after the first, all refused.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub duplicate_response: u32,
@@ -48,7 +48,7 @@ impl Invocation {
 /// What came of an invocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", content = "detail", rename_all = "kebab-case")]
-pub enum Fate {
+pub enum InvocationOutcome {
     /// An answer of so many bytes.
     Answered(u64),
     /// The function reported an error, in its own words.
@@ -65,31 +65,31 @@ pub enum Fate {
     NeverAskedAgain,
 }
 
-impl Fate {
+impl InvocationOutcome {
     /// A stable kebab-case id.
     pub fn id(&self) -> &'static str {
         match self {
-            Fate::Answered(_) => "answered",
-            Fate::Error(_) => "error",
-            Fate::Timeout => "timeout",
-            Fate::Crash(_) => "crash",
-            Fate::NoStart(_) => "no-start",
-            Fate::Unanswered => "unanswered",
-            Fate::NeverAskedAgain => "never-asked-again",
+            InvocationOutcome::Answered(_) => "answered",
+            InvocationOutcome::Error(_) => "error",
+            InvocationOutcome::Timeout => "timeout",
+            InvocationOutcome::Crash(_) => "crash",
+            InvocationOutcome::NoStart(_) => "no-start",
+            InvocationOutcome::Unanswered => "unanswered",
+            InvocationOutcome::NeverAskedAgain => "never-asked-again",
         }
     }
 
     /// What the function or the system said of it.
     pub fn words(&self) -> Option<&str> {
         match self {
-            Fate::Error(words) | Fate::Crash(words) | Fate::NoStart(words) => Some(words),
+            InvocationOutcome::Error(words) | InvocationOutcome::Crash(words) | InvocationOutcome::NoStart(words) => Some(words),
             _ => None,
         }
     }
 
     /// Whether the function answered; an error that it reports is none.
     pub fn is_answer(&self) -> bool {
-        matches!(self, Fate::Answered(_))
+        matches!(self, InvocationOutcome::Answered(_))
     }
 }
 
@@ -105,9 +105,9 @@ mod tests {
     #[test]
     fn what_came_of_an_invocation_reads_back() {
         for fate in [
-            Fate::Answered(7),
-            Fate::Error("Error: socket hang up".to_owned()),
-            Fate::NeverAskedAgain,
+            InvocationOutcome::Answered(7),
+            InvocationOutcome::Error("Error: socket hang up".to_owned()),
+            InvocationOutcome::NeverAskedAgain,
         ] {
             let one = Invocation {
                 id: 1,

@@ -1,6 +1,6 @@
 //! Why there is no link, with the way out.
 
-use crate::step::Step;
+use crate::step::LinkStep;
 use std::io;
 
 /// Why there is no link, or no longer.
@@ -10,7 +10,7 @@ pub enum LinkError {
     #[error("no link can be made here: {step}: {source}{}", .way_out.as_ref().map_or(String::new(), |way| format!("\n{way}")))]
     Forbidden {
         /// What was forbidden.
-        step: Step,
+        step: LinkStep,
         /// What the kernel said.
         source: io::Error,
         /// What would allow it, where it is known.

@@ -3,36 +3,36 @@
 //!
 //! An instrument: it starts links and puts commands on their sides. It draws no conclusions.
 
-mod account;
+mod stats;
 mod addresses;
 mod error;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(any(target_os = "linux", test))]
-mod middle;
+mod emulator;
 #[cfg(not(target_os = "linux"))]
-mod other;
+mod unsupported;
 mod spec;
 mod step;
 #[cfg(any(target_os = "linux", test))]
-mod way_out;
+mod remedy;
 
-pub use account::{Account, Counts, Lateness, RoundTrip};
+pub use stats::{LinkStats, Counts, Lateness, RoundTrip};
 pub use addresses::{CLIENT_V4, CLIENT_V6, SERVER_NAME, SERVER_V4, SERVER_V6};
 pub use error::LinkError;
 #[cfg(target_os = "linux")]
 pub use linux::{Link, keep, packet_socket};
 #[cfg(all(fuzzing, target_os = "linux"))]
 #[doc(hidden)]
-pub use middle::fuzz::forward;
+pub use emulator::fuzz::forward;
 #[cfg(not(target_os = "linux"))]
-pub use other::{Link, keep};
-pub use spec::{Blocked, Change, Congestion, Forgotten, Nat, Spec, SpecError};
-pub use step::Step;
+pub use unsupported::{Link, keep};
+pub use spec::{Blocked, LinkChange, Congestion, Forgotten, Nat, Spec, SpecError};
+pub use step::LinkStep;
 
 /// The side of a link that a command runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum LinkEnd {
     /// 198.18.0.1
     Client = 0,
     /// 198.18.0.2, `server.test`

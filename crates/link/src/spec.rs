@@ -6,7 +6,7 @@ mod change;
 mod quantity;
 mod read;
 
-pub use change::Change;
+pub use change::LinkChange;
 pub use read::SpecError;
 
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@ use std::fmt;
 /// A step of making a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Step {
+pub enum LinkStep {
     /// A user namespace, for those who are not root.
     UserNamespace,
     /// Being oneself in it.
@@ -33,21 +33,21 @@ pub enum Step {
     Probe,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for LinkStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Step::UserNamespace => "making a user namespace",
-            Step::UserMap => "mapping our user into a user namespace",
-            Step::NetworkNamespace => "making network namespaces",
-            Step::Devices => "making veth devices",
-            Step::Addresses => "setting addresses and routes",
-            Step::Congestion => "choosing the congestion control",
-            Step::PacketSocket => "opening packet sockets",
-            Step::ProcessNamespace => "making a process namespace",
-            Step::ProcessMount => "mounting /proc for a process namespace",
-            Step::Names => "mounting a private /etc/hosts",
-            Step::Fork => "starting the forwarder",
-            Step::Probe => "probing the link",
+            LinkStep::UserNamespace => "making a user namespace",
+            LinkStep::UserMap => "mapping our user into a user namespace",
+            LinkStep::NetworkNamespace => "making network namespaces",
+            LinkStep::Devices => "making veth devices",
+            LinkStep::Addresses => "setting addresses and routes",
+            LinkStep::Congestion => "choosing the congestion control",
+            LinkStep::PacketSocket => "opening packet sockets",
+            LinkStep::ProcessNamespace => "making a process namespace",
+            LinkStep::ProcessMount => "mounting /proc for a process namespace",
+            LinkStep::Names => "mounting a private /etc/hosts",
+            LinkStep::Fork => "starting the forwarder",
+            LinkStep::Probe => "probing the link",
         })
     }
 }

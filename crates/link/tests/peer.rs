@@ -1,7 +1,7 @@
 //! What the tests run: the keeper of their links, and clients and servers on its sides.
 #![allow(clippy::print_stdout, reason = "tests read it")]
 
-use intact_link::{Link, Side};
+use intact_link::{Link, LinkEnd};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
@@ -171,7 +171,7 @@ fn own(spec: &str) -> io::Result<()> {
         }
     };
     let mut children = Vec::new();
-    for side in [Side::Client, Side::Server] {
+    for side in [LinkEnd::Client, LinkEnd::Server] {
         let mut command = Command::new("sh");
         let program = program.display();
         command

@@ -2,7 +2,7 @@
 
 use crate::chain::{Call, Chain, Http, Service, Tls};
 use crate::predict::{Counting, handshake_trips};
-use intact_findings::observe::{Destination, ObservedFacts};
+use intact_findings::traffic::{Destination, ObservedFacts};
 use intact_ledger::{Caveat, Handshake, TlsVersion};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,14 +1,14 @@
 //! Everything that is said of a chain, ready to be printed.
 
 use crate::chain::{Call, Chain};
-use crate::predict::{Counting, Leg, Prediction, Reuse, legs, predict};
+use crate::predict::{Counting, CallPrediction, Prediction, Reuse, legs, predict};
 use crate::remedy::{WhatIf, what_if};
 use crate::sequence::{Sequence, sequence};
 use serde::Serialize;
 
 /// The predictions of one counting rule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Three {
+pub struct Totals {
     /// Every connection new.
     pub new: Prediction,
     /// As the chain says.
@@ -19,7 +19,7 @@ pub struct Three {
 
 /// One call, and what it takes without the service behind it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Route {
+pub struct CallForecast {
     /// Who calls.
     pub from: String,
     /// The call.
@@ -27,7 +27,7 @@ pub struct Route {
     pub call: Call,
     /// What it takes, by the counting rule that was chosen.
     #[serde(flatten)]
-    pub leg: Leg,
+    pub leg: CallPrediction,
 }
 
 /// Everything that is said of a chain.
@@ -36,13 +36,13 @@ pub struct Forecast {
     /// Its name.
     pub name: String,
     /// Packets as TCP sends them.
-    pub tcp: Three,
+    pub tcp: Totals,
     /// Packets in series.
-    pub series: Three,
+    pub series: Totals,
     /// The counting rule of all that follows.
     pub counting: Counting,
     /// The calls, the client's first.
-    pub calls: Vec<Route>,
+    pub calls: Vec<CallForecast>,
     /// The work of each service.
     pub work_ms: Vec<(String, f64)>,
     /// What each remedy would save.
@@ -54,13 +54,13 @@ pub struct Forecast {
 impl Forecast {
     /// Works everything out.
     pub fn new(chain: &Chain, counting: Counting, drawn: Reuse) -> Forecast {
-        let three = |counting| Three {
+        let three = |counting| Totals {
             new: predict(chain, counting, Reuse::Never),
             configured: predict(chain, counting, Reuse::Configured),
             reused: predict(chain, counting, Reuse::Always),
         };
-        let routes = |from: &str, calls: &[Call]| -> Vec<Route> {
-            let route = |call: &Call| Route {
+        let routes = |from: &str, calls: &[Call]| -> Vec<CallForecast> {
+            let route = |call: &Call| CallForecast {
                 from: from.to_owned(),
                 call: call.clone(),
                 leg: legs(call, counting),
@@ -87,7 +87,7 @@ impl Forecast {
     }
 
     /// The predictions of the counting rule that was chosen.
-    pub fn chosen(&self) -> &Three {
+    pub fn chosen(&self) -> &Totals {
         match self.counting {
             Counting::Tcp => &self.tcp,
             Counting::Series => &self.series,

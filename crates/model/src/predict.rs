@@ -50,7 +50,7 @@ const NOTHING: Prediction = Prediction {
 
 /// What one call takes without the service behind it, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Leg {
+pub struct CallPrediction {
     /// Look-up and handshakes of a new connection, and its slow start.
     pub setup_ms: f64,
     /// Request and answer.
@@ -89,14 +89,14 @@ fn slow_start(bytes: u64) -> u32 {
 }
 
 /// What a call takes.
-pub fn legs(call: &Call, counting: Counting) -> Leg {
+pub fn legs(call: &Call, counting: Counting) -> CallPrediction {
     let (transport, tls) = handshake_trips(call, counting);
     let way = call.rtt_ms / 2.0;
     let crypto = match call.tls {
         Tls::None => 0.0,
         _ => call.crypto_ms,
     };
-    Leg {
+    CallPrediction {
         setup_ms: call.dns_ms
             + way * f64::from(transport + tls)
             + crypto

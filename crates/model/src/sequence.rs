@@ -37,7 +37,7 @@ pub struct Sequence {
 
 /// The sequence of a request; with `Configured`, a call is on a new connection where at least half of its kind are.
 pub fn sequence(chain: &Chain, counting: Counting, reuse: Reuse) -> Sequence {
-    let mut drawer = Drawer {
+    let mut drawer = SequenceBuilder {
         chain,
         counting,
         reuse,
@@ -55,7 +55,7 @@ pub fn sequence(chain: &Chain, counting: Counting, reuse: Reuse) -> Sequence {
     }
 }
 
-struct Drawer<'a> {
+struct SequenceBuilder<'a> {
     chain: &'a Chain,
     counting: Counting,
     reuse: Reuse,
@@ -64,7 +64,7 @@ struct Drawer<'a> {
     cut: bool,
 }
 
-impl Drawer<'_> {
+impl SequenceBuilder<'_> {
     /// Draws calls that begin at `at`; returns when the last is over.
     fn calls(&mut self, from: &str, calls: &[Call], at: f64) -> f64 {
         let mut now = at;

@@ -9,13 +9,13 @@
 
 mod error;
 mod profile;
-mod work;
+mod cpu_category;
 
 #[cfg(not(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
-#[path = "elsewhere.rs"]
+#[path = "unsupported.rs"]
 mod platform;
 #[cfg(all(
     target_os = "linux",
@@ -25,6 +25,6 @@ mod platform;
 mod platform;
 
 pub use error::ProfileError;
-pub use platform::{Sampling, Subject, flame_graph};
+pub use platform::{Sampling, SampleTarget, flame_graph};
 pub use profile::{Frame, Gap, Profile, Stack};
-pub use work::{Shares, Work};
+pub use cpu_category::{CategoryShares, CpuCategory};

@@ -1,6 +1,6 @@
 //! What was sampled, with names: plain data.
 
-use crate::work::{Shares, Work};
+use crate::cpu_category::{CategoryShares, CpuCategory};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Stack {
     /// How many samples.
     pub samples: u64,
     /// What it was doing.
-    pub work: Work,
+    pub work: CpuCategory,
 }
 
 /// Something that could not be seen.
@@ -56,8 +56,8 @@ pub struct Profile {
 
 impl Profile {
     /// How many samples of a subject went to each kind of work.
-    pub fn shares(&self, subject: usize) -> Shares {
-        let mut shares = Shares::default();
+    pub fn shares(&self, subject: usize) -> CategoryShares {
+        let mut shares = CategoryShares::default();
         for stack in &self.stacks {
             if stack.subject == subject {
                 shares.add(stack.work, stack.samples);

@@ -1,8 +1,8 @@
 //! The catalogue of clients in words: cells that the terminal page and docs/fix.md share, and that page.
 
 use intact_fix::{
-    Catalogue, Client, Cookies, Count, Facts, Fate, Fates, Hint, Idle, Language, Life, Measurement,
-    Probing, Remembered, Variant,
+    Catalogue, Client, Cookies, Count, ClientFacts, RequestOutcome, RequestOutcomes, KeepAliveHeader, Idle, Language, LifetimeFacts, Measurement,
+    TcpKeepalive, DnsCaching, Variant,
 };
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ pub(crate) struct Cells {
 const NOTHING: &str = "-";
 
 impl Cells {
-    pub(crate) fn of(facts: &Facts) -> Cells {
+    pub(crate) fn of(facts: &ClientFacts) -> Cells {
         let load = facts.plain.as_ref();
         let tls = facts.tls.as_ref();
         let both = |one: String, other: String| {
@@ -62,8 +62,8 @@ impl Cells {
             resumed: both(resumed(tls_in_turn), resumed(tls_at_once)),
             idle: facts.idle.map_or(NOTHING.to_owned(), idle),
             hint: match facts.keep_alive_header {
-                Some(Hint::Obeyed) => "obeyed",
-                Some(Hint::Ignored) => "ignored",
+                Some(KeepAliveHeader::Obeyed) => "obeyed",
+                Some(KeepAliveHeader::Ignored) => "ignored",
                 None => NOTHING,
             },
             dead: worst(&[facts.stale.fin, facts.stale.rst]),
@@ -85,13 +85,13 @@ impl Cells {
             remembered: facts.lookups.and_then(|lookups| lookups.dns_cached).map_or(
                 NOTHING.to_owned(),
                 |remembered| match remembered {
-                    Remembered::Until { after_s } => format!("{after_s} s"),
-                    Remembered::Throughout { for_s } => format!("> {for_s} s"),
+                    DnsCaching::Until { after_s } => format!("{after_s} s"),
+                    DnsCaching::Throughout { for_s } => format!("> {for_s} s"),
                 },
             ),
             life: facts.life.map_or(NOTHING.to_owned(), |life| match life {
-                Life::Ended { after_s } => format!("{after_s} s"),
-                Life::Unlimited { for_s } => format!("none in {for_s} s"),
+                LifetimeFacts::Ended { after_s } => format!("{after_s} s"),
+                LifetimeFacts::Unlimited { for_s } => format!("none in {for_s} s"),
             }),
         }
     }
@@ -128,31 +128,31 @@ fn idle(idle: Idle) -> String {
     }
 }
 
-fn probing(probing: Probing) -> String {
+fn probing(probing: TcpKeepalive) -> String {
     match probing {
-        Probing::Off => "off".to_owned(),
-        Probing::On { after_s } => format!("after {after_s} s"),
+        TcpKeepalive::Off => "off".to_owned(),
+        TcpKeepalive::On { after_s } => format!("after {after_s} s"),
     }
 }
 
-fn fate(fate: Fate) -> &'static str {
+fn fate(fate: RequestOutcome) -> &'static str {
     match fate {
-        Fate::Fine => "fine",
-        Fate::SentTwice => "sent twice",
-        Fate::Error => "error",
-        Fate::SentTwiceInVain => "sent twice, error",
+        RequestOutcome::Fine => "fine",
+        RequestOutcome::SentTwice => "sent twice",
+        RequestOutcome::Error => "error",
+        RequestOutcome::SentTwiceInVain => "sent twice, error",
     }
 }
 
 /// GET / POST, as bad as the worse of the ways to die.
-fn worst(ways: &[Option<Fates>]) -> String {
-    let rank = |fate: &Fate| match fate {
-        Fate::Fine => 0,
-        Fate::SentTwice => 1,
-        Fate::Error => 2,
-        Fate::SentTwiceInVain => 3,
+fn worst(ways: &[Option<RequestOutcomes>]) -> String {
+    let rank = |fate: &RequestOutcome| match fate {
+        RequestOutcome::Fine => 0,
+        RequestOutcome::SentTwice => 1,
+        RequestOutcome::Error => 2,
+        RequestOutcome::SentTwiceInVain => 3,
     };
-    let of = |pick: &dyn Fn(&Fates) -> Option<Fate>| {
+    let of = |pick: &dyn Fn(&RequestOutcomes) -> Option<RequestOutcome>| {
         let fates = ways.iter().flatten().filter_map(pick);
         fates.max_by_key(rank).map_or(NOTHING, fate)
     };

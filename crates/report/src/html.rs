@@ -14,7 +14,7 @@ const SCRIPT: &str = include_str!("../templates/script.js");
 
 #[derive(Template)]
 #[template(path = "page.html")]
-struct Sheet<'a> {
+struct HtmlTemplate<'a> {
     page: &'a Page,
     title: String,
     when: String,
@@ -27,7 +27,7 @@ struct Sheet<'a> {
 /// # Errors
 /// The template could not be filled in.
 pub fn write(page: &Page) -> Result<String, askama::Error> {
-    Sheet {
+    HtmlTemplate {
         page,
         title: format!("intact {} {}", page.command, page.subject),
         when: page::when(&page.started),

@@ -1,12 +1,12 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
 use crate::inputs::InputFacts;
-use intact_findings::answers::BodyArrivalFacts;
+use intact_findings::body_arrival::BodyArrivalFacts;
 use intact_findings::bench::BenchFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
 use intact_findings::lambda::LambdaFacts;
-use intact_findings::observe::{ObservedFacts, Step};
+use intact_findings::traffic::{ObservedFacts, LevelShift};
 use intact_fix::{Advice, Catalogue, Client, Measurement};
 use intact_ledger::{Host, Run};
 use intact_model::{Fit, Forecast};
@@ -225,7 +225,7 @@ struct Audit<'a> {
     observed: Observed<'a>,
     inputs: &'a [InputFacts],
     answers: &'a [BodyArrivalFacts],
-    change: Option<&'a Step>,
+    change: Option<&'a LevelShift>,
 }
 
 /// The document of an audit: that of an observed run, what was read of each input, how answers came, what changed over time.
@@ -234,7 +234,7 @@ pub fn audit(
     facts: &ObservedFacts,
     inputs: &[InputFacts],
     answers: &[BodyArrivalFacts],
-    change: Option<&Step>,
+    change: Option<&LevelShift>,
 ) -> serde_json::Result<String> {
     let document = Audit {
         observed: Observed::new(run, facts),

@@ -2,7 +2,7 @@
 
 use crate::number::{count, time};
 use intact_findings::check::{
-    CheckFacts, Closing, IdleTimeout, MaxRequests, RaceAttempt, RaceFacts,
+    CheckFacts, CloseFacts, IdleTimeout, MaxRequests, RaceAttempt, RaceFacts,
 };
 
 /// One limit in words: what is limited, announced, measured, who or what ended the connection.
@@ -113,7 +113,7 @@ fn measured(seconds: Option<f64>, at_least: Option<f64>) -> String {
     }
 }
 
-fn ended(closing: Option<&Closing>) -> String {
+fn ended(closing: Option<&CloseFacts>) -> String {
     closing.map_or_else(
         || "-".to_owned(),
         |closing| {

@@ -3,7 +3,7 @@
 //! No pictures: what renders Markdown drops inline SVG. Foreign text is escaped, so that it can neither format nor link nor tag.
 
 use crate::escape::is_hidden;
-use crate::page::{Case, Chapter, FindingGroup, Page, Standing, Table, pieces, when};
+use crate::page::{Case, Section, FindingGroup, Page, Assessment, Table, pieces, when};
 use std::fmt::Write;
 
 /// Rows of a table that are written; a summary has a size limit.
@@ -28,15 +28,15 @@ pub fn write(page: &Page) -> String {
     out
 }
 
-fn write_chapter(out: &mut String, chapter: &Chapter) {
+fn write_chapter(out: &mut String, chapter: &Section) {
     if let Some(heading) = &chapter.heading {
         let _ = writeln!(out, "### {}\n", plain(heading));
     }
     let headline = &chapter.headline;
     let sign = match headline.standing {
-        Standing::Good => "✅ ",
-        Standing::Bad => "⚠️ ",
-        Standing::Neutral => "",
+        Assessment::Good => "✅ ",
+        Assessment::Bad => "⚠️ ",
+        Assessment::Neutral => "",
     };
     let _ = writeln!(
         out,

@@ -3,7 +3,7 @@
 //! Only the choice of patterns is written by hand; what each does comes from the catalogue.
 
 use crate::clients::version_key;
-use intact_fix::{Catalogue, Count, Facts, Measurement};
+use intact_fix::{Catalogue, Count, ClientFacts, Measurement};
 use std::fmt::Write;
 
 /// A recommendation: the client, the variant that follows it, the variant that does not.
@@ -165,11 +165,11 @@ pub fn markdown(catalogue: &Catalogue) -> String {
     out
 }
 
-fn in_turn(facts: &Facts) -> Option<&Count> {
+fn in_turn(facts: &ClientFacts) -> Option<&Count> {
     facts.plain.as_ref().map(|load| &load.sequential)
 }
 
-fn at_once(facts: &Facts) -> Option<&Count> {
+fn at_once(facts: &ClientFacts) -> Option<&Count> {
     facts.plain.as_ref()?.concurrent.as_ref()
 }
 
@@ -180,7 +180,7 @@ fn both(without: Option<&Count>, with: Option<&Count>) -> String {
     format!("{}, {}", told(without), told(with))
 }
 
-fn verdict(without: &Facts, with: &Facts) -> &'static str {
+fn verdict(without: &ClientFacts, with: &ClientFacts) -> &'static str {
     let reuses = |facts| in_turn(facts).map(Count::is_reused);
     let fewer_at_once = at_once(with)
         .zip(at_once(without))

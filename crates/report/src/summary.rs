@@ -5,8 +5,8 @@ use crate::cpu;
 use crate::markdown::{plain, prose};
 use crate::number::{count, maybe_time, percent, reuse, time};
 use intact_findings::bench::BenchFacts;
-use intact_findings::compare::{CompareFacts, Fate};
-use intact_findings::observe::{Destination, ObservedFacts};
+use intact_findings::compare::{CompareFacts, FindingState};
+use intact_findings::traffic::{Destination, ObservedFacts};
 use intact_findings::{Finding, Severity};
 use intact_ledger::Run;
 use std::fmt::Write;
@@ -111,9 +111,9 @@ pub fn compare(facts: &CompareFacts) -> String {
         );
     }
     for (fate, word) in [
-        (Fate::Gone, "Gone"),
-        (Fate::New, "New"),
-        (Fate::Unchanged, "Stays"),
+        (FindingState::Gone, "Gone"),
+        (FindingState::New, "New"),
+        (FindingState::Unchanged, "Stays"),
     ] {
         let told = facts
             .changes

@@ -1,24 +1,24 @@
 //! What the server tells about itself: `/.intact/ledger` and `/.intact/health`, to this machine only.
 
-use crate::answer::Answer;
-use crate::books::Books;
+use crate::response::Response;
+use crate::server_tally::ServerTally;
 use std::net::IpAddr;
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
 
 /// The answer to a path below `/.intact/`.
-pub(crate) fn answer(target: &[u8], peer: IpAddr, books: &Books) -> Answer {
+pub(crate) fn answer(target: &[u8], peer: IpAddr, books: &ServerTally) -> Response {
     if !peer.to_canonical().is_loopback() {
-        return Answer::ours(403, TEXT, "only told on the server's own machine\n".into());
+        return Response::ours(403, TEXT, "only told on the server's own machine\n".into());
     }
     match target.split(|&byte| byte == b'?').next().unwrap_or(b"") {
-        b"/.intact/health" => Answer::ours(200, TEXT, "ok\n".into()),
+        b"/.intact/health" => Response::ours(200, TEXT, "ok\n".into()),
         b"/.intact/ledger" => match serde_json::to_string(&books.totals()) {
-            Ok(json) => Answer::ours(200, JSON, json + "\n"),
-            Err(error) => Answer::ours(500, TEXT, format!("{error}\n")),
+            Ok(json) => Response::ours(200, JSON, json + "\n"),
+            Err(error) => Response::ours(500, TEXT, format!("{error}\n")),
         },
-        _ => Answer::ours(
+        _ => Response::ours(
             404,
             TEXT,
             "there are /.intact/ledger and /.intact/health\n".into(),
@@ -35,7 +35,7 @@ mod tests {
     fn only_this_machine_is_told() {
         let now = jiff::Timestamp::UNIX_EPOCH;
         let run = Run::new("serve", "0", Vantage::Server, now, 0, &[]);
-        let books = Books::new(run, 1, None);
+        let books = ServerTally::new(run, 1, None);
         let status =
             |peer: &str, target: &[u8]| answer(target, peer.parse().unwrap(), &books).status;
         for here in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "127.8.8.8"] {

@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 
 /// What passed so far; shared, so that it can be recorded however a connection ends.
 #[derive(Debug, Default)]
-pub(crate) struct Passed {
+pub(crate) struct ByteCounts {
     pub(crate) received: Cell<u64>,
     pub(crate) sent: Cell<u64>,
     /// The peer closed its side.
@@ -28,7 +28,7 @@ pub(crate) struct Passed {
     pub(crate) reset: Cell<bool>,
 }
 
-impl Passed {
+impl ByteCounts {
     /// The peer has left, in whatever way.
     pub(crate) fn is_over(&self) -> bool {
         self.ended.get() || self.reset.get()
@@ -43,7 +43,7 @@ pub(crate) struct Channel {
     pub(crate) out: Vec<u8>,
     /// How much of `out` is with the kernel (plain only: TLS takes all of it at once).
     written: usize,
-    passed: Rc<Passed>,
+    passed: Rc<ByteCounts>,
 }
 
 impl Channel {
@@ -81,7 +81,7 @@ impl Channel {
     }
 
     /// What passed so far.
-    pub(crate) fn passed(&self) -> &Rc<Passed> {
+    pub(crate) fn passed(&self) -> &Rc<ByteCounts> {
         &self.passed
     }
 
@@ -278,7 +278,7 @@ fn write_tls(tls: &mut ServerConnection, wire: &mut Wire<'_, '_>) -> io::Result<
 struct Wire<'a, 'c> {
     tcp: &'a mut TcpStream,
     context: &'a mut Context<'c>,
-    passed: &'a Passed,
+    passed: &'a ByteCounts,
 }
 
 impl Wire<'_, '_> {

@@ -1,7 +1,7 @@
 //! How the server behaves.
 
-use crate::authority::Authority;
-use crate::choice::choices;
+use crate::certificate_authority::CertificateAuthority;
+use crate::named_variants::choices;
 use crate::delay::Delay;
 use crate::fault::Faults;
 use intact_ledger::TlsVersion;
@@ -70,7 +70,7 @@ impl FromStr for Announce {
 #[derive(Clone, Debug)]
 pub struct TlsConfig {
     /// Certificate and key.
-    pub authority: Arc<Authority>,
+    pub authority: Arc<CertificateAuthority>,
     /// The versions that are spoken.
     pub versions: Vec<TlsVersion>,
     /// TLS 1.3 tickets per handshake; 0 turns resumption off in every version.

@@ -2,11 +2,11 @@
 
 use crate::channel::Channel;
 use crate::config::{Accept, Close};
-use crate::host::{Guest, Host};
+use crate::thread_state::{Peer, ThreadState};
 use crate::record::{Record, connection_id};
 use crate::{http1, http2, tls};
 use intact_ledger::{
-    Connection, DialFailure, Ending, Failure, Origin, Scheme, SetupPhase, Side, Span,
+    Connection, DialFailure, CloseKind, Failure, Origin, Scheme, SetupPhase, Side, Span,
 };
 use rustls::ServerConfig;
 use std::io;
@@ -28,7 +28,7 @@ const PREFACE: &[u8] = b"PRI ";
 
 /// Why a conversation is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leave {
+pub(crate) enum CloseReason {
     /// The client has ended it, or cannot be reached.
     Theirs,
     /// We end it.
@@ -37,13 +37,13 @@ pub(crate) enum Leave {
 
 /// Serves one connection until it is over.
 pub(crate) async fn serve(
-    host: Rc<Host>,
+    host: Rc<ThreadState>,
     tcp: TcpStream,
     peer: SocketAddr,
     tls: Option<Arc<ServerConfig>>,
 ) {
     let at = host.clerk.now();
-    let guest = Guest {
+    let guest = Peer {
         peer: peer.ip(),
         since: Instant::now(),
     };
@@ -97,18 +97,18 @@ pub(crate) async fn serve(
 }
 
 /// Ends a connection before it has begun.
-async fn dismiss(host: &Rc<Host>, tcp: TcpStream, connection: Connection, close: Close) {
+async fn dismiss(host: &Rc<ThreadState>, tcp: TcpStream, connection: Connection, close: Close) {
     let channel = Channel::plain(tcp);
     let record = Record::open(&host.clerk, connection, channel.passed().clone());
-    leave_by(Leave::Ours(close), channel, host, &record).await;
+    leave_by(CloseReason::Ours(close), channel, host, &record).await;
 }
 
 /// Speaks HTTP. `http2`: what ALPN has chosen; absent without TLS.
 async fn speak(
-    host: &Rc<Host>,
+    host: &Rc<ThreadState>,
     mut channel: Channel,
     connection: Connection,
-    guest: Guest,
+    guest: Peer,
     http2: Option<bool>,
 ) {
     let record = Record::open(&host.clerk, connection, channel.passed().clone());
@@ -131,24 +131,24 @@ async fn speak(
 
 /// Reads until it is clear whether a connection starts as HTTP/2 does.
 async fn first_bytes(
-    host: &Host,
+    host: &ThreadState,
     channel: &mut Channel,
-    guest: Guest,
+    guest: Peer,
     buffer: &mut [u8],
-) -> Result<(usize, bool), Leave> {
+) -> Result<(usize, bool), CloseReason> {
     let mut filled = 0;
     loop {
         let read = channel.read(&mut buffer[filled..]);
         let read: io::Result<usize> = match host.patience(guest) {
             Some(limit) => match timeout(limit, read).await {
                 Ok(read) => read,
-                Err(_) => return Err(Leave::Ours(host.config.close)),
+                Err(_) => return Err(CloseReason::Ours(host.config.close)),
             },
             None => read.await,
         };
         filled += match read {
             Ok(count) if count > 0 => count,
-            _ => return Err(Leave::Theirs),
+            _ => return Err(CloseReason::Theirs),
         };
         let start = &buffer[..filled.min(PREFACE.len())];
         if !PREFACE.starts_with(start) {
@@ -161,11 +161,11 @@ async fn first_bytes(
 }
 
 /// Ends a connection, and records by whom and how.
-async fn leave_by(leave: Leave, mut channel: Channel, host: &Host, record: &Record) {
+async fn leave_by(leave: CloseReason, mut channel: Channel, host: &ThreadState, record: &Record) {
     let close = match leave {
-        Leave::Ours(close) if !channel.passed().is_over() => close,
+        CloseReason::Ours(close) if !channel.passed().is_over() => close,
         _ => {
-            record.close(Side::Client, Ending::Fin);
+            record.close(Side::Client, CloseKind::Fin);
             // what they still listen for: an alert, a last answer; our FIN
             return channel
                 .finish(host.config.close != Close::NoCloseNotify, DRAIN)
@@ -174,9 +174,9 @@ async fn leave_by(leave: Leave, mut channel: Channel, host: &Host, record: &Reco
     };
     let secure = channel.tls().is_some();
     let polite = if secure {
-        Ending::CloseNotify
+        CloseKind::CloseNotify
     } else {
-        Ending::Fin
+        CloseKind::Fin
     };
     match close {
         Close::Goaway | Close::Fin => {
@@ -184,15 +184,15 @@ async fn leave_by(leave: Leave, mut channel: Channel, host: &Host, record: &Reco
             channel.finish(true, DRAIN).await;
         }
         Close::NoCloseNotify => {
-            record.close(Side::Server, Ending::Fin);
+            record.close(Side::Server, CloseKind::Fin);
             channel.finish(false, DRAIN).await;
         }
         Close::Rst => {
-            record.close(Side::Server, Ending::Rst);
+            record.close(Side::Server, CloseKind::Rst);
             channel.reset().await;
         }
         Close::Silent => {
-            record.close(Side::Server, Ending::Silent);
+            record.close(Side::Server, CloseKind::Silent);
             channel.hold().await;
         }
     }

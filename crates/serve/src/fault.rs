@@ -3,7 +3,7 @@
 //! Only the names, and what a careful client makes of each. How a fault looks on the wire is each version's own business
 //! (`http1::faults`, `http2::faults`).
 
-use crate::choice::{Choice, UnknownChoice, choices};
+use crate::named_variants::{NamedVariants, UnknownChoice, choices};
 use intact_ledger::order::Rng;
 use intact_ledger::{Failure, Protocol};
 use serde::{Serialize, Serializer};

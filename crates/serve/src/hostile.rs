@@ -3,8 +3,8 @@
 //! The files are in `fixtures/hostile/`; every client of ours is run against each of them. In `[serve]` the keys are the
 //! options of `intact serve`. In `[expect]` every request ends in one of the outcomes listed: `ok`, or the id of a [`Failure`].
 
-use crate::authority::{Authority, AuthorityError, Certificate};
-use crate::choice::UnknownChoice;
+use crate::certificate_authority::{CertificateAuthority, AuthorityError, Certificate};
+use crate::named_variants::UnknownChoice;
 use crate::config::{Accept, Announce, AnnounceError, Close, Config, TlsConfig};
 use crate::delay::Delay;
 use crate::fault::{FaultError, Faults};
@@ -148,7 +148,7 @@ impl Hostile {
         };
         let kind = file.serve.certificate().map_err(wrong)?;
         let tls = TlsConfig {
-            authority: Arc::new(Authority::issue(&[], kind)?),
+            authority: Arc::new(CertificateAuthority::issue(&[], kind)?),
             versions: vec![TlsVersion::Tls12, TlsVersion::Tls13],
             tickets: 2,
             early_data: 0,

@@ -5,30 +5,30 @@
 //! arrival of the request, `wait` the time until the answer was handed to the kernel; set-up spans are what the server sees of them.
 
 mod admin;
-mod answer;
-mod authority;
-mod books;
+mod response;
+mod certificate_authority;
+mod server_tally;
 mod channel;
-mod choice;
+mod named_variants;
 mod config;
 mod connection;
 mod delay;
 mod fault;
-mod host;
+mod thread_state;
 pub mod hostile;
 mod http1;
 mod http2;
 mod record;
-mod running;
+mod test_server;
 mod server;
 mod tls;
 mod totals;
 
-pub use authority::{Authority, AuthorityError, Certificate};
-pub use choice::{Choice, UnknownChoice};
+pub use certificate_authority::{CertificateAuthority, AuthorityError, Certificate};
+pub use named_variants::{NamedVariants, UnknownChoice};
 pub use config::{Accept, Announce, AnnounceError, Close, Config, TlsConfig};
 pub use delay::Delay;
 pub use fault::{Fault, FaultError, Faults};
-pub use running::Running;
+pub use test_server::TestServer;
 pub use server::{Addresses, ServeError, Server};
 pub use totals::{Connections, Handshakes, Requests, Totals, Version};

@@ -1,11 +1,11 @@
 //! The server's own record of one connection. Whatever happens to its task, what it began is recorded as ended.
 
-use crate::books::Books;
-use crate::channel::Passed;
+use crate::server_tally::ServerTally;
+use crate::channel::ByteCounts;
 use crate::fault::Fault;
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Exchange, Failure, Method,
-    Moment, Nanos, Outcome, Probes, Protocol, Reuse, Side, Span, Target,
+    Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Exchange, Failure, Method,
+    ClosePoint, Nanos, Outcome, Probes, Protocol, Reuse, Side, Span, Target,
 };
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut};
@@ -13,17 +13,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// One thread's way to the books.
-pub(crate) struct Clerk {
-    books: Arc<Books>,
+pub(crate) struct ThreadRecorder {
+    books: Arc<ServerTally>,
     page: usize,
     next_id: Cell<u64>,
     /// Threads take ids in turn, so that they are unique without talking about it.
     step: u64,
 }
 
-impl Clerk {
-    pub(crate) fn new(books: Arc<Books>, page: usize, pages: usize) -> Clerk {
-        Clerk {
+impl ThreadRecorder {
+    pub(crate) fn new(books: Arc<ServerTally>, page: usize, pages: usize) -> ThreadRecorder {
+        ThreadRecorder {
             books,
             page,
             next_id: Cell::new(page as u64 + 1),
@@ -31,7 +31,7 @@ impl Clerk {
         }
     }
 
-    pub(crate) fn books(&self) -> &Books {
+    pub(crate) fn books(&self) -> &ServerTally {
         &self.books
     }
 
@@ -53,20 +53,20 @@ impl Clerk {
 
 /// One connection as the server records it.
 pub(crate) struct Record {
-    clerk: Rc<Clerk>,
+    clerk: Rc<ThreadRecorder>,
     connection: RefCell<Connection>,
-    passed: Rc<Passed>,
+    passed: Rc<ByteCounts>,
     exchanges: Cell<u64>,
     in_flight: Cell<u64>,
     pub(crate) announced_by: Cell<Option<Side>>,
     /// An exchange did not get its answer.
     cut: Cell<bool>,
-    stage: Cell<Stage>,
+    stage: Cell<RecordStage>,
 }
 
 /// How far the record of a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum RecordStage {
     /// Nothing was asked on it yet.
     Waiting,
     /// It has only asked about the server itself, which nobody wants to find in the server's counts.
@@ -78,9 +78,9 @@ enum Stage {
 impl Record {
     /// The record of a connection that was opened; it is written with the first request, or the end of the connection.
     pub(crate) fn open(
-        clerk: &Rc<Clerk>,
+        clerk: &Rc<ThreadRecorder>,
         connection: Connection,
-        passed: Rc<Passed>,
+        passed: Rc<ByteCounts>,
     ) -> Rc<Record> {
         clerk.books.wait(clerk.page);
         Rc::new(Record {
@@ -91,7 +91,7 @@ impl Record {
             in_flight: Cell::new(0),
             announced_by: Cell::new(None),
             cut: Cell::new(false),
-            stage: Cell::new(Stage::Waiting),
+            stage: Cell::new(RecordStage::Waiting),
         })
     }
 
@@ -111,7 +111,7 @@ impl Record {
         version: Protocol,
         method: &[u8],
         target: &[u8],
-    ) -> Pending {
+    ) -> OpenExchange {
         if self.exchanges.get() == 0 {
             self.connection.borrow_mut().protocol = Some(version);
             self.write_opened();
@@ -124,7 +124,7 @@ impl Record {
         exchange.reuse = Some(Reuse::of_position(self.exchanges.get() as u32));
         exchange.method = Some(Method::new(&String::from_utf8_lossy(method)));
         exchange.target = Some(Target::new(&String::from_utf8_lossy(target)));
-        Pending {
+        OpenExchange {
             record: self.clone(),
             exchange,
             version,
@@ -135,14 +135,14 @@ impl Record {
 
     /// Notes that the server was asked about itself.
     pub(crate) fn asked(&self) {
-        if self.stage.get() == Stage::Waiting {
-            self.stage.set(Stage::Unseen);
+        if self.stage.get() == RecordStage::Waiting {
+            self.stage.set(RecordStage::Unseen);
             self.clerk.books.wait_no_more(self.clerk.page);
         }
     }
 
     fn write_opened(&self) {
-        if self.stage.replace(Stage::Opened) == Stage::Waiting {
+        if self.stage.replace(RecordStage::Opened) == RecordStage::Waiting {
             self.clerk.books.wait_no_more(self.clerk.page);
         }
         let connection = &self.connection.borrow();
@@ -150,20 +150,20 @@ impl Record {
     }
 
     /// Records the end of the connection, once.
-    pub(crate) fn close(&self, by: Side, how: Ending) {
-        if self.stage.get() == Stage::Waiting {
+    pub(crate) fn close(&self, by: Side, how: CloseKind) {
+        if self.stage.get() == RecordStage::Waiting {
             self.write_opened();
         }
-        if self.stage.replace(Stage::Closed) != Stage::Opened {
+        if self.stage.replace(RecordStage::Closed) != RecordStage::Opened {
             return;
         }
         let announced_by = self.announced_by.get();
         let moment = match (self.exchanges.get(), self.in_flight.get()) {
-            (0, _) => Moment::Unused,
-            (_, 1..) => Moment::MidExchange,
-            _ if self.cut.get() => Moment::MidExchange,
-            _ if announced_by.is_some() => Moment::AfterExchange,
-            _ => Moment::Idle,
+            (0, _) => ClosePoint::Unused,
+            (_, 1..) => ClosePoint::MidExchange,
+            _ if self.cut.get() => ClosePoint::MidExchange,
+            _ if announced_by.is_some() => ClosePoint::AfterExchange,
+            _ => ClosePoint::Idle,
         };
         let reset = self.passed.reset.get();
         let connection = self.connection.borrow();
@@ -174,7 +174,7 @@ impl Record {
             close: Close {
                 at: self.now(),
                 by: Some(by),
-                how: Some(if reset { Ending::Rst } else { how }),
+                how: Some(if reset { CloseKind::Rst } else { how }),
                 announced_by,
                 moment: Some(moment),
                 exchanges: Some(self.exchanges.get()),
@@ -194,12 +194,12 @@ impl Record {
 impl Drop for Record {
     /// A connection that nobody closed ends with the server.
     fn drop(&mut self) {
-        self.close(Side::Server, Ending::Fin);
+        self.close(Side::Server, CloseKind::Fin);
     }
 }
 
 /// An exchange that is not over.
-pub(crate) struct Pending {
+pub(crate) struct OpenExchange {
     record: Rc<Record>,
     exchange: Exchange,
     version: Protocol,
@@ -208,7 +208,7 @@ pub(crate) struct Pending {
     ended: bool,
 }
 
-impl Pending {
+impl OpenExchange {
     /// The request has come in full.
     pub(crate) fn received(&mut self) {
         let now = self.record.now();
@@ -247,7 +247,7 @@ impl Pending {
     }
 }
 
-impl Drop for Pending {
+impl Drop for OpenExchange {
     /// Cut off: by the end of the server, or with its connection.
     fn drop(&mut self) {
         if !self.ended {
@@ -264,7 +264,7 @@ impl Drop for Pending {
     }
 }
 
-impl Deref for Pending {
+impl Deref for OpenExchange {
     type Target = Exchange;
 
     fn deref(&self) -> &Exchange {
@@ -272,13 +272,13 @@ impl Deref for Pending {
     }
 }
 
-impl DerefMut for Pending {
+impl DerefMut for OpenExchange {
     fn deref_mut(&mut self) -> &mut Exchange {
         &mut self.exchange
     }
 }
 
 /// The number of a connection in its run.
-pub(crate) fn connection_id(clerk: &Clerk) -> ConnectionId {
+pub(crate) fn connection_id(clerk: &ThreadRecorder) -> ConnectionId {
     ConnectionId(clerk.id())
 }

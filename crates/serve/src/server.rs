@@ -1,10 +1,10 @@
 //! Binding, accepting, and handing connections to threads.
 
-use crate::authority::AuthorityError;
-use crate::books::Books;
+use crate::certificate_authority::AuthorityError;
+use crate::server_tally::ServerTally;
 use crate::config::{Accept, Config};
-use crate::host::Host;
-use crate::record::Clerk;
+use crate::thread_state::ThreadState;
+use crate::record::ThreadRecorder;
 use crate::totals::Totals;
 use crate::{connection, tls};
 use intact_ledger::{Run, Sink};
@@ -114,10 +114,10 @@ impl Server {
         shutdown: impl Future<Output = ()>,
     ) -> Result<Totals, ServeError> {
         let threads = self.config.threads.max(1);
-        let books = Arc::new(Books::new(run, threads, log));
+        let books = Arc::new(ServerTally::new(run, threads, log));
         let config = Arc::new(self.config);
         let host = |thread| {
-            let clerk = Clerk::new(books.clone(), thread, threads);
+            let clerk = ThreadRecorder::new(books.clone(), thread, threads);
             (config.clone(), clerk, thread)
         };
         let mut senders = Vec::new();
@@ -126,7 +126,7 @@ impl Server {
             let (sender, handed) = unbounded_channel();
             let runtime = runtime()?;
             let (config, clerk, thread) = host(thread);
-            let work = move || work(&runtime, Host::new(config, clerk, thread), handed);
+            let work = move || work(&runtime, ThreadState::new(config, clerk, thread), handed);
             let name = format!("serve-{thread}");
             others.push(
                 thread::Builder::new()
@@ -139,7 +139,7 @@ impl Server {
         let local = LocalSet::new();
         let (config, clerk, thread) = host(0);
         let gate = Rc::new(Gate {
-            host: Rc::new(Host::new(config, clerk, thread)),
+            host: Rc::new(ThreadState::new(config, clerk, thread)),
             others: senders,
             turn: std::cell::Cell::new(0),
         });
@@ -166,7 +166,7 @@ impl Server {
 
 /// Where connections come in.
 struct Gate {
-    host: Rc<Host>,
+    host: Rc<ThreadState>,
     others: Vec<UnboundedSender<Handed>>,
     turn: std::cell::Cell<usize>,
 }
@@ -201,7 +201,7 @@ impl Gate {
 }
 
 /// A further thread: serves what it is handed until nobody can hand it anything.
-fn work(runtime: &Runtime, host: Host, mut handed: UnboundedReceiver<Handed>) {
+fn work(runtime: &Runtime, host: ThreadState, mut handed: UnboundedReceiver<Handed>) {
     let local = LocalSet::new();
     let host = Rc::new(host);
     local.block_on(runtime, async {

@@ -51,7 +51,7 @@ pub struct Config {
     /// `None`: neither.
     pub keys: Option<KeyLogging>,
     /// The variant and the round that its rows belong to, where several runs share a ledger.
-    pub place: Option<Place>,
+    pub place: Option<RunPosition>,
     /// The numbers of connections and exchanges; clone them into each run that shares a ledger.
     pub numbers: Numbers,
     /// A destination that is left to the kernel and not recorded: our own end of a conversation with the program.
@@ -90,7 +90,7 @@ pub struct KeyLogging {
 
 /// One run among several in a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RunPosition {
     /// Index into the run's variants.
     pub variant: u32,
     /// The round, from 1.

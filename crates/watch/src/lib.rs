@@ -16,7 +16,7 @@ mod outcome;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
-#[path = "elsewhere.rs"]
+#[path = "unsupported.rs"]
 mod platform;
 #[cfg(all(
     target_os = "linux",
@@ -25,7 +25,7 @@ mod platform;
 #[path = "linux/mod.rs"]
 mod platform;
 
-pub use config::{Config, KeyLogging, Mode, Numbers, Place, Streams};
+pub use config::{Config, KeyLogging, Mode, Numbers, RunPosition, Streams};
 pub use error::WatchError;
 pub use intact_dial::Clock;
 pub use outcome::{Cpu, Ended, Outcome, Unwatched};
@@ -36,7 +36,7 @@ pub use platform::{Subjects, follow, run, without_signals};
 pub const HELPERS: [&str; 2] = ["(intact-guard)", "(intact-heir)"];
 
 /// Takes what is recorded; called from the relay's thread, so it must not block for long.
-pub trait Observer: intact_ledger::Sink + Send {
+pub trait WatchSink: intact_ledger::Sink + Send {
     /// Called about once a second, for flushing files.
     fn tick(&mut self) {}
 }

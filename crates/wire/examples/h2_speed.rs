@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use intact_wire::h2::hpack::{Decoder, Encoder, Field, Indexing, Memo};
+use intact_wire::h2::hpack::{Decoder, Encoder, Field, Indexing, BlockCache};
 use intact_wire::h2::writer::{write_data, write_headers};
 use intact_wire::h2::{Frame, FrameReader, Limits};
 
@@ -30,7 +30,7 @@ fn main() {
     let frames_only = |_: &mut Decoder, _: &[u8]| 200;
     report("frames only", Indexing::Without, frames_only);
     report("stateless, decoded", Indexing::Without, decode);
-    let mut memo = Memo::default();
+    let mut memo = BlockCache::default();
     report(
         "stateless, memo",
         Indexing::Without,

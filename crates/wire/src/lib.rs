@@ -23,16 +23,16 @@ pub enum Side {
 
 /// What one call of a parser did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step<E> {
+pub struct ParseStep<E> {
     /// How many bytes of the input were used; hand the rest in again.
     pub consumed: usize,
     /// What they meant. `None` ends the caller's loop: the whole input was used, or the rest belongs to a tunnel.
     pub event: Option<E>,
 }
 
-impl<E> Step<E> {
-    fn map_into<F: From<E>>(self) -> Step<F> {
-        Step {
+impl<E> ParseStep<E> {
+    fn map_into<F: From<E>>(self) -> ParseStep<F> {
+        ParseStep {
             consumed: self.consumed,
             event: self.event.map(F::from),
         }

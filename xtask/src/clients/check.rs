@@ -1,6 +1,6 @@
 //! Whether a claim of the catalogue still holds.
 
-use intact_fix::{Count, Facts, Hint, Idle, Life, Load, Lookups, Measurement, Remembered};
+use intact_fix::{Count, ClientFacts, KeepAliveHeader, Idle, LifetimeFacts, Load, Lookups, Measurement, DnsCaching};
 
 /// The seconds by which an idle limit may differ from run to run: clients that sweep do so once a second.
 const SLACK_S: f64 = 1.1;
@@ -32,7 +32,7 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
         &found.snippet,
     );
     // taken apart so that a new fact cannot be forgotten here
-    let Facts {
+    let ClientFacts {
         connection_field,
         plain,
         tls,
@@ -123,8 +123,8 @@ fn is_lookups(claimed: Option<Lookups>, found: Option<Lookups>) -> bool {
         return claimed == found;
     };
     let seconds = |remembered| match remembered {
-        Remembered::Until { after_s } => Watched::Ended(after_s),
-        Remembered::Throughout { for_s } => Watched::Lasted(for_s),
+        DnsCaching::Until { after_s } => Watched::Ended(after_s),
+        DnsCaching::Throughout { for_s } => Watched::Lasted(for_s),
     };
     let is_remembered = match (claimed.dns_cached, found.dns_cached) {
         (Some(claimed), Some(found)) => seconds(claimed).is_confirmed_by(seconds(found)),
@@ -135,10 +135,10 @@ fn is_lookups(claimed: Option<Lookups>, found: Option<Lookups>) -> bool {
     is_kept && claimed.closed == found.closed && is_remembered
 }
 
-fn is_life(claimed: Option<Life>, found: Option<Life>) -> bool {
+fn is_life(claimed: Option<LifetimeFacts>, found: Option<LifetimeFacts>) -> bool {
     let seconds = |life| match life {
-        Life::Ended { after_s } => Watched::Ended(after_s),
-        Life::Unlimited { for_s } => Watched::Lasted(for_s),
+        LifetimeFacts::Ended { after_s } => Watched::Ended(after_s),
+        LifetimeFacts::Unlimited { for_s } => Watched::Lasted(for_s),
     };
     match (claimed, found) {
         (Some(claimed), Some(found)) => seconds(claimed).is_confirmed_by(seconds(found)),
@@ -166,7 +166,7 @@ impl Watched {
 }
 
 /// Where the client's own limit is just above the pause, a busy machine may not be able to tell.
-fn is_hint(claimed: Option<Hint>, idle: Option<Idle>, found: Option<Hint>) -> bool {
+fn is_hint(claimed: Option<KeepAliveHeader>, idle: Option<Idle>, found: Option<KeepAliveHeader>) -> bool {
     let limit = match idle {
         Some(Idle::Closed { after_s: limit } | Idle::LeftAtNextUse { within_s: limit }) => limit,
         _ => f64::INFINITY,

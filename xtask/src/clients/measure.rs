@@ -4,11 +4,11 @@
 
 use super::environment::Launch;
 use super::peer::{End, Peer, RACE, Script};
-use super::program::{About, Outcome, Program, Skill, Step};
+use super::program::{About, Outcome, Program, Skill, ProgramStep};
 use super::server::Server;
-use super::signs;
+use super::client_traits;
 use anyhow::Context;
-use intact_fix::{Count, Facts, Fate, Fates, Hint, Idle, Load};
+use intact_fix::{Count, ClientFacts, RequestOutcome, RequestOutcomes, KeepAliveHeader, Idle, Load};
 use std::path::Path;
 use std::process::Command;
 use std::thread::ScopedJoinHandle;
@@ -43,8 +43,8 @@ pub(crate) struct Bench<'a> {
 }
 
 /// Everything about one variant but what becomes of idle connections, which takes long and no CPU.
-pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, Facts)> {
-    let mut facts = Facts::default();
+pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, ClientFacts)> {
+    let mut facts = ClientFacts::default();
     let about = bench.plain(&mut facts).context("plain")?;
     facts.tls = bench.tls().context("tls")?;
     if is_reused(&facts) && about.can.contains(&Skill::Pause) {
@@ -57,7 +57,7 @@ pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, Facts)> {
     if about.can.contains(&Skill::Unread) {
         bench.unread(&mut facts).context("unread")?;
     }
-    signs::measure(bench, &mut facts)?;
+    client_traits::measure(bench, &mut facts)?;
     Ok((about, facts))
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Watching {
 /// What becomes of connections and names in a while: all at once, each with a program of its own.
 pub(crate) fn watch(
     bench: &Bench<'_>,
-    facts: &mut Facts,
+    facts: &mut ClientFacts,
     watching: Watching,
 ) -> anyhow::Result<()> {
     let how_long = watching.how_long;
@@ -108,7 +108,7 @@ fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn is_reused(facts: &Facts) -> bool {
+fn is_reused(facts: &ClientFacts) -> bool {
     facts
         .plain
         .as_ref()
@@ -124,15 +124,15 @@ impl Bench<'_> {
         Program::start(command)
     }
 
-    fn plain(&self, facts: &mut Facts) -> anyhow::Result<About> {
+    fn plain(&self, facts: &mut ClientFacts) -> anyhow::Result<About> {
         let server = Server::start(self.intact, &[])?;
         let mut program = self.start(Some(&server))?;
         let small = server.plain() + SMALL;
         let missing = server.plain() + MISSING;
-        let in_turn = failed(&program.run(&Step::get(&small).times(10))?);
+        let in_turn = failed(&program.run(&ProgramStep::get(&small).times(10))?);
         let not_found = program
             .can(Skill::Status)
-            .then(|| program.run(&Step::get(&missing).times(10)))
+            .then(|| program.run(&ProgramStep::get(&missing).times(10)))
             .transpose()?;
         let at_once = self.at_once(&mut program, &server.plain())?;
         let about = program.about.clone();
@@ -157,7 +157,7 @@ impl Bench<'_> {
             return Ok(None);
         }
         let small = server.secure() + SMALL;
-        let in_turn = failed(&program.run(&Step::get(&small).times(10))?);
+        let in_turn = failed(&program.run(&ProgramStep::get(&small).times(10))?);
         let at_once = self.at_once(&mut program, &server.secure())?;
         program.end()?;
         let books = server.end()?;
@@ -177,17 +177,17 @@ impl Bench<'_> {
         let slow = format!("{base}{SLOW}");
         let mut bad = 0;
         for _ in 0..3 {
-            bad += failed(&program.run(&Step::get(&slow).times(10).at_once())?);
+            bad += failed(&program.run(&ProgramStep::get(&slow).times(10).at_once())?);
         }
         Ok(Some(bad))
     }
 
-    fn unread(&self, facts: &mut Facts) -> anyhow::Result<()> {
+    fn unread(&self, facts: &mut ClientFacts) -> anyhow::Result<()> {
         let count = |path: &str| -> anyhow::Result<Count> {
             let server = Server::start(self.intact, &[])?;
             let mut program = self.start(Some(&server))?;
             let url = server.plain() + path;
-            let bad = failed(&program.run(&Step::get(&url).times(10).unread())?);
+            let bad = failed(&program.run(&ProgramStep::get(&url).times(10).unread())?);
             program.end()?;
             server.end()?.count(path, 10, bad)
         };
@@ -234,9 +234,9 @@ impl Bench<'_> {
         }
         let warm = server.plain() + WARM;
         let next = server.plain() + NEXT;
-        program.run(&Step::get(&warm))?;
+        program.run(&ProgramStep::get(&warm))?;
         std::thread::sleep(pause);
-        program.run(&Step::get(&next))?;
+        program.run(&ProgramStep::get(&next))?;
         let watched = pause.as_secs_f64();
         // the server ends first, so that a connection that is still there is closed by it and not by the program's end
         let books = server.end()?;
@@ -256,7 +256,7 @@ impl Bench<'_> {
         }))
     }
 
-    fn hint(&self) -> anyhow::Result<Option<Hint>> {
+    fn hint(&self) -> anyhow::Result<Option<KeepAliveHeader>> {
         let connections = |keep_alive| -> anyhow::Result<u64> {
             let peer = Peer::start(Script {
                 keep_alive,
@@ -264,9 +264,9 @@ impl Bench<'_> {
             })?;
             let mut program = self.start(None)?;
             let url = peer.plain() + WARM;
-            program.run(&Step::get(&url))?;
+            program.run(&ProgramStep::get(&url))?;
             std::thread::sleep(PAST_HINT);
-            program.run(&Step::get(&url))?;
+            program.run(&ProgramStep::get(&url))?;
             program.end()?;
             let asked = peer.asked();
             Ok(asked.iter().map(|one| one.connection).max().unwrap_or(0))
@@ -276,13 +276,13 @@ impl Bench<'_> {
             return Ok(None);
         }
         Ok(Some(if connections(Some(HINT))? > 1 {
-            Hint::Obeyed
+            KeepAliveHeader::Obeyed
         } else {
-            Hint::Ignored
+            KeepAliveHeader::Ignored
         }))
     }
 
-    fn dead(&self, how: &str) -> anyhow::Result<Fates> {
+    fn dead(&self, how: &str) -> anyhow::Result<RequestOutcomes> {
         let words = ["--idle-timeout", SERVER_IDLE, "--close", how];
         let server = Server::start(self.intact, &words)?;
         let mut program = self.start(Some(&server))?;
@@ -292,7 +292,7 @@ impl Bench<'_> {
         Ok(outcomes.fates(|path| Some(books.asked(path).count())))
     }
 
-    fn race(&self, race: End) -> anyhow::Result<Fates> {
+    fn race(&self, race: End) -> anyhow::Result<RequestOutcomes> {
         let peer = Peer::start(Script {
             race,
             ..Script::PLAIN
@@ -333,12 +333,12 @@ struct Outcomes {
 
 impl Outcomes {
     /// With how often the server saw each path; `None`: what was to happen to it did not.
-    fn fates(self, seen: impl Fn(&str) -> Option<usize>) -> Fates {
+    fn fates(self, seen: impl Fn(&str) -> Option<usize>) -> RequestOutcomes {
         let fate_of = |outcome: Option<Outcome>, word: &str| {
             let seen = seen(&format!("{}{word}", self.base));
             Some(fate(&outcome?, seen?))
         };
-        Fates {
+        RequestOutcomes {
             get: fate_of(self.get, "get"),
             post: fate_of(self.post, "post"),
         }
@@ -355,8 +355,8 @@ fn ask_each(
     let warm = format!("{server}{WARM}");
     let does_get = !program.can(Skill::PostOnly);
     let does_post = program.can(Skill::Post);
-    let mut ask = |step: &Step<'_>| -> anyhow::Result<Outcome> {
-        program.run(&Step::get(&warm))?;
+    let mut ask = |step: &ProgramStep<'_>| -> anyhow::Result<Outcome> {
+        program.run(&ProgramStep::get(&warm))?;
         std::thread::sleep(pause);
         only(program.run(step)?)
     };
@@ -366,10 +366,10 @@ fn ask_each(
         post: None,
     };
     if does_get {
-        outcomes.get = Some(ask(&Step::get(&format!("{server}{base}get")))?);
+        outcomes.get = Some(ask(&ProgramStep::get(&format!("{server}{base}get")))?);
     }
     if does_post {
-        outcomes.post = Some(ask(&Step::post(&format!("{server}{base}post")))?);
+        outcomes.post = Some(ask(&ProgramStep::post(&format!("{server}{base}post")))?);
     }
     Ok(outcomes)
 }
@@ -387,12 +387,12 @@ fn only(outcomes: Vec<Outcome>) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-fn fate(outcome: &Outcome, seen: usize) -> Fate {
+fn fate(outcome: &Outcome, seen: usize) -> RequestOutcome {
     match (outcome, seen) {
-        (Outcome::Status(_), 0..=1) => Fate::Fine,
-        (Outcome::Status(_), _) => Fate::SentTwice,
-        (Outcome::Error(_), 0..=1) => Fate::Error,
-        (Outcome::Error(_), _) => Fate::SentTwiceInVain,
+        (Outcome::Status(_), 0..=1) => RequestOutcome::Fine,
+        (Outcome::Status(_), _) => RequestOutcome::SentTwice,
+        (Outcome::Error(_), 0..=1) => RequestOutcome::Error,
+        (Outcome::Error(_), _) => RequestOutcome::SentTwiceInVain,
     }
 }
 
@@ -403,9 +403,9 @@ mod tests {
     #[test]
     fn a_fate_is_what_the_program_got_and_how_often_the_server_saw_it() {
         let error = Outcome::Error("ECONNRESET".to_owned());
-        assert_eq!(fate(&Outcome::Status(200), 1), Fate::Fine);
-        assert_eq!(fate(&Outcome::Status(200), 2), Fate::SentTwice);
-        assert_eq!(fate(&error, 1), Fate::Error);
-        assert_eq!(fate(&error, 3), Fate::SentTwiceInVain);
+        assert_eq!(fate(&Outcome::Status(200), 1), RequestOutcome::Fine);
+        assert_eq!(fate(&Outcome::Status(200), 2), RequestOutcome::SentTwice);
+        assert_eq!(fate(&error, 1), RequestOutcome::Error);
+        assert_eq!(fate(&error, 3), RequestOutcome::SentTwiceInVain);
     }
 }

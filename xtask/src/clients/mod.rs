@@ -1,29 +1,29 @@
 //! `cargo xtask clients`: measures the clients of the catalogue against `intact serve` and writes `clients/measured.json`,
 //! or with `--check` holds that file against what they do now.
 
-mod book;
+mod catalogue_run;
 mod check;
 mod environment;
-mod lasting;
+mod lifetime;
 mod lock;
 mod measure;
-mod names;
+mod name_server;
 mod peer;
 mod program;
-mod room;
+mod namespace;
 mod server;
-mod signs;
-mod survive;
-mod watched;
+mod client_traits;
+mod idle_survival;
+mod watch_counts;
 
-pub(crate) use book::Done;
+pub(crate) use catalogue_run::MeasuredClient;
 pub(crate) use environment::install_runtimes;
-pub(crate) use room::{Args as Room, run as room};
+pub(crate) use namespace::{Args as Room, run as room};
 
 use anyhow::{Context, bail};
-use book::{Book, read, snippet};
+use catalogue_run::{CatalogueRun, read, snippet};
 use environment::{Environment, Launch};
-use intact_fix::{Catalogue, Client, Facts, Measurement, Variant};
+use intact_fix::{Catalogue, Client, ClientFacts, Measurement, Variant};
 use lock::{Lock, Of};
 use measure::{Bench, Watching};
 use std::collections::VecDeque;
@@ -135,7 +135,7 @@ const MOST_AGAIN: u64 = 8;
 
 /// Measures. Much depends on time, and several are measured at once: what does not hold is looked at once more, one at a time, and
 /// fails when it does not hold again.
-pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<MeasuredClient> {
     let first = run_once(args)?;
     if !(args.check || args.watched) || first.failed == 0 || first.failed > MOST_AGAIN {
         return Ok(first);
@@ -149,13 +149,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
         jobs: 1,
         ..args.clone()
     })?;
-    Ok(Done {
+    Ok(MeasuredClient {
         fine: first.fine + second.fine,
         ..second
     })
 }
 
-fn run_once(args: &Args) -> anyhow::Result<Done> {
+fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
     let catalogue = read()?;
     let jobs = choose(&catalogue, args)?;
     let intact = build()?;
@@ -170,9 +170,9 @@ fn run_once(args: &Args) -> anyhow::Result<Done> {
     let queue = Mutex::new(VecDeque::from(jobs));
     // variants of one client share its folder
     let installing = Mutex::new(());
-    let book = Mutex::new(Book {
+    let book = Mutex::new(CatalogueRun {
         catalogue: catalogue.clone(),
-        done: Done::default(),
+        done: MeasuredClient::default(),
     });
     let (queue, installing, book) = (&queue, &installing, &book);
     let intact = &*intact;
@@ -215,8 +215,8 @@ fn run_once(args: &Args) -> anyhow::Result<Done> {
 }
 
 /// Tells of each variant how many of a hundred requests it lost. Limits are set as `intact fix --server-idle` says.
-fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow::Result<Done> {
-    let mut done = Done::default();
+fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow::Result<MeasuredClient> {
+    let mut done = MeasuredClient::default();
     for job in jobs {
         let idle = intact_fix::client_idle(server_idle).as_millis() as u64;
         let launch = {
@@ -227,7 +227,7 @@ fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow
                 Some(idle),
             )?
         };
-        let survived = survive::survive(intact, &launch, server_idle)?;
+        let survived = idle_survival::survive(intact, &launch, server_idle)?;
         let lost = survived.errors.len();
         println!(
             "{}: {} of {} answered on {} connections{}",
@@ -250,11 +250,11 @@ fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow
 }
 
 /// Tells of each variant what `intact watch` and the server counted, as rows of a table.
-fn hold_watched(jobs: &[Job<'_>], intact: &Path, threads: usize) -> anyhow::Result<Done> {
+fn hold_watched(jobs: &[Job<'_>], intact: &Path, threads: usize) -> anyhow::Result<MeasuredClient> {
     println!("| client | scheme | in turn: connections, requests | at once |");
     println!("| --- | --- | --- | --- |");
     let queue = Mutex::new(jobs.iter().collect::<VecDeque<_>>());
-    let (installing, done) = (Mutex::new(()), Mutex::new(Done::default()));
+    let (installing, done) = (Mutex::new(()), Mutex::new(MeasuredClient::default()));
     let next = || {
         let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.pop_front()
@@ -264,7 +264,7 @@ fn hold_watched(jobs: &[Job<'_>], intact: &Path, threads: usize) -> anyhow::Resu
             scope.spawn(|| {
                 while let Some(job) = next() {
                     let held = launch_of(job, &installing)
-                        .and_then(|launch| watched::hold(intact, &launch));
+                        .and_then(|launch| watch_counts::hold(intact, &launch));
                     let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                     done.note_watched(job, held);
                 }
@@ -289,8 +289,8 @@ fn measure_one(
 ) -> anyhow::Result<Measurement> {
     let bench = Bench { intact, launch };
     let (about, facts) = if only_signs {
-        let mut facts = Facts::default();
-        (signs::measure(&bench, &mut facts)?, facts)
+        let mut facts = ClientFacts::default();
+        (client_traits::measure(&bench, &mut facts)?, facts)
     } else {
         measure::measure(&bench)?
     };

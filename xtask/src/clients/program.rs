@@ -64,7 +64,7 @@ pub(crate) enum Outcome {
 }
 
 /// One step: `count` requests, one after the other or at once.
-pub(crate) struct Step<'a> {
+pub(crate) struct ProgramStep<'a> {
     pub(crate) count: u64,
     pub(crate) at_once: bool,
     pub(crate) method: &'a str,
@@ -72,10 +72,10 @@ pub(crate) struct Step<'a> {
     pub(crate) url: &'a str,
 }
 
-impl<'a> Step<'a> {
+impl<'a> ProgramStep<'a> {
     /// One GET whose body is read.
-    pub(crate) fn get(url: &'a str) -> Step<'a> {
-        Step {
+    pub(crate) fn get(url: &'a str) -> ProgramStep<'a> {
+        ProgramStep {
             count: 1,
             at_once: false,
             method: "GET",
@@ -85,29 +85,29 @@ impl<'a> Step<'a> {
     }
 
     /// One POST.
-    pub(crate) fn post(url: &'a str) -> Step<'a> {
-        Step {
+    pub(crate) fn post(url: &'a str) -> ProgramStep<'a> {
+        ProgramStep {
             method: "POST",
-            ..Step::get(url)
+            ..ProgramStep::get(url)
         }
     }
 
     /// That many, one after the other.
-    pub(crate) fn times(self, count: u64) -> Step<'a> {
-        Step { count, ..self }
+    pub(crate) fn times(self, count: u64) -> ProgramStep<'a> {
+        ProgramStep { count, ..self }
     }
 
     /// All of them together.
-    pub(crate) fn at_once(self) -> Step<'a> {
-        Step {
+    pub(crate) fn at_once(self) -> ProgramStep<'a> {
+        ProgramStep {
             at_once: true,
             ..self
         }
     }
 
     /// Without reading bodies.
-    pub(crate) fn unread(self) -> Step<'a> {
-        Step {
+    pub(crate) fn unread(self) -> ProgramStep<'a> {
+        ProgramStep {
             read: false,
             ..self
         }
@@ -167,7 +167,7 @@ impl Program {
     }
 
     /// Has it make requests. A step that does not end in time counts as so many time-outs.
-    pub(crate) fn run(&mut self, step: &Step<'_>) -> anyhow::Result<Vec<Outcome>> {
+    pub(crate) fn run(&mut self, step: &ProgramStep<'_>) -> anyhow::Result<Vec<Outcome>> {
         let order = if step.at_once { "at-once" } else { "in-turn" };
         let body = if step.read { "read" } else { "unread" };
         let line = format!(

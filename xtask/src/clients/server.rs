@@ -79,11 +79,11 @@ impl Server {
     }
 
     /// Ends it and reads its ledger.
-    pub(crate) fn end(mut self) -> anyhow::Result<Books> {
+    pub(crate) fn end(mut self) -> anyhow::Result<ServerCounts> {
         drop(self.child.stdin.take());
         std::io::copy(&mut self.output, &mut std::io::sink())?;
         self.child.wait()?;
-        Books::read(&self.folder.path().join("ledger"))
+        ServerCounts::read(&self.folder.path().join("ledger"))
     }
 }
 
@@ -95,15 +95,15 @@ impl Drop for Server {
 }
 
 /// What the server saw.
-pub(crate) struct Books {
+pub(crate) struct ServerCounts {
     connections: BTreeMap<ConnectionId, Connection>,
     exchanges: Vec<Exchange>,
     closes: BTreeMap<ConnectionId, Close>,
 }
 
-impl Books {
-    fn read(folder: &Path) -> anyhow::Result<Books> {
-        let mut books = Books {
+impl ServerCounts {
+    fn read(folder: &Path) -> anyhow::Result<ServerCounts> {
+        let mut books = ServerCounts {
             connections: BTreeMap::new(),
             exchanges: Vec::new(),
             closes: BTreeMap::new(),

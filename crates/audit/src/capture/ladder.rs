@@ -27,14 +27,14 @@ pub struct Ladder {
     /// The server's end.
     pub server: SocketAddr,
     /// The packets in the order in which they were captured.
-    pub steps: Vec<Step>,
+    pub steps: Vec<LadderStep>,
     /// How many more there were.
     pub left_out: u64,
 }
 
 /// One packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct LadderStep {
     /// Nanoseconds since 1970.
     pub at: u64,
     /// Whether the client sent it.
@@ -51,15 +51,15 @@ pub struct Step {
 
 /// A ladder while its connection goes on.
 #[derive(Debug)]
-pub(super) struct Climb {
+pub(super) struct LadderBuilder {
     ladder: Ladder,
     records: [Records; 2],
     frames: [Frames; 2],
 }
 
-impl Climb {
-    pub(super) fn new(connection: ConnectionId, client: SocketAddr, server: SocketAddr) -> Climb {
-        Climb {
+impl LadderBuilder {
+    pub(super) fn new(connection: ConnectionId, client: SocketAddr, server: SocketAddr) -> LadderBuilder {
+        LadderBuilder {
             ladder: Ladder {
                 connection,
                 client,
@@ -90,7 +90,7 @@ impl Climb {
             ((alone || segment.syn) && segment.ack.is_some(), "ACK"),
         ];
         let set = flags.iter().filter(|(set, _)| *set);
-        self.ladder.steps.push(Step {
+        self.ladder.steps.push(LadderStep {
             at: segment.at,
             by_client: from == Side::Client,
             flags: set.map(|(_, name)| *name).collect(),
@@ -187,7 +187,7 @@ impl Climb {
         let by_client = from == Side::Client;
         let steps = self.ladder.steps.iter_mut().rev();
         let wanted =
-            |step: &&mut Step| step.at == at && step.by_client == by_client && step.len > 0;
+            |step: &&mut LadderStep| step.at == at && step.by_client == by_client && step.len > 0;
         let far = if names.len() == 1 {
             MAX_STEPS
         } else {

@@ -1,38 +1,38 @@
 //! Captures: packets to connections and exchanges.
 //!
-//! From the file inwards: [`pcap`] and [`pcapng`] give packets, [`link`], [`ip`] and [`tunnel`] strip what is around them, [`Network`]
+//! From the file inwards: [`pcap`] and [`pcapng`] give packets, [`link`], [`ip`] and [`tunnel`] strip what is around them, [`ConnectionTable`]
 //! finds the connection, [`conversation`] puts its bytes in order, [`layers`] looks for TLS, [`speaking`] lets `wire` overhear what
 //! is spoken, [`record`] writes it into the ledger. What cannot be seen is said, never guessed.
 
-mod conversation;
+mod tcp_connection;
 mod coverage;
 mod fragments;
 mod ip;
 mod ladder;
-mod layers;
+mod protocol_stack;
 mod link;
-mod names;
-mod network;
+mod dns_lookups;
+mod connection_table;
 mod opaque;
 mod pcap;
 mod pcapng;
 mod quic;
 mod record;
-mod speaking;
-mod speech;
+mod app_protocol;
+mod detect_protocol;
 mod tls;
 mod tunnel;
 
-pub use ladder::{Ladder, Step};
-pub(crate) use network::Network;
+pub use ladder::{Ladder, LadderStep};
+pub(crate) use connection_table::ConnectionTable;
 pub(crate) use record::host_of;
 
-use crate::account::{Account, Unit};
+use crate::input_summary::{InputSummary, Unit};
 use crate::error::AuditError;
 use crate::format::Format;
 use crate::input::Input;
-use crate::scope::Scope;
-use crate::window::Window;
+use crate::event_writer::EventWriter;
+use crate::read_buffer::ReadBuffer;
 use intact_wire::tls::decrypt::KeyLog;
 use pcap::Pcap;
 use pcapng::Pcapng;
@@ -74,7 +74,7 @@ enum Packets {
 }
 
 impl Packets {
-    fn open<R: Read>(format: Format, window: &mut Window<R>) -> Result<Packets, End> {
+    fn open<R: Read>(format: Format, window: &mut ReadBuffer<R>) -> Result<Packets, End> {
         match format {
             Format::Pcapng => Ok(Packets::Pcapng(Pcapng::default())),
             _ => Pcap::open(window).map(Packets::Pcap),
@@ -83,7 +83,7 @@ impl Packets {
 
     fn next<'w, R: Read>(
         &mut self,
-        window: &'w mut Window<R>,
+        window: &'w mut ReadBuffer<R>,
         keys: &mut KeyLog,
     ) -> Result<Packet<'w>, End> {
         match self {
@@ -118,7 +118,7 @@ pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
     } else {
         Format::Pcap
     };
-    let mut window = Window::new(prefix);
+    let mut window = ReadBuffer::new(prefix);
     let mut packets = Packets::open(format, &mut window).ok()?;
     packets
         .next(&mut window, &mut KeyLog::default())
@@ -129,11 +129,11 @@ pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
 /// Reads a capture into the network that all captures of an audit share.
 pub(crate) fn read(
     input: &mut Input,
-    network: &mut Network,
+    network: &mut ConnectionTable,
     keys: &mut KeyLog,
-    scope: &mut Scope<'_>,
+    scope: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
-) -> Result<Account, AuditError> {
+) -> Result<InputSummary, AuditError> {
     let broken = |why| AuditError::Broken {
         path: input.path.clone(),
         format: input.format.as_str(),

@@ -1,7 +1,7 @@
 //! The file format of tcpdump (draft-ietf-opsawg-pcap): a head, then packets, each behind 16 bytes of its own.
 
 use super::{End, LONGEST, Packet};
-use crate::window::Window;
+use crate::read_buffer::ReadBuffer;
 use std::io::Read;
 
 const HEAD: usize = 24;
@@ -43,7 +43,7 @@ fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
 
 impl Pcap {
     /// Reads the head.
-    pub(super) fn open<R: Read>(window: &mut Window<R>) -> Result<Pcap, End> {
+    pub(super) fn open<R: Read>(window: &mut ReadBuffer<R>) -> Result<Pcap, End> {
         let Ok(Some(head)) = window.pull(HEAD) else {
             return Err(End::Cut);
         };
@@ -61,7 +61,7 @@ impl Pcap {
     /// The next packet.
     pub(super) fn next<'w, R: Read>(
         &mut self,
-        window: &'w mut Window<R>,
+        window: &'w mut ReadBuffer<R>,
     ) -> Result<Packet<'w>, End> {
         match window.fill(RECORD) {
             Ok(0) => return Err(End::Whole),

@@ -1,7 +1,7 @@
 //! The file format of Wireshark (draft-ietf-opsawg-pcapng): blocks. Packets, interfaces and TLS secrets are read, others skipped.
 
 use super::{End, LONGEST, Packet};
-use crate::window::Window;
+use crate::read_buffer::ReadBuffer;
 use intact_wire::tls::decrypt::KeyLog;
 use std::io::Read;
 
@@ -75,7 +75,7 @@ impl Pcapng {
     /// The next packet; secrets on the way to it go into `keys`.
     pub(super) fn next<'w, R: Read>(
         &mut self,
-        window: &'w mut Window<R>,
+        window: &'w mut ReadBuffer<R>,
         keys: &mut KeyLog,
     ) -> Result<Packet<'w>, End> {
         // found first, borrowed after: the block of the packet is the last one that is taken

@@ -2,12 +2,12 @@
 //! used. What it carries cannot be seen.
 
 use super::record::host_of;
-use crate::scope::Scope;
+use crate::event_writer::EventWriter;
 use intact_ledger::{
     Close, Closed, Connection, ConnectionBytes, DialFailure, Event, Failure, Origin, Probes,
     Scheme, SetupPhase, Span, Tls, Transport,
 };
-use intact_wire::quic::{Greeting, Kind, packets};
+use intact_wire::quic::{QuicClientHello, Kind, packets};
 use intact_wire::tls::ClientHello;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ const PORT: u16 = 443;
 /// The connections of a capture.
 #[derive(Default)]
 pub(super) struct Quic {
-    live: HashMap<(SocketAddr, SocketAddr), Talk>,
+    live: HashMap<(SocketAddr, SocketAddr), QuicConnection>,
     /// Connections told of.
     pub(super) told: u64,
     /// Connections that were about to be opened when the capture ended.
@@ -38,7 +38,7 @@ pub(super) struct Quic {
 }
 
 /// One connection.
-struct Talk {
+struct QuicConnection {
     begun_at: u64,
     seen_at: u64,
     /// The client has shown that it has the server's keys.
@@ -47,7 +47,7 @@ struct Talk {
     sent: u64,
     received: u64,
     /// The client's hello, until it is whole or given up.
-    greeting: Option<Box<Greeting>>,
+    greeting: Option<Box<QuicClientHello>>,
     tls: Option<Box<Tls>>,
 }
 
@@ -59,7 +59,7 @@ struct Kinds {
     later: bool,
 }
 
-impl Talk {
+impl QuicConnection {
     /// Takes a datagram of the client.
     fn greet(&mut self, bytes: &[u8]) {
         let Some(greeting) = &mut self.greeting else {
@@ -83,7 +83,7 @@ impl Quic {
         bytes: &[u8],
         len: usize,
         at: u64,
-        scope: &mut Scope<'_>,
+        scope: &mut EventWriter<'_>,
     ) -> bool {
         if let Some(talk) = self.live.get_mut(&(target, source)) {
             talk.answered = true;
@@ -118,7 +118,7 @@ impl Quic {
             self.make_room(at, scope);
         }
         if self.live.len() < MAX_LIVE {
-            let mut talk = Talk {
+            let mut talk = QuicConnection {
                 begun_at: at,
                 seen_at: at,
                 ready_at: None,
@@ -136,8 +136,8 @@ impl Quic {
         true
     }
 
-    fn make_room(&mut self, now: u64, scope: &mut Scope<'_>) {
-        let silent = |talk: &Talk| now.saturating_sub(talk.seen_at) > SILENCE;
+    fn make_room(&mut self, now: u64, scope: &mut EventWriter<'_>) {
+        let silent = |talk: &QuicConnection| now.saturating_sub(talk.seen_at) > SILENCE;
         let mut over: Vec<_> = self
             .live
             .iter()
@@ -151,7 +151,7 @@ impl Quic {
     }
 
     /// The capture is over.
-    pub(super) fn finish(&mut self, now: u64, scope: &mut Scope<'_>) {
+    pub(super) fn finish(&mut self, now: u64, scope: &mut EventWriter<'_>) {
         let mut rest: Vec<_> = self
             .live
             .iter()
@@ -163,7 +163,7 @@ impl Quic {
         }
     }
 
-    fn end(&mut self, key: (SocketAddr, SocketAddr), over: bool, now: u64, scope: &mut Scope<'_>) {
+    fn end(&mut self, key: (SocketAddr, SocketAddr), over: bool, now: u64, scope: &mut EventWriter<'_>) {
         let Some(talk) = self.live.remove(&key) else {
             return;
         };

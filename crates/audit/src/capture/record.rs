@@ -1,11 +1,11 @@
 //! One connection's entry in the ledger while it grows: what was overheard becomes events.
 
-use super::ladder::{Climb, Ladder};
-use crate::scope::Scope;
+use super::ladder::{LadderBuilder, Ladder};
+use crate::event_writer::EventWriter;
 use intact_ledger::agent::product;
 use intact_ledger::{
-    Certainty, Close, Closed, Connection, ConnectionBytes, Ending, Event, Exchange, Failure,
-    Method, Moment, Origin, Outcome, Probes, Protocol, Reuse, Scheme, Side, Span, Target, Terms,
+    Certainty, Close, Closed, Connection, ConnectionBytes, CloseKind, Event, Exchange, Failure,
+    Method, ClosePoint, Origin, Outcome, Probes, Protocol, Reuse, Scheme, Side, Span, Target, KeepAliveTerms,
 };
 use intact_wire::exchange::{Event as Overheard, Exchange as Seen, Outcome as SeenOutcome};
 use intact_wire::http1::Version;
@@ -30,7 +30,7 @@ pub(super) struct End {
     pub(super) at: u64,
     /// Unknown where packets of the other side are missing.
     pub(super) by: Option<Side>,
-    pub(super) how: Ending,
+    pub(super) how: CloseKind,
 }
 
 /// A connection and what has been told of it.
@@ -65,7 +65,7 @@ pub(super) struct Record {
     pub(super) readable: bool,
     pub(super) pings: Option<u32>,
     /// Its packets, where they are wanted.
-    pub(super) climb: Option<Box<Climb>>,
+    pub(super) climb: Option<Box<LadderBuilder>>,
     /// Where a proxy leads the connection.
     tunnel: Option<(String, u16)>,
 }
@@ -124,7 +124,7 @@ impl Record {
     }
 
     /// Reports the connection, or what is new of it.
-    pub(super) fn tell(&mut self, scope: &mut Scope<'_>) {
+    pub(super) fn tell(&mut self, scope: &mut EventWriter<'_>) {
         match &self.told {
             Some(told) if *told == self.connection => {}
             Some(_) => {
@@ -139,7 +139,7 @@ impl Record {
     }
 
     /// Takes what an observer of HTTP tells.
-    pub(super) fn overhear(&mut self, event: Overheard<'_>, scope: &mut Scope<'_>) {
+    pub(super) fn overhear(&mut self, event: Overheard<'_>, scope: &mut EventWriter<'_>) {
         match event {
             Overheard::Opened(exchange) if !exchange.pushed => self.begin(exchange, scope),
             Overheard::Body {
@@ -162,7 +162,7 @@ impl Record {
         }
     }
 
-    fn begin(&mut self, exchange: &Seen, scope: &mut Scope<'_>) {
+    fn begin(&mut self, exchange: &Seen, scope: &mut EventWriter<'_>) {
         self.begun += 1;
         self.body = Some(Vec::new());
         if let Some(stream) = exchange.stream {
@@ -218,7 +218,7 @@ impl Record {
         }
     }
 
-    fn finish(&mut self, seen: &Seen, outcome: SeenOutcome, scope: &mut Scope<'_>) {
+    fn finish(&mut self, seen: &Seen, outcome: SeenOutcome, scope: &mut EventWriter<'_>) {
         if let Some(climb) = &mut self.climb {
             climb.read_exchange(seen);
         }
@@ -251,7 +251,7 @@ impl Record {
     }
 
     /// The terms of the connection, with what this answer adds.
-    fn terms(&self, seen: &Seen) -> Terms {
+    fn terms(&self, seen: &Seen) -> KeepAliveTerms {
         let mut terms = self.connection.terms;
         if let Some(response) = &seen.response {
             terms.timeout_s = response.keep_alive.timeout_s.or(terms.timeout_s);
@@ -260,7 +260,7 @@ impl Record {
         terms
     }
 
-    fn exchange(&mut self, seen: &Seen, ordinal: u32, scope: &mut Scope<'_>) -> Exchange {
+    fn exchange(&mut self, seen: &Seen, ordinal: u32, scope: &mut EventWriter<'_>) -> Exchange {
         let begins = seen
             .request
             .as_ref()
@@ -363,7 +363,7 @@ impl Record {
     fn judge(&mut self, exchange: &mut Exchange, outcome: SeenOutcome, ordinal: u32) {
         let end = self.connection.closed.as_ref();
         let by_client = end.is_some_and(|close| close.by == Some(Side::Client));
-        let by_reset = end.is_some_and(|close| close.how == Some(Ending::Rst));
+        let by_reset = end.is_some_and(|close| close.how == Some(CloseKind::Rst));
         let reused = ordinal > 1 || self.late;
         let failure = match outcome {
             SeenOutcome::Complete => return,
@@ -403,7 +403,7 @@ impl Record {
     }
 
     /// A CONNECT that a proxy granted is part of the set-up; what follows is between the client and its target.
-    pub(super) fn enter_tunnel(&mut self, seen: &Seen, scope: &Scope<'_>) {
+    pub(super) fn enter_tunnel(&mut self, seen: &Seen, scope: &EventWriter<'_>) {
         self.begun = self.begun.saturating_sub(1);
         self.readable = false;
         self.connection.protocol = None;
@@ -426,7 +426,7 @@ impl Record {
     }
 
     /// The end has been seen: what is told from now on knows of it. `Closed` itself is reported by [`Record::close`].
-    pub(super) fn note_end(&mut self, end: End, scope: &Scope<'_>) {
+    pub(super) fn note_end(&mut self, end: End, scope: &EventWriter<'_>) {
         self.connection.closed = Some(Close {
             at: scope.nanos(end.at),
             by: end.by,
@@ -440,7 +440,7 @@ impl Record {
     }
 
     /// Reports the end of the connection.
-    pub(super) fn close(&mut self, end: End, bytes: ConnectionBytes, scope: &mut Scope<'_>) {
+    pub(super) fn close(&mut self, end: End, bytes: ConnectionBytes, scope: &mut EventWriter<'_>) {
         self.connection.closed = None;
         self.tell(scope);
         let closed = Closed {
@@ -478,9 +478,9 @@ impl Record {
         self.begun == 0 && !self.late && (is_silent || self.is_read())
     }
 
-    fn moment(&self, end: End, bytes: &ConnectionBytes) -> Option<Moment> {
+    fn moment(&self, end: End, bytes: &ConnectionBytes) -> Option<ClosePoint> {
         if self.is_unused(bytes) {
-            return Some(Moment::Unused);
+            return Some(ClosePoint::Unused);
         }
         if !self.is_read() {
             return None;
@@ -488,13 +488,13 @@ impl Record {
         let last_end = self.last_end?;
         let begun_after = self.last_begin.is_some_and(|begin| begin >= end.at);
         Some(if begun_after && end.by == Some(Side::Server) {
-            Moment::Stale
+            ClosePoint::Stale
         } else if last_end > end.at {
-            Moment::MidExchange
+            ClosePoint::MidExchange
         } else if self.announced_by.is_some() || end.at - last_end <= SOON {
-            Moment::AfterExchange
+            ClosePoint::AfterExchange
         } else {
-            Moment::Idle
+            ClosePoint::Idle
         })
     }
 }

@@ -3,7 +3,7 @@
 use intact_ledger::{DialFailure, Failure, Handshake, SetupPhase, TlsVersion};
 use intact_wire::Side;
 use intact_wire::tls::decrypt::{Decryptor, Inner, KeyLog, Status};
-use intact_wire::tls::{Facts, Finished, Mode, TLS12, TLS13, suite_name};
+use intact_wire::tls::{TlsFacts, Finished, Mode, TLS12, TLS13, suite_name};
 use std::sync::Arc;
 
 /// Records that wait for keys which come late in a capture, per direction, in bytes.
@@ -80,7 +80,7 @@ impl TlsLayer {
         self.decryptor.status() == Status::Reading
     }
 
-    fn facts(&self) -> &Facts {
+    fn facts(&self) -> &TlsFacts {
         self.decryptor.facts()
     }
 

@@ -1,6 +1,6 @@
 //! A request as the client's own tool tells it: a HAR entry, a row of a load generator.
 
-use intact_ledger::{Method, Origin, Outcome, Protocol, SetupPhase, Target, Terms};
+use intact_ledger::{Method, Origin, Outcome, Protocol, SetupPhase, Target, KeepAliveTerms};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub(crate) struct Entry {
     pub(crate) agent: Option<Arc<str>>,
     pub(crate) client_closes: bool,
     pub(crate) server_closes: bool,
-    pub(crate) terms: Terms,
+    pub(crate) terms: KeepAliveTerms,
     pub(crate) request_head: u64,
     pub(crate) request_body: Option<u64>,
     pub(crate) head: u64,
@@ -90,7 +90,7 @@ impl Entry {
             agent: None,
             client_closes: false,
             server_closes: false,
-            terms: Terms::default(),
+            terms: KeepAliveTerms::default(),
             request_head: 0,
             request_body: None,
             head: 0,

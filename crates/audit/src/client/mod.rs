@@ -2,11 +2,11 @@
 //! out from times for connecting.
 
 mod entry;
-mod layout;
-mod words;
+mod assignment;
+mod fields;
 
 pub(crate) use entry::{Entry, Timings};
-pub(crate) use layout::{Source, tell};
-pub(crate) use words::{
+pub(crate) use assignment::{Source, tell};
+pub(crate) use fields::{
     add_terms, closes, failure, nanos, nanos_of_ms, nanos_of_seconds, protocol, split,
 };

@@ -3,7 +3,7 @@
 use super::MAX_ENTRIES;
 use super::raw::RawEntry;
 use crate::client::Entry;
-use crate::loose::Loose;
+use crate::lenient::Lenient;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
@@ -77,7 +77,7 @@ struct Entries<'a>(&'a mut Document);
 #[derive(Debug, Default, Deserialize)]
 struct Named {
     #[serde(default)]
-    name: Loose,
+    name: Lenient,
 }
 
 macro_rules! seed {

@@ -4,11 +4,11 @@
 mod document;
 mod raw;
 
-use crate::account::{Account, Unit};
+use crate::input_summary::{InputSummary, Unit};
 use crate::client::{self, Source};
 use crate::error::AuditError;
 use crate::input::Input;
-use crate::scope::Scope;
+use crate::event_writer::EventWriter;
 use document::Document;
 
 /// Entries that are read of one file; the rest is counted only.
@@ -39,7 +39,7 @@ pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
 }
 
 /// Reads a HAR to its end, or to where it breaks.
-pub(crate) fn read(input: &mut Input, scope: &mut Scope<'_>) -> Result<Account, AuditError> {
+pub(crate) fn read(input: &mut Input, scope: &mut EventWriter<'_>) -> Result<InputSummary, AuditError> {
     let broken = |why| AuditError::Broken {
         path: input.path.clone(),
         format: "HAR",
@@ -75,7 +75,7 @@ pub(crate) fn read(input: &mut Input, scope: &mut Scope<'_>) -> Result<Account, 
         name: &name.to_string(),
     };
     let evidence = client::tell(&source, scope);
-    Ok(Account {
+    Ok(InputSummary {
         evidence: Some(evidence),
         ..input.account(Unit::Entries, document.seen, document.skipped)
     })

@@ -3,42 +3,42 @@
 use crate::client::{
     Entry, Timings, add_terms, closes, failure, nanos, nanos_of_ms, protocol, split,
 };
-use crate::loose::Loose;
+use crate::lenient::Lenient;
 use intact_ledger::agent::product;
-use intact_ledger::{Method, Outcome, Target, Terms};
+use intact_ledger::{Method, Outcome, Target, KeepAliveTerms};
 use serde::Deserialize;
 
 /// An entry as it stands in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RawEntry {
-    started_date_time: Loose,
-    time: Loose,
+    started_date_time: Lenient,
+    time: Lenient,
     #[serde(deserialize_with = "or_nothing")]
     request: RawRequest,
     #[serde(deserialize_with = "or_nothing")]
     response: RawResponse,
     #[serde(deserialize_with = "or_nothing")]
     timings: RawTimings,
-    connection: Loose,
+    connection: Lenient,
     #[serde(rename = "_socket")]
-    socket: Loose,
+    socket: Lenient,
     #[serde(rename = "serverIPAddress")]
-    server_ip_address: Loose,
+    server_ip_address: Lenient,
     #[serde(rename = "_fromCache")]
-    from_cache: Loose,
+    from_cache: Lenient,
     #[serde(rename = "_fetchedViaServiceWorker")]
-    by_service_worker: Loose,
+    by_service_worker: Lenient,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawRequest {
-    method: Loose,
-    url: Loose,
-    http_version: Loose,
-    headers_size: Loose,
-    body_size: Loose,
+    method: Lenient,
+    url: Lenient,
+    http_version: Lenient,
+    headers_size: Lenient,
+    body_size: Lenient,
     #[serde(deserialize_with = "or_nothing")]
     headers: Vec<RawHeader>,
 }
@@ -46,33 +46,33 @@ struct RawRequest {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawResponse {
-    status: Loose,
-    http_version: Loose,
-    headers_size: Loose,
-    body_size: Loose,
+    status: Lenient,
+    http_version: Lenient,
+    headers_size: Lenient,
+    body_size: Lenient,
     #[serde(deserialize_with = "or_nothing")]
     headers: Vec<RawHeader>,
     #[serde(rename = "_error")]
-    error: Loose,
+    error: Lenient,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RawTimings {
-    blocked: Loose,
-    dns: Loose,
-    connect: Loose,
-    ssl: Loose,
-    send: Loose,
-    wait: Loose,
-    receive: Loose,
+    blocked: Lenient,
+    dns: Lenient,
+    connect: Lenient,
+    ssl: Lenient,
+    send: Lenient,
+    wait: Lenient,
+    receive: Lenient,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RawHeader {
-    name: Loose,
-    value: Loose,
+    name: Lenient,
+    value: Lenient,
 }
 
 /// `null` for something that need not be there.
@@ -136,7 +136,7 @@ impl RawEntry {
             agent: fields(&self.request.headers, "user-agent").find_map(|value| product(&value)),
             client_closes: false,
             server_closes: false,
-            terms: Terms::default(),
+            terms: KeepAliveTerms::default(),
             request_head: self.request.headers_size.count().unwrap_or(0),
             request_body: self.request.body_size.count(),
             head: self.response.headers_size.count().unwrap_or(0),
@@ -155,8 +155,8 @@ impl RawEntry {
 
 /// -1 stands for what did not apply; 0 is how some say the same of a set-up.
 fn timings(raw: &RawTimings) -> Timings {
-    let phase = |value: &Loose| value.number().filter(|ms| *ms >= 0.0).map(nanos_of_ms);
-    let step = |value: &Loose| phase(value).filter(|&nanos| nanos > 0);
+    let phase = |value: &Lenient| value.number().filter(|ms| *ms >= 0.0).map(nanos_of_ms);
+    let step = |value: &Lenient| phase(value).filter(|&nanos| nanos > 0);
     let ssl = step(&raw.ssl);
     // HAR 1.2: connect includes ssl. HAR 1.1 and Firefox tell them apart, so that ssl may be the longer one
     let connect = step(&raw.connect).map(|both| match ssl {

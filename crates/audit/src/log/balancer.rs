@@ -1,6 +1,6 @@
 //! Logs of load balancers with a format of their own: HAProxy's HTTP log, the access and connection logs of AWS's ALB.
 
-use super::clock;
+use super::timestamp;
 use super::line::{Field, Line, protocol, tls_version, whole};
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub(super) fn haproxy(text: &str) -> Option<Line<'_>> {
     line.set(Field::Client, Cow::Borrowed(words.next()?));
     line.port?;
     let accepted = words.next()?;
-    line.start = Some(clock::read(accepted.strip_prefix('[')?.strip_suffix(']')?)?);
+    line.start = Some(timestamp::read(accepted.strip_prefix('[')?.strip_suffix(']')?)?);
     let frontend = words.next()?;
     // a frontend with TLS is marked
     line.secure = Some(frontend.ends_with('~'));
@@ -45,7 +45,7 @@ pub(super) fn alb(text: &str) -> Option<Line<'_>> {
     }
     let mut line = Line {
         secure: Some(!matches!(kind, "http" | "ws")),
-        end: Some(clock::read(words.next()?)?),
+        end: Some(timestamp::read(words.next()?)?),
         ..Line::default()
     };
     words.next()?;
@@ -84,7 +84,7 @@ pub(super) fn alb(text: &str) -> Option<Line<'_>> {
 /// A line of an ALB's connection log: a connection without its requests.
 pub(super) fn alb_connection(text: &str) -> Option<Line<'_>> {
     let mut words = Words(text);
-    let at = clock::read(words.next()?)?;
+    let at = timestamp::read(words.next()?)?;
     let mut line = Line {
         start: Some(at),
         end: Some(at),

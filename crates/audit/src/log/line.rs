@@ -1,6 +1,6 @@
 //! One line of an access log as what it tells, and the names under which logs tell it.
 
-use super::clock::{self, Stamp};
+use super::timestamp::{self, Timestamp};
 use intact_ledger::{Protocol, TlsVersion};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -100,8 +100,8 @@ pub(crate) struct Line<'a> {
     pub(crate) nth: Option<u32>,
     /// The server says that it closes, or that it is closed.
     pub(crate) closes: bool,
-    pub(crate) end: Option<Stamp>,
-    pub(crate) start: Option<Stamp>,
+    pub(crate) end: Option<Timestamp>,
+    pub(crate) start: Option<Timestamp>,
     /// Nanoseconds.
     pub(crate) took: Option<u64>,
     /// Not known yet in what unit.
@@ -143,8 +143,8 @@ impl<'a> Line<'a> {
             Field::Fate => self.closes |= value != "+",
             Field::ConnectionSent => self.closes |= value.eq_ignore_ascii_case("close"),
             // of several ways to tell the time the finest counts
-            Field::End => self.end = finer(self.end, clock::read(&value)),
-            Field::Start => self.start = finer(self.start, clock::read(&value)),
+            Field::End => self.end = finer(self.end, timestamp::read(&value)),
+            Field::Start => self.start = finer(self.start, timestamp::read(&value)),
             Field::Seconds => self.took = nanos(&value, 1e9),
             Field::Millis => self.took = nanos(&value, 1e6),
             Field::Micros => self.took = nanos(&value, 1e3),
@@ -221,7 +221,7 @@ fn request_line(text: &str) -> (Option<&str>, Option<&str>, Option<Protocol>) {
     (method, target, words.next().and_then(protocol))
 }
 
-fn finer(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
+fn finer(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
     match (one, other) {
         (Some(one), Some(other)) if !one.coarse || other.coarse => Some(one),
         (one, None) => one,

@@ -2,24 +2,24 @@
 //! connection. Where it does not, the directive that makes it tell is given.
 
 mod balancer;
-pub(crate) mod clock;
-mod dialect;
+pub(crate) mod timestamp;
+mod log_format;
 mod json;
 mod line;
 mod pattern;
-mod pools;
+mod connections;
 
-pub(crate) use dialect::Dialect;
+pub(crate) use log_format::LogFormat;
 pub(crate) use json::Name;
 pub(crate) use line::{Line, protocol, tls_version, whole};
 pub use pattern::{Pattern, PatternError};
-pub(crate) use pools::{Pools, exchange, origin};
+pub(crate) use connections::{LogConnections, exchange, origin};
 
-use crate::account::{Account, Unit};
+use crate::input_summary::{InputSummary, Unit};
 use crate::error::AuditError;
 use crate::input::Input;
-use crate::scope::Scope;
-use pools::Evidence;
+use crate::event_writer::EventWriter;
+use connections::Evidence;
 
 /// The longest line that is read, in bytes; longer ones are skipped.
 pub(crate) const LONGEST: usize = 1 << 20;
@@ -27,7 +27,7 @@ pub(crate) const LONGEST: usize = 1 << 20;
 pub(crate) const BREATH: u64 = 4096;
 
 /// When the first lines begin, in nanoseconds since 1970.
-pub(crate) fn begins_at(prefix: &[u8], dialect: &Dialect) -> Option<u64> {
+pub(crate) fn begins_at(prefix: &[u8], dialect: &LogFormat) -> Option<u64> {
     let text = String::from_utf8_lossy(prefix);
     let starts = text.lines().filter_map(|text| {
         let line = dialect.read(text.trim())?;
@@ -39,7 +39,7 @@ pub(crate) fn begins_at(prefix: &[u8], dialect: &Dialect) -> Option<u64> {
 }
 
 /// Whether the first lines tell how long requests took, if there are requests in them.
-pub(crate) fn tells_durations(prefix: &[u8], dialect: &Dialect) -> bool {
+pub(crate) fn tells_durations(prefix: &[u8], dialect: &LogFormat) -> bool {
     let text = String::from_utf8_lossy(prefix);
     let lines = text.lines().filter_map(|text| dialect.read(text.trim()));
     let asks = |line: &Line<'_>| line.method.is_some() || line.target.is_some();
@@ -55,11 +55,11 @@ pub(crate) fn tells_durations(prefix: &[u8], dialect: &Dialect) -> bool {
 /// Reads a log to its end.
 pub(crate) fn read(
     input: &mut Input,
-    dialect: &Dialect,
-    pools: &mut Pools,
-    scope: &mut Scope<'_>,
+    dialect: &LogFormat,
+    pools: &mut LogConnections,
+    scope: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
-) -> Result<Account, AuditError> {
+) -> Result<InputSummary, AuditError> {
     pools.begin(begins_at(input.window.available(), dialect));
     let (mut lines, mut skipped, mut unread) = (0, 0, 0);
     let mut early = 0;
@@ -103,7 +103,7 @@ pub(crate) fn read(
         );
     }
     let (evidence, advice) = tell(dialect, pools.evidence, &name, scope);
-    Ok(Account {
+    Ok(InputSummary {
         evidence: Some(evidence),
         advice,
         ..input.account(Unit::Lines, lines, skipped)
@@ -112,10 +112,10 @@ pub(crate) fn read(
 
 /// The evidence in words, and what to configure where it does not do.
 fn tell(
-    dialect: &Dialect,
+    dialect: &LogFormat,
     evidence: Evidence,
     name: &str,
-    scope: &mut Scope<'_>,
+    scope: &mut EventWriter<'_>,
 ) -> (String, Vec<String>) {
     let requests = evidence.by_id + evidence.by_port + evidence.none;
     if evidence.coarse > 0 {

@@ -1,7 +1,7 @@
 //! The first line of a NetLog: what the numbers in its events mean. They change from version to version, the names rarely.
 
 use super::event::RawEvent;
-use crate::loose::Loose;
+use crate::lenient::Lenient;
 use serde::Deserialize;
 use std::collections::HashMap;
 
@@ -93,7 +93,7 @@ struct Line {
 struct Raw {
     log_event_types: HashMap<String, u64>,
     log_source_type: HashMap<String, u64>,
-    time_tick_offset: Loose,
+    time_tick_offset: Lenient,
     #[serde(default)]
     net_error: HashMap<String, i64>,
 }

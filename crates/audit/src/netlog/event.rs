@@ -1,12 +1,12 @@
 //! One event as it stands in the file. What is of another type than expected is nothing, so that no version breaks the reading.
 
-use crate::loose::Loose;
+use crate::lenient::Lenient;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
 /// How an event lies in the time of what it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Edge {
+pub(super) enum EventPhase {
     /// It has no length.
     Point,
     Begin,
@@ -22,7 +22,7 @@ pub(super) struct RawEvent {
     phase: u64,
     pub(super) source: RawSource,
     /// Milliseconds in ticks.
-    pub(super) time: Loose,
+    pub(super) time: Lenient,
     #[serde(rename = "type")]
     pub(super) kind: u64,
 }
@@ -38,22 +38,22 @@ pub(super) struct RawSource {
 /// The parameters that matter here.
 #[derive(Debug, Default)]
 pub(super) struct Params {
-    pub(super) url: Loose,
-    pub(super) method: Loose,
-    pub(super) host: Loose,
-    pub(super) destination: Loose,
-    pub(super) group: Loose,
-    pub(super) local_address: Loose,
-    pub(super) remote_address: Loose,
-    pub(super) net_error: Loose,
-    pub(super) next_proto: Loose,
-    pub(super) version: Loose,
-    pub(super) cipher_suite: Loose,
-    pub(super) is_resumed: Loose,
-    pub(super) byte_count: Loose,
-    pub(super) reason: Loose,
-    pub(super) id: Loose,
-    pub(super) value: Loose,
+    pub(super) url: Lenient,
+    pub(super) method: Lenient,
+    pub(super) host: Lenient,
+    pub(super) destination: Lenient,
+    pub(super) group: Lenient,
+    pub(super) local_address: Lenient,
+    pub(super) remote_address: Lenient,
+    pub(super) net_error: Lenient,
+    pub(super) next_proto: Lenient,
+    pub(super) version: Lenient,
+    pub(super) cipher_suite: Lenient,
+    pub(super) is_resumed: Lenient,
+    pub(super) byte_count: Lenient,
+    pub(super) reason: Lenient,
+    pub(super) id: Lenient,
+    pub(super) value: Lenient,
     /// The source that this one depends on.
     pub(super) dependency: Option<u64>,
     /// Fields of a head, each `name: value`.
@@ -68,11 +68,11 @@ impl RawEvent {
         serde_json::from_slice(line).ok()
     }
 
-    pub(super) fn edge(&self) -> Edge {
+    pub(super) fn edge(&self) -> EventPhase {
         match self.phase {
-            1 => Edge::Begin,
-            2 => Edge::End,
-            _ => Edge::Point,
+            1 => EventPhase::Begin,
+            2 => EventPhase::End,
+            _ => EventPhase::Point,
         }
     }
 }
@@ -180,7 +180,7 @@ impl<'de> Deserialize<'de> for Texts {
         #[derive(serde::Deserialize)]
         #[serde(untagged)]
         enum Either {
-            List(Vec<Loose>),
+            List(Vec<Lenient>),
             Other(IgnoredAny),
         }
         Ok(match Either::deserialize(deserializer)? {
@@ -201,10 +201,10 @@ mod tests {
         )
         .unwrap();
         assert!(event.params.headers.is_empty());
-        assert_eq!(event.params.url, Loose::Nothing);
+        assert_eq!(event.params.url, Lenient::Nothing);
         assert_eq!(event.params.dependency, None);
         assert_eq!(event.params.net_error.number(), Some(-105.0));
-        assert_eq!(event.edge(), Edge::End);
+        assert_eq!(event.edge(), EventPhase::End);
         assert!(
             RawEvent::read(b"{\"params\":[1],\"source\":{\"id\":1},\"time\":\"1\",\"type\":1},")
                 .is_some()

@@ -3,17 +3,17 @@
 
 mod constants;
 mod event;
-mod follow;
+mod assembler;
 mod request;
 mod socket;
 
-use crate::account::{Account, Unit};
+use crate::input_summary::{InputSummary, Unit};
 use crate::error::AuditError;
 use crate::input::Input;
-use crate::scope::Scope;
+use crate::event_writer::EventWriter;
 use constants::Constants;
 use event::RawEvent;
-use follow::Follow;
+use assembler::Assembler;
 
 /// The longest line that is read, in bytes: the constants are one.
 const LONGEST: usize = 8 << 20;
@@ -42,9 +42,9 @@ pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
 /// Reads a NetLog to its end, or to where it was cut off.
 pub(crate) fn read(
     input: &mut Input,
-    scope: &mut Scope<'_>,
+    scope: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
-) -> Result<Account, AuditError> {
+) -> Result<InputSummary, AuditError> {
     let broken = |input: &Input, why: &str| AuditError::Broken {
         path: input.path.clone(),
         format: "NetLog",
@@ -58,7 +58,7 @@ pub(crate) fn read(
             "its first line does not hold the constants, as in a file that Chromium wrote",
         ));
     };
-    let mut follow = Follow::new(constants);
+    let mut follow = Assembler::new(constants);
     let (mut events, mut skipped) = (0_u64, 0_u64);
     let mut whole = false;
     while input.window.line(&mut buffer, LONGEST) {
@@ -106,7 +106,7 @@ pub(crate) fn read(
         );
     }
     let told = follow.finish(&name, scope);
-    Ok(Account {
+    Ok(InputSummary {
         evidence: Some(told),
         ..input.account(Unit::Events, events, skipped)
     })

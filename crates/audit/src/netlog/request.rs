@@ -4,11 +4,11 @@ use super::constants::Constants;
 use super::event::Params;
 use super::socket::Socket;
 use crate::client;
-use crate::scope::Scope;
+use crate::event_writer::EventWriter;
 use intact_ledger::agent::product;
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Method, Nanos, Origin,
-    Outcome, Protocol, Reuse, SetupPhase, Side, Span, Target, Terms,
+    Outcome, Protocol, Reuse, SetupPhase, Side, Span, Target, KeepAliveTerms,
 };
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) struct Request {
     first_byte: Option<u64>,
     last_byte: Option<u64>,
     status: Option<u16>,
-    pub(super) terms: Terms,
+    pub(super) terms: KeepAliveTerms,
     pub(super) close_sent_by: Option<Side>,
     /// Bytes of the answer's body, where they were told.
     body: u64,
@@ -124,7 +124,7 @@ impl Request {
         &self,
         carrier: Option<(ConnectionId, &Socket)>,
         now: u64,
-        scope: &mut Scope<'_>,
+        scope: &mut EventWriter<'_>,
     ) -> Exchange {
         let wanted = self.wanted.or(self.head_sent).unwrap_or(now);
         let mut one = Exchange::new(scope.next_exchange(), scope.nanos(wanted));
@@ -167,7 +167,7 @@ impl Request {
     pub(super) fn tell_dial(
         &self,
         exchange: &Exchange,
-        scope: &mut Scope<'_>,
+        scope: &mut EventWriter<'_>,
     ) -> Option<ConnectionId> {
         let kind = self.failed?;
         let phase = match kind {
@@ -188,7 +188,7 @@ impl Request {
         Some(dial.id)
     }
 
-    fn fill_spans(&self, one: &mut Exchange, socket: Option<&Socket>, scope: &Scope<'_>) {
+    fn fill_spans(&self, one: &mut Exchange, socket: Option<&Socket>, scope: &EventWriter<'_>) {
         let is_h1 = socket.is_some_and(|socket| socket.protocol != Some(Protocol::Http2));
         let (Some(begin), Some(head)) = (self.send.0, self.head_sent) else {
             return;

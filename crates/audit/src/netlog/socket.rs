@@ -4,11 +4,11 @@ use super::constants::Constants;
 use super::event::Params;
 use crate::client;
 use crate::log;
-use crate::scope::Scope;
+use crate::event_writer::EventWriter;
 use intact_ledger::{
-    Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, DialFailure, Ending,
-    Event, Failure, Handshake, Moment, Origin, Outcome, Probes, Protocol, Scheme, Setup,
-    SetupPhase, Side, Span, Terms, Tls, Transport,
+    Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, DialFailure, CloseKind,
+    Event, Failure, Handshake, ClosePoint, Origin, Outcome, Probes, Protocol, Scheme, Setup,
+    SetupPhase, Side, Span, KeepAliveTerms, Tls, Transport,
 };
 use std::sync::Arc;
 
@@ -34,10 +34,10 @@ pub(super) struct Socket {
     failed: Option<DialFailure>,
     tls: Option<Tls>,
     pub(super) protocol: Option<Protocol>,
-    pub(super) terms: Terms,
+    pub(super) terms: KeepAliveTerms,
     pub(super) agent: Option<Arc<str>>,
     pub(super) announced_by: Option<Side>,
-    closed_by: (Option<Side>, Option<Ending>),
+    closed_by: (Option<Side>, Option<CloseKind>),
     /// Requests given to it, and those of them that are not over.
     pub(super) given: u32,
     pub(super) in_flight: u32,
@@ -128,8 +128,8 @@ impl Socket {
     pub(super) fn broke(&mut self, params: &Params, constants: &Constants) {
         let code = params.net_error.number().unwrap_or(0.0);
         match constants.error(code as i64) {
-            "ERR_CONNECTION_CLOSED" => self.closed_by = (Some(Side::Server), Some(Ending::Fin)),
-            "ERR_CONNECTION_RESET" => self.closed_by = (Some(Side::Server), Some(Ending::Rst)),
+            "ERR_CONNECTION_CLOSED" => self.closed_by = (Some(Side::Server), Some(CloseKind::Fin)),
+            "ERR_CONNECTION_RESET" => self.closed_by = (Some(Side::Server), Some(CloseKind::Rst)),
             _ => {}
         }
     }
@@ -140,7 +140,7 @@ impl Socket {
             return;
         }
         let by = match reason {
-            "Remote side closed connection" => (Some(Side::Server), Some(Ending::Fin)),
+            "Remote side closed connection" => (Some(Side::Server), Some(CloseKind::Fin)),
             // it says only that it could not be used again
             "Connection was closed when it was returned to the pool" => (None, None),
             _ => (Some(Side::Client), None),
@@ -178,7 +178,7 @@ impl Socket {
     }
 
     /// Its steps on the run's clock.
-    pub(super) fn setup(&self, scope: &Scope<'_>) -> Setup {
+    pub(super) fn setup(&self, scope: &EventWriter<'_>) -> Setup {
         let span = |from: Option<u64>, to: Option<u64>| {
             let (from, to) = (from?, to?);
             Some(Span::new(
@@ -195,7 +195,7 @@ impl Socket {
     }
 
     /// Tells of it, unless that was done; the number of the connection.
-    pub(super) fn tell(&mut self, scope: &mut Scope<'_>) -> ConnectionId {
+    pub(super) fn tell(&mut self, scope: &mut EventWriter<'_>) -> ConnectionId {
         if let Some(id) = self.told {
             return id;
         }
@@ -206,13 +206,13 @@ impl Socket {
     }
 
     /// Tells what is known by now of what was told before.
-    pub(super) fn revise(&self, scope: &mut Scope<'_>) {
+    pub(super) fn revise(&self, scope: &mut EventWriter<'_>) {
         if let Some(id) = self.told {
             scope.record(Event::Revised(&self.connection(id, scope)));
         }
     }
 
-    fn connection(&self, id: ConnectionId, scope: &Scope<'_>) -> Connection {
+    fn connection(&self, id: ConnectionId, scope: &EventWriter<'_>) -> Connection {
         let setup = self.setup(scope);
         let steps = [setup.dns, setup.connect, setup.ssl];
         let first = steps.iter().flatten().map(|span| span.start).min();
@@ -250,7 +250,7 @@ impl Socket {
     }
 
     /// Tells of its end, if it was told of.
-    pub(super) fn tell_end(&self, scope: &mut Scope<'_>) {
+    pub(super) fn tell_end(&self, scope: &mut EventWriter<'_>) {
         let (Some(connection), Some(gone_at), None) = (self.told, self.gone_at, &self.failed)
         else {
             return;
@@ -266,7 +266,7 @@ impl Socket {
                 by,
                 how,
                 announced_by: self.announced_by,
-                moment: (given == 0 && !self.is_opaque()).then_some(Moment::Unused),
+                moment: (given == 0 && !self.is_opaque()).then_some(ClosePoint::Unused),
                 exchanges: (!self.is_opaque()).then_some(given),
                 bytes: self.bytes,
                 probes: Probes::default(),

@@ -1,19 +1,19 @@
 //! Zeek's logs: `conn.log` tells connections and their ends, `ssl.log` their handshakes, `http.log` the requests in the clear.
 //! They are joined by `uid`. Must not guess what another log would tell.
 
-mod ending;
+mod conn_state;
 mod record;
-mod talk;
-mod weave;
+mod connection;
+mod joiner;
 
-pub(crate) use weave::Weave;
+pub(crate) use joiner::Joiner;
 
-use crate::account::{Account, Unit};
+use crate::input_summary::{InputSummary, Unit};
 use crate::error::AuditError;
 use crate::input::Input;
 use crate::log::{BREATH, LONGEST};
-use crate::scope::Scope;
-use record::Layout;
+use crate::event_writer::EventWriter;
+use record::RecordLayout;
 
 /// One of Zeek's logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Log {
 
 /// Which log begins like this.
 pub(crate) fn tell(prefix: &[u8]) -> Option<Log> {
-    Layout::tell(prefix).map(|(log, _)| log)
+    RecordLayout::tell(prefix).map(|(log, _)| log)
 }
 
 /// The name of a log of Zeek's that tells nothing of connections.
@@ -54,7 +54,7 @@ pub(crate) fn other_log(prefix: &[u8]) -> Option<String> {
 
 /// When the first lines begin, in nanoseconds since 1970.
 pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
-    let (_, layout) = Layout::tell(prefix)?;
+    let (_, layout) = RecordLayout::tell(prefix)?;
     let text = String::from_utf8_lossy(prefix);
     let starts = text.lines().filter_map(|line| layout.read(line)?.start());
     starts.min()
@@ -64,16 +64,16 @@ pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
 pub(crate) fn read(
     input: &mut Input,
     log: Log,
-    weave: &mut Weave,
-    scope: &mut Scope<'_>,
+    weave: &mut Joiner,
+    scope: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
-) -> Result<Account, AuditError> {
+) -> Result<InputSummary, AuditError> {
     let broken = |path: &std::path::Path| AuditError::Broken {
         path: path.to_owned(),
         format: log.as_str(),
         why: "no line of it has the columns that its head names".to_owned(),
     };
-    let Some((_, layout)) = Layout::tell(input.window.available()) else {
+    let Some((_, layout)) = RecordLayout::tell(input.window.available()) else {
         return Err(broken(&input.path));
     };
     let (mut lines, mut skipped, mut early) = (0, 0, 0);
@@ -107,7 +107,7 @@ pub(crate) fn read(
             ),
         );
     }
-    Ok(Account {
+    Ok(InputSummary {
         evidence: Some(evidence(log).to_owned()),
         ..input.account(Unit::Lines, lines, skipped)
     })

@@ -1,8 +1,8 @@
 //! One line of a Zeek log: columns between tabs named in a head, or an object of JSON. Which log it is, is told by its names.
 
 use super::Log;
-use crate::log::{Name, clock};
-use crate::loose::Loose;
+use crate::log::{Name, timestamp};
+use crate::lenient::Lenient;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -105,7 +105,7 @@ impl<'a> Record<'a> {
 
     /// When it began, in nanoseconds since 1970.
     pub(super) fn start(&self) -> Option<u64> {
-        clock::read(self.text(Field::Start)?).map(|stamp| stamp.nanos)
+        timestamp::read(self.text(Field::Start)?).map(|stamp| stamp.nanos)
     }
 
     /// The client's end and the server's.
@@ -155,16 +155,16 @@ fn has_columns_of(log: Log, has: impl Fn(Field) -> bool) -> bool {
 
 /// How the lines of a file are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Layout {
+pub(crate) enum RecordLayout {
     /// As objects of JSON.
     Objects,
     /// As columns in this order; those that are not read have no name.
     Columns(Vec<Option<Field>>),
 }
 
-impl Layout {
+impl RecordLayout {
     /// Which log it is and how it is written, by its first lines.
-    pub(super) fn tell(prefix: &[u8]) -> Option<(Log, Layout)> {
+    pub(super) fn tell(prefix: &[u8]) -> Option<(Log, RecordLayout)> {
         let text = String::from_utf8_lossy(prefix);
         if !text.starts_with(HEAD) {
             // what is unset is left out: the first request may be one without a host
@@ -174,7 +174,7 @@ impl Layout {
                 .take(FIRST)
                 .map_while(object)
                 .find_map(|record| record.log())?;
-            return Some((log, Layout::Objects));
+            return Some((log, RecordLayout::Objects));
         }
         let log = match path(&text)? {
             "conn" => Log::Connections,
@@ -189,12 +189,12 @@ impl Layout {
         if !has_columns_of(log, |field| columns.contains(&Some(field))) {
             return None;
         }
-        Some((log, Layout::Columns(columns)))
+        Some((log, RecordLayout::Columns(columns)))
     }
 
     /// Takes a line apart.
     pub(super) fn read<'a>(&self, text: &'a str) -> Option<Record<'a>> {
-        let Layout::Columns(columns) = self else {
+        let RecordLayout::Columns(columns) = self else {
             return object(text);
         };
         let mut record = Record::default();
@@ -249,8 +249,8 @@ impl<'de> Visitor<'de> for Object {
                 object.next_value::<IgnoredAny>()?;
                 continue;
             };
-            let text = match object.next_value::<Loose>()? {
-                Loose::Flag(flag) => Some(if flag { "T" } else { "F" }.to_owned()),
+            let text = match object.next_value::<Lenient>()? {
+                Lenient::Flag(flag) => Some(if flag { "T" } else { "F" }.to_owned()),
                 other => other.text(),
             };
             record.set(field, text.unwrap_or_default().into());
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn columns_and_objects_tell_the_same() {
         let columns = "#separator \\x09\n#path\tconn\n#fields\tts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tservice\tduration\tconn_state\tlocal_orig\thistory\n";
-        let (log, layout) = Layout::tell(columns.as_bytes()).unwrap();
+        let (log, layout) = RecordLayout::tell(columns.as_bytes()).unwrap();
         assert_eq!(log, Log::Connections);
         let line = "1389719059.311687\tCa\t192.0.2.1\t5000\t2001:db8::1\t80\ttcp\thttp\t0.5\tSF\tT\tShADadFf";
         let record = layout.read(line).unwrap();
@@ -274,14 +274,14 @@ mod tests {
         let object = r#"{"ts":1389719059.311687,"uid":"Ca","id.orig_h":"192.0.2.1","id.orig_p":5000,"id.resp_h":"2001:db8::1","id.resp_p":80,
             "proto":"tcp","service":"http","duration":0.5,"conn_state":"SF","local_orig":true,"history":"ShADadFf","tunnel_parents":["x"]}"#
             .replace('\n', " ");
-        let (log, layout) = Layout::tell(object.as_bytes()).unwrap();
-        assert_eq!((log, &layout), (Log::Connections, &Layout::Objects));
+        let (log, layout) = RecordLayout::tell(object.as_bytes()).unwrap();
+        assert_eq!((log, &layout), (Log::Connections, &RecordLayout::Objects));
         assert_eq!(layout.read(&object), Some(record));
     }
 
     #[test]
     fn logs_are_told_by_their_columns() {
-        let tell = |text: &str| Layout::tell(text.as_bytes()).map(|(log, _)| log);
+        let tell = |text: &str| RecordLayout::tell(text.as_bytes()).map(|(log, _)| log);
         let tls = r#"{"ts":1.5,"uid":"Ca","id.orig_h":"192.0.2.1","version":"TLSv13","cipher":"TLS_AES_128_GCM_SHA256","established":true}"#;
         assert_eq!(tell(tls), Some(Log::Tls));
         let old = r#"{"ts":1.5,"uid":"Ca","id.orig_h":"192.0.2.1","trans_depth":1,"method":"GET","uri":"/"}"#;
@@ -313,23 +313,23 @@ mod tests {
         ] {
             let head =
                 format!("#separator \\x09\n#path\t{name}\n#fields\t{ends}\t{columns}\thost\n");
-            assert_eq!(Layout::tell(head.as_bytes()), None);
+            assert_eq!(RecordLayout::tell(head.as_bytes()), None);
             assert_eq!(other_log(head.as_bytes()).as_deref(), Some(name));
         }
         let sip = r#"{"ts":1.5,"uid":"Ca","id.orig_h":"192.0.2.1","trans_depth":0,"method":"INVITE","uri":"sip:a@b","status_code":200}"#;
         let smtp = r#"{"ts":1.5,"uid":"Ca","id.orig_h":"192.0.2.1","trans_depth":1,"helo":"a","tls":false}"#;
         for line in [sip, smtp] {
-            assert_eq!(Layout::tell(line.as_bytes()), None);
+            assert_eq!(RecordLayout::tell(line.as_bytes()), None);
         }
     }
 
     #[test]
     fn long_values_are_clipped_between_letters() {
         let long = "é".repeat(10_000);
-        let layout = Layout::Columns(vec![Some(Field::Target), Some(Field::Agent)]);
+        let layout = RecordLayout::Columns(vec![Some(Field::Target), Some(Field::Agent)]);
         let columns = format!("/{long}\t{long}x");
         let object = format!(r#"{{"uri":"/{long}","user_agent":"{long}x"}}"#);
-        for (layout, line) in [(layout, columns), (Layout::Objects, object)] {
+        for (layout, line) in [(layout, columns), (RecordLayout::Objects, object)] {
             let record = layout.read(&line).unwrap();
             assert_eq!(record.text(Field::Target).unwrap().len(), MAX_TARGET - 1);
             assert_eq!(record.text(Field::Agent).unwrap().len(), MAX_VALUE);
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_cut_is_none() {
-        let columns = Layout::Columns(vec![Some(Field::Start), None, Some(Field::Uid)]);
+        let columns = RecordLayout::Columns(vec![Some(Field::Start), None, Some(Field::Uid)]);
         assert_eq!(columns.read("1.5\tx"), None);
         assert_eq!(columns.read("1.5\tx\t-").unwrap().text(Field::Uid), None);
     }

@@ -2,7 +2,7 @@
 
 use crate::reading::{self, Outcome};
 use intact_audit::KeyLog;
-use intact_ledger::{Connection, Ending, Moment, Outcome as Ended, Protocol, Reuse, Side};
+use intact_ledger::{Connection, CloseKind, ClosePoint, Outcome as Ended, Protocol, Reuse, Side};
 use std::collections::BTreeMap;
 
 /// One stream as tshark saw it.
@@ -72,9 +72,9 @@ fn streams_requests_and_closers_are_those_that_tshark_sees() {
             let closed = outcome.end_of(connection.id).map(|closed| &closed.close);
             let first = match closed.map(|close| (close.by, close.how)) {
                 None => "none",
-                Some((Some(Side::Client), Some(Ending::Rst))) => "client-RST",
+                Some((Some(Side::Client), Some(CloseKind::Rst))) => "client-RST",
                 Some((Some(Side::Client), _)) => "client-FIN",
-                Some((Some(Side::Server), Some(Ending::Rst))) => "server-RST",
+                Some((Some(Side::Server), Some(CloseKind::Rst))) => "server-RST",
                 Some((Some(Side::Server), _)) => "server-FIN",
                 Some((None, _)) => "unknown",
             };
@@ -151,7 +151,7 @@ fn connections_that_were_never_used_say_so() {
         .connections()
         .iter()
         .filter_map(|connection| outcome.end_of(connection.id))
-        .filter(|closed| closed.close.moment == Some(Moment::Unused))
+        .filter(|closed| closed.close.moment == Some(ClosePoint::Unused))
         .count();
     assert_eq!(unused, 5);
 }

@@ -159,7 +159,7 @@ fn a_socket_that_sent_something_else_than_requests_is_not_unused() {
     assert_eq!(close(&used), (None, None));
     assert_eq!(
         close(&silent),
-        (Some(intact_ledger::Moment::Unused), Some(0))
+        (Some(intact_ledger::ClosePoint::Unused), Some(0))
     );
 }
 

@@ -4,7 +4,7 @@
 use crate::packets::{Capture, ETHERNET, End, RAW, Tcp, ethernet, ip, plain, udp};
 use crate::reading::{self, Outcome};
 use intact_audit::{AuditError, KeyLog};
-use intact_ledger::{Moment, Outcome as Ended, Row};
+use intact_ledger::{ClosePoint, Outcome as Ended, Row};
 
 fn audited(capture: &[u8]) -> Outcome {
     reading::bytes(capture, KeyLog::default()).unwrap()
@@ -200,7 +200,7 @@ fn a_connection_that_carried_no_request_is_unused() {
     let silent = of(&Tcp::opened(40_000).close());
     let id = silent.connections()[0].id;
     let close = &silent.end_of(id).unwrap().close;
-    assert_eq!(close.moment, Some(Moment::Unused));
+    assert_eq!(close.moment, Some(ClosePoint::Unused));
     // a server that gives up waiting for a request says so before it closes
     let given_up = of(&Tcp::opened(40_000)
         .say(
@@ -213,7 +213,7 @@ fn a_connection_that_carried_no_request_is_unused() {
     let close = &given_up.end_of(id).unwrap().close;
     assert_eq!(
         (close.moment, close.exchanges),
-        (Some(Moment::Unused), Some(0))
+        (Some(ClosePoint::Unused), Some(0))
     );
     assert_eq!(given_up.exchanges().count(), 0);
     for outcome in [silent, given_up] {

@@ -1,7 +1,7 @@
 //! Logs that real servers wrote, and the capture of the same traffic.
 
 use crate::reading::{self, Outcome};
-use intact_audit::{Hints, Input, KeyLog, Pattern};
+use intact_audit::{InputOptions, Input, KeyLog, Pattern};
 use intact_ledger::{Certainty, Connection, Outcome as Ended, Protocol, Reuse};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -188,7 +188,7 @@ fn a_log_that_goes_on_from_another_knows_what_came_before() {
         };
         let lines = [(from, ids[0]), (from + 290, ids[1])].map(line).concat();
         let reader = Box::new(std::io::Cursor::new(lines));
-        Input::from_reader(Path::new("log"), reader, None, &Hints::default()).unwrap()
+        Input::from_reader(Path::new("log"), reader, None, &InputOptions::default()).unwrap()
     };
     let begin = 1_795_248_000;
     let audited = |second: u64| {
@@ -264,7 +264,7 @@ fn a_client_port_stands_for_a_connection_and_that_is_said() {
 fn a_format_that_is_given_is_read() {
     let pattern =
         Pattern::new("log_format x '$connection:$connection_requests $msec \"$request\" $status';");
-    let hints = Hints {
+    let hints = InputOptions {
         log_format: Some(pattern.unwrap()),
     };
     let text = "7:1 971211336.5 \"GET /a HTTP/1.1\" 200\n7:2 971211336.6 \"GET /b HTTP/1.1\" 499\n";

@@ -1,6 +1,6 @@
 //! Running an audit over bytes or files, and finding things in what came out.
 
-use intact_audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Ladder, Options};
+use intact_audit::{InputSummary, Audit, AuditError, LadderSelection, InputOptions, Input, KeyLog, Ladder, Options};
 use intact_ledger::{Caveat, Closed, Connection, ConnectionId, Exchange, Row};
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) rows: Vec<Row>,
-    pub(crate) accounts: Vec<Account>,
+    pub(crate) accounts: Vec<InputSummary>,
     pub(crate) ladder: Option<Ladder>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn bytes(content: &[u8], keys: KeyLog) -> Result<Outcome, AuditError>
             Path::new("input"),
             reader,
             None,
-            &Hints::default(),
+            &InputOptions::default(),
         )?],
         keys,
     )
@@ -58,7 +58,7 @@ pub(crate) fn bytes(content: &[u8], keys: KeyLog) -> Result<Outcome, AuditError>
 /// Audits a file.
 pub(crate) fn file(name: &str, keys: KeyLog) -> Outcome {
     inputs(
-        vec![Input::open(&fixture(name), &Hints::default()).unwrap()],
+        vec![Input::open(&fixture(name), &InputOptions::default()).unwrap()],
         keys,
     )
     .unwrap()
@@ -70,7 +70,7 @@ pub(crate) fn inputs(mut inputs: Vec<Input>, keys: KeyLog) -> Result<Outcome, Au
     let base = inputs.iter().filter_map(Input::begins_at).min();
     let mut audit = Audit::new(Options {
         keys,
-        ladder: Some(Choice::First),
+        ladder: Some(LadderSelection::First),
         random: [7; 32],
         base: base.unwrap_or(0),
     });

@@ -2,8 +2,8 @@
 
 use crate::hostile::holds_together;
 use crate::reading::{self, Outcome};
-use intact_audit::{Hints, Input, KeyLog};
-use intact_ledger::{Close, Ending, Failure, Handshake, Moment, Protocol, Reuse, Side, TlsVersion};
+use intact_audit::{InputOptions, Input, KeyLog};
+use intact_ledger::{Close, CloseKind, Failure, Handshake, ClosePoint, Protocol, Reuse, Side, TlsVersion};
 use proptest::prelude::*;
 use std::io::Cursor;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn text(name: &str) -> String {
 
 fn input(content: &[u8]) -> Option<Input> {
     let reader = Box::new(Cursor::new(content.to_vec()));
-    Input::from_reader(Path::new("zeek"), reader, None, &Hints::default()).ok()
+    Input::from_reader(Path::new("zeek"), reader, None, &InputOptions::default()).ok()
 }
 
 fn audited(logs: &[String]) -> Outcome {
@@ -85,17 +85,17 @@ fn who_closed_and_after_what_is_told() {
     let fresh = end_of(&outcome, 40_000);
     assert_eq!(
         (fresh.by, fresh.how),
-        (Some(Side::Client), Some(Ending::Fin))
+        (Some(Side::Client), Some(CloseKind::Fin))
     );
-    assert_eq!(fresh.moment, Some(Moment::AfterExchange));
+    assert_eq!(fresh.moment, Some(ClosePoint::AfterExchange));
     assert_eq!((fresh.exchanges, fresh.bytes.sent), (Some(1), 120));
     let kept = end_of(&outcome, 41_000);
     assert_eq!((kept.by, kept.exchanges), (Some(Side::Server), Some(5)));
-    assert_eq!(kept.moment, Some(Moment::Idle));
+    assert_eq!(kept.moment, Some(ClosePoint::Idle));
     let unused = end_of(&outcome, 41_001);
     assert_eq!(
         (unused.moment, unused.exchanges),
-        (Some(Moment::Unused), Some(0))
+        (Some(ClosePoint::Unused), Some(0))
     );
     // encrypted: neither used nor unused
     let encrypted = end_of(&outcome, 42_000);

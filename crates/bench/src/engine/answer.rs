@@ -11,7 +11,7 @@ pub(crate) fn begin(exchange: &mut Exchange, at: Nanos, setup: Option<&Setup>) -
     exchange.status = None;
     exchange.client_delay = None;
     exchange.body = intact_ledger::Body::default();
-    exchange.terms = intact_ledger::Terms::default();
+    exchange.terms = intact_ledger::KeepAliveTerms::default();
     exchange.close_sent_by = None;
     exchange.outcome = Outcome::Ok;
     exchange.detail = None;

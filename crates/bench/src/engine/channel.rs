@@ -17,7 +17,7 @@ pub(crate) struct Channel {
 }
 
 /// What one read of the socket gave.
-pub(crate) enum Heard {
+pub(crate) enum ReadResult {
     /// So many bytes of the wire, with the kernel's stamp where there is one.
     Bytes(usize, Option<u64>),
     /// Nothing for now.
@@ -108,7 +108,7 @@ impl Channel {
 
     /// Reads once from the socket into `buffer`; what is read there is still encrypted under TLS.
     #[inline]
-    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Heard> {
+    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<ReadResult> {
         loop {
             let read = if self.stamped {
                 stamp::receive(&self.stream, buffer)
@@ -116,12 +116,12 @@ impl Channel {
                 (&self.stream).read(buffer).map(|count| (count, None))
             };
             return match read {
-                Ok((0, _)) => Ok(Heard::End),
+                Ok((0, _)) => Ok(ReadResult::End),
                 Ok((count, stamp)) => {
                     self.received += count as u64;
-                    Ok(Heard::Bytes(count, stamp))
+                    Ok(ReadResult::Bytes(count, stamp))
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Heard::Nothing),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(ReadResult::Nothing),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => Err(error),
             };

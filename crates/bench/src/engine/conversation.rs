@@ -2,10 +2,10 @@
 
 use super::http1::Http1;
 use super::http2::Http2;
-use crate::recipe::Recipe;
+use crate::variant_plan::VariantPlan;
 use intact_dial::Arrival;
 use intact_ledger::{
-    Close, ConnectionBytes, Ending, Exchange, Failure, Moment, Nanos, Protocol, Setup, Side, Sink,
+    Close, ConnectionBytes, CloseKind, Exchange, Failure, ClosePoint, Nanos, Protocol, Setup, Side, Sink,
 };
 
 /// What a conversation can do next.
@@ -25,34 +25,34 @@ pub(crate) struct Ended {
     /// Who closed first.
     pub(crate) by: Option<Side>,
     /// What was seen.
-    pub(crate) how: Option<Ending>,
+    pub(crate) how: Option<CloseKind>,
 }
 
 /// What a conversation knows of its life.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Life {
+pub(crate) struct ConnectionStats {
     /// Who announced the end.
     pub(crate) announced_by: Option<Side>,
     /// Where in its life it is.
-    pub(crate) moment: Moment,
+    pub(crate) moment: ClosePoint,
     /// Exchanges begun.
     pub(crate) exchanges: u64,
 }
 
 /// HTTP/1 or HTTP/2 on one connection.
-pub(crate) enum Conversation {
+pub(crate) enum BenchConnection {
     /// HTTP/1.0 and 1.1.
     Http1(Box<Http1>),
     /// HTTP/2.
     Http2(Box<Http2>),
 }
 
-impl Conversation {
+impl BenchConnection {
     /// A conversation by the recipe's protocol; `blank` holds what its exchanges have in common. What has to be said first goes to `out`.
-    pub(crate) fn new(recipe: &Recipe, blank: Exchange, out: &mut Vec<u8>) -> Conversation {
+    pub(crate) fn new(recipe: &VariantPlan, blank: Exchange, out: &mut Vec<u8>) -> BenchConnection {
         match recipe.plan.protocol {
-            Protocol::Http2 => Conversation::Http2(Box::new(Http2::new(recipe, blank, out))),
-            _ => Conversation::Http1(Box::new(Http1::new(recipe, blank))),
+            Protocol::Http2 => BenchConnection::Http2(Box::new(Http2::new(recipe, blank, out))),
+            _ => BenchConnection::Http1(Box::new(Http1::new(recipe, blank))),
         }
     }
 
@@ -60,7 +60,7 @@ impl Conversation {
     #[inline]
     pub(crate) fn begin(
         &mut self,
-        recipe: &Recipe,
+        recipe: &VariantPlan,
         id: u64,
         at: Nanos,
         warmup: bool,
@@ -68,11 +68,11 @@ impl Conversation {
         out: &mut Vec<u8>,
     ) {
         match self {
-            Conversation::Http1(http1) => {
+            BenchConnection::Http1(http1) => {
                 http1.begin(id, at, warmup, setup);
                 out.extend_from_slice(&recipe.request.bytes);
             }
-            Conversation::Http2(http2) => http2.begin(recipe, id, at, warmup, setup, out),
+            BenchConnection::Http2(http2) => http2.begin(recipe, id, at, warmup, setup, out),
         }
     }
 
@@ -80,8 +80,8 @@ impl Conversation {
     #[inline]
     pub(crate) fn sent(&mut self, at: Nanos) {
         match self {
-            Conversation::Http1(http1) => http1.sent(at),
-            Conversation::Http2(http2) => http2.sent(at),
+            BenchConnection::Http1(http1) => http1.sent(at),
+            BenchConnection::Http2(http2) => http2.sent(at),
         }
     }
 
@@ -95,8 +95,8 @@ impl Conversation {
         out: &mut Vec<u8>,
     ) {
         match self {
-            Conversation::Http1(http1) => http1.receive(bytes, arrival, sink),
-            Conversation::Http2(http2) => http2.receive(bytes, arrival, sink, out),
+            BenchConnection::Http1(http1) => http1.receive(bytes, arrival, sink),
+            BenchConnection::Http2(http2) => http2.receive(bytes, arrival, sink, out),
         }
     }
 
@@ -104,16 +104,16 @@ impl Conversation {
     #[inline]
     pub(crate) fn state(&self) -> State {
         match self {
-            Conversation::Http1(http1) => http1.state(),
-            Conversation::Http2(http2) => http2.state(),
+            BenchConnection::Http1(http1) => http1.state(),
+            BenchConnection::Http2(http2) => http2.state(),
         }
     }
 
     /// Takes the end of the stream, or its failure: whatever is in flight ends.
     pub(crate) fn end(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
         match self {
-            Conversation::Http1(http1) => http1.end(failure, at, sink),
-            Conversation::Http2(http2) => http2.end(failure, at, sink),
+            BenchConnection::Http1(http1) => http1.end(failure, at, sink),
+            BenchConnection::Http2(http2) => http2.end(failure, at, sink),
         }
     }
 
@@ -121,17 +121,17 @@ impl Conversation {
     #[inline]
     pub(crate) fn oldest(&self) -> Option<Nanos> {
         match self {
-            Conversation::Http1(http1) => http1.oldest(),
-            Conversation::Http2(http2) => http2.oldest(),
+            BenchConnection::Http1(http1) => http1.oldest(),
+            BenchConnection::Http2(http2) => http2.oldest(),
         }
     }
 
     /// What it knows of its life.
     #[inline]
-    pub(crate) fn life(&self) -> Life {
+    pub(crate) fn life(&self) -> ConnectionStats {
         match self {
-            Conversation::Http1(http1) => http1.life(),
-            Conversation::Http2(http2) => http2.life(),
+            BenchConnection::Http1(http1) => http1.life(),
+            BenchConnection::Http2(http2) => http2.life(),
         }
     }
 
@@ -139,15 +139,15 @@ impl Conversation {
     pub(crate) fn awaits_fin(&self) -> bool {
         let life = self.life();
         let server_closes = match self {
-            Conversation::Http1(_) => life.announced_by.is_some(),
-            Conversation::Http2(_) => life.announced_by == Some(Side::Server),
+            BenchConnection::Http1(_) => life.announced_by.is_some(),
+            BenchConnection::Http2(_) => life.announced_by == Some(Side::Server),
         };
-        server_closes && life.moment == Moment::AfterExchange
+        server_closes && life.moment == ClosePoint::AfterExchange
     }
 
     /// What is said before we close.
     pub(crate) fn goodbye(&self, out: &mut Vec<u8>) {
-        if let Conversation::Http2(http2) = self {
+        if let BenchConnection::Http2(http2) = self {
             http2.goodbye(out);
         }
     }

@@ -1,13 +1,13 @@
 //! HTTP/1 on one connection, one exchange at a time.
 
 use super::answer;
-use super::conversation::{Life, State};
-use crate::recipe::Recipe;
-use intact_dial::{Arrival, Broken, Stopwatch, judge, names_tls_port};
+use super::conversation::{ConnectionStats, State};
+use crate::variant_plan::VariantPlan;
+use intact_dial::{Arrival, ResponseError, Stopwatch, judge, names_tls_port};
 use intact_ledger::{
-    Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, Moment, Nanos, Setup, Side, Sink,
+    Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, ClosePoint, Nanos, Setup, Side, Sink,
 };
-use intact_wire::http1::{After, Eof, Framing, Kind, Limits, ResponseEvent, ResponseParser};
+use intact_wire::http1::{Persistence, Eof, Framing, Kind, Limits, ResponseEvent, ResponseParser};
 
 /// The conversation, and the exchange that is in flight.
 pub(crate) struct Http1 {
@@ -19,7 +19,7 @@ pub(crate) struct Http1 {
     announced_by: Option<Side>,
     /// Nothing more may be sent.
     over: bool,
-    moment: Moment,
+    moment: ClosePoint,
     kind: Kind,
     expect: Option<ExpectedStatus>,
     /// The body of a 400 says that the port speaks TLS.
@@ -30,7 +30,7 @@ pub(crate) struct Http1 {
 
 impl Http1 {
     /// A conversation; `blank` holds what its exchanges have in common.
-    pub(crate) fn new(recipe: &Recipe, blank: Exchange) -> Http1 {
+    pub(crate) fn new(recipe: &VariantPlan, blank: Exchange) -> Http1 {
         let request = &recipe.request;
         Http1 {
             parser: ResponseParser::new(Limits::default()),
@@ -40,7 +40,7 @@ impl Http1 {
             served: 0,
             announced_by: None,
             over: false,
-            moment: Moment::Unused,
+            moment: ClosePoint::Unused,
             kind: request.kind,
             expect: recipe.expect,
             is_tls_port: false,
@@ -65,7 +65,7 @@ impl Http1 {
         exchange.warmup = warmup;
         exchange.bytes = self.request_bytes;
         self.parser.expect(self.kind);
-        self.moment = Moment::MidExchange;
+        self.moment = ClosePoint::MidExchange;
         if self.request_closes {
             exchange.close_sent_by = Some(Side::Client);
             self.announced_by = Some(Side::Client);
@@ -91,7 +91,7 @@ impl Http1 {
             let step = match self.parser.parse(bytes) {
                 Ok(step) => step,
                 Err(error) => {
-                    let Broken { kind, words } = Broken::http1(error, bytes);
+                    let ResponseError { kind, words } = ResponseError::http1(error, bytes);
                     self.exchange.detail = Some(words);
                     self.fail(kind, arrival.read, sink);
                     return;
@@ -128,7 +128,7 @@ impl Http1 {
                 Some(ResponseEvent::Trailers(_)) => {}
                 Some(ResponseEvent::End(after)) => {
                     self.over =
-                        after != After::Reuse || self.announced_by.is_some() || !bytes.is_empty();
+                        after != Persistence::Reuse || self.announced_by.is_some() || !bytes.is_empty();
                     self.complete(arrival, sink);
                     return;
                 }
@@ -145,7 +145,7 @@ impl Http1 {
         let is_tls_port = std::mem::take(&mut self.is_tls_port);
         judge(exchange, self.expect, is_tls_port);
         self.in_flight = false;
-        self.moment = Moment::AfterExchange;
+        self.moment = ClosePoint::AfterExchange;
         sink.record(Event::Exchange(exchange));
     }
 
@@ -165,7 +165,7 @@ impl Http1 {
         let kind = match failure {
             Some(Failure::Reset) | None if !self.watch.begun() => {
                 if self.served > 1 {
-                    self.moment = Moment::Stale;
+                    self.moment = ClosePoint::Stale;
                     Failure::Stale
                 } else if failure.is_none() {
                     Failure::Closed
@@ -204,8 +204,8 @@ impl Http1 {
 
     /// What it knows of its life.
     #[inline]
-    pub(crate) fn life(&self) -> Life {
-        Life {
+    pub(crate) fn life(&self) -> ConnectionStats {
+        ConnectionStats {
             announced_by: self.announced_by,
             moment: self.moment,
             exchanges: u64::from(self.served),

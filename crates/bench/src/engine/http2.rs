@@ -3,14 +3,14 @@
 //! The first exchange goes alone; the others follow once it is answered, so that only one waits for the set-up.
 
 use super::answer;
-use super::conversation::{Life, State};
-use crate::recipe::Recipe;
-use intact_dial::{Arrival, Broken, Stopwatch, is_tls_alert, judge};
+use super::conversation::{ConnectionStats, State};
+use crate::variant_plan::VariantPlan;
+use intact_dial::{Arrival, ResponseError, Stopwatch, is_tls_alert, judge};
 use intact_ledger::{
-    Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, Moment, Nanos, Setup, Side, Sink,
-    Terms,
+    Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, ClosePoint, Nanos, Setup, Side, Sink,
+    KeepAliveTerms,
 };
-use intact_wire::h2::hpack::{self, Decoder, Encoder, Indexing, Memo};
+use intact_wire::h2::hpack::{self, Decoder, Encoder, Indexing, BlockCache};
 use intact_wire::h2::{
     Data, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits, PREFACE, Setting,
     Settings, writer,
@@ -56,7 +56,7 @@ struct Stream {
 pub(crate) struct Http2 {
     reader: FrameReader,
     decoder: Decoder,
-    memo: Memo<Head>,
+    memo: BlockCache<Head>,
     encoder: Encoder,
     server: Settings,
     /// Stream ids of `streams`, 0 for a free place; apart, so that a search touches little memory.
@@ -75,13 +75,13 @@ pub(crate) struct Http2 {
     taken: u32,
     announced_by: Option<Side>,
     over: bool,
-    moment: Moment,
+    moment: ClosePoint,
     expect: Option<ExpectedStatus>,
 }
 
 impl Http2 {
     /// A conversation; `blank` holds what its exchanges have in common. The preface goes to `out`.
-    pub(crate) fn new(recipe: &Recipe, blank: Exchange, out: &mut Vec<u8>) -> Http2 {
+    pub(crate) fn new(recipe: &VariantPlan, blank: Exchange, out: &mut Vec<u8>) -> Http2 {
         out.extend_from_slice(PREFACE);
         writer::write_settings(
             out,
@@ -96,7 +96,7 @@ impl Http2 {
         Http2 {
             reader: FrameReader::server(Limits::default()),
             decoder: Decoder::new(LARGEST_LIST),
-            memo: Memo::default(),
+            memo: BlockCache::default(),
             encoder: Encoder::default(),
             server: Settings::default(),
             ids: Vec::new(),
@@ -113,7 +113,7 @@ impl Http2 {
             taken: 0,
             announced_by: None,
             over: false,
-            moment: Moment::Unused,
+            moment: ClosePoint::Unused,
             expect: recipe.expect,
         }
     }
@@ -121,7 +121,7 @@ impl Http2 {
     /// See [`super::Conversation::begin`].
     pub(crate) fn begin(
         &mut self,
-        recipe: &Recipe,
+        recipe: &VariantPlan,
         id: u64,
         at: Nanos,
         warmup: bool,
@@ -148,7 +148,7 @@ impl Http2 {
         self.next_id += 2;
         self.begun += 1;
         self.in_flight += 1;
-        self.moment = Moment::MidExchange;
+        self.moment = ClosePoint::MidExchange;
         self.ids[place] = stream_id;
         let block = self.block(recipe);
         let max_frame = self.server.max_frame_size as usize;
@@ -170,9 +170,9 @@ impl Http2 {
             request_head: (block.len() + frames * FRAME_HEADER_LEN) as u64,
             ..ExchangeBytes::default()
         };
-        exchange.terms = Terms {
+        exchange.terms = KeepAliveTerms {
             max_streams: self.server.max_concurrent_streams,
-            ..Terms::default()
+            ..KeepAliveTerms::default()
         };
         if self.repeated.is_none() && self.begun > 1 {
             self.repeated = Some(block);
@@ -181,7 +181,7 @@ impl Http2 {
     }
 
     /// The header block of the next request. The first one fills the server's table; from the second on all are the same bytes.
-    fn block(&mut self, recipe: &Recipe) -> Vec<u8> {
+    fn block(&mut self, recipe: &VariantPlan) -> Vec<u8> {
         if let Some(block) = &self.repeated {
             return block.clone();
         }
@@ -238,7 +238,7 @@ impl Http2 {
         // shorter than a frame's header, an alert would only look like a cut-off stream
         let first = self.begun == 1 && self.streams.iter().all(|one| !one.watch.begun());
         if first && is_tls_alert(bytes) {
-            self.break_off(&Broken::tls_alert(), arrival.read, sink);
+            self.break_off(&ResponseError::tls_alert(), arrival.read, sink);
             return;
         }
         // taken out for the loop, because its frames borrow it
@@ -253,7 +253,7 @@ impl Http2 {
                         break Some(broken);
                     }
                 }
-                Err(error) => break Some(Broken::from(error)),
+                Err(error) => break Some(ResponseError::from(error)),
             }
         };
         self.reader = reader;
@@ -269,7 +269,7 @@ impl Http2 {
         arrival: Arrival,
         sink: &mut impl Sink,
         out: &mut Vec<u8>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ResponseError> {
         match frame {
             Frame::Data(data) => self.data(data, arrival, sink, out),
             Frame::Headers(headers) => self.headers(headers, arrival, sink)?,
@@ -332,7 +332,7 @@ impl Http2 {
             }
             Frame::PushPromise(_) => {
                 let words = "a push although we said that there is to be none";
-                return Err(Broken::malformed(words));
+                return Err(ResponseError::malformed(words));
             }
             Frame::Preface
             | Frame::Priority { .. }
@@ -388,7 +388,7 @@ impl Http2 {
         headers: Headers<'_>,
         arrival: Arrival,
         sink: &mut impl Sink,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ResponseError> {
         let head = self
             .memo
             .read(
@@ -401,7 +401,7 @@ impl Http2 {
                     _ => {}
                 },
             )
-            .map_err(Broken::from)?;
+            .map_err(ResponseError::from)?;
         let Some(place) = self.place(headers.stream) else {
             return Ok(());
         };
@@ -413,11 +413,11 @@ impl Http2 {
         let is_trailers = exchange.status.is_some();
         if !is_trailers {
             match head.status {
-                0 => return Err(Broken::malformed("an answer without :status")),
+                0 => return Err(ResponseError::malformed("an answer without :status")),
                 100..=199 if !headers.end_stream => {
                     stream.interim += 1;
                     if stream.interim > INTERIM {
-                        return Err(Broken {
+                        return Err(ResponseError {
                             kind: Failure::TooLarge,
                             words: format!("more than {INTERIM} interim answers").into(),
                         });
@@ -465,12 +465,12 @@ impl Http2 {
         self.streams[place].unsent = false;
         self.in_flight -= 1;
         if self.in_flight == 0 {
-            self.moment = Moment::AfterExchange;
+            self.moment = ClosePoint::AfterExchange;
         }
     }
 
     /// What the server sends is not HTTP/2, or too much: everything in flight fails, nothing more may begin.
-    fn break_off(&mut self, broken: &Broken, at: Nanos, sink: &mut impl Sink) {
+    fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
         self.over = true;
         for id in self.ids.clone() {
             if let Some(place) = self.place(id) {
@@ -478,7 +478,7 @@ impl Http2 {
                 self.fail(id, broken.kind, at, sink);
             }
         }
-        self.moment = Moment::MidExchange;
+        self.moment = ClosePoint::MidExchange;
     }
 
     /// See [`super::Conversation::end`].
@@ -487,7 +487,7 @@ impl Http2 {
         if self.in_flight == 0 {
             return;
         }
-        let mut moment = Moment::MidExchange;
+        let mut moment = ClosePoint::MidExchange;
         for id in self.ids.clone() {
             let Some(place) = self.place(id) else {
                 continue;
@@ -495,7 +495,7 @@ impl Http2 {
             let heard = self.streams[place].watch.begun();
             let kind = match failure {
                 Some(Failure::Reset) | None if !heard && self.answered => {
-                    moment = Moment::Stale;
+                    moment = ClosePoint::Stale;
                     Failure::Stale
                 }
                 None if !heard => Failure::Closed,
@@ -547,8 +547,8 @@ impl Http2 {
     }
 
     /// What it knows of its life.
-    pub(crate) fn life(&self) -> Life {
-        Life {
+    pub(crate) fn life(&self) -> ConnectionStats {
+        ConnectionStats {
             announced_by: self.announced_by,
             moment: self.moment,
             exchanges: self.begun,

@@ -1,30 +1,30 @@
 //! The load engine: a state machine per connection on an event loop, one loop per thread, nothing shared, no allocation per exchange.
 //!
 //! Three layers, so that another back end (io_uring) can take the place of the lowest without touching the others:
-//! a [`Conversation`] speaks HTTP/1 or HTTP/2 without doing I/O, a [`channel`] moves its bytes through TLS or plain,
+//! a [`BenchConnection`] speaks HTTP/1 or HTTP/2 without doing I/O, a [`channel`] moves its bytes through TLS or plain,
 //! and an [`Engine`] ([`readiness`]: epoll or kqueue by `mio`) waits, reads, writes and keeps the time.
 
 mod answer;
 pub(crate) mod channel;
 pub(crate) mod conversation;
-mod gather;
+mod coalescer;
 pub(crate) mod http1;
 pub(crate) mod http2;
 pub(crate) mod readiness;
 mod slot;
 
-pub(crate) use conversation::Conversation;
+pub(crate) use conversation::BenchConnection;
 pub(crate) use readiness::Readiness;
 
 use crate::pace::Pace;
-use crate::recipe::Recipe;
+use crate::variant_plan::VariantPlan;
 use intact_ledger::{Span, Tally};
 use std::sync::Arc;
 
 /// What one thread is to do in one round.
-pub(crate) struct Assignment {
+pub(crate) struct RoundTask {
     /// The variant.
-    pub(crate) recipe: Arc<Recipe>,
+    pub(crate) recipe: Arc<VariantPlan>,
     /// The round; 0 is the preflight.
     pub(crate) round: u32,
     /// Connections of this thread.
@@ -34,7 +34,7 @@ pub(crate) struct Assignment {
 }
 
 /// What one thread did in one round.
-pub(crate) struct Done {
+pub(crate) struct RoundResult {
     /// Counts and histograms.
     pub(crate) tally: Tally,
     /// From the first measured start to the last end; absent when nothing was measured.
@@ -46,5 +46,5 @@ pub(crate) struct Done {
 /// Drives the connections of one thread through a round.
 pub(crate) trait Engine {
     /// Runs until the pace says that the round is over and nothing is in flight.
-    fn run(&mut self, assignment: Assignment) -> std::io::Result<Done>;
+    fn run(&mut self, assignment: RoundTask) -> std::io::Result<RoundResult>;
 }

@@ -1,14 +1,14 @@
 //! One place for a connection: what it is doing, and what it waits for.
 
-use super::Conversation;
+use super::BenchConnection;
 use super::channel::Channel;
 use super::conversation::Ended;
 use intact_dial::Dial;
-use intact_ledger::{Closed, Connection, ConnectionBytes, Ending, Event, Nanos, Side, Sink};
+use intact_ledger::{Closed, Connection, ConnectionBytes, CloseKind, Event, Nanos, Side, Sink};
 
 /// The exchange that was granted and waits for its connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Granted {
+pub(crate) struct PendingExchange {
     pub(crate) wanted: Nanos,
     pub(crate) warmup: bool,
 }
@@ -18,7 +18,7 @@ pub(crate) enum Phase {
     /// It has no connection.
     Vacant,
     /// It is opening one.
-    Dialing(Box<Dial>, Granted),
+    Dialing(Box<Dial>, PendingExchange),
     /// It has one.
     Open(Box<Open>),
     /// The round is over for it.
@@ -53,7 +53,7 @@ impl Slot {
 /// An open connection.
 pub(crate) struct Open {
     pub(crate) channel: Channel,
-    pub(crate) conversation: Conversation,
+    pub(crate) conversation: BenchConnection,
     pub(crate) connection: Connection,
     /// What is to be sent.
     pub(crate) out: Vec<u8>,
@@ -66,7 +66,7 @@ impl Open {
     pub(crate) fn end_by_fin(&mut self, at: Nanos, sink: &mut impl Sink) {
         self.ended = Some(Ended {
             by: Some(Side::Server),
-            how: Some(Ending::Fin),
+            how: Some(CloseKind::Fin),
         });
         self.conversation.end(None, at, sink);
     }
@@ -75,7 +75,7 @@ impl Open {
     pub(crate) fn close(mut self, at: Nanos, sink: &mut impl Sink) {
         let ended = self.ended.unwrap_or(Ended {
             by: Some(Side::Client),
-            how: Some(Ending::Fin),
+            how: Some(CloseKind::Fin),
         });
         if self.ended.is_none() {
             self.conversation.goodbye(&mut self.out);

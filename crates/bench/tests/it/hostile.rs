@@ -5,7 +5,7 @@ use crate::rig::{Record, config, run};
 use intact_bench::{Length, TlsChoice};
 use intact_ledger::{Outcome, Protocol};
 use intact_serve::hostile::Hostile;
-use intact_serve::{Running, Totals};
+use intact_serve::{TestServer, Totals};
 use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
@@ -26,7 +26,7 @@ fn all() -> Vec<Hostile> {
 }
 
 fn against(hostile: &Hostile, protocol: Protocol, secure: bool) -> (Record, Totals) {
-    let server = Running::start(hostile.config.clone()).unwrap();
+    let server = TestServer::start(hostile.config.clone()).unwrap();
     let addresses = server.addresses();
     let mut config = if secure {
         let port = addresses.tls.unwrap().port();

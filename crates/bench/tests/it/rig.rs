@@ -1,10 +1,10 @@
 //! Scripted servers on loopback, and a bench in a few words.
 
 use intact_bench::{
-    Axes, Bench, Coalesce, Config, Keep, Length, Observer, Position, Target, TlsChoice,
+    Axes, Bench, Coalesce, Config, RowPolicy, Length, BenchObserver, Position, Target, TlsChoice,
 };
 use intact_dial::tls::Credentials;
-use intact_dial::{Clock, Route};
+use intact_dial::{Clock, ConnectOverride};
 use intact_ledger::{Group, Protocol, Row, Rows, Tally};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,7 +19,7 @@ pub(crate) struct Everything {
     pub(crate) rows: Vec<Row>,
 }
 
-impl Observer for Everything {
+impl BenchObserver for Everything {
     fn rows(&mut self, rows: &[Row]) {
         self.rows.extend_from_slice(rows);
     }
@@ -58,12 +58,12 @@ pub(crate) fn config(url: &str) -> Config {
         user_agent: "intact/test".to_owned(),
         expect: None,
         credentials: Credentials::default(),
-        route: Route::default(),
+        route: ConnectOverride::default(),
         coalesce: Coalesce::Always,
         look_up_once: false,
         proxy: None,
         unix_socket: None,
-        keep: Keep::Ledger(Rows::All),
+        keep: RowPolicy::Ledger(Rows::All),
         server_pid: None,
     }
 }

@@ -8,7 +8,7 @@ mod pcapng;
 #[cfg(target_os = "linux")]
 mod socket;
 #[cfg(not(target_os = "linux"))]
-#[path = "elsewhere.rs"]
+#[path = "unsupported.rs"]
 mod socket;
 
 use packet::Packet;

@@ -10,7 +10,7 @@ const LONGEST_VALUE: usize = 1024;
 
 /// What an answer told beside what the ledger records. Never written as it is: it may hold secrets.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reply {
+pub(crate) struct ResponseInfo {
     /// The version in the status line.
     pub(crate) response_version: Option<Protocol>,
     /// Whether the answer leaves the connection open for another, by what it said (RFC 9112 section 9.3).
@@ -20,7 +20,7 @@ pub(crate) struct Reply {
     fields: Vec<(String, String)>,
 }
 
-impl Reply {
+impl ResponseInfo {
     /// Remembers a field.
     pub(crate) fn note(&mut self, name: &[u8], value: &[u8]) {
         if self.fields.len() < MOST_FIELDS {
@@ -55,7 +55,7 @@ impl Reply {
 #[derive(Clone, Debug)]
 pub(crate) struct Answered {
     pub(crate) exchange: Exchange,
-    pub(crate) reply: Reply,
+    pub(crate) reply: ResponseInfo,
 }
 
 impl Answered {
@@ -66,19 +66,19 @@ impl Answered {
 }
 
 /// An exchange under way.
-pub(crate) struct Flight {
+pub(crate) struct InFlight {
     pub(crate) exchange: Exchange,
-    pub(crate) reply: Reply,
+    pub(crate) reply: ResponseInfo,
     watch: Stopwatch,
 }
 
-impl Flight {
+impl InFlight {
     /// An exchange that begins; `setup` is what its connection took, if it waited for that.
-    pub(crate) fn new(mut exchange: Exchange, setup: Option<&Setup>) -> Flight {
+    pub(crate) fn new(mut exchange: Exchange, setup: Option<&Setup>) -> InFlight {
         let watch = Stopwatch::start(&mut exchange, setup);
-        Flight {
+        InFlight {
             exchange,
-            reply: Reply::default(),
+            reply: ResponseInfo::default(),
             watch,
         }
     }

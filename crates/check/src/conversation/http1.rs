@@ -1,16 +1,16 @@
 //! HTTP/1.0 and 1.1.
 
-use super::flight::{Answered, Flight};
+use super::flight::{Answered, InFlight};
 use crate::request::Request;
-use intact_dial::{Arrival, Broken};
+use intact_dial::{Arrival, ResponseError};
 use intact_ledger::{Failure, Nanos, Protocol, Side};
-use intact_wire::http1::{After, Eof, Framing, Limits, ResponseEvent, ResponseParser, Version};
+use intact_wire::http1::{Persistence, Eof, Framing, Limits, ResponseEvent, ResponseParser, Version};
 
 /// The conversation.
 pub(crate) struct Http1 {
     version: Protocol,
     parser: ResponseParser,
-    pub(super) flight: Option<Flight>,
+    pub(super) flight: Option<InFlight>,
     pub(super) announced_by: Option<Side>,
     /// Nothing more may be sent.
     pub(super) over: bool,
@@ -30,7 +30,7 @@ impl Http1 {
         }
     }
 
-    pub(super) fn begin(&mut self, request: &Request, mut flight: Flight, out: &mut Vec<u8>) {
+    pub(super) fn begin(&mut self, request: &Request, mut flight: InFlight, out: &mut Vec<u8>) {
         let bytes = request.http1(self.version);
         let body = request.body.map_or(0, str::len);
         flight.exchange.bytes.request_head = (bytes.len() - body) as u64;
@@ -46,7 +46,7 @@ impl Http1 {
         loop {
             let step = match self.parser.parse(bytes) {
                 Ok(step) => step,
-                Err(error) => return self.fail(Broken::http1(error, bytes), arrival.read),
+                Err(error) => return self.fail(ResponseError::http1(error, bytes), arrival.read),
             };
             bytes = &bytes[step.consumed..];
             let event = step.event?;
@@ -90,7 +90,7 @@ impl Http1 {
                 }
                 ResponseEvent::Trailers(_) => {}
                 ResponseEvent::End(after) => {
-                    let keeps = after == After::Reuse && self.announced_by.is_none();
+                    let keeps = after == Persistence::Reuse && self.announced_by.is_none();
                     flight.reply.keeps = keeps;
                     self.over = !keeps || !bytes.is_empty();
                     return self.flight.take().map(|flight| flight.complete(arrival));
@@ -99,7 +99,7 @@ impl Http1 {
         }
     }
 
-    fn fail(&mut self, broken: Broken, at: Nanos) -> Option<Answered> {
+    fn fail(&mut self, broken: ResponseError, at: Nanos) -> Option<Answered> {
         self.over = true;
         let mut flight = self.flight.take()?;
         flight.exchange.detail = Some(broken.words);

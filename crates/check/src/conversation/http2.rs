@@ -1,8 +1,8 @@
 //! HTTP/2, one stream at a time, with header compression as clients use it.
 
-use super::flight::{Answered, Flight};
+use super::flight::{Answered, InFlight};
 use crate::request::Request;
-use intact_dial::{Arrival, Broken, is_tls_alert};
+use intact_dial::{Arrival, ResponseError, is_tls_alert};
 use intact_ledger::{Failure, Nanos};
 use intact_wire::h2::hpack::{Decoder, Encoder, Indexing};
 use intact_wire::h2::{
@@ -33,7 +33,7 @@ pub(crate) struct Http2 {
     next_stream: u32,
     stream: u32,
     taken: u32,
-    pub(super) flight: Option<Flight>,
+    pub(super) flight: Option<InFlight>,
     pub(super) told: Settings,
     pub(super) over: bool,
     pub(super) goaway_at: Option<Nanos>,
@@ -68,7 +68,7 @@ impl Http2 {
         }
     }
 
-    pub(super) fn begin(&mut self, request: &Request, mut flight: Flight, out: &mut Vec<u8>) {
+    pub(super) fn begin(&mut self, request: &Request, mut flight: InFlight, out: &mut Vec<u8>) {
         let mut block = Vec::with_capacity(256);
         self.encoder.begin(&mut block);
         for (name, value) in request.http2() {
@@ -106,7 +106,7 @@ impl Http2 {
         if is_tls_alert(bytes)
             && let Some(flight) = self.flight.take_if(|one| one.is_unanswered_first())
         {
-            return Some(self.give_up(flight, Broken::tls_alert(), arrival));
+            return Some(self.give_up(flight, ResponseError::tls_alert(), arrival));
         }
         // taken out for the loop, because its frames borrow it
         let mut reader =
@@ -136,7 +136,7 @@ impl Http2 {
     }
 
     /// Fails the exchange in flight, and the connection with it.
-    fn give_up(&mut self, mut flight: Flight, broken: Broken, arrival: Arrival) -> Answered {
+    fn give_up(&mut self, mut flight: InFlight, broken: ResponseError, arrival: Arrival) -> Answered {
         self.over = true;
         flight.exchange.detail = Some(broken.words);
         flight.fail(broken.kind, arrival.read)
@@ -148,7 +148,7 @@ impl Http2 {
         frame: Frame<'_>,
         arrival: Arrival,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Answered>, Broken> {
+    ) -> Result<Option<Answered>, ResponseError> {
         match frame {
             Frame::Data(data) => return Ok(self.data(data, arrival, out)),
             Frame::Headers(headers) => return self.headers(headers, arrival),
@@ -175,7 +175,7 @@ impl Http2 {
                 }
             }
             Frame::PushPromise(_) => {
-                return Err(Broken::malformed(
+                return Err(ResponseError::malformed(
                     "a push although we said that there is to be none",
                 ));
             }
@@ -190,7 +190,7 @@ impl Http2 {
         Ok(None)
     }
 
-    fn settings(&mut self, payload: SettingsPayload<'_>, out: &mut Vec<u8>) -> Result<(), Broken> {
+    fn settings(&mut self, payload: SettingsPayload<'_>, out: &mut Vec<u8>) -> Result<(), ResponseError> {
         for (id, value) in payload {
             // a bounded few are known; the others stay numbers, and at most as many
             if self.told.len() < 32 {
@@ -231,7 +231,7 @@ impl Http2 {
         &mut self,
         headers: Headers<'_>,
         arrival: Arrival,
-    ) -> Result<Option<Answered>, Broken> {
+    ) -> Result<Option<Answered>, ResponseError> {
         let ours = headers.stream == self.stream;
         let mut flight = self.flight.as_mut().filter(|_| ours);
         let is_trailers = flight
@@ -261,11 +261,11 @@ impl Http2 {
             (headers.block.len() + FRAME_HEADER_LEN * headers.frames as usize) as u64;
         if !is_trailers {
             match status {
-                0 => return Err(Broken::malformed("an answer without :status")),
+                0 => return Err(ResponseError::malformed("an answer without :status")),
                 100..=199 if !headers.end_stream => {
                     self.interim += 1;
                     if self.interim > INTERIM {
-                        return Err(Broken {
+                        return Err(ResponseError {
                             kind: Failure::TooLarge,
                             words: format!("more than {INTERIM} interim answers").into(),
                         });

@@ -5,8 +5,8 @@ mod http1;
 mod http2;
 
 #[cfg(test)]
-pub(crate) use flight::Reply;
-pub(crate) use flight::{Answered, Flight};
+pub(crate) use flight::ResponseInfo;
+pub(crate) use flight::{Answered, InFlight};
 pub(crate) use http2::Settings;
 
 use crate::request::Request;
@@ -16,33 +16,33 @@ use intact_dial::Arrival;
 use intact_ledger::{Failure, Nanos, Protocol, Side};
 
 /// HTTP/1 or HTTP/2.
-pub(crate) enum Conversation {
+pub(crate) enum HttpConnection {
     Http1(Box<Http1>),
     Http2(Box<Http2>),
 }
 
-impl Conversation {
+impl HttpConnection {
     /// A conversation; what has to be said first goes to `out`.
-    pub(crate) fn new(protocol: Protocol, out: &mut Vec<u8>) -> Conversation {
+    pub(crate) fn new(protocol: Protocol, out: &mut Vec<u8>) -> HttpConnection {
         match protocol {
-            Protocol::Http2 => Conversation::Http2(Box::new(Http2::new(out))),
-            version => Conversation::Http1(Box::new(Http1::new(version))),
+            Protocol::Http2 => HttpConnection::Http2(Box::new(Http2::new(out))),
+            version => HttpConnection::Http1(Box::new(Http1::new(version))),
         }
     }
 
     /// Begins an exchange; what has to be sent goes to `out`.
-    pub(crate) fn begin(&mut self, request: &Request, flight: Flight, out: &mut Vec<u8>) {
+    pub(crate) fn begin(&mut self, request: &Request, flight: InFlight, out: &mut Vec<u8>) {
         match self {
-            Conversation::Http1(one) => one.begin(request, flight, out),
-            Conversation::Http2(two) => two.begin(request, flight, out),
+            HttpConnection::Http1(one) => one.begin(request, flight, out),
+            HttpConnection::Http2(two) => two.begin(request, flight, out),
         }
     }
 
     /// Notes that the request is with the kernel.
     pub(crate) fn sent(&mut self, at: Nanos) {
         let flight = match self {
-            Conversation::Http1(one) => &mut one.flight,
-            Conversation::Http2(two) => &mut two.flight,
+            HttpConnection::Http1(one) => &mut one.flight,
+            HttpConnection::Http2(two) => &mut two.flight,
         };
         if let Some(flight) = flight {
             flight.sent(at);
@@ -57,70 +57,70 @@ impl Conversation {
         out: &mut Vec<u8>,
     ) -> Option<Answered> {
         match self {
-            Conversation::Http1(one) => one.receive(bytes, arrival),
-            Conversation::Http2(two) => two.receive(bytes, arrival, out),
+            HttpConnection::Http1(one) => one.receive(bytes, arrival),
+            HttpConnection::Http2(two) => two.receive(bytes, arrival, out),
         }
     }
 
     /// The stream ended, with or without an error; what became of the exchange in flight.
     pub(crate) fn end(&mut self, failure: Option<Failure>, at: Nanos) -> Option<Answered> {
         match self {
-            Conversation::Http1(one) => one.end(failure, at),
-            Conversation::Http2(two) => two.end(failure, at),
+            HttpConnection::Http1(one) => one.end(failure, at),
+            HttpConnection::Http2(two) => two.end(failure, at),
         }
     }
 
     /// Whether an exchange is in flight.
     pub(crate) fn is_busy(&self) -> bool {
         match self {
-            Conversation::Http1(one) => one.flight.is_some(),
-            Conversation::Http2(two) => two.flight.is_some(),
+            HttpConnection::Http1(one) => one.flight.is_some(),
+            HttpConnection::Http2(two) => two.flight.is_some(),
         }
     }
 
     /// Whether it is over: nothing more may begin.
     pub(crate) fn is_over(&self) -> bool {
         match self {
-            Conversation::Http1(one) => one.over,
-            Conversation::Http2(two) => two.over,
+            HttpConnection::Http1(one) => one.over,
+            HttpConnection::Http2(two) => two.over,
         }
     }
 
     /// Who announced the end.
     pub(crate) fn announced_by(&self) -> Option<Side> {
         match self {
-            Conversation::Http1(one) => one.announced_by,
-            Conversation::Http2(two) => two.goaway_at.map(|_| Side::Server),
+            HttpConnection::Http1(one) => one.announced_by,
+            HttpConnection::Http2(two) => two.goaway_at.map(|_| Side::Server),
         }
     }
 
     /// When GOAWAY came.
     pub(crate) fn goaway_at(&self) -> Option<Nanos> {
         match self {
-            Conversation::Http1(_) => None,
-            Conversation::Http2(two) => two.goaway_at,
+            HttpConnection::Http1(_) => None,
+            HttpConnection::Http2(two) => two.goaway_at,
         }
     }
 
     /// The status of an answer that nobody had asked for.
     pub(crate) fn unasked(&self) -> Option<u16> {
         match self {
-            Conversation::Http1(one) => one.unsolicited_status,
-            Conversation::Http2(_) => None,
+            HttpConnection::Http1(one) => one.unsolicited_status,
+            HttpConnection::Http2(_) => None,
         }
     }
 
     /// The server's SETTINGS as sent, if it is HTTP/2.
     pub(crate) fn settings(&self) -> Option<&Settings> {
         match self {
-            Conversation::Http1(_) => None,
-            Conversation::Http2(two) => Some(&two.told),
+            HttpConnection::Http1(_) => None,
+            HttpConnection::Http2(two) => Some(&two.told),
         }
     }
 
     /// The last words before we close.
     pub(crate) fn goodbye(&self, out: &mut Vec<u8>) {
-        if let Conversation::Http2(_) = self {
+        if let HttpConnection::Http2(_) = self {
             http2::goodbye(out);
         }
     }
@@ -137,7 +137,7 @@ mod tests {
 
     /// What one exchange came to, times left out.
     #[derive(Debug, PartialEq)]
-    struct Told {
+    struct ExchangeSummary {
         outcome: Outcome,
         status: Option<u16>,
         body: Option<u64>,
@@ -148,11 +148,11 @@ mod tests {
     }
 
     /// Begins an exchange and hands it the bytes in pieces of these lengths, over and over; then the stream ends if nothing came of it.
-    fn converse(protocol: Protocol, bytes: &[u8], pieces: &[usize]) -> Told {
+    fn converse(protocol: Protocol, bytes: &[u8], pieces: &[usize]) -> ExchangeSummary {
         let mut out = Vec::new();
-        let mut talk = Conversation::new(protocol, &mut out);
+        let mut talk = HttpConnection::new(protocol, &mut out);
         let request = Request::new(&Config::new("http://h/").unwrap()).unwrap();
-        let flight = Flight::new(Exchange::new(1, Nanos(0)), None);
+        let flight = InFlight::new(Exchange::new(1, Nanos(0)), None);
         talk.begin(&request, flight, &mut out);
         let mut told = None;
         let mut rest = bytes;
@@ -164,7 +164,7 @@ mod tests {
             told = told.or(answered);
         }
         let answered = told.or_else(|| talk.end(None, Nanos(2))).unwrap();
-        Told {
+        ExchangeSummary {
             outcome: answered.exchange.outcome,
             status: answered.exchange.status,
             body: answered.exchange.body.read,

@@ -1,12 +1,12 @@
 //! The first request: whether there is an answer at all, where it leads, how large it is.
 
-use super::{Bench, Ended};
-use crate::caller::Halt;
+use super::{ProbeContext, Ended};
+use crate::prober::StopReason;
 use crate::conversation::Answered;
 use crate::request::Request;
-use intact_dial::Address;
+use intact_dial::ServerUrl;
 use intact_dial::tls::{Client, Settings, Trust, Verify};
-use intact_ledger::card::{Contact, Hop};
+use intact_ledger::server_profile::{FirstRequest, Redirect};
 use intact_ledger::{Connection, Failure, Outcome, Protocol, Scheme};
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ const MOST_HOPS: usize = 10;
 /// A body from which the later probes use HEAD, in bytes.
 const LARGE: u64 = 64 * 1024;
 
-pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let mut followed = Vec::new();
     loop {
         let met = meet(bench)?;
         let mut contact = describe(bench, &met);
         let hop = match &met {
-            Met::Answered(answered) => leads_to(bench, answered),
-            Met::Refused(_) => None,
+            FirstResponse::Answered(answered) => leads_to(bench, answered),
+            FirstResponse::Refused(_) => None,
         };
         if let Some((hop, next)) = hop {
             if bench.config.follow && followed.len() < MOST_HOPS {
@@ -47,7 +47,7 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
 
 /// The outcome of a complete first response: a 400 from a port that speaks TLS is a failure, and so is a redirect that was not
 /// followed although its status is not expected.
-fn judged(contact: &Contact, secure: bool) -> Outcome {
+fn judged(contact: &FirstRequest, secure: bool) -> Outcome {
     let allowed = contact
         .expect
         .zip(contact.status)
@@ -59,20 +59,20 @@ fn judged(contact: &Contact, secure: bool) -> Outcome {
     }
 }
 
-enum Met {
+enum FirstResponse {
     Answered(Box<Answered>),
     Refused(Box<Connection>),
 }
 
 /// Asks once, in HTTP/1.1 unless another version was named; in HTTP/2 where the server speaks nothing else.
-fn meet(bench: &mut Bench<'_>) -> Result<Met, Ended> {
+fn meet(bench: &mut ProbeContext<'_>) -> Result<FirstResponse, Ended> {
     let met = ask(bench, bench.http)?;
     let no_http1 = match &met {
-        Met::Refused(connection) => connection
+        FirstResponse::Refused(connection) => connection
             .failed
             .as_ref()
             .is_some_and(|failed| failed.kind == Failure::TlsAlpn),
-        Met::Answered(_) => false,
+        FirstResponse::Answered(_) => false,
     };
     if no_http1 && bench.config.http.is_none() {
         bench.http = Protocol::Http2;
@@ -81,23 +81,23 @@ fn meet(bench: &mut Bench<'_>) -> Result<Met, Ended> {
     Ok(met)
 }
 
-fn ask(bench: &mut Bench<'_>, http: Protocol) -> Result<Met, Ended> {
+fn ask(bench: &mut ProbeContext<'_>, http: Protocol) -> Result<FirstResponse, Ended> {
     let plan = bench.plans.plan(http, None, false)?;
     match bench.caller.open(&plan)? {
-        Err(failed) => Ok(Met::Refused(failed)),
+        Err(failed) => Ok(FirstResponse::Refused(failed)),
         Ok(mut line) => {
             bench.peer = line.connection.peer;
             let config = bench.config;
             let request = bench.request.expecting(config.expect, config.follow);
             let answered = bench.caller.ask(&mut line, &request, None);
             bench.caller.close(line);
-            Ok(Met::Answered(Box::new(answered?)))
+            Ok(FirstResponse::Answered(Box::new(answered?)))
         }
     }
 }
 
-fn describe(bench: &Bench<'_>, met: &Met) -> Contact {
-    let mut contact = Contact {
+fn describe(bench: &ProbeContext<'_>, met: &FirstResponse) -> FirstRequest {
+    let mut contact = FirstRequest {
         url: crate::config::bare(&bench.plans.address),
         outcome: Outcome::Ok,
         detail: None,
@@ -111,7 +111,7 @@ fn describe(bench: &Bench<'_>, met: &Met) -> Contact {
         expect: bench.config.expect,
     };
     match met {
-        Met::Answered(answered) => {
+        FirstResponse::Answered(answered) => {
             let exchange = &answered.exchange;
             contact.outcome = exchange.outcome;
             contact.detail = exchange.detail.as_deref().map(str::to_owned);
@@ -120,7 +120,7 @@ fn describe(bench: &Bench<'_>, met: &Met) -> Contact {
             contact.body = exchange.body.read.unwrap_or(0);
             contact.by_head = contact.body > LARGE;
         }
-        Met::Refused(connection) => {
+        FirstResponse::Refused(connection) => {
             if let Some(failed) = &connection.failed {
                 contact.outcome = Outcome::Failed(failed.kind);
                 contact.detail = failed.detail.as_deref().map(str::to_owned);
@@ -131,15 +131,15 @@ fn describe(bench: &Bench<'_>, met: &Met) -> Contact {
 }
 
 /// Where an answer redirects to, if that is a place that can be asked.
-fn leads_to(bench: &Bench<'_>, answered: &Answered) -> Option<(Hop, Address)> {
+fn leads_to(bench: &ProbeContext<'_>, answered: &Answered) -> Option<(Redirect, ServerUrl)> {
     let status = answered.exchange.status?;
     if !is_redirect(status) {
         return None;
     }
     let location = answered.reply.field("location")?;
     let whole = absolute(&bench.plans.address, location);
-    let next = Address::parse(&whole).ok()?;
-    let hop = Hop {
+    let next = ServerUrl::parse(&whole).ok()?;
+    let hop = Redirect {
         status,
         to: intact_ledger::redact::url(&whole),
     };
@@ -152,7 +152,7 @@ pub(crate) fn is_redirect(status: u16) -> bool {
 }
 
 /// A `Location` as a whole URL (RFC 3986 section 4.2; of relative paths only those that begin with a slash or a name).
-fn absolute(from: &Address, location: &str) -> String {
+fn absolute(from: &ServerUrl, location: &str) -> String {
     if location.contains("://") {
         return location.to_owned();
     }
@@ -169,7 +169,7 @@ fn absolute(from: &Address, location: &str) -> String {
 }
 
 /// Whether the failure looks as if the port spoke the other of TLS and plain HTTP.
-fn may_be_the_other(contact: &Contact) -> bool {
+fn may_be_the_other(contact: &FirstRequest) -> bool {
     match contact.outcome {
         Outcome::Ok => contact.status == Some(400),
         Outcome::Failed(kind) => matches!(
@@ -187,14 +187,14 @@ fn may_be_the_other(contact: &Contact) -> bool {
 }
 
 /// Whether the port speaks TLS where plain HTTP was asked for, or the other way round; absent where it cannot be told.
-fn other_scheme(bench: &mut Bench<'_>) -> Result<Option<bool>, Ended> {
+fn other_scheme(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
     if bench.plans.is_secure() {
         return speaks_plain(bench);
     }
     speaks_tls(bench)
 }
 
-fn speaks_tls(bench: &mut Bench<'_>) -> Result<Option<bool>, Ended> {
+fn speaks_tls(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
     let settings = Settings {
         version: None,
         protocol: Protocol::Http11,
@@ -216,12 +216,12 @@ fn speaks_tls(bench: &mut Bench<'_>) -> Result<Option<bool>, Ended> {
     }
 }
 
-fn speaks_plain(bench: &mut Bench<'_>) -> Result<Option<bool>, Ended> {
+fn speaks_plain(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
     let plan = bench.plans.with_client(Protocol::Http11, None)?;
     let Ok(mut line) = bench.caller.open(&Arc::new(plan))? else {
         return Ok(None);
     };
-    let bare: Request = bench.request.led_to(&Address {
+    let bare: Request = bench.request.led_to(&ServerUrl {
         scheme: Scheme::Http,
         ..bench.plans.address.clone()
     });
@@ -229,7 +229,7 @@ fn speaks_plain(bench: &mut Bench<'_>) -> Result<Option<bool>, Ended> {
     bench.caller.close(line);
     match answered {
         Ok(answered) => Ok(Some(answered.is_ok())),
-        Err(Halt::Spent) => Ok(None),
+        Err(StopReason::Spent) => Ok(None),
         Err(halt) => Err(halt.into()),
     }
 }
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_location_becomes_a_whole_url() {
-        let from = Address::parse("https://a:8443/x/y?q=1").unwrap();
+        let from = ServerUrl::parse("https://a:8443/x/y?q=1").unwrap();
         for (location, whole) in [
             ("http://b/", "http://b/"),
             ("//b/z", "https://b/z"),

@@ -3,11 +3,11 @@
 //! Both connections wait side by side, silent, but only where the server is seen to answer others meanwhile: one that serves
 //! a single connection at a time would not even notice the second. There they wait one after the other.
 
-use super::{Bench, Ended, close_all};
-use crate::caller::Halt;
+use super::{ProbeContext, Ended, close_all};
+use crate::prober::StopReason;
 use crate::line::Line;
 use intact_ledger::Span;
-use intact_ledger::card::{IdleSeen, Waited};
+use intact_ledger::server_profile::{IdleLimits, IdleWait};
 use std::time::Duration;
 
 /// How long a request beside an idle connection may take before the server is held to be blocked.
@@ -15,8 +15,8 @@ const BLOCKED: Duration = Duration::from_secs(3);
 /// An end this soon after an answer is no idle limit: the connection was not kept at all.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
-    bench.card.idle = Some(IdleSeen {
+pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    bench.card.idle = Some(IdleLimits {
         http: bench.http,
         announced_s: None,
         between: None,
@@ -29,12 +29,12 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
     done
 }
 
-fn card<'a>(bench: &'a mut Bench<'_>) -> Option<&'a mut IdleSeen> {
+fn card<'a>(bench: &'a mut ProbeContext<'_>) -> Option<&'a mut IdleLimits> {
     bench.card.idle.as_mut()
 }
 
 /// A connection that has carried one request.
-fn open_used(bench: &mut Bench<'_>) -> Result<Option<Line>, Ended> {
+fn open_used(bench: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
     let plan = bench.plans.plan(bench.http, None, false)?;
     let Ok(mut line) = bench.caller.open(&plan)? else {
         return Ok(None);
@@ -54,7 +54,7 @@ fn open_used(bench: &mut Bench<'_>) -> Result<Option<Line>, Ended> {
     }
 }
 
-fn measure(bench: &mut Bench<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
+fn measure(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
     lines.extend(open_used(bench)?);
     // a connection that is closed at once blocks nobody
     let soon = bench.caller.clock.now().after(AT_ONCE.as_nanos() as u64);
@@ -86,20 +86,20 @@ fn measure(bench: &mut Bench<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
     wait(bench, lines)
 }
 
-fn note_blocked(bench: &mut Bench<'_>, blocked: bool) {
+fn note_blocked(bench: &mut ProbeContext<'_>, blocked: bool) {
     if let Some(idle) = card(bench) {
         idle.answers_others = Some(!blocked);
     }
 }
 
 /// A connection that carries nothing.
-fn open_unused(bench: &mut Bench<'_>) -> Result<Option<Line>, Ended> {
+fn open_unused(bench: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
     let plan = bench.plans.plan(bench.http, None, false)?;
     Ok(bench.caller.open(&plan)?.ok())
 }
 
 /// Whether a request on a connection of its own is answered now.
-fn answers_another(bench: &mut Bench<'_>) -> Result<bool, Ended> {
+fn answers_another(bench: &mut ProbeContext<'_>) -> Result<bool, Ended> {
     let plan = bench.plans.plan(bench.http, None, false)?;
     let request = bench.keeping_request();
     let usual = bench.caller.patience();
@@ -118,19 +118,19 @@ fn answers_another(bench: &mut Bench<'_>) -> Result<bool, Ended> {
 }
 
 /// Waits until all of them have ended, or the limit is reached, and notes what was seen even when stopped.
-fn wait(bench: &mut Bench<'_>, lines: &mut [Line]) -> Result<(), Ended> {
+fn wait(bench: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
     let limit = bench.config.idle_limit.as_nanos() as u64;
     let Some(latest) = lines.iter().map(|line| line.active_at).max() else {
         return Ok(());
     };
-    let done: Result<(), Halt> = bench.caller.listen(lines, latest.after(limit));
+    let done: Result<(), StopReason> = bench.caller.listen(lines, latest.after(limit));
     let now = bench.caller.clock.now();
     for line in lines {
         let (end, ended) = match line.ended() {
             Some((at, ended)) => (at, Some(ended)),
             None => (now, None),
         };
-        let waited = Waited {
+        let waited = IdleWait {
             span: Span::new(line.active_at, end),
             ended,
         };

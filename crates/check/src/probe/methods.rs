@@ -1,18 +1,18 @@
 //! Whether a connection survives other methods and statuses: servers that keep it after a GET with 200 do not always. HEAD always;
 //! under `--thorough` more that is safe (RFC 9110 section 9.2.1); what may change something only where a person named it.
 
-use super::{Bench, Ended};
+use super::{ProbeContext, Ended};
 use crate::line::Line;
 use crate::request::Request;
 use intact_ledger::Method;
-use intact_ledger::card::MethodTried;
+use intact_ledger::server_profile::MethodResult;
 
 /// A path that no server has.
 const NOT_THERE: &str = "/intact-check-a-path-that-is-not-there";
 /// What requests carry that are known for a body.
 const BODY: &str = "{}";
 
-pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let head = bench.request.by(Method::HEAD).saying("keep-alive");
     try_one(bench, "HEAD", &head)?;
     if bench.config.thorough {
@@ -49,7 +49,7 @@ fn thorough(request: &Request) -> [(&'static str, Request); 4] {
     ]
 }
 
-fn try_one(bench: &mut Bench<'_>, what: &str, request: &Request) -> Result<(), Ended> {
+fn try_one(bench: &mut ProbeContext<'_>, what: &str, request: &Request) -> Result<(), Ended> {
     let plan = bench.plans.plan(bench.http, None, false)?;
     let Ok(mut line) = bench.caller.open(&plan)? else {
         return Ok(());
@@ -62,13 +62,13 @@ fn try_one(bench: &mut Bench<'_>, what: &str, request: &Request) -> Result<(), E
 }
 
 fn ask_both(
-    bench: &mut Bench<'_>,
+    bench: &mut ProbeContext<'_>,
     line: &mut Line,
     what: &str,
     request: &Request,
-) -> Result<MethodTried, Ended> {
+) -> Result<MethodResult, Ended> {
     let first = bench.caller.ask(line, request, None)?.exchange;
-    let mut tried = MethodTried {
+    let mut tried = MethodResult {
         what: what.to_owned(),
         status: first.status,
         outcome: first.outcome,

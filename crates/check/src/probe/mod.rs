@@ -1,9 +1,9 @@
 //! The probes, one file each, and the order in which they run. Each fills its part of the card.
 
-mod age;
-mod cap;
+mod max_age;
+mod request_limit;
 mod contact;
-mod held;
+mod idle_under_load;
 mod idle;
 mod methods;
 mod names;
@@ -19,14 +19,14 @@ pub(crate) use contact::is_redirect;
 pub use packets::Packets;
 
 use crate::budget::{Budget, Part};
-use crate::caller::{Caller, Halt};
+use crate::prober::{Prober, StopReason};
 use crate::capture::Capture;
 use crate::config::{Config, ConfigError};
 use crate::line::Line;
 use crate::plans::Plans;
 use crate::request::Request;
 use intact_dial::Clock;
-use intact_ledger::card::{Card, Skipped};
+use intact_ledger::server_profile::{ServerProfile, Skipped};
 use intact_ledger::{Event, Method, Protocol};
 use std::io;
 use std::net::SocketAddr;
@@ -34,7 +34,7 @@ use std::time::Duration;
 
 /// What a check is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum ProbeKind {
     /// Looking the name up.
     Names,
     /// The first request.
@@ -61,68 +61,68 @@ pub enum Stage {
     Age,
 }
 
-impl Stage {
+impl ProbeKind {
     /// All of them, in order.
-    pub const ALL: [Stage; 12] = [
-        Stage::Names,
-        Stage::Contact,
-        Stage::Versions,
-        Stage::Waterfall,
-        Stage::Tls,
-        Stage::Methods,
-        Stage::Packets,
-        Stage::Requests,
-        Stage::Idle,
-        Stage::Race,
-        Stage::Held,
-        Stage::Age,
+    pub const ALL: [ProbeKind; 12] = [
+        ProbeKind::Names,
+        ProbeKind::Contact,
+        ProbeKind::Versions,
+        ProbeKind::Waterfall,
+        ProbeKind::Tls,
+        ProbeKind::Methods,
+        ProbeKind::Packets,
+        ProbeKind::Requests,
+        ProbeKind::Idle,
+        ProbeKind::Race,
+        ProbeKind::Held,
+        ProbeKind::Age,
     ];
 
     /// What a person reads.
     pub fn name(self) -> &'static str {
         match self {
-            Stage::Names => "names",
-            Stage::Contact => "first request",
-            Stage::Versions => "versions",
-            Stage::Waterfall => "fresh against reused",
-            Stage::Tls => "TLS",
-            Stage::Methods => "methods",
-            Stage::Packets => "packets",
-            Stage::Requests => "requests per connection",
-            Stage::Idle => "idle limits",
-            Stage::Race => "race at the idle limit",
-            Stage::Held => "idle limit beside others",
-            Stage::Age => "maximum age",
+            ProbeKind::Names => "names",
+            ProbeKind::Contact => "first request",
+            ProbeKind::Versions => "versions",
+            ProbeKind::Waterfall => "fresh against reused",
+            ProbeKind::Tls => "TLS",
+            ProbeKind::Methods => "methods",
+            ProbeKind::Packets => "packets",
+            ProbeKind::Requests => "requests per connection",
+            ProbeKind::Idle => "idle limits",
+            ProbeKind::Race => "race at the idle limit",
+            ProbeKind::Held => "idle limit beside others",
+            ProbeKind::Age => "maximum age",
         }
     }
 
     /// The part of the budget that it spends.
     fn part(self) -> Part {
         match self {
-            Stage::Requests => Part::Cap,
-            Stage::Idle | Stage::Race | Stage::Held | Stage::Age => Part::Idle,
+            ProbeKind::Requests => Part::Cap,
+            ProbeKind::Idle | ProbeKind::Race | ProbeKind::Held | ProbeKind::Age => Part::Idle,
             _ => Part::Card,
         }
     }
 
     /// Whether it belongs to a check of this kind; what does not is no gap in the card.
-    fn is_asked_for(self, bench: &Bench<'_>) -> bool {
+    fn is_asked_for(self, bench: &ProbeContext<'_>) -> bool {
         let config = bench.config;
         match self {
-            Stage::Packets => bench.capture.is_some(),
-            Stage::Held => config.hold > 0,
-            Stage::Age => config.thorough,
+            ProbeKind::Packets => bench.capture.is_some(),
+            ProbeKind::Held => config.hold > 0,
+            ProbeKind::Age => config.thorough,
             _ => true,
         }
     }
 }
 
 /// Hears what happens while a check runs, and says when to stop.
-pub trait Observer {
+pub trait CheckProgress {
     /// Something happened on the wire.
     fn event(&mut self, event: Event<'_>);
     /// The next probe begins; the card holds what the earlier ones found.
-    fn stage(&mut self, stage: Stage, card: &Card);
+    fn stage(&mut self, stage: ProbeKind, card: &ServerProfile);
     /// Packets were captured, which is done only where [`Check::run`] was given the means.
     fn packets(&mut self, packets: &Packets) {
         let _ = packets;
@@ -176,41 +176,41 @@ impl Check {
         &self,
         clock: Clock,
         capture: Option<Capture>,
-        observer: &mut dyn Observer,
-    ) -> Result<Card, CheckError> {
+        observer: &mut dyn CheckProgress,
+    ) -> Result<ServerProfile, CheckError> {
         let plans = Plans::new(&self.config)?;
         let request = Request::new(&self.config)?;
-        let mut bench = Bench {
+        let mut bench = ProbeContext {
             config: &self.config,
             plans,
             request,
-            caller: Caller::new(clock, self.config.timeout, self.budget, observer)?
+            caller: Prober::new(clock, self.config.timeout, self.budget, observer)?
                 .at_most(self.config.requests_per_s),
-            card: Card::default(),
+            card: ServerProfile::default(),
             http: self.config.http.unwrap_or(Protocol::Http11),
             peer: None,
             capture,
         };
         let mut halted: Option<&'static str> = None;
-        for stage in Stage::ALL {
+        for stage in ProbeKind::ALL {
             if !stage.is_asked_for(&bench) {
                 continue;
             }
-            let Bench { caller, card, .. } = &mut bench;
+            let ProbeContext { caller, card, .. } = &mut bench;
             card.requests_sent = caller.budget.spent();
             let why = halted.or_else(|| bench.reason_to_skip(stage));
             if let Some(why) = why {
                 bench.skip(stage, why);
                 continue;
             }
-            let Bench { caller, card, .. } = &mut bench;
+            let ProbeContext { caller, card, .. } = &mut bench;
             caller.budget.turn_to(stage.part());
             caller.observer.stage(stage, card);
             match bench.probe(stage) {
                 Ok(()) => {}
-                Err(Ended::Halt(Halt::Stopped)) => halted = Some("stopped"),
-                Err(Ended::Halt(Halt::Spent)) => bench.skip(stage, "the budget is spent"),
-                Err(Ended::Halt(Halt::Own(error))) => return Err(error.into()),
+                Err(Ended::Halt(StopReason::Stopped)) => halted = Some("stopped"),
+                Err(Ended::Halt(StopReason::Spent)) => bench.skip(stage, "the budget is spent"),
+                Err(Ended::Halt(StopReason::Own(error))) => return Err(error.into()),
                 Err(Ended::Config(error)) => return Err(error.into()),
             }
         }
@@ -221,12 +221,12 @@ impl Check {
 
 /// Why a probe did not come to its end.
 pub(crate) enum Ended {
-    Halt(Halt),
+    Halt(StopReason),
     Config(ConfigError),
 }
 
-impl From<Halt> for Ended {
-    fn from(halt: Halt) -> Ended {
+impl From<StopReason> for Ended {
+    fn from(halt: StopReason) -> Ended {
         Ended::Halt(halt)
     }
 }
@@ -238,13 +238,13 @@ impl From<ConfigError> for Ended {
 }
 
 /// What a probe works with.
-pub(crate) struct Bench<'a> {
+pub(crate) struct ProbeContext<'a> {
     config: &'a Config,
     plans: Plans<'a>,
     /// What is asked, wherever nothing else is said.
     request: Request,
-    caller: Caller<'a>,
-    card: Card,
+    caller: Prober<'a>,
+    card: ServerProfile,
     /// The version for probes that use only one.
     http: Protocol,
     /// The address that answered the first request.
@@ -253,30 +253,30 @@ pub(crate) struct Bench<'a> {
     capture: Option<Capture>,
 }
 
-impl Bench<'_> {
-    fn probe(&mut self, stage: Stage) -> Result<(), Ended> {
+impl ProbeContext<'_> {
+    fn probe(&mut self, stage: ProbeKind) -> Result<(), Ended> {
         match stage {
-            Stage::Names => names::probe(self),
-            Stage::Contact => contact::probe(self),
-            Stage::Versions => {
+            ProbeKind::Names => names::probe(self),
+            ProbeKind::Contact => contact::probe(self),
+            ProbeKind::Versions => {
                 versions::probe(self)?;
                 old_versions::probe(self)
             }
-            Stage::Waterfall => waterfall::probe(self),
-            Stage::Tls => tls::probe(self),
-            Stage::Methods => methods::probe(self),
-            Stage::Packets => packets::probe(self),
-            Stage::Requests => cap::probe(self),
-            Stage::Idle => idle::probe(self),
-            Stage::Race => race::probe(self),
-            Stage::Held => held::probe(self),
-            Stage::Age => age::probe(self),
+            ProbeKind::Waterfall => waterfall::probe(self),
+            ProbeKind::Tls => tls::probe(self),
+            ProbeKind::Methods => methods::probe(self),
+            ProbeKind::Packets => packets::probe(self),
+            ProbeKind::Requests => request_limit::probe(self),
+            ProbeKind::Idle => idle::probe(self),
+            ProbeKind::Race => race::probe(self),
+            ProbeKind::Held => idle_under_load::probe(self),
+            ProbeKind::Age => max_age::probe(self),
         }
     }
 
     /// Why a probe makes no sense here, or was not asked for.
-    fn reason_to_skip(&self, stage: Stage) -> Option<&'static str> {
-        if matches!(stage, Stage::Names | Stage::Contact) {
+    fn reason_to_skip(&self, stage: ProbeKind) -> Option<&'static str> {
+        if matches!(stage, ProbeKind::Names | ProbeKind::Contact) {
             return None;
         }
         let answered = self
@@ -288,17 +288,17 @@ impl Bench<'_> {
             return Some("the first request failed");
         }
         match stage {
-            Stage::Tls if !self.plans.is_secure() => Some("no TLS"),
-            Stage::Idle | Stage::Race | Stage::Held | Stage::Age if !self.config.idle => {
+            ProbeKind::Tls if !self.plans.is_secure() => Some("no TLS"),
+            ProbeKind::Idle | ProbeKind::Race | ProbeKind::Held | ProbeKind::Age if !self.config.idle => {
                 Some("--no-idle")
             }
-            Stage::Packets => packets::reason_to_skip(self),
-            Stage::Race => race::reason_to_skip(self),
+            ProbeKind::Packets => packets::reason_to_skip(self),
+            ProbeKind::Race => race::reason_to_skip(self),
             _ => None,
         }
     }
 
-    fn skip(&mut self, stage: Stage, why: &str) {
+    fn skip(&mut self, stage: ProbeKind, why: &str) {
         self.card.skipped.push(Skipped {
             probe: stage.name().to_owned(),
             why: why.to_owned(),
@@ -326,7 +326,7 @@ impl Bench<'_> {
     }
 }
 
-fn close_all(bench: &mut Bench<'_>, lines: &mut Vec<Line>) {
+fn close_all(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) {
     for line in lines.drain(..) {
         bench.caller.close(line);
     }

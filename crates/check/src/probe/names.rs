@@ -1,13 +1,13 @@
 //! Names: how long a look-up takes, what it gives in both families, for how long, by which aliases.
 
-use super::{Bench, Ended};
+use super::{ProbeContext, Ended};
 use crate::dns;
 use intact_dial::Endpoint;
-use intact_ledger::card::{Found, NameAsked, Names};
+use intact_ledger::server_profile::{Found, DnsQuery, Names};
 use intact_ledger::{Event, Lookup, Span};
 use std::net::{SocketAddr, ToSocketAddrs};
 
-pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let address = &bench.plans.address;
     let endpoint = bench
         .config
@@ -47,7 +47,7 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
     Ok(())
 }
 
-fn ask(bench: &mut Bench<'_>, server: SocketAddr, host: &str, v6: bool) -> NameAsked {
+fn ask(bench: &mut ProbeContext<'_>, server: SocketAddr, host: &str, v6: bool) -> DnsQuery {
     let clock = bench.caller.clock;
     let from = clock.now();
     let answer = match dns::ask(server, host, v6) {
@@ -60,7 +60,7 @@ fn ask(bench: &mut Bench<'_>, server: SocketAddr, host: &str, v6: bool) -> NameA
         Found::Error(words) => (Found::Error(words.clone()), None),
     };
     record(bench, &addresses, host, span, &server.to_string(), ttl);
-    NameAsked {
+    DnsQuery {
         kind: if v6 { "AAAA" } else { "A" }.to_owned(),
         server: server.to_string(),
         span,
@@ -69,7 +69,7 @@ fn ask(bench: &mut Bench<'_>, server: SocketAddr, host: &str, v6: bool) -> NameA
 }
 
 fn record(
-    bench: &mut Bench<'_>,
+    bench: &mut ProbeContext<'_>,
     addresses: &Found<Vec<std::net::IpAddr>>,
     host: &str,
     span: Span,

@@ -1,22 +1,22 @@
 //! TLS 1.0 and 1.1, offered and not spoken.
 
-use super::{Bench, Ended};
-use crate::caller::Halt;
+use super::{ProbeContext, Ended};
+use crate::prober::StopReason;
 use crate::old_tls;
-use intact_ledger::card::TlsOffered;
+use intact_ledger::server_profile::OldTlsResult;
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Failure, SetupPhase, Span, Tls, TlsVersion,
 };
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
-pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let Some(peer) = bench.peer.filter(|_| bench.plans.is_secure()) else {
         return Ok(());
     };
     for version in [TlsVersion::Tls10, TlsVersion::Tls11] {
         if bench.caller.observer.stopped() {
-            return Err(Halt::Stopped.into());
+            return Err(StopReason::Stopped.into());
         }
         bench.caller.wait_for_turn(peer.ip().is_loopback())?;
         let offered = try_one(bench, peer, version);
@@ -26,7 +26,7 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
 }
 
 /// Offers a version; the ledger has the connection as a dial that failed in TLS, because none was spoken.
-fn try_one(bench: &mut Bench<'_>, peer: SocketAddr, version: TlsVersion) -> TlsOffered {
+fn try_one(bench: &mut ProbeContext<'_>, peer: SocketAddr, version: TlsVersion) -> OldTlsResult {
     let address = &bench.plans.address;
     let name = address
         .host
@@ -42,7 +42,7 @@ fn try_one(bench: &mut Bench<'_>, peer: SocketAddr, version: TlsVersion) -> TlsO
     connection.setup.connect = Some(Span::new(connection.at, connected));
     let (offered, phase, kind) = match stream {
         Err(error) => {
-            let offered = TlsOffered {
+            let offered = OldTlsResult {
                 version,
                 accepted: None,
                 detail: Some(error.to_string()),

@@ -1,10 +1,10 @@
 //! Packets: one exchange of each HTTP version over the newest TLS version, and one over each other, captured as they pass.
 
-use super::{Bench, Ended};
-use crate::caller::Halt;
+use super::{ProbeContext, Ended};
+use crate::prober::StopReason;
 use crate::capture::Capture;
 use crate::line::Line;
-use intact_ledger::card::VersionTried;
+use intact_ledger::server_profile::VersionResult;
 use intact_ledger::{Protocol, TlsVersion};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,15 +24,15 @@ pub struct Packets {
 }
 
 /// Why there is nothing to capture.
-pub(super) fn reason_to_skip(bench: &Bench<'_>) -> Option<&'static str> {
+pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
     bench.peer.is_none().then_some("no TCP")
 }
 
-pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let (Some(mut capture), Some(peer)) = (bench.capture.take(), bench.peer) else {
         return Ok(());
     };
-    capture.begin(peer.port()).map_err(Halt::Own)?;
+    capture.begin(peer.port()).map_err(StopReason::Own)?;
     let mut spoken = Vec::new();
     let mut done = Ok(());
     for tried in wanted(bench) {
@@ -50,7 +50,7 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
 }
 
 /// The combinations of versions whose packets tell something new.
-fn wanted(bench: &Bench<'_>) -> Vec<VersionTried> {
+fn wanted(bench: &ProbeContext<'_>) -> Vec<VersionResult> {
     let spoken = || {
         bench
             .card
@@ -59,7 +59,7 @@ fn wanted(bench: &Bench<'_>) -> Vec<VersionTried> {
             .filter(|tried| tried.outcome.is_ok())
     };
     let newest = spoken().filter_map(|tried| tried.tls).max();
-    let is_wanted = |tried: &&VersionTried| {
+    let is_wanted = |tried: &&VersionResult| {
         if tried.tls == newest {
             tried.asks || tried.http != Protocol::Http10
         } else {
@@ -70,9 +70,9 @@ fn wanted(bench: &Bench<'_>) -> Vec<VersionTried> {
 }
 
 fn record(
-    bench: &mut Bench<'_>,
+    bench: &mut ProbeContext<'_>,
     capture: &mut Capture,
-    tried: &VersionTried,
+    tried: &VersionResult,
     spoken: &mut Vec<String>,
 ) -> Result<(), Ended> {
     let client = match tried.tls {
@@ -90,7 +90,7 @@ fn record(
     let done = ask_once(bench, line, tried);
     if let (Some(local), Some(peer)) = ends {
         let name = name(tried.http, tried.tls);
-        if capture.keep(local, peer, &name).map_err(Halt::Own)? > 0 {
+        if capture.keep(local, peer, &name).map_err(StopReason::Own)? > 0 {
             spoken.push(name);
         }
     }
@@ -98,7 +98,7 @@ fn record(
 }
 
 /// One exchange, the end of the connection, and time for its packets to pass.
-fn ask_once(bench: &mut Bench<'_>, mut line: Line, tried: &VersionTried) -> Result<(), Ended> {
+fn ask_once(bench: &mut ProbeContext<'_>, mut line: Line, tried: &VersionResult) -> Result<(), Ended> {
     let request = if tried.asks {
         bench.keeping_request()
     } else {

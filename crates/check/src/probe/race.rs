@@ -1,8 +1,8 @@
 //! The race: what happens to a request that is sent just before, and just after, the server's idle limit.
 
-use super::{Bench, Ended};
+use super::{ProbeContext, Ended};
 use crate::line::Line;
-use intact_ledger::card::{Race, RaceAttempt, Waited};
+use intact_ledger::server_profile::{Race, RaceAttempt, IdleWait};
 use std::time::Duration;
 
 /// The longest limit that is waited for a second time without `--thorough`.
@@ -14,7 +14,7 @@ const SHORTEST: Duration = Duration::from_millis(100);
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// Why the race is not run.
-pub(super) fn reason_to_skip(bench: &Bench<'_>) -> Option<&'static str> {
+pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
     let Some(limit) = limit(bench) else {
         return Some("no idle limit was found");
     };
@@ -27,12 +27,12 @@ pub(super) fn reason_to_skip(bench: &Bench<'_>) -> Option<&'static str> {
 }
 
 /// The idle limit that was measured, in nanoseconds.
-fn limit(bench: &Bench<'_>) -> Option<u64> {
-    let Waited { span, ended } = bench.card.idle.as_ref()?.between?;
+fn limit(bench: &ProbeContext<'_>) -> Option<u64> {
+    let IdleWait { span, ended } = bench.card.idle.as_ref()?.between?;
     ended.map(|_| span.nanos())
 }
 
-pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let Some(limit) = limit(bench) else {
         return Ok(());
     };
@@ -60,7 +60,7 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
     done
 }
 
-fn open_all(bench: &mut Bench<'_>, lines: &mut Vec<Line>, many: usize) -> Result<(), Ended> {
+fn open_all(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>, many: usize) -> Result<(), Ended> {
     let plan = bench.plans.plan(bench.http, None, false)?;
     let request = bench.keeping_request();
     for _ in 0..many {
@@ -77,7 +77,7 @@ fn open_all(bench: &mut Bench<'_>, lines: &mut Vec<Line>, many: usize) -> Result
 
 /// Sends one request on each connection, each after its own time of idling.
 fn run(
-    bench: &mut Bench<'_>,
+    bench: &mut ProbeContext<'_>,
     lines: &mut [Line],
     after: &[u64],
     race: &mut Race,

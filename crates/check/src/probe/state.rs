@@ -1,7 +1,7 @@
 //! State: what answers carry that ties a client to a connection or to one server behind a balancer. Names only, no values.
 
 use crate::conversation::Answered;
-use intact_ledger::card::State;
+use intact_ledger::server_profile::State;
 use std::collections::BTreeSet;
 
 /// Names that a card keeps of each kind.
@@ -84,11 +84,11 @@ fn affinity(connections: &[Vec<Answered>]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::Reply;
+    use crate::conversation::ResponseInfo;
     use intact_ledger::{Exchange, Nanos};
 
     fn answered(fields: &[(&str, &str)]) -> Answered {
-        let mut reply = Reply::default();
+        let mut reply = ResponseInfo::default();
         for (name, value) in fields {
             reply.note(name.as_bytes(), value.as_bytes());
         }

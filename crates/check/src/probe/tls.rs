@@ -1,15 +1,15 @@
 //! TLS: what the full handshake takes and brings, tickets, whether resumption and early data are really accepted.
 
-use super::{Bench, Ended};
-use crate::caller::Halt;
+use super::{ProbeContext, Ended};
+use crate::prober::StopReason;
 use crate::conversation::Answered;
 use crate::line::Line;
 use intact_dial::tls::Client;
-use intact_ledger::card::{EarlyData, TlsSeen};
+use intact_ledger::server_profile::{EarlyData, TlsResult};
 use intact_ledger::{Handshake, Protocol, Span, TlsVersion};
 use std::sync::Arc;
 
-pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
         let spoken = bench
             .card
@@ -30,13 +30,13 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
     Ok(())
 }
 
-fn look_at(bench: &mut Bench<'_>, version: TlsVersion, http: Protocol) -> Result<(), Ended> {
+fn look_at(bench: &mut ProbeContext<'_>, version: TlsVersion, http: Protocol) -> Result<(), Ended> {
     let client = bench.plans.client(http, Some(version), true)?;
     let Some((mut line, full)) = open(bench, http, &client)? else {
         return Ok(());
     };
     let answered = ask(bench, &mut line);
-    let mut seen = TlsSeen {
+    let mut seen = TlsResult {
         version,
         cipher: line
             .connection
@@ -69,10 +69,10 @@ fn look_at(bench: &mut Bench<'_>, version: TlsVersion, http: Protocol) -> Result
 
 /// A second connection with the same memory of sessions, and a third with early data.
 fn again(
-    bench: &mut Bench<'_>,
+    bench: &mut ProbeContext<'_>,
     http: Protocol,
     client: &Client,
-    seen: &mut TlsSeen,
+    seen: &mut TlsResult,
 ) -> Result<(), Ended> {
     let Some((mut line, ssl)) = open(bench, http, client)? else {
         return Ok(());
@@ -107,7 +107,7 @@ fn again(
 }
 
 fn open(
-    bench: &mut Bench<'_>,
+    bench: &mut ProbeContext<'_>,
     http: Protocol,
     client: &Client,
 ) -> Result<Option<(Line, Span)>, Ended> {
@@ -119,12 +119,12 @@ fn open(
     Ok(ssl.map(|ssl| (line, ssl)))
 }
 
-fn ask(bench: &mut Bench<'_>, line: &mut Line) -> Result<Answered, Ended> {
+fn ask(bench: &mut ProbeContext<'_>, line: &mut Line) -> Result<Answered, Ended> {
     let request = bench.light_request();
     bench
         .caller
         .ask(line, &request, None)
-        .map_err(|halt: Halt| halt.into())
+        .map_err(|halt: StopReason| halt.into())
 }
 
 fn handshake_of(line: &Line) -> Option<Handshake> {

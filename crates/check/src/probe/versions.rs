@@ -1,11 +1,11 @@
 //! Versions: HTTP 1.0 with and without the header, 1.1 and 2, over each TLS version, or plain. Two requests each: the second tells
 //! whether the connection was kept.
 
-use super::{Bench, Ended};
+use super::{ProbeContext, Ended};
 use crate::conversation::Answered;
 use crate::line::Line;
 use crate::request::{CONNECTION_FIELDS, Request};
-use intact_ledger::card::{Http2Seen, VersionTried};
+use intact_ledger::server_profile::{Http2Seen, VersionResult};
 use intact_ledger::{Connection, Outcome, Protocol, TlsVersion};
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const TRIED: [(Protocol, bool); 4] = [
 /// Requests where a later header block is to be compared with the first.
 const HTTP2_REQUESTS: usize = 3;
 
-pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let tls: &[Option<TlsVersion>] = if bench.plans.is_secure() {
         &[Some(TlsVersion::Tls12), Some(TlsVersion::Tls13)]
     } else {
@@ -50,12 +50,12 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
 }
 
 fn try_one(
-    bench: &mut Bench<'_>,
+    bench: &mut ProbeContext<'_>,
     http: Protocol,
     tls: Option<TlsVersion>,
     asks: bool,
-) -> Result<VersionTried, Ended> {
-    let mut tried = VersionTried {
+) -> Result<VersionResult, Ended> {
+    let mut tried = VersionResult {
         http,
         tls,
         asks,
@@ -88,7 +88,7 @@ fn try_one(
     done.map(|()| tried)
 }
 
-fn refused(connection: &Connection, tried: &mut VersionTried) {
+fn refused(connection: &Connection, tried: &mut VersionResult) {
     if let Some(failed) = &connection.failed {
         tried.outcome = Outcome::Failed(failed.kind);
         tried.detail = failed.detail.as_deref().map(str::to_owned);
@@ -96,10 +96,10 @@ fn refused(connection: &Connection, tried: &mut VersionTried) {
 }
 
 fn converse(
-    bench: &mut Bench<'_>,
+    bench: &mut ProbeContext<'_>,
     mut line: Line,
     asks: bool,
-    tried: &mut VersionTried,
+    tried: &mut VersionResult,
 ) -> Result<(), Ended> {
     if let Some(tls) = &line.connection.tls {
         tried.cipher = tls.cipher.as_deref().map(str::to_owned);
@@ -116,10 +116,10 @@ fn converse(
 }
 
 fn ask_all(
-    bench: &mut Bench<'_>,
+    bench: &mut ProbeContext<'_>,
     line: &mut Line,
     request: &Request,
-    tried: &mut VersionTried,
+    tried: &mut VersionResult,
 ) -> Result<(), Ended> {
     let first = bench.caller.ask(line, request, None)?;
     describe(&first, tried);
@@ -147,7 +147,7 @@ fn ask_all(
     Ok(())
 }
 
-fn describe(answered: &Answered, tried: &mut VersionTried) {
+fn describe(answered: &Answered, tried: &mut VersionResult) {
     let Answered { exchange, reply } = answered;
     tried.outcome = exchange.outcome;
     tried.detail = exchange.detail.as_deref().map(str::to_owned);

@@ -1,17 +1,17 @@
 //! The waterfall: the first request on a new connection against the next ones on the same, several times over. What it
 //! tells is in the ledger; here the exchanges are only caused, and their answers compared for [`super::state`].
 
-use super::{Bench, Ended, state};
+use super::{ProbeContext, Ended, state};
 use crate::conversation::Answered;
 use crate::line::Line;
-use intact_ledger::card::WATERFALL;
+use intact_ledger::server_profile::WATERFALL;
 
 /// Connections.
 const CONNECTIONS: usize = 5;
 /// Requests on each.
 const REQUESTS: usize = 3;
 
-pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
+pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let plan = bench.plans.plan(bench.http, None, false)?;
     let mut answers: Vec<Vec<Answered>> = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -32,7 +32,7 @@ pub(super) fn probe(bench: &mut Bench<'_>) -> Result<(), Ended> {
 }
 
 fn ask_all(
-    bench: &mut Bench<'_>,
+    bench: &mut ProbeContext<'_>,
     line: &mut Line,
     answers: &mut Vec<Answered>,
 ) -> Result<(), Ended> {

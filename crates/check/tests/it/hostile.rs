@@ -1,14 +1,14 @@
 //! Every hostile server of `fixtures/hostile/` under a whole check, idle limits included: the check comes to its end within its
 //! budget, and each request and each connection ends as the file says a careful client's do.
 
-use intact_check::{Card, Check, Config, Observer, Stage};
+use intact_check::{ServerProfile, Check, Config, CheckProgress, ProbeKind};
 use intact_dial::Clock;
 use intact_dial::tls::Verify;
 use intact_ledger::{
     Connection, ConnectionId, Event, Exchange, Method, Outcome, Protocol, SetupPhase,
 };
 use intact_serve::hostile::{Expect, Hostile};
-use intact_serve::{Running, Totals};
+use intact_serve::{TestServer, Totals};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Mutex;
@@ -31,7 +31,7 @@ struct Told {
     exchanges: Vec<Exchange>,
 }
 
-impl Observer for Told {
+impl CheckProgress for Told {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Opened(connection) => self.connections.push(connection.clone()),
@@ -39,7 +39,7 @@ impl Observer for Told {
             _ => {}
         }
     }
-    fn stage(&mut self, _: Stage, _: &Card) {}
+    fn stage(&mut self, _: ProbeKind, _: &ServerProfile) {}
     fn waiting(&mut self, _: Duration) {}
     fn stopped(&self) -> bool {
         false
@@ -56,7 +56,7 @@ struct Trial<'a> {
 impl Trial<'_> {
     /// Runs it; what is wrong, if anything.
     fn run(&self) -> Vec<String> {
-        let server = Running::start(self.hostile.config.clone()).unwrap();
+        let server = TestServer::start(self.hostile.config.clone()).unwrap();
         let check = Check::new(self.config(&server)).unwrap();
         let mut told = Told::default();
         let begun = Instant::now();
@@ -79,7 +79,7 @@ impl Trial<'_> {
             .collect()
     }
 
-    fn config(&self, server: &Running) -> Config {
+    fn config(&self, server: &TestServer) -> Config {
         let addresses = server.addresses();
         let url = if self.secure {
             format!("https://localhost:{}/", addresses.tls.unwrap().port())
@@ -156,7 +156,7 @@ impl Trial<'_> {
     }
 
     /// Counts on which the two sides differ.
-    fn counts(&self, told: &Told, card: &Card, totals: &Totals) -> Vec<String> {
+    fn counts(&self, told: &Told, card: &ServerProfile, totals: &Totals) -> Vec<String> {
         let mut wrong = Vec::new();
         if told.exchanges.is_empty() && told.connections.is_empty() {
             wrong.push("nothing was told of any connection".to_owned());
@@ -185,7 +185,7 @@ impl Trial<'_> {
 }
 
 /// Whether the check looked if the port speaks the other of TLS and plain HTTP.
-fn told_of_other(card: &Card) -> bool {
+fn told_of_other(card: &ServerProfile) -> bool {
     let contact = card.contact.as_ref();
     contact.is_some_and(|contact| contact.other_scheme.is_some())
 }

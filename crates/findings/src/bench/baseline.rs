@@ -12,14 +12,14 @@ pub struct Baseline {
     /// When it was started.
     pub started: String,
     /// Variants that both have, by name.
-    pub variants: Vec<Since>,
+    pub variants: Vec<BaselineChange>,
     /// Variants that only one of them has.
     pub unmatched: Vec<String>,
 }
 
 /// One variant then and now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Since {
+pub struct BaselineChange {
     /// Its name.
     pub name: String,
     /// Mean latency then, in milliseconds.
@@ -45,7 +45,7 @@ impl Baseline {
                 continue;
             };
             let (then_ms, now_ms) = (theirs.latency_ms.mean, ours.latency_ms.mean);
-            variants.push(Since {
+            variants.push(BaselineChange {
                 name: ours.name.clone(),
                 then_ms,
                 now_ms,

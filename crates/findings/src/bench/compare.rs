@@ -1,7 +1,7 @@
 //! Variants that differ in one axis, held against each other round by round, and the sentences that say so.
 
 use super::variant::{RoundFigures, VariantFacts};
-use crate::compared::{self, Compared, Pair, Rounds};
+use crate::time_difference::{self, TimeDifference, Pair, Rounds};
 use crate::stats::{Interval, MIN_ROUNDS, requests_until_alike};
 use intact_ledger::Run;
 
@@ -13,14 +13,14 @@ struct Partners {
 }
 
 /// Compares all pairs that differ in one axis from its reference value.
-pub fn compare(run: &Run, variants: &[VariantFacts]) -> Vec<Compared> {
+pub fn compare(run: &Run, variants: &[VariantFacts]) -> Vec<TimeDifference> {
     let partners = partners(run);
     let of_each = STATISTICS.map(|(statistic, of)| {
         let pairs: Vec<Pair<'_>> = partners
             .iter()
             .filter_map(|one| pair(one, statistic, of, variants))
             .collect();
-        compared::times(statistic, &pairs)
+        time_difference::times(statistic, &pairs)
     });
     of_each.into_iter().flatten().collect()
 }
@@ -88,7 +88,7 @@ fn pair<'a>(
     if a.no_success.or(b.no_success).is_some() {
         return None;
     }
-    let values = compared::paired(a, b, of);
+    let values = time_difference::paired(a, b, of);
     let had = values.0.len();
     // a percentile that some rounds cannot support is not compared on the others
     let whole = statistic == "mean" || had >= a.rounds.len().min(b.rounds.len());
@@ -116,9 +116,9 @@ impl Rounds for VariantFacts {
 /// The comparisons of means, the one that matters most first: keep-alive at one connection.
 pub(super) fn by_weight<'a>(
     variants: &[VariantFacts],
-    comparisons: &'a [Compared],
-) -> Vec<&'a Compared> {
-    let mut means: Vec<&Compared> = comparisons
+    comparisons: &'a [TimeDifference],
+) -> Vec<&'a TimeDifference> {
+    let mut means: Vec<&TimeDifference> = comparisons
         .iter()
         .filter(|compared| compared.statistic == "mean")
         .collect();
@@ -133,7 +133,7 @@ pub(super) fn by_weight<'a>(
 pub(super) fn verdicts(
     run: &Run,
     variants: &[VariantFacts],
-    comparisons: &[Compared],
+    comparisons: &[TimeDifference],
     rounds: u32,
 ) -> Vec<String> {
     let means = by_weight(variants, comparisons);
@@ -150,7 +150,7 @@ pub(super) fn verdicts(
     sentences
 }
 
-fn sentence(run: &Run, variants: &[VariantFacts], compared: &Compared) -> String {
+fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> String {
     let (of_a, of_b) = compared.indices;
     let (a, b) = (&variants[of_a], &variants[of_b]);
     let axis = compared.axis.as_deref().unwrap_or_default();

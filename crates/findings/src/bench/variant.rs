@@ -4,7 +4,7 @@ use super::compare::ms as told_ms;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Connections, Latency, PhaseTime, Requests};
 use crate::population::buckets_ms;
-use crate::stats::{Bin, Humps, PhaseSeries, explaining_phase, humps_of_bins, tiers};
+use crate::stats::{Bin, Modes, PhaseSeries, explaining_phase, humps_of_bins, tiers};
 use intact_ledger::{Cell, Exchange, ExpectedStatus, Group, Outcome, Phase, Reuse, Tally, Variant};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub struct RoundFigures {
 
 /// One population of latencies.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Hump {
+pub struct Mode {
     /// `fresh`, `reused`, `fast` or `slow`.
     pub name: &'static str,
     /// Its share of the exchanges.
@@ -159,7 +159,7 @@ pub struct VariantFacts {
     /// Mean bytes on the wire.
     pub bytes_per_request: Option<BytesPerRequest>,
     /// Populations: fresh and reused where both occur, else the two humps of the histogram if it has two.
-    pub modes: Vec<Hump>,
+    pub modes: Vec<Mode>,
     /// Warm-up.
     pub warmup: Warmup,
     /// Rounds.
@@ -409,7 +409,7 @@ fn own_queue(group: &Group) -> Option<ClientDelay> {
 }
 
 /// Fresh and reused where both occur; else the two humps that the histogram shows, if it shows two.
-fn humps(all: &Cell) -> Vec<Hump> {
+fn humps(all: &Cell) -> Vec<Mode> {
     let of = |reuse: Reuse| {
         all.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == Some(reuse))
     };
@@ -418,7 +418,7 @@ fn humps(all: &Cell) -> Vec<Hump> {
             let total = (fresh.count() + reused.count()) as f64;
             [("fresh", fresh), ("reused", reused)]
                 .into_iter()
-                .map(|(name, group)| Hump {
+                .map(|(name, group)| Mode {
                     name,
                     share: group.count() as f64 / total,
                     mean_ms: group.latency.mean().unwrap_or(0.0) / NANOS_PER_MS,
@@ -431,15 +431,15 @@ fn humps(all: &Cell) -> Vec<Hump> {
                 .map(|(low, high, count)| Bin { low, high, count })
                 .collect();
             match humps_of_bins(&bins, 1) {
-                Humps::Two { parts, .. } => [("fast", parts.fast), ("slow", parts.slow)]
+                Modes::Two { parts, .. } => [("fast", parts.fast), ("slow", parts.slow)]
                     .into_iter()
-                    .map(|(name, hump)| Hump {
+                    .map(|(name, hump)| Mode {
                         name,
                         share: hump.share,
                         mean_ms: hump.mean,
                     })
                     .collect(),
-                Humps::One(_) => Vec::new(),
+                Modes::One(_) => Vec::new(),
             }
         }
         (None, None) => Vec::new(),

@@ -1,16 +1,16 @@
 //! The limits of a connection: idle time, requests, and what happens at the moment of the idle limit.
 
-use intact_ledger::card::{Aged, Ended, Held, IdleSeen, Race, RequestsTried, Waited};
-use intact_ledger::{Ending, Outcome, Side};
+use intact_ledger::server_profile::{MaxAge, Ended, IdleUnderLoad, IdleLimits, Race, RequestLimit, IdleWait};
+use intact_ledger::{CloseKind, Outcome, Side};
 use serde::Serialize;
 
 const NANOS_PER_S: f64 = 1e9;
 
 /// How a connection was ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Closing {
+pub struct CloseFacts {
     /// `fin`, `close-notify`, `goaway`, `rst` or `silent`.
-    pub how: Ending,
+    pub how: CloseKind,
     /// Who was first; absent when it cannot be told.
     pub by: Option<Side>,
     /// Whether the last answer had announced it.
@@ -19,9 +19,9 @@ pub struct Closing {
     pub unsolicited_status: Option<u16>,
 }
 
-impl Closing {
-    fn of(ended: Ended) -> Closing {
-        Closing {
+impl CloseFacts {
+    fn of(ended: Ended) -> CloseFacts {
+        CloseFacts {
             how: ended.how,
             by: ended.by,
             announced: ended.announced,
@@ -32,11 +32,11 @@ impl Closing {
     /// In words.
     pub fn words(&self) -> String {
         let how = match self.how {
-            Ending::Fin => "FIN",
-            Ending::CloseNotify => "close_notify",
-            Ending::Goaway => "GOAWAY",
-            Ending::Rst => "RST",
-            Ending::Silent => "silence",
+            CloseKind::Fin => "FIN",
+            CloseKind::CloseNotify => "close_notify",
+            CloseKind::Goaway => "GOAWAY",
+            CloseKind::Rst => "RST",
+            CloseKind::Silent => "silence",
         };
         let unasked = self
             .unsolicited_status
@@ -61,18 +61,18 @@ pub struct IdleTimeout {
     /// What was spoken.
     pub http: &'static str,
     /// How it was ended.
-    pub ended: Option<Closing>,
+    pub ended: Option<CloseFacts>,
     /// How it was ended before any request.
-    pub before_first_request_ended: Option<Closing>,
+    pub before_first_request_ended: Option<CloseFacts>,
     /// Whether others were answered while connections idled.
     pub answers_others: Option<bool>,
 }
 
 impl IdleTimeout {
-    pub(super) fn of(seen: &IdleSeen) -> IdleTimeout {
+    pub(super) fn of(seen: &IdleLimits) -> IdleTimeout {
         let (measured_s, at_least_s) = split(seen.between);
         let (before_first_request_s, before_first_request_at_least_s) = split(seen.before_first);
-        let ended = |waited: Option<Waited>| waited.and_then(|waited| waited.ended);
+        let ended = |waited: Option<IdleWait>| waited.and_then(|waited| waited.ended);
         IdleTimeout {
             measured_s,
             at_least_s,
@@ -80,15 +80,15 @@ impl IdleTimeout {
             before_first_request_s,
             before_first_request_at_least_s,
             http: seen.http.as_str(),
-            ended: ended(seen.between).map(Closing::of),
-            before_first_request_ended: ended(seen.before_first).map(Closing::of),
+            ended: ended(seen.between).map(CloseFacts::of),
+            before_first_request_ended: ended(seen.before_first).map(CloseFacts::of),
             answers_others: seen.answers_others,
         }
     }
 }
 
 /// Measured, or a lower bound.
-fn split(waited: Option<Waited>) -> (Option<f64>, Option<f64>) {
+fn split(waited: Option<IdleWait>) -> (Option<f64>, Option<f64>) {
     let Some(waited) = waited else {
         return (None, None);
     };
@@ -110,24 +110,24 @@ pub struct HeldFacts {
     /// So long the server did not end it, in seconds.
     pub at_least_s: Option<f64>,
     /// How it was ended.
-    pub ended: Option<Closing>,
+    pub ended: Option<CloseFacts>,
 }
 
 impl HeldFacts {
-    pub(super) fn of(held: &Held) -> HeldFacts {
+    pub(super) fn of(held: &IdleUnderLoad) -> HeldFacts {
         let (measured_s, at_least_s) = split(held.waited);
         HeldFacts {
             connections: held.connections,
             measured_s,
             at_least_s,
-            ended: held.waited.and_then(|waited| waited.ended).map(Closing::of),
+            ended: held.waited.and_then(|waited| waited.ended).map(CloseFacts::of),
         }
     }
 }
 
 /// How old a connection gets that is used now and then.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct MaxAge {
+pub struct MaxAgeFacts {
     /// From the end of the set-up to the end, in seconds.
     pub measured_s: Option<f64>,
     /// So old it got, in seconds, and stood.
@@ -137,19 +137,19 @@ pub struct MaxAge {
     /// Whether the last answer said that it is the last.
     pub last_announced: bool,
     /// How it was ended; absent where the server said so and left the closing to us.
-    pub ended: Option<Closing>,
+    pub ended: Option<CloseFacts>,
 }
 
-impl MaxAge {
-    pub(super) fn of(aged: &Aged) -> MaxAge {
+impl MaxAgeFacts {
+    pub(super) fn of(aged: &MaxAge) -> MaxAgeFacts {
         let seconds = aged.span.nanos() as f64 / NANOS_PER_S;
         let over = aged.last_announced || aged.ended.is_some();
-        MaxAge {
+        MaxAgeFacts {
             measured_s: over.then_some(seconds),
             at_least_s: (!over).then_some(seconds),
             answered: aged.answered,
             last_announced: aged.last_announced,
-            ended: aged.ended.map(Closing::of),
+            ended: aged.ended.map(CloseFacts::of),
         }
     }
 }
@@ -168,13 +168,13 @@ pub struct MaxRequests {
     /// Whether the last answer said that it is the last.
     pub last_announced: bool,
     /// How it was ended; absent where the server said so and left the closing to us.
-    pub ended: Option<Closing>,
+    pub ended: Option<CloseFacts>,
     /// How the request after the last answer failed, where the end was not announced.
     pub failed: Option<&'static str>,
 }
 
 impl MaxRequests {
-    pub(super) fn of(tried: &RequestsTried) -> MaxRequests {
+    pub(super) fn of(tried: &RequestLimit) -> MaxRequests {
         let over = tried.last_announced || tried.ended.is_some() || tried.failed.is_some();
         MaxRequests {
             measured: over.then_some(tried.answered),
@@ -182,7 +182,7 @@ impl MaxRequests {
             announced: tried.announced,
             http: tried.http.as_str(),
             last_announced: tried.last_announced,
-            ended: tried.ended.map(Closing::of),
+            ended: tried.ended.map(CloseFacts::of),
             failed: tried.failed.map(|kind| kind.id()),
         }
     }
@@ -209,7 +209,7 @@ pub struct RaceAttempt {
     /// How it failed.
     pub failed: Option<&'static str>,
     /// How the connection ended, if it did.
-    pub ended: Option<Closing>,
+    pub ended: Option<CloseFacts>,
 }
 
 impl RaceAttempt {
@@ -234,7 +234,7 @@ impl RaceFacts {
                         .outcome
                         .and_then(Outcome::failure)
                         .map(|kind| kind.id()),
-                    ended: attempt.ended.map(Closing::of),
+                    ended: attempt.ended.map(CloseFacts::of),
                 })
                 .collect(),
         }

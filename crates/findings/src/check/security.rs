@@ -2,7 +2,7 @@
 
 use super::{CheckFacts, finding, ms};
 use crate::finding::{Finding, Severity};
-use intact_ledger::card::EarlyData;
+use intact_ledger::server_profile::EarlyData;
 
 /// Bytes that a server may send before it must wait for us: ten segments of 1,460 (RFC 6928).
 const FIRST_WINDOW: u64 = 14_600;

@@ -1,8 +1,8 @@
 //! The card's plain parts in the units of a report: target, names, versions, TLS, methods, HTTP/2.
 
-use intact_ledger::card::{
-    Contact, EarlyData, Found, Hop, Http2Seen, MethodTried, NameAsked, Names, TlsOffered, TlsSeen,
-    VersionTried,
+use intact_ledger::server_profile::{
+    FirstRequest, EarlyData, Found, Redirect, Http2Seen, MethodResult, DnsQuery, Names, OldTlsResult, TlsResult,
+    VersionResult,
 };
 use intact_ledger::{Failure, Span, TlsVersion};
 use serde::Serialize;
@@ -33,9 +33,9 @@ pub struct Target {
     /// Whether later probes used HEAD because the body is large.
     pub by_head: bool,
     /// Redirects that were followed.
-    pub followed: Vec<Hop>,
+    pub followed: Vec<Redirect>,
     /// A redirect that was not followed.
-    pub redirect: Option<Hop>,
+    pub redirect: Option<Redirect>,
     /// Whether the port speaks the other of TLS and plain HTTP; absent where that was not looked at.
     pub other_scheme: Option<bool>,
     #[serde(skip)]
@@ -49,7 +49,7 @@ impl Target {
         self.failure.is_none() || unwanted && self.status.is_some()
     }
 
-    pub(super) fn of(contact: &Contact) -> Target {
+    pub(super) fn of(contact: &FirstRequest) -> Target {
         let failure = contact.outcome.failure();
         Target {
             url: contact.url.clone(),
@@ -118,11 +118,11 @@ impl NamesFacts {
 }
 
 impl Address {
-    fn of(asked: &NameAsked) -> Address {
+    fn of(asked: &DnsQuery) -> Address {
         let (answer, error) = match &asked.answer {
             Found::Value(answer) => (answer.clone(), None),
             Found::Error(words) => (
-                intact_ledger::card::NameAnswer::default(),
+                intact_ledger::server_profile::NameAnswer::default(),
                 Some(words.clone()),
             ),
         };
@@ -174,7 +174,7 @@ pub struct VersionFacts {
 }
 
 impl VersionFacts {
-    pub(super) fn of(tried: &VersionTried) -> VersionFacts {
+    pub(super) fn of(tried: &VersionResult) -> VersionFacts {
         VersionFacts {
             http: tried.http.as_str(),
             tls: tried.tls.map(|version| version.as_str()),
@@ -231,7 +231,7 @@ pub struct TlsFacts {
 }
 
 impl TlsFacts {
-    pub(super) fn of(seen: &TlsSeen) -> TlsFacts {
+    pub(super) fn of(seen: &TlsResult) -> TlsFacts {
         let handshake_ms = ms(seen.full);
         let to_first_answer_ms = seen.to_first_answer.map(ms);
         TlsFacts {
@@ -260,7 +260,7 @@ pub struct OldTls {
 }
 
 impl OldTls {
-    pub(super) fn of(offered: &TlsOffered) -> OldTls {
+    pub(super) fn of(offered: &OldTlsResult) -> OldTls {
         OldTls {
             version: offered.version.as_str(),
             accepted: offered.accepted,
@@ -285,7 +285,7 @@ pub struct Resumption {
 }
 
 impl Resumption {
-    pub(super) fn of(seen: &TlsSeen) -> Option<Resumption> {
+    pub(super) fn of(seen: &TlsResult) -> Option<Resumption> {
         let (span, accepted) = seen.second?;
         Some(Resumption {
             version: seen.version.as_str(),
@@ -313,7 +313,7 @@ pub struct MethodFacts {
 }
 
 impl MethodFacts {
-    pub(super) fn of(tried: &MethodTried) -> MethodFacts {
+    pub(super) fn of(tried: &MethodResult) -> MethodFacts {
         MethodFacts {
             what: tried.what.clone(),
             status: tried.status,

@@ -2,7 +2,7 @@
 
 use crate::figures::{Connections, NANOS_PER_MS, Requests};
 use crate::finding::Finding;
-use crate::observe::{Observed, ObservedFacts};
+use crate::traffic::{TrafficAnalysis, ObservedFacts};
 use crate::unobserved::Unobserved;
 use intact_ledger::{Event, Handshake, Run, Sink};
 use serde::Serialize;
@@ -115,7 +115,7 @@ pub struct Found {
 
 /// A program while rounds come in.
 pub(super) struct Program {
-    live: Observed,
+    live: TrafficAnalysis,
     /// Whether something was recorded since the last end of a round.
     begun: bool,
     facts: ProgramFacts,
@@ -124,7 +124,7 @@ pub(super) struct Program {
 impl Program {
     pub(super) fn new(run: &Run, name: &str) -> Program {
         Program {
-            live: Observed::new(run),
+            live: TrafficAnalysis::new(run),
             begun: false,
             facts: ProgramFacts {
                 name: name.to_owned(),
@@ -154,7 +154,7 @@ impl Program {
     }
 
     /// Ends a round; the next one begins with `fresh`.
-    pub(super) fn end(&mut self, fresh: Observed) -> ObservedFacts {
+    pub(super) fn end(&mut self, fresh: TrafficAnalysis) -> ObservedFacts {
         self.begun = false;
         std::mem::replace(&mut self.live, fresh).facts()
     }

@@ -1,17 +1,17 @@
 //! The first sentences of a comparison: wall time, then what became of connections, failures and findings.
 
-use super::change::{Change, Fate};
-use super::counted::Counted;
+use super::finding_change::{FindingChange, FindingState};
+use super::count_difference::CountDifference;
 use super::variant::ProgramFacts;
-use crate::compared::Compared;
+use crate::time_difference::TimeDifference;
 use crate::finding::Severity;
 use crate::words::{ms, percent};
 
 pub(super) fn sentences(
     programs: &[ProgramFacts],
-    times: &[Compared],
-    counts: &[Counted],
-    changes: &[Change],
+    times: &[TimeDifference],
+    counts: &[CountDifference],
+    changes: &[FindingChange],
 ) -> Vec<String> {
     let mut said = Vec::new();
     if programs.iter().any(|one| one.rounds.is_empty()) {
@@ -40,7 +40,7 @@ pub(super) fn sentences(
         } else {
             said.push(format!("{name}, in each run: {}", counted.join(", ")));
         }
-        for (fate, word) in [(Fate::Gone, "Gone"), (Fate::New, "New")] {
+        for (fate, word) in [(FindingState::Gone, "Gone"), (FindingState::New, "New")] {
             let mut rules: Vec<&str> = changes
                 .iter()
                 .filter(|change| change.b == *name && change.fate == fate)
@@ -56,7 +56,7 @@ pub(super) fn sentences(
     said
 }
 
-fn time(one: &Compared) -> String {
+fn time(one: &TimeDifference) -> String {
     let what = match one.statistic {
         "wall" => "wall time",
         _ => "waiting for answers",
@@ -103,7 +103,7 @@ fn signed(value: f64) -> String {
 }
 
 /// `connections 100 -> 1`.
-fn count(one: &Counted) -> String {
+fn count(one: &CountDifference) -> String {
     let name = match one.count {
         "handshakes" => "TLS handshakes",
         "look_ups" => "look-ups",

@@ -1,13 +1,13 @@
 //! What became of the connections that a freeze found open, and what the invocation after it saw of that.
 
-use super::traffic::{Held, Traffic};
-use intact_ledger::{Ending, Invocation, Nanos, Side};
+use super::traffic::{TrackedConnection, Traffic};
+use intact_ledger::{CloseKind, Invocation, Nanos, Side};
 use serde::Serialize;
 
 /// What became of one connection over a freeze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Case {
+pub enum FrozenConnection {
     /// It carried an answer afterwards.
     Kept,
     /// Nothing was sent onto it, and it did not end before the next freeze.
@@ -24,28 +24,28 @@ pub enum Case {
     ClosedByFunction,
 }
 
-impl Case {
+impl FrozenConnection {
     /// All, in the order of tables.
-    pub const ALL: [Case; 7] = [
-        Case::Kept,
-        Case::FinSeen,
-        Case::FinLate,
-        Case::Reset,
-        Case::BlackHole,
-        Case::ClosedByFunction,
-        Case::Unused,
+    pub const ALL: [FrozenConnection; 7] = [
+        FrozenConnection::Kept,
+        FrozenConnection::FinSeen,
+        FrozenConnection::FinLate,
+        FrozenConnection::Reset,
+        FrozenConnection::BlackHole,
+        FrozenConnection::ClosedByFunction,
+        FrozenConnection::Unused,
     ];
 
     /// Two or three words for tables.
     pub fn words(self) -> &'static str {
         match self {
-            Case::Kept => "kept",
-            Case::Unused => "unused",
-            Case::FinSeen => "FIN seen",
-            Case::FinLate => "FIN late",
-            Case::Reset => "FIN lost, reset",
-            Case::BlackHole => "black hole",
-            Case::ClosedByFunction => "closed unused",
+            FrozenConnection::Kept => "kept",
+            FrozenConnection::Unused => "unused",
+            FrozenConnection::FinSeen => "FIN seen",
+            FrozenConnection::FinLate => "FIN late",
+            FrozenConnection::Reset => "FIN lost, reset",
+            FrozenConnection::BlackHole => "black hole",
+            FrozenConnection::ClosedByFunction => "closed unused",
         }
     }
 
@@ -53,7 +53,7 @@ impl Case {
     pub fn is_death(self) -> bool {
         matches!(
             self,
-            Case::FinSeen | Case::FinLate | Case::Reset | Case::BlackHole
+            FrozenConnection::FinSeen | FrozenConnection::FinLate | FrozenConnection::Reset | FrozenConnection::BlackHole
         )
     }
 }
@@ -61,7 +61,7 @@ impl Case {
 /// What an invocation after a freeze saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Saw {
+pub enum FreezeEffect {
     /// No connection had died.
     Nothing,
     /// One had, and the invocation was answered all the same.
@@ -70,69 +70,69 @@ pub enum Saw {
     Failed,
 }
 
-impl Saw {
+impl FreezeEffect {
     /// A stable kebab-case id.
     pub fn id(self) -> &'static str {
         match self {
-            Saw::Nothing => "nothing",
-            Saw::Recovered => "recovered",
-            Saw::Failed => "failed",
+            FreezeEffect::Nothing => "nothing",
+            FreezeEffect::Recovered => "recovered",
+            FreezeEffect::Failed => "failed",
         }
     }
 }
 
 /// One freeze.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Pause {
+pub struct Freeze {
     /// The case of each connection that was open when it began.
-    pub connection_states: Vec<Case>,
+    pub connection_states: Vec<FrozenConnection>,
     /// What the invocation after it saw.
-    pub effect: Saw,
+    pub effect: FreezeEffect,
 }
 
 /// The freeze before an invocation, to which everything until `until` belongs.
-pub(super) fn pause(traffic: &Traffic, one: &Invocation, until: Nanos) -> Option<Pause> {
+pub(super) fn pause(traffic: &Traffic, one: &Invocation, until: Nanos) -> Option<Freeze> {
     let frozen = one.frozen?;
-    let open = |held: &&Held| {
+    let open = |held: &&TrackedConnection| {
         held.opened
             && held.at < frozen.start
             && held.closed.is_none_or(|end| end.at >= frozen.start)
     };
     let held = traffic.of(one.environment).iter().filter(open);
-    let cases: Vec<Case> = held
+    let cases: Vec<FrozenConnection> = held
         .map(|held| case(held, frozen.end, one.end, until))
         .collect();
     let saw = match (cases.iter().any(|case| case.is_death()), &one.fate) {
-        (false, _) => Saw::Nothing,
-        (true, fate) if fate.is_answer() => Saw::Recovered,
-        (true, _) => Saw::Failed,
+        (false, _) => FreezeEffect::Nothing,
+        (true, fate) if fate.is_answer() => FreezeEffect::Recovered,
+        (true, _) => FreezeEffect::Failed,
     };
-    Some(Pause { connection_states: cases, effect: saw })
+    Some(Freeze { connection_states: cases, effect: saw })
 }
 
-fn case(held: &Held, thaw: Nanos, answered: Nanos, until: Nanos) -> Case {
+fn case(held: &TrackedConnection, thaw: Nanos, answered: Nanos, until: Nanos) -> FrozenConnection {
     let ended = held.closed.filter(|end| end.at < until);
     let by_server = ended.filter(|end| end.by == Some(Side::Server));
     if by_server.is_some_and(|end| end.at <= thaw) {
-        return Case::FinSeen;
+        return FrozenConnection::FinSeen;
     }
     let mut uses = held
         .exchanges
         .iter()
         .filter(|one| thaw <= one.at && one.at < until);
     match uses.next() {
-        Some(first) if first.ok => Case::Kept,
+        Some(first) if first.ok => FrozenConnection::Kept,
         Some(first) => match by_server {
-            Some(end) if end.how == Some(Ending::Rst) => Case::Reset,
+            Some(end) if end.how == Some(CloseKind::Rst) => FrozenConnection::Reset,
             // it came before the request, or met it on its way: the next is for the server to refuse
-            Some(end) if end.at <= first.at => Case::FinLate,
-            Some(_) => Case::Reset,
-            None => Case::BlackHole,
+            Some(end) if end.at <= first.at => FrozenConnection::FinLate,
+            Some(_) => FrozenConnection::Reset,
+            None => FrozenConnection::BlackHole,
         },
-        None if by_server.is_some_and(|end| end.how == Some(Ending::Rst)) => Case::Reset,
-        None if by_server.is_some() => Case::FinLate,
+        None if by_server.is_some_and(|end| end.how == Some(CloseKind::Rst)) => FrozenConnection::Reset,
+        None if by_server.is_some() => FrozenConnection::FinLate,
         // one that ends with its environment was not given up by the function
-        None if ended.is_some_and(|end| end.at <= answered) => Case::ClosedByFunction,
-        None => Case::Unused,
+        None if ended.is_some_and(|end| end.at <= answered) => FrozenConnection::ClosedByFunction,
+        None => FrozenConnection::Unused,
     }
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Exchange, Failure, Fate,
-    Fingerprint, Moment, Nanos, Outcome, Reuse, Side, Span, Vantage, Variant,
+    Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Exchange, Failure, InvocationOutcome,
+    Fingerprint, ClosePoint, Nanos, Outcome, Reuse, Side, Span, Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
@@ -37,13 +37,13 @@ fn invocation(variant: u32, environment: u64, from: u64, to: u64) -> Invocation 
         rest: None,
         at: at(from),
         end: at(to),
-        fate: Fate::Answered(1),
+        fate: InvocationOutcome::Answered(1),
         duplicate_response: 0,
     }
 }
 
 fn facts(names: &[&str], invocations: &[Invocation]) -> LambdaFacts {
-    let mut invoked = Invoked::new(&run(names));
+    let mut invoked = Invocations::new(&run(names));
     for one in invocations {
         invoked.record(Event::Invocation(one));
     }
@@ -78,7 +78,7 @@ fn what_fails_after_a_pause_is_told_by_the_pause() {
     cold.init = Some(Span::new(at(0), at(10)));
     let mut late = invocation(0, 1, 3020, 3021);
     late.frozen = Some(Span::new(at(10), at(3020)));
-    late.fate = Fate::Error("Error: socket hang up".to_owned());
+    late.fate = InvocationOutcome::Error("Error: socket hang up".to_owned());
     let facts = facts(&["it"], &[cold, invocation(0, 1, 12, 13), late]);
     let kinds: Vec<(&str, u64)> = facts.variants[0]
         .kinds
@@ -121,7 +121,7 @@ fn exchange(connection: u64, from: u64, to: u64, outcome: Outcome) -> Exchange {
     one
 }
 
-fn closed(connection: u64, when: u64, by: Side, how: Option<Ending>) -> Closed {
+fn closed(connection: u64, when: u64, by: Side, how: Option<CloseKind>) -> Closed {
     Closed {
         connection: ConnectionId(connection),
         variant: Some(0),
@@ -131,7 +131,7 @@ fn closed(connection: u64, when: u64, by: Side, how: Option<Ending>) -> Closed {
             by: Some(by),
             how,
             announced_by: None,
-            moment: Some(Moment::Idle),
+            moment: Some(ClosePoint::Idle),
             exchanges: None,
             bytes: ConnectionBytes::default(),
             probes: intact_ledger::Probes::default(),
@@ -141,15 +141,15 @@ fn closed(connection: u64, when: u64, by: Side, how: Option<Ending>) -> Closed {
 
 /// One connection, opened at 10 ms by an invocation from 5 to 20 ms; frozen from 30 to 3000; the next from 3000 to 3100, after
 /// which its environment ends.
-fn frozen(used: Option<Outcome>, end: Option<Closed>, fate: Fate) -> LambdaFacts {
-    let mut invoked = Invoked::new(&run(&["it"]));
+fn frozen(used: Option<Outcome>, end: Option<Closed>, fate: InvocationOutcome) -> LambdaFacts {
+    let mut invoked = Invocations::new(&run(&["it"]));
     invoked.record(Event::Invocation(&invocation(0, 1, 5, 20)));
     invoked.record(Event::Opened(&connection(1, 10)));
     invoked.record(Event::Exchange(&exchange(1, 11, 19, Outcome::Ok)));
     if let Some(outcome) = used {
         invoked.record(Event::Exchange(&exchange(1, 3001, 3050, outcome)));
     }
-    let end = end.unwrap_or_else(|| closed(1, 3200, Side::Client, Some(Ending::Fin)));
+    let end = end.unwrap_or_else(|| closed(1, 3200, Side::Client, Some(CloseKind::Fin)));
     invoked.record(Event::Closed(&end));
     let mut late = invocation(0, 1, 3000, 3100);
     late.frozen = Some(Span::new(at(30), at(3000)));
@@ -158,42 +158,42 @@ fn frozen(used: Option<Outcome>, end: Option<Closed>, fate: Fate) -> LambdaFacts
     invoked.facts()
 }
 
-fn told(facts: &LambdaFacts) -> (Vec<Case>, Saw) {
+fn told(facts: &LambdaFacts) -> (Vec<FrozenConnection>, FreezeEffect) {
     let pause = facts.invocations[1].freeze.clone().unwrap();
     (pause.connection_states, pause.effect)
 }
 
 #[test]
 fn connections_that_a_freeze_found_open_are_told_apart() {
-    let failed = || Fate::Error("ECONNRESET".to_owned());
+    let failed = || InvocationOutcome::Error("ECONNRESET".to_owned());
     let stale = Some(Outcome::Failed(Failure::Stale));
-    let fin = |ms| Some(closed(1, ms, Side::Server, Some(Ending::Fin)));
-    let reset = Some(closed(1, 3031, Side::Server, Some(Ending::Rst)));
-    let answered = || Fate::Answered(1);
+    let fin = |ms| Some(closed(1, ms, Side::Server, Some(CloseKind::Fin)));
+    let reset = Some(closed(1, 3031, Side::Server, Some(CloseKind::Rst)));
+    let answered = || InvocationOutcome::Answered(1);
     let ok = Some(Outcome::Ok);
     for (facts, case, saw) in [
-        (frozen(ok, None, answered()), Case::Kept, Saw::Nothing),
-        (frozen(None, None, answered()), Case::Unused, Saw::Nothing),
+        (frozen(ok, None, answered()), FrozenConnection::Kept, FreezeEffect::Nothing),
+        (frozen(None, None, answered()), FrozenConnection::Unused, FreezeEffect::Nothing),
         (
             frozen(stale, fin(2000), failed()),
-            Case::FinSeen,
-            Saw::Failed,
+            FrozenConnection::FinSeen,
+            FreezeEffect::Failed,
         ),
         (
             frozen(None, fin(2000), answered()),
-            Case::FinSeen,
-            Saw::Recovered,
+            FrozenConnection::FinSeen,
+            FreezeEffect::Recovered,
         ),
         (
             frozen(None, fin(3001), answered()),
-            Case::FinLate,
-            Saw::Recovered,
+            FrozenConnection::FinLate,
+            FreezeEffect::Recovered,
         ),
-        (frozen(stale, reset, failed()), Case::Reset, Saw::Failed),
+        (frozen(stale, reset, failed()), FrozenConnection::Reset, FreezeEffect::Failed),
         (
-            frozen(Some(Outcome::Failed(Failure::Aborted)), None, Fate::Timeout),
-            Case::BlackHole,
-            Saw::Failed,
+            frozen(Some(Outcome::Failed(Failure::Aborted)), None, InvocationOutcome::Timeout),
+            FrozenConnection::BlackHole,
+            FreezeEffect::Failed,
         ),
     ] {
         assert_eq!(told(&facts), (vec![case], saw));
@@ -202,7 +202,7 @@ fn connections_that_a_freeze_found_open_are_told_apart() {
 
 #[test]
 fn what_an_environment_opens_belongs_to_the_invocation_during_which_it_does() {
-    let mut invoked = Invoked::new(&run(&["it"]));
+    let mut invoked = Invocations::new(&run(&["it"]));
     let mut cold = invocation(0, 1, 100, 120);
     cold.init = Some(Span::new(at(10), at(100)));
     // rows of connections come late, and those of another environment are not its own
@@ -224,7 +224,7 @@ fn what_an_environment_opens_belongs_to_the_invocation_during_which_it_does() {
 
 #[test]
 fn nothing_is_told_of_connections_that_nobody_followed() {
-    let mut invoked = Invoked::new(&run(&["it"]));
+    let mut invoked = Invocations::new(&run(&["it"]));
     invoked.record(Event::Caveat(&Caveat::new(UNWATCHED, String::new())));
     invoked.record(Event::Invocation(&invocation(0, 1, 0, 2)));
     let facts = invoked.facts();
@@ -235,7 +235,7 @@ fn nothing_is_told_of_connections_that_nobody_followed() {
 
 #[test]
 fn each_environment_needs_connections_of_its_own() {
-    let mut invoked = Invoked::new(&run(&["it"]));
+    let mut invoked = Invocations::new(&run(&["it"]));
     for environment in 1..=5 {
         let from = environment * 100;
         invoked.record(Event::Invocation(&invocation(
@@ -253,7 +253,7 @@ fn each_environment_needs_connections_of_its_own() {
         invoked.record(Event::Opened(&one));
         let told = exchange(environment, from + 1, from + 20, Outcome::Ok);
         invoked.record(Event::Exchange(&told));
-        let end = closed(environment, from + 60, Side::Client, Some(Ending::Fin));
+        let end = closed(environment, from + 60, Side::Client, Some(CloseKind::Fin));
         invoked.record(Event::Closed(&end));
     }
     let facts = invoked.facts();
@@ -265,7 +265,7 @@ fn each_environment_needs_connections_of_its_own() {
 #[test]
 fn the_same_request_in_the_next_invocation_is_no_retry() {
     let retries = |next: u64, environment: u64| {
-        let mut invoked = Invoked::new(&run(&["it"]));
+        let mut invoked = Invocations::new(&run(&["it"]));
         let ask = |connection, from, to, outcome| {
             let mut one = exchange(connection, from, to, outcome);
             one.fingerprint = Fingerprint::try_from("0".repeat(32)).ok();

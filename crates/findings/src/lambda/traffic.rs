@@ -1,7 +1,7 @@
 //! What the connections of each environment did: held beside its invocations, by time. Must not conclude.
 
 use intact_ledger::{
-    Closed, Connection, ConnectionId, Ending, Event, Exchange, Invocation, Nanos, Reuse, Side, Sink,
+    Closed, Connection, ConnectionId, CloseKind, Event, Exchange, Invocation, Nanos, Reuse, Side, Sink,
 };
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ const HELD: usize = 1_000_000;
 
 /// A connection, as far as invocations are concerned.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct TrackedConnection {
     pub(super) at: Nanos,
     pub(super) opened: bool,
     pub(super) closed: Option<End>,
@@ -23,7 +23,7 @@ pub(super) struct Held {
 pub(super) struct End {
     pub(super) at: Nanos,
     pub(super) by: Option<Side>,
-    pub(super) how: Option<Ending>,
+    pub(super) how: Option<CloseKind>,
 }
 
 /// An exchange.
@@ -37,7 +37,7 @@ pub(super) struct Use {
 /// The connections of all environments.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Traffic {
-    environments: BTreeMap<u64, Vec<Held>>,
+    environments: BTreeMap<u64, Vec<TrackedConnection>>,
     places: HashMap<ConnectionId, (u64, usize)>,
     held: usize,
     /// What there was no room for.
@@ -54,7 +54,7 @@ pub(super) struct Share {
 
 impl Traffic {
     /// The connections of an environment.
-    pub(super) fn of(&self, environment: u64) -> &[Held] {
+    pub(super) fn of(&self, environment: u64) -> &[TrackedConnection] {
         self.environments
             .get(&environment)
             .map_or(&[], Vec::as_slice)
@@ -90,7 +90,7 @@ impl Traffic {
         }
         let all = self.environments.entry(environment).or_default();
         self.places.insert(one.id, (environment, all.len()));
-        all.push(Held {
+        all.push(TrackedConnection {
             at: one.at,
             opened: one.is_opened(),
             closed: None,
@@ -98,7 +98,7 @@ impl Traffic {
         });
     }
 
-    fn held(&mut self, id: ConnectionId) -> Option<&mut Held> {
+    fn held(&mut self, id: ConnectionId) -> Option<&mut TrackedConnection> {
         let (environment, index) = self.places.get(&id)?;
         self.environments.get_mut(environment)?.get_mut(*index)
     }

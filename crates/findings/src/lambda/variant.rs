@@ -1,10 +1,10 @@
 //! One variant of a function: its kinds of invocations, its rounds, what it sent, what freezes did to it.
 
-use super::call::Call;
-use super::frozen::{Case, Saw};
-use crate::compared::Rounds;
+use super::invocation::InvocationFacts;
+use super::frozen::{FrozenConnection, FreezeEffect};
+use crate::time_difference::Rounds;
 use crate::figures::{Latency, NANOS_PER_MS};
-use crate::observe::ObservedFacts;
+use crate::traffic::ObservedFacts;
 use crate::population::buckets_ms;
 use intact_ledger::Histogram;
 use serde::Serialize;
@@ -42,11 +42,11 @@ pub struct Freezes {
     /// Connections that were open when they began.
     pub open: u64,
     /// What became of them.
-    pub connection_states: BTreeMap<Case, u64>,
+    pub connection_states: BTreeMap<FrozenConnection, u64>,
     /// What the invocations after them saw.
-    pub effect: BTreeMap<Saw, u64>,
+    pub effect: BTreeMap<FreezeEffect, u64>,
     /// What those saw that had a death of each kind before them.
-    pub by_state: BTreeMap<Case, BTreeMap<Saw, u64>>,
+    pub by_state: BTreeMap<FrozenConnection, BTreeMap<FreezeEffect, u64>>,
 }
 
 /// One round of a variant.
@@ -118,11 +118,11 @@ pub struct VariantFacts {
 impl VariantFacts {
     pub(super) fn new(
         name: &str,
-        calls: &[&Call],
+        calls: &[&InvocationFacts],
         observed: Option<ObservedFacts>,
     ) -> VariantFacts {
         let mut outcomes = BTreeMap::new();
-        let mut kinds: Vec<(String, Vec<&Call>)> = Vec::new();
+        let mut kinds: Vec<(String, Vec<&InvocationFacts>)> = Vec::new();
         for &call in calls {
             *outcomes.entry(call.outcome).or_default() += 1;
             let name = call.kind();
@@ -131,7 +131,7 @@ impl VariantFacts {
                 None => kinds.push((name, vec![call])),
             }
         }
-        let warm = |call: &&&Call| call.init_ms.is_none() && call.is_ok();
+        let warm = |call: &&&InvocationFacts| call.init_ms.is_none() && call.is_ok();
         let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for call in calls.iter().filter(warm) {
             rounds.entry(call.round).or_default().push(call.duration_ms);
@@ -168,7 +168,7 @@ impl VariantFacts {
 }
 
 impl Sent {
-    fn new(facts: &ObservedFacts, calls: &[&Call], environments: u64) -> Sent {
+    fn new(facts: &ObservedFacts, calls: &[&InvocationFacts], environments: u64) -> Sent {
         let warm = calls.iter().filter(|call| call.init_ms.is_none());
         let warm: Vec<f64> = warm
             .filter_map(|call| call.connections.map(|count| count as f64))
@@ -189,7 +189,7 @@ impl Sent {
 }
 
 impl Kind {
-    fn new(name: String, calls: &[&Call]) -> Kind {
+    fn new(name: String, calls: &[&InvocationFacts]) -> Kind {
         let ok = || calls.iter().filter(|call| call.is_ok());
         let mut failures: BTreeMap<String, u64> = BTreeMap::new();
         for call in calls.iter().filter(|call| !call.is_ok()) {
@@ -204,7 +204,7 @@ impl Kind {
         failures.truncate(10);
         let init: Vec<f64> = calls.iter().filter_map(|call| call.init_ms).collect();
         let times = histogram(ok().map(|call| call.duration_ms));
-        let each = |of: fn(&Call) -> Option<u64>| {
+        let each = |of: fn(&InvocationFacts) -> Option<u64>| {
             let counts = calls.iter().filter_map(|call| of(call));
             mean(&counts.map(|count| count as f64).collect::<Vec<f64>>())
         };
@@ -224,7 +224,7 @@ impl Kind {
 }
 
 impl Freezes {
-    fn of(calls: &[&Call]) -> Option<Freezes> {
+    fn of(calls: &[&InvocationFacts]) -> Option<Freezes> {
         let mut all = Freezes::default();
         let mut any = false;
         for pause in calls.iter().filter_map(|call| call.freeze.as_ref()) {
@@ -234,7 +234,7 @@ impl Freezes {
             for &case in &pause.connection_states {
                 *all.connection_states.entry(case).or_default() += 1;
             }
-            let deaths: BTreeSet<Case> = pause
+            let deaths: BTreeSet<FrozenConnection> = pause
                 .connection_states
                 .iter()
                 .copied()

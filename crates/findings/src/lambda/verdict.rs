@@ -1,13 +1,13 @@
 //! The sentences of a function's page.
 
-use super::frozen::Saw;
+use super::frozen::FreezeEffect;
 use super::variant::{Kind, VariantFacts};
-use crate::compared::Compared;
+use crate::time_difference::TimeDifference;
 
-pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[Compared]) -> Vec<String> {
-    let mut told: Vec<&Compared> = comparisons.iter().collect();
+pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference]) -> Vec<String> {
+    let mut told: Vec<&TimeDifference> = comparisons.iter().collect();
     // what differs most comes first; where nothing is shown the order stays
-    let shown = |one: &Compared| {
+    let shown = |one: &TimeDifference| {
         let saved = one
             .saved_ms
             .filter(|saved| saved.low > 0.0 || saved.high < 0.0);
@@ -41,8 +41,8 @@ pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[Compared]) -> 
     sentences
 }
 
-fn sentence(compared: &Compared) -> String {
-    let Compared { a, b, a_ms, .. } = compared;
+fn sentence(compared: &TimeDifference) -> String {
+    let TimeDifference { a, b, a_ms, .. } = compared;
     match compared.saved_ms {
         None => format!(
             "{b} takes {:.2} ms per invocation, {a} {a_ms:.2} ms (no interval: {})",
@@ -89,7 +89,7 @@ fn pauses(whose: &str, kind: &Kind) -> Option<String> {
         kind.name,
         pauses.open,
         told.join(", "),
-        saw(Saw::Recovered),
-        saw(Saw::Failed)
+        saw(FreezeEffect::Recovered),
+        saw(FreezeEffect::Failed)
     ))
 }

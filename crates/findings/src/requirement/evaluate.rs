@@ -14,7 +14,7 @@ pub struct Subject {
 }
 
 /// Whoever knows what was measured.
-pub trait Facts {
+pub trait MetricSource {
     /// All subjects, in the order in which they are told.
     fn subjects(&self) -> Vec<Subject>;
 
@@ -65,14 +65,14 @@ pub enum NoData {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     requirement: Requirement,
-    held: Vec<Held>,
+    held: Vec<RequirementResult>,
     /// What the subjects offer for the first selector that none of them has.
     unmatched: Option<(Selector, Vec<String>)>,
 }
 
 /// A requirement held against one subject; prints as one line without a break.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Held {
+pub struct RequirementResult {
     subject: String,
     outcome: Outcome,
     sentence: String,
@@ -96,7 +96,7 @@ pub enum Outcome {
 impl Requirement {
     /// Holds it against `facts`: every subject that the selectors find, without selectors all of them
     /// (or those that the facts call for).
-    pub fn evaluate(&self, facts: &impl Facts) -> Verdict {
+    pub fn evaluate(&self, facts: &impl MetricSource) -> Verdict {
         let subjects = facts.subjects();
         let asked = match (self.selectors.is_empty(), facts.default_subjects()) {
             (true, Some(first)) => first,
@@ -108,7 +108,7 @@ impl Requirement {
             .filter(|(_, subject)| found(subject))
             .map(|(index, subject)| {
                 let outcome = self.outcome(facts, index, subject);
-                Held {
+                RequirementResult {
                     subject: subject.name.clone(),
                     outcome,
                     sentence: self.sentence(&subject.name, outcome, facts.missing()),
@@ -127,7 +127,7 @@ impl Requirement {
         }
     }
 
-    fn outcome(&self, facts: &impl Facts, index: usize, subject: &Subject) -> Outcome {
+    fn outcome(&self, facts: &impl MetricSource, index: usize, subject: &Subject) -> Outcome {
         let fixed = self
             .metric
             .entry
@@ -216,8 +216,8 @@ fn offered(subjects: &[Subject], key: &str) -> Vec<String> {
 impl Verdict {
     /// Whether the requirement is met: measured on one subject at least, and missed or unmeasured on none.
     pub fn passed(&self) -> bool {
-        let met = |held: &Held| matches!(held.outcome, Outcome::Met(_));
-        let left_out = |held: &Held| matches!(held.outcome, Outcome::FixedBy(..));
+        let met = |held: &RequirementResult| matches!(held.outcome, Outcome::Met(_));
+        let left_out = |held: &RequirementResult| matches!(held.outcome, Outcome::FixedBy(..));
         self.held.iter().any(met) && self.held.iter().all(|held| met(held) || left_out(held))
     }
 
@@ -227,7 +227,7 @@ impl Verdict {
     }
 
     /// What became of it, subject by subject; empty when no subject was found.
-    pub fn held(&self) -> &[Held] {
+    pub fn held(&self) -> &[RequirementResult] {
         &self.held
     }
 
@@ -264,7 +264,7 @@ impl Verdict {
     }
 }
 
-impl Held {
+impl RequirementResult {
     /// What it was held against.
     pub fn subject(&self) -> &str {
         &self.subject
@@ -276,7 +276,7 @@ impl Held {
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for RequirementResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence)
     }

@@ -4,13 +4,13 @@ use intact_ledger::Failure;
 use std::ops::Range;
 
 use super::catalogue::{Document, METRICS, MetricEntry, Parameter, SELECTORS};
-use super::fault::{Fault, FaultKind, unknown_metric, unknown_selector};
+use super::parse_error::{ParseError, ParseErrorKind, unknown_metric, unknown_selector};
 use super::{Dimension, Metric, Op, Quantity, Requirement, Selector, Unit};
 
 type Spanned = Range<usize>;
 
-pub(super) fn parse(expression: &str) -> Result<Requirement, Fault> {
-    let fault = |span: Spanned, kind| Fault::new(expression, span, kind);
+pub(super) fn parse(expression: &str) -> Result<Requirement, ParseError> {
+    let fault = |span: Spanned, kind| ParseError::new(expression, span, kind);
     let (selectors, rest) = match end_of_selectors(expression) {
         Some(colon) => {
             let parts = split_unquoted(expression, 0..colon, ',');
@@ -28,7 +28,7 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, Fault> {
         !is_sign(c) && !c.is_whitespace()
     });
     if metric_span.is_empty() {
-        return Err(fault(metric_span, FaultKind::NoMetric));
+        return Err(fault(metric_span, ParseErrorKind::NoMetric));
     }
     let name = &expression[metric_span.clone()];
     let metric =
@@ -41,7 +41,7 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, Fault> {
         .iter()
         .find(|(_, sign)| *sign == written)
         .map(|(op, _)| *op);
-    let op = op.ok_or_else(|| fault(op_span.clone(), FaultKind::NotAnOperator))?;
+    let op = op.ok_or_else(|| fault(op_span.clone(), ParseErrorKind::NotAnOperator))?;
 
     let rest = trim(expression, op_span.end..rest.end);
     let value = parse_quantity(expression, rest, &metric)?;
@@ -53,16 +53,16 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, Fault> {
     })
 }
 
-pub(super) fn check_for(requirement: &Requirement, document: Document) -> Result<(), Fault> {
+pub(super) fn check_for(requirement: &Requirement, document: Document) -> Result<(), ParseError> {
     let expression = requirement.to_string();
     // the printed form is our own, so that a name is found where it is printed
     let missing = |name: String, from: usize, elsewhere: &'static [Document]| {
         let start = expression[from..].find(&name).map_or(from, |at| from + at);
         let span = start..(start + name.len()).min(expression.len());
-        Err(Fault::new(
+        Err(ParseError::new(
             &expression,
             span,
-            FaultKind::NotInDocument {
+            ParseErrorKind::NotInDocument {
                 name,
                 document,
                 elsewhere,
@@ -96,9 +96,9 @@ pub(super) fn is_bare(value: &str) -> bool {
     !value.is_empty() && value.trim() == value && !value.contains([',', '"', '\\'])
 }
 
-fn parse_selector(expression: &str, span: Spanned) -> Result<Selector, Fault> {
+fn parse_selector(expression: &str, span: Spanned) -> Result<Selector, ParseError> {
     let span = trim(expression, span);
-    let not_a_selector = || Fault::new(expression, span.clone(), FaultKind::NotASelector);
+    let not_a_selector = || ParseError::new(expression, span.clone(), ParseErrorKind::NotASelector);
     let equals = expression[span.clone()]
         .find('=')
         .ok_or_else(not_a_selector)?;
@@ -107,7 +107,7 @@ fn parse_selector(expression: &str, span: Spanned) -> Result<Selector, Fault> {
     let entry = SELECTORS
         .iter()
         .find(|entry| entry.key == key)
-        .ok_or_else(|| Fault::new(expression, key_span, unknown_selector(key)))?;
+        .ok_or_else(|| ParseError::new(expression, key_span, unknown_selector(key)))?;
     let written = expression[span.start + equals + 1..span.end].trim();
     let value = match written.strip_prefix('"') {
         Some(quoted) => unquote(quoted).ok_or_else(not_a_selector)?,
@@ -168,7 +168,7 @@ fn is_parameter(entry: &MetricEntry, text: &str) -> bool {
     }
 }
 
-fn parse_quantity(expression: &str, span: Spanned, metric: &Metric) -> Result<Quantity, Fault> {
+fn parse_quantity(expression: &str, span: Spanned, metric: &Metric) -> Result<Quantity, ParseError> {
     let dimension = metric.entry.dimension;
     let number_span = leading(expression, span.clone(), |c| {
         c.is_ascii_digit() || c == '.' || c == '-'
@@ -178,10 +178,10 @@ fn parse_quantity(expression: &str, span: Spanned, metric: &Metric) -> Result<Qu
         .ok()
         .filter(|number: &f64| number.is_finite())
         .ok_or_else(|| {
-            Fault::new(
+            ParseError::new(
                 expression,
                 number_span.clone(),
-                FaultKind::NotANumber { dimension },
+                ParseErrorKind::NotANumber { dimension },
             )
         })?;
     let unit_span = trim(expression, number_span.end..span.end);
@@ -190,7 +190,7 @@ fn parse_quantity(expression: &str, span: Spanned, metric: &Metric) -> Result<Qu
     let Some(unit) = fitting else {
         let metric = metric.to_string();
         let (span, kind) = if written.is_empty() {
-            (number_span, FaultKind::NoUnit { metric, dimension })
+            (number_span, ParseErrorKind::NoUnit { metric, dimension })
         } else {
             let unit = written
                 .chars()
@@ -199,30 +199,30 @@ fn parse_quantity(expression: &str, span: Spanned, metric: &Metric) -> Result<Qu
                 .collect();
             (
                 unit_span,
-                FaultKind::WrongUnit {
+                ParseErrorKind::WrongUnit {
                     unit,
                     metric,
                     dimension,
                 },
             )
         };
-        return Err(Fault::new(expression, span, kind));
+        return Err(ParseError::new(expression, span, kind));
     };
     if dimension == Dimension::Share && unit == Unit::Plain && number > 1.0 {
-        return Err(Fault::new(
+        return Err(ParseError::new(
             expression,
             number_span,
-            FaultKind::ShareAboveOne(number),
+            ParseErrorKind::ShareAboveOne(number),
         ));
     }
     let quantity = Quantity { number, unit };
     if quantity.base().is_finite() {
         Ok(quantity)
     } else {
-        Err(Fault::new(
+        Err(ParseError::new(
             expression,
             number_span,
-            FaultKind::NotANumber { dimension },
+            ParseErrorKind::NotANumber { dimension },
         ))
     }
 }

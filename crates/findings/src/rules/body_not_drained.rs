@@ -1,8 +1,8 @@
 //! `body-not-drained`: the client closed connections because it had not read the answer to its end.
 
-use super::{Bill, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
-use crate::observe::{Context, Why};
+use crate::traffic::{Context, OpenReason};
 use crate::words::many;
 use intact_ledger::{Event, Exchange};
 use std::collections::BTreeMap;
@@ -52,8 +52,8 @@ impl Rule for BodyNotDrained {
         }
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(&[Why::Undrained], 1);
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+        let claims = bill.claim_by(&[OpenReason::Undrained], 1);
         let found = claims.into_iter().map(|(destination, openings, claim)| {
             let example = self.examples.get(&destination);
             let evidence = example.map_or_else(

@@ -3,7 +3,7 @@
 //! Told by the command of the process, else by what it calls itself (`User-Agent`), else by the idle time after which it closes by itself: libraries keep to their
 //! defaults. An idle time that several libraries share names all of them. Must not guess from anything else.
 
-use crate::observe::Counts;
+use crate::traffic::Counts;
 
 /// A client library or program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! `close-announced-not-kept`: the server promised to keep the connection and closed it.
 
 use super::body_not_drained::were;
-use super::{Bill, Doc, Rule};
+use super::{Attribution, Doc, Rule};
 use crate::finding::Finding;
-use crate::observe::{Context, Why};
+use crate::traffic::{Context, OpenReason};
 use crate::words::{many, ms};
-use intact_ledger::{Event, Moment, Side};
+use intact_ledger::{Event, ClosePoint, Side};
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {
@@ -36,7 +36,7 @@ impl Rule for CloseAnnouncedNotKept {
         let close = &closed.close;
         let Some(last) = &live.last else { return };
         let told = close.announced_by.is_some() || last.close_sent_by.is_some();
-        let at_once = close.moment == Some(Moment::AfterExchange);
+        let at_once = close.moment == Some(ClosePoint::AfterExchange);
         if close.by == Some(Side::Server) && at_once && last.ok && !told {
             let seen = self.seen.entry(live.destination).or_default();
             seen.0 += 1;
@@ -44,8 +44,8 @@ impl Rule for CloseAnnouncedNotKept {
         }
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(&[Why::NotKept], 1);
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+        let claims = bill.claim_by(&[OpenReason::NotKept], 1);
         let found = claims.into_iter().map(|(destination, openings, claim)| {
             let (closes, latest) = self.seen.get(&destination).copied().unwrap_or_default();
             let promised = bill.counts(destination).announced_timeout_s;

@@ -1,8 +1,8 @@
 //! `connection-close-sent`: one side says with each exchange that the connection will end.
 
-use super::{Bill, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
-use crate::observe::Why;
+use crate::traffic::OpenReason;
 use crate::words::many;
 
 static DOC: Doc = Doc {
@@ -22,11 +22,11 @@ impl Rule for ConnectionCloseSent {
         &DOC
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (why, who) in [
-            (Why::ClientAnnounced, "client"),
-            (Why::ServerAnnouncedAtOnce, "server"),
+            (OpenReason::ClientAnnounced, "client"),
+            (OpenReason::ServerAnnouncedAtOnce, "server"),
         ] {
             for (destination, openings, claim) in bill.claim_by(&[why], 1) {
                 let words = format!(

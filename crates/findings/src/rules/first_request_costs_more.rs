@@ -1,7 +1,7 @@
 //! `first-request-costs-more`: a new connection costs more than its handshakes.
 
 use super::waits::Waits;
-use super::{Bill, Doc, Rule};
+use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::words::ms;
 
@@ -26,7 +26,7 @@ impl Rule for FirstRequestCostsMore {
         &DOC
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (name, waits) in Waits::of_each(bill) {
             let (fresh, reused) = (waits.fresh, waits.reused);

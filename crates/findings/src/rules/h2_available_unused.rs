@@ -1,6 +1,6 @@
 //! `h2-available-unused`: several HTTP/1.1 connections to a server that speaks HTTP/2.
 
-use super::{Bill, Doc, Rule};
+use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::words::many;
 
@@ -24,7 +24,7 @@ impl Rule for H2AvailableUnused {
         &DOC
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (_, name, counts) in bill.destinations() {
             let without = counts.h2.get(&(false, false)).copied().unwrap_or(0);

@@ -1,9 +1,9 @@
 //! `h2-not-multiplexed`: several HTTP/2 connections where one would carry all streams.
 
 use super::body_not_drained::were;
-use super::{Bill, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
-use crate::observe::Why;
+use crate::traffic::OpenReason;
 use crate::words::many;
 
 static DOC: Doc = Doc {
@@ -23,8 +23,8 @@ impl Rule for H2NotMultiplexed {
         &DOC
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(&[Why::StreamsFree], 2);
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+        let claims = bill.claim_by(&[OpenReason::StreamsFree], 2);
         let found = claims.into_iter().map(|(destination, openings, claim)| {
             let words = format!(
                 "{} opened though an HTTP/2 connection had free streams",

@@ -1,8 +1,8 @@
 //! `idle-timeout-race`: connections are reused when the server's idle timer is about to fire.
 
-use super::{Bill, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::{Finding, Severity};
-use crate::observe::{at_least, danger_from, server_limit};
+use crate::traffic::{at_least, danger_from, server_limit};
 use crate::words::{many, percent, seconds};
 
 static DOC: Doc = Doc {
@@ -22,7 +22,7 @@ impl Rule for IdleTimeoutRace {
         &DOC
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (destination, name, counts) in bill.destinations() {
             let (Some(limit), Some(detail)) = (server_limit(counts), &counts.detail) else {

@@ -1,9 +1,9 @@
 //! `new-client-per-request`: a connection is opened although the same program has an idle one to the same place.
 
 use super::body_not_drained::were;
-use super::{Bill, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
-use crate::observe::Why;
+use crate::traffic::OpenReason;
 
 static DOC: Doc = Doc {
     id: "new-client-per-request",
@@ -22,8 +22,8 @@ impl Rule for NewClientPerRequest {
         &DOC
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(&[Why::IdleExisted], 2);
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+        let claims = bill.claim_by(&[OpenReason::IdleExisted], 2);
         let found = claims.into_iter().map(|(destination, openings, claim)| {
             let words = format!(
                 "{} opened though the same client had an idle one",

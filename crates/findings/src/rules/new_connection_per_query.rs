@@ -1,8 +1,8 @@
 //! `new-connection-per-query`: a data base, cache or queue is dialled for each piece of work.
 
-use super::{Bill, Doc, Rule};
+use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
-use crate::observe::{Context, Counts};
+use crate::traffic::{Context, Counts};
 use crate::words::many;
 use intact_ledger::{Event, Protocol};
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ impl Rule for NewConnectionPerQuery {
         }
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (destination, name, counts) in bill.destinations() {
             let (Some(protocol), left) = (spoken(counts), bill.left(destination)) else {

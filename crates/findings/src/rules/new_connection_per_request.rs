@@ -1,9 +1,9 @@
 //! `new-connection-per-request`: more connections than the requests needed, and no more specific rule knows why.
 
 use super::new_connection_per_query::spoken;
-use super::{Bill, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
-use crate::observe::Why;
+use crate::traffic::OpenReason;
 use crate::words::{many, percent, seconds};
 
 /// Avoidable connections from which on it speaks: some clients use one more than they need, by design.
@@ -29,7 +29,7 @@ impl Rule for NewConnectionPerRequest {
         &DOC
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (destination, name, counts) in bill.destinations() {
             let left = bill.left(destination);
@@ -77,7 +77,7 @@ impl Rule for NewConnectionPerRequest {
                 }
             }
             finding = finding.in_words_of(client, remedy);
-            if first == Some(Why::ClientAtOnce) {
+            if first == Some(OpenReason::ClientAtOnce) {
                 finding.fix.push_str(DROPPED);
             }
             findings.push(finding);
@@ -87,17 +87,17 @@ impl Rule for NewConnectionPerRequest {
 }
 
 /// What helps where the client does keep connections, but not for long enough, or does not live for long enough itself.
-fn other_remedy(why: Why) -> Option<(&'static str, Remedy)> {
+fn other_remedy(why: OpenReason) -> Option<(&'static str, Remedy)> {
     match why {
-        Why::ClientIdle => Some((
+        OpenReason::ClientIdle => Some((
             "Let the client keep idle connections for longer than its pauses, but for less than the server does",
             Remedy::LengthenIdle,
         )),
-        Why::NewProcess => Some((
+        OpenReason::NewProcess => Some((
             "Make the calls from one process that lives on: connections end with the process that opened them",
             Remedy::ShareClient,
         )),
-        Why::Broken => Some((
+        OpenReason::Broken => Some((
             "Find out why connections break before anything else",
             Remedy::ShareClient,
         )),

@@ -1,6 +1,6 @@
 //! `old-tls`: a TLS version that costs a round trip more, or is no longer safe.
 
-use super::{Bill, Doc, Rule};
+use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::words::{many, ms};
 use intact_ledger::{Handshake, TlsVersion};
@@ -22,7 +22,7 @@ impl Rule for OldTls {
         &DOC
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (_, name, counts) in bill.destinations() {
             let old = |(version, _): &(Option<TlsVersion>, Option<Handshake>)| {

@@ -1,8 +1,8 @@
 //! `pinned-to-old-address`: a name leads elsewhere, and the pool has not noticed.
 
-use super::{Bill, Doc, KEPT, Rule};
+use super::{Attribution, Doc, KEPT, Rule};
 use crate::finding::{Finding, Severity};
-use crate::observe::Context;
+use crate::traffic::Context;
 use crate::words::{many, seconds};
 use intact_ledger::{Event, Lookup, Nanos};
 use std::collections::{BTreeMap, HashMap};
@@ -107,7 +107,7 @@ impl Rule for PinnedToOldAddress {
         }
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let found = self.seen.iter().map(|(&destination, seen)| {
             let words = format!(
                 "{} went to {}, which the name no longer leads to",

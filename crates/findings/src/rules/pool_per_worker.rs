@@ -1,9 +1,9 @@
 //! `pool-per-worker`: each process has a pool of its own, and they are not busy at the same time.
 
 use super::body_not_drained::were;
-use super::{Bill, Doc, Rule};
+use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
-use crate::observe::Why;
+use crate::traffic::OpenReason;
 use crate::words::many;
 
 static DOC: Doc = Doc {
@@ -23,8 +23,8 @@ impl Rule for PoolPerWorker {
         &DOC
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(&[Why::OtherProcess], 2);
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+        let claims = bill.claim_by(&[OpenReason::OtherProcess], 2);
         let found = claims.into_iter().map(|(destination, openings, claim)| {
             let words = format!(
                 "{} opened though another process had an idle one",

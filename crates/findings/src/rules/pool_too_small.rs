@@ -1,8 +1,8 @@
 //! `pool-too-small`: more requests run at once than the pool keeps connections for.
 
-use super::{Bill, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
-use crate::observe::Why;
+use crate::traffic::OpenReason;
 use crate::words::many;
 
 static DOC: Doc = Doc {
@@ -22,8 +22,8 @@ impl Rule for PoolTooSmall {
         &DOC
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(&[Why::PoolFull], 2);
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+        let claims = bill.claim_by(&[OpenReason::PoolFull], 2);
         let found = claims.into_iter().map(|(destination, openings, claim)| {
             let needed = bill.needed(destination);
             let words = format!(

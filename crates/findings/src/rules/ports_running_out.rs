@@ -1,8 +1,8 @@
 //! `ports-running-out`: connections are opened faster than TIME_WAIT gives their ports back.
 
-use super::{Bill, Doc, Rule};
+use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
-use crate::observe::{Context, Counts};
+use crate::traffic::{Context, Counts};
 use crate::words::{many, percent};
 use intact_ledger::{EndedBy, Event, Failure, Nanos};
 use std::collections::BTreeMap;
@@ -72,7 +72,7 @@ impl Rule for PortsRunningOut {
         }
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let books = bill.books();
         let known = books.run().host.ephemeral_ports;
         let (low, high) = known.unwrap_or(RANGE);

@@ -1,8 +1,8 @@
 //! `retried-request`: the same request was sent again on another connection.
 
-use super::{Bill, Doc, KEPT, Rule};
+use super::{Attribution, Doc, KEPT, Rule};
 use crate::finding::{Finding, Severity};
-use crate::observe::Context;
+use crate::traffic::Context;
 use crate::words::many;
 use intact_ledger::{
     ConnectionId, Event, Exchange, Failure, Fingerprint, Invocation, Nanos, Outcome,
@@ -197,7 +197,7 @@ impl Rule for RetriedRequest {
         self.remember(exchange, sender);
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut seen = self.seen.clone();
         for retry in &self.open {
             seen.entry(retry.destination).or_default().count(retry);

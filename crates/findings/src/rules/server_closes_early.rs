@@ -1,9 +1,9 @@
 //! `server-closes-early`: the server's cap on requests, or its idle limit, ends connections that are still wanted.
 
 use super::body_not_drained::were;
-use super::{Bill, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
-use crate::observe::{Context, Why, server_limit};
+use crate::traffic::{Context, OpenReason, server_limit};
 use crate::words::seconds;
 use intact_ledger::{Event, Side};
 use std::collections::BTreeMap;
@@ -41,9 +41,9 @@ impl Rule for ServerClosesEarly {
         }
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for (destination, openings, claim) in bill.claim_by(&[Why::ServerLimit], 1) {
+        for (destination, openings, claim) in bill.claim_by(&[OpenReason::ServerLimit], 1) {
             let evidence = match self.carried.get(&destination) {
                 Some((least, most)) if least == most => {
                     format!("it announced the end after {least} requests")
@@ -66,7 +66,7 @@ impl Rule for ServerClosesEarly {
             );
             findings.push(finding.costing(claim));
         }
-        for (destination, openings, claim) in bill.claim_by(&[Why::ServerIdle], 1) {
+        for (destination, openings, claim) in bill.claim_by(&[OpenReason::ServerIdle], 1) {
             let limit = server_limit(bill.counts(destination));
             let evidence = limit.map_or_else(
                 || {

@@ -1,10 +1,10 @@
 //! `stale-reuse`: requests were sent onto connections that the server had closed.
 
-use super::{Bill, Claim, Doc, Remedy, Rule};
+use super::{Attribution, Claim, Doc, Remedy, Rule};
 use crate::finding::{Finding, Severity};
-use crate::observe::{Context, Why};
+use crate::traffic::{Context, OpenReason};
 use crate::words::{many, seconds};
-use intact_ledger::{Event, Failure, Moment, Outcome};
+use intact_ledger::{Event, Failure, ClosePoint, Outcome};
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {
@@ -51,7 +51,7 @@ impl Rule for StaleReuse {
                     seen.idle = Some((least.min(gap), most.max(gap)));
                 }
             }
-            Event::Closed(closed) if closed.close.moment == Some(Moment::Stale) => {
+            Event::Closed(closed) if closed.close.moment == Some(ClosePoint::Stale) => {
                 // told by its exchange already, where that was seen
                 let told = context
                     .live
@@ -65,8 +65,8 @@ impl Rule for StaleReuse {
         }
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(&[Why::Stale], 1).into_iter();
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+        let claims = bill.claim_by(&[OpenReason::Stale], 1).into_iter();
         let claims: BTreeMap<usize, Claim> = claims.map(|(at, _, claim)| (at, claim)).collect();
         let mut findings = Vec::new();
         for (&destination, seen) in &self.seen {

@@ -1,8 +1,8 @@
 //! `state-carried-over`: what belongs to one user stays on the connection, or in the client, when another comes.
 
-use super::{Bill, Doc, Rule};
+use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
-use crate::observe::Context;
+use crate::traffic::Context;
 use crate::words::many;
 use intact_ledger::{ConnectionId, Event, Identity};
 use std::collections::{BTreeMap, HashMap};
@@ -78,7 +78,7 @@ impl Rule for StateCarriedOver {
         }
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (&destination, &(bound, cookies)) in &self.seen {
             if bound > 0 {

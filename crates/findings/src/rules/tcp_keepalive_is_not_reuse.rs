@@ -1,8 +1,8 @@
 //! `tcp-keepalive-is-not-reuse`: the socket option is set, and yet no connection is used twice.
 
-use super::{Bill, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::{Finding, Severity};
-use crate::observe::Context;
+use crate::traffic::Context;
 use crate::words::many;
 use intact_ledger::Event;
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ impl Rule for TcpKeepaliveIsNotReuse {
         }
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (&destination, seen) in &self.seen {
             let counts = bill.counts(destination);

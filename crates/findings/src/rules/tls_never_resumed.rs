@@ -1,6 +1,6 @@
 //! `tls-never-resumed`: every handshake is a full one.
 
-use super::{Bill, Doc, Rule};
+use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::words::{many, ms};
 use intact_ledger::{Handshake, TlsVersion};
@@ -26,7 +26,7 @@ impl Rule for TlsNeverResumed {
         &DOC
     }
 
-    fn findings(&self, bill: &mut Bill<'_>) -> Vec<Finding> {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (_, name, counts) in bill.destinations() {
             let of = |which: &dyn Fn(Handshake) -> bool| -> u64 {

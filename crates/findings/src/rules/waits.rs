@@ -1,7 +1,7 @@
 //! How long requests on fresh and on reused connections waited for the first byte of their answer.
 
-use super::Bill;
-use crate::observe::Counts;
+use super::Attribution;
+use crate::traffic::Counts;
 use intact_ledger::{Histogram, Phase, Reuse};
 
 /// Requests of each kind that it takes.
@@ -17,7 +17,7 @@ pub(super) struct Waits {
 
 impl Waits {
     /// Those of each destination that had enough requests of both kinds, with its name.
-    pub(super) fn of_each(bill: &Bill<'_>) -> Vec<(String, Waits)> {
+    pub(super) fn of_each(bill: &Attribution<'_>) -> Vec<(String, Waits)> {
         bill.destinations()
             .filter_map(|(_, name, counts)| Some((name, Waits::of(counts)?)))
             .collect()

@@ -12,7 +12,7 @@ const MIN_SIDE: usize = 3;
 
 /// The best place to cut a series in two.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Change {
+pub struct ChangePoint {
     /// Index of the first value after the change.
     pub at: usize,
     /// Mean before it, in the unit of the series.
@@ -27,7 +27,7 @@ pub struct Change {
 ///
 /// `None` with fewer than six values, values that are all equal, or any that is not positive and finite. Costs
 /// `draws` passes over the series; thin a long one first.
-pub fn change_point(series: &[f64], draws: u32, seed: u64) -> Option<Change> {
+pub fn change_point(series: &[f64], draws: u32, seed: u64) -> Option<ChangePoint> {
     if series.len() < 2 * MIN_SIDE || !series.iter().all(|v| v.is_finite() && *v > 0.0) {
         return None;
     }
@@ -45,7 +45,7 @@ pub fn change_point(series: &[f64], draws: u32, seed: u64) -> Option<Change> {
         })
         .count();
     let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len() as f64;
-    Some(Change {
+    Some(ChangePoint {
         at,
         before: mean(&series[..at]),
         after: mean(&series[at..]),

@@ -54,8 +54,8 @@ fn largest_distance(x: &[f64]) -> f64 {
     let (mut low, mut high) = (0, x.len() - 1);
     let mut lost = 1.0_f64;
     loop {
-        let minorant = hull(x, low, high, Side::Below);
-        let majorant = hull(x, low, high, Side::Above);
+        let minorant = hull(x, low, high, HullSide::Below);
+        let majorant = hull(x, low, high, HullSide::Above);
         let Some(widest) = widest_gap(x, &minorant, &majorant) else {
             return lost;
         };
@@ -73,7 +73,7 @@ fn largest_distance(x: &[f64]) -> f64 {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Side {
+enum HullSide {
     /// The greatest convex minorant, through the feet of the steps.
     Below,
     /// The least concave majorant, through their heads.
@@ -81,14 +81,14 @@ enum Side {
 }
 
 /// Indices of the corners of one hull over `x[low..=high]`, rising.
-fn hull(x: &[f64], low: usize, high: usize, side: Side) -> Vec<usize> {
+fn hull(x: &[f64], low: usize, high: usize, side: HullSide) -> Vec<usize> {
     let mut corners: Vec<usize> = Vec::new();
     for next in low..=high {
         while let [.., first, middle] = corners[..] {
             // slopes compared crosswise, as equal samples make a step upright
             let left = (middle - first) as f64 * (x[next] - x[middle]);
             let right = (next - middle) as f64 * (x[middle] - x[first]);
-            let bends = if side == Side::Below {
+            let bends = if side == HullSide::Below {
                 left < right
             } else {
                 left > right

@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-use super::{Comparison, Confidence, Interval};
+use super::{PairedDifference, Confidence, Interval};
 
 /// With at least this many comparisons [`adjust`] adjusts; ten or fewer are told one by one.
 pub const HOLM_FROM: usize = 11;
@@ -46,8 +46,8 @@ pub fn holm_p_values(p_values: &[f64]) -> Vec<f64> {
 }
 
 /// The comparisons of one run as they may be told together, in the order given: adjusted from [`HOLM_FROM`] on.
-pub fn adjust(comparisons: &[Comparison], confidence: Confidence) -> Vec<Adjusted> {
-    let raw: Vec<f64> = comparisons.iter().map(Comparison::p_value).collect();
+pub fn adjust(comparisons: &[PairedDifference], confidence: Confidence) -> Vec<Adjusted> {
+    let raw: Vec<f64> = comparisons.iter().map(PairedDifference::p_value).collect();
     let (p_values, level) = if comparisons.len() < HOLM_FROM {
         (raw, confidence)
     } else {

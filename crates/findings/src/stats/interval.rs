@@ -61,7 +61,7 @@ impl Confidence {
 /// Why numbers allow no interval; each says what would.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
-pub enum Refusal {
+pub enum NoInterval {
     /// The two variants did not run the same number of rounds, so that they cannot be paired.
     #[error("{a} rounds against {b} cannot be paired; run both variants in every round")]
     UnequalRounds {
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn refusals_number_rounds_as_people_do_and_name_the_way_out() {
         assert_eq!(
-            Refusal::TooFewRounds {
+            NoInterval::TooFewRounds {
                 rounds: 5,
                 needed: 8
             }
@@ -125,7 +125,7 @@ mod tests {
             "5 rounds are too few for an interval; run at least 8"
         );
         assert!(
-            Refusal::NotANumber { round: 0 }
+            NoInterval::NotANumber { round: 0 }
                 .to_string()
                 .starts_with("round 1 ")
         );

@@ -15,7 +15,7 @@ pub struct Weighted {
 
 /// One hump.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Hump {
+pub struct MixturePart {
     /// Mean of the samples in it, in their unit.
     pub mean: f64,
     /// The middle of it, in the unit of the samples.
@@ -30,9 +30,9 @@ pub struct Hump {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Mixture {
     /// The hump with the smaller median.
-    pub fast: Hump,
+    pub fast: MixturePart,
     /// The other one.
-    pub slow: Hump,
+    pub slow: MixturePart,
 }
 
 impl Mixture {
@@ -137,7 +137,7 @@ fn component(points: &[Weighted], logs: &[f64], part: impl Fn(usize) -> f64) -> 
     })
 }
 
-fn hump(points: &[Weighted], logs: &[f64], part: impl Fn(usize) -> f64) -> Option<Hump> {
+fn hump(points: &[Weighted], logs: &[f64], part: impl Fn(usize) -> f64) -> Option<MixturePart> {
     let fitted = component(points, logs, &part)?;
     let own: f64 = points
         .iter()
@@ -149,7 +149,7 @@ fn hump(points: &[Weighted], logs: &[f64], part: impl Fn(usize) -> f64) -> Optio
         .enumerate()
         .map(|(i, p)| part(i) * p.weight * p.value)
         .sum();
-    Some(Hump {
+    Some(MixturePart {
         mean: sum / own,
         median: fitted.mean.exp(),
         log_sd: fitted.sd,

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::student::{student_quantile, two_sided};
-use super::{Confidence, Interval, Refusal};
+use super::{Confidence, Interval, NoInterval};
 
 /// Fewer rounds than this give no interval: the t interval is not to be trusted below it.
 pub const MIN_ROUNDS: usize = 8;
@@ -26,7 +26,7 @@ pub enum Scale {
 
 /// A baseline `a` held against `b` over the same rounds; positive means that `b` is smaller.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Comparison {
+pub struct PairedDifference {
     scale: Scale,
     mean: f64,
     standard_error: f64,
@@ -34,7 +34,7 @@ pub struct Comparison {
     confidence: Confidence,
 }
 
-impl Comparison {
+impl PairedDifference {
     /// The estimate with the t interval at the confidence that was asked for.
     pub fn interval(&self) -> Interval {
         self.interval_at(self.confidence)
@@ -99,7 +99,7 @@ pub fn paired_difference(
     a: &[f64],
     b: &[f64],
     confidence: Confidence,
-) -> Result<Comparison, Refusal> {
+) -> Result<PairedDifference, NoInterval> {
     compare(a, b, confidence, Scale::Difference)
 }
 
@@ -112,7 +112,7 @@ pub fn paired_share_saved(
     a: &[f64],
     b: &[f64],
     confidence: Confidence,
-) -> Result<Comparison, Refusal> {
+) -> Result<PairedDifference, NoInterval> {
     compare(a, b, confidence, Scale::ShareSaved)
 }
 
@@ -121,15 +121,15 @@ fn compare(
     b: &[f64],
     confidence: Confidence,
     scale: Scale,
-) -> Result<Comparison, Refusal> {
+) -> Result<PairedDifference, NoInterval> {
     if a.len() != b.len() {
-        return Err(Refusal::UnequalRounds {
+        return Err(NoInterval::UnequalRounds {
             a: a.len(),
             b: b.len(),
         });
     }
     if a.len() < MIN_ROUNDS {
-        return Err(Refusal::TooFewRounds {
+        return Err(NoInterval::TooFewRounds {
             rounds: a.len(),
             needed: MIN_ROUNDS,
         });
@@ -138,12 +138,12 @@ fn compare(
     for (round, (&a, &b)) in a.iter().zip(b).enumerate() {
         // written so that NaN fails it
         if !(a.abs() <= LARGEST && b.abs() <= LARGEST) {
-            return Err(Refusal::NotANumber { round });
+            return Err(NoInterval::NotANumber { round });
         }
         differences.push(match scale {
             Scale::Difference => a - b,
             Scale::ShareSaved if a > 0.0 && b > 0.0 => a.ln() - b.ln(),
-            Scale::ShareSaved => return Err(Refusal::NotPositive { round }),
+            Scale::ShareSaved => return Err(NoInterval::NotPositive { round }),
         });
     }
     let rounds = differences.len();
@@ -153,7 +153,7 @@ fn compare(
     let mean = origin + differences.iter().map(|d| d - origin).sum::<f64>() / n;
     let squares: f64 = differences.iter().map(|d| (d - mean) * (d - mean)).sum();
     let standard_error = (squares / (n - 1.0) / n).sqrt();
-    Ok(Comparison {
+    Ok(PairedDifference {
         scale,
         mean,
         standard_error,
@@ -199,7 +199,7 @@ mod tests {
     fn seven_rounds_give_no_interval_and_eight_do() {
         assert_eq!(
             paired_difference(&[1.0; 7], &[2.0; 7], Confidence::P95),
-            Err(Refusal::TooFewRounds {
+            Err(NoInterval::TooFewRounds {
                 rounds: 7,
                 needed: 8
             })
@@ -211,11 +211,11 @@ mod tests {
     fn what_cannot_be_compared_is_refused_by_name() {
         let fine = [1.0; 9];
         for (bad, refusal) in [
-            (f64::NAN, Refusal::NotANumber { round: 4 }),
-            (f64::INFINITY, Refusal::NotANumber { round: 4 }),
-            (f64::MAX, Refusal::NotANumber { round: 4 }),
-            (0.0, Refusal::NotPositive { round: 4 }),
-            (-1.0, Refusal::NotPositive { round: 4 }),
+            (f64::NAN, NoInterval::NotANumber { round: 4 }),
+            (f64::INFINITY, NoInterval::NotANumber { round: 4 }),
+            (f64::MAX, NoInterval::NotANumber { round: 4 }),
+            (0.0, NoInterval::NotPositive { round: 4 }),
+            (-1.0, NoInterval::NotPositive { round: 4 }),
         ] {
             let mut spoilt = fine;
             spoilt[4] = bad;
@@ -230,7 +230,7 @@ mod tests {
         }
         assert_eq!(
             paired_difference(&fine, &fine[1..], Confidence::P95),
-            Err(Refusal::UnequalRounds { a: 9, b: 8 })
+            Err(NoInterval::UnequalRounds { a: 9, b: 8 })
         );
     }
 

@@ -1,6 +1,6 @@
 //! Percentiles compared round by round, only where each round has enough exchanges beyond them.
 
-use super::{Comparison, Confidence, Refusal, paired_difference};
+use super::{PairedDifference, Confidence, NoInterval, paired_difference};
 
 /// Exchanges that must lie beyond a percentile before anything is said of it.
 pub const MIN_BEYOND: u64 = 10;
@@ -49,11 +49,11 @@ pub fn paired_percentile_difference(
     a: &[RoundPercentile],
     b: &[RoundPercentile],
     confidence: Confidence,
-) -> Result<Comparison, Refusal> {
+) -> Result<PairedDifference, NoInterval> {
     for (round, (a, b)) in a.iter().zip(b).enumerate() {
         let beyond = a.beyond.min(b.beyond);
         if beyond < MIN_BEYOND {
-            return Err(Refusal::TooFewBeyond {
+            return Err(NoInterval::TooFewBeyond {
                 round,
                 beyond,
                 needed: MIN_BEYOND,
@@ -95,7 +95,7 @@ mod tests {
         assert!(paired_percentile_difference(&enough, &enough, Confidence::P95).is_ok());
         assert_eq!(
             paired_percentile_difference(&enough, &short, Confidence::P95),
-            Err(Refusal::TooFewBeyond {
+            Err(NoInterval::TooFewBeyond {
                 round: 6,
                 beyond: 9,
                 needed: 10

@@ -1,9 +1,9 @@
 //! Two programs over interleaved rounds: the old one opens a connection for each request, the new one keeps one.
 
-use intact_findings::compare::{CompareFacts, Contest, Fate};
+use intact_findings::compare::{CompareFacts, Comparison, FindingState};
 use intact_findings::requirement::Requirement;
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange, Moment,
+    Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Event, Exchange, ClosePoint,
     Nanos, Origin, Probes, Reuse, Round, Run, Scheme, Setup, Side, Sink, Span, Vantage, Variant,
 };
 
@@ -22,7 +22,7 @@ fn run() -> Run {
 }
 
 /// A round of a program: ten requests of 10 ms, each with 30 ms of set-up where it opens a connection.
-fn round(contest: &mut Contest, numbers: &mut u64, variant: u32, round: u32) {
+fn round(contest: &mut Comparison, numbers: &mut u64, variant: u32, round: u32) {
     let mut now = u64::from(round) * 10_000;
     let started = now;
     for nth in 0..10u64 {
@@ -61,9 +61,9 @@ fn round(contest: &mut Contest, numbers: &mut u64, variant: u32, round: u32) {
                 close: Close {
                     at: Nanos((now + 1) * MS),
                     by: Some(Side::Client),
-                    how: Some(Ending::Fin),
+                    how: Some(CloseKind::Fin),
                     announced_by: None,
-                    moment: Some(Moment::AfterExchange),
+                    moment: Some(ClosePoint::AfterExchange),
                     exchanges: Some(if variant == 0 { 1 } else { 10 }),
                     bytes: ConnectionBytes::default(),
                     probes: Probes::default(),
@@ -86,7 +86,7 @@ fn round(contest: &mut Contest, numbers: &mut u64, variant: u32, round: u32) {
 }
 
 fn facts(rounds: u32) -> CompareFacts {
-    let mut contest = Contest::new(&run());
+    let mut contest = Comparison::new(&run());
     let mut numbers = 0;
     // round 0 warms up
     for nth in 0..=rounds {
@@ -136,7 +136,7 @@ fn a_finding_that_the_new_program_no_longer_has_is_gone() {
     let gone: Vec<&str> = facts
         .changes
         .iter()
-        .filter(|change| change.fate == Fate::Gone)
+        .filter(|change| change.fate == FindingState::Gone)
         .map(|change| change.finding.rule)
         .collect();
     assert_eq!(gone, ["new-connection-per-request"]);
@@ -167,7 +167,7 @@ fn few_rounds_give_no_interval_and_say_so() {
 #[test]
 fn a_round_that_was_cut_off_is_left_out_and_said() {
     let run = run();
-    let mut contest = Contest::new(&run);
+    let mut contest = Comparison::new(&run);
     let mut numbers = 0;
     round(&mut contest, &mut numbers, 0, 1);
     let mut one = Connection::new(ConnectionId(99), Nanos(0));

@@ -1,7 +1,7 @@
 //! Three golden ledgers for each rule: it fires, it does not, and a borderline case. `fixtures/golden/RULE/{fires,does-not,borderline}.jsonl`:
 //! the first line says what the case is and which findings, of all rules, are expected; the others are rows of a ledger.
 
-use intact_findings::observe::{Observed, ObservedFacts};
+use intact_findings::traffic::{TrafficAnalysis, ObservedFacts};
 use intact_findings::{Finding, rules};
 use intact_ledger::{Host, Identity, Row, Run, Sink, Vantage};
 use serde::Deserialize;
@@ -61,7 +61,7 @@ fn replay(path: &Path) -> (Head, ObservedFacts) {
     let vantage = head.run.vantage.unwrap_or(Vantage::Client);
     let mut run = Run::new("watch", "0", vantage, started, 1, &[]);
     run.host = head.run.host.clone().unwrap_or_default();
-    let mut observed = Observed::new(&run);
+    let mut observed = TrafficAnalysis::new(&run);
     for line in lines {
         let parsed =
             serde_json::from_str(line).and_then(|row| Ok((row, serde_json::from_str(line)?)));

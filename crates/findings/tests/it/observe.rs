@@ -1,9 +1,9 @@
 //! What holds for every stream of events, however odd: counts fit together, claims never exceed what was avoidable, memory is bounded.
 
-use intact_findings::observe::{Observed, ObservedFacts};
+use intact_findings::traffic::{TrafficAnalysis, ObservedFacts};
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange, Failure,
-    Fingerprint, Lookup, Moment, Nanos, Origin, Outcome, Owner, Protocol, Reuse, Row, Run, Scheme,
+    Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Event, Exchange, Failure,
+    Fingerprint, Lookup, ClosePoint, Nanos, Origin, Outcome, Owner, Protocol, Reuse, Row, Run, Scheme,
     Setup, Side, Sink, Span, Vantage,
 };
 use proptest::prelude::*;
@@ -80,11 +80,11 @@ fn exchange() -> impl Strategy<Value = Exchange> {
 
 fn closed() -> impl Strategy<Value = Closed> {
     let moment = prop::option::of(prop_oneof![
-        Just(Moment::Unused),
-        Just(Moment::AfterExchange),
-        Just(Moment::Idle),
-        Just(Moment::MidExchange),
-        Just(Moment::Stale),
+        Just(ClosePoint::Unused),
+        Just(ClosePoint::AfterExchange),
+        Just(ClosePoint::Idle),
+        Just(ClosePoint::MidExchange),
+        Just(ClosePoint::Stale),
     ]);
     (
         0..12u64,
@@ -100,7 +100,7 @@ fn closed() -> impl Strategy<Value = Closed> {
             close: Close {
                 at: Nanos(at * MS),
                 by,
-                how: Some(Ending::Fin),
+                how: Some(CloseKind::Fin),
                 announced_by: None,
                 moment,
                 exchanges,
@@ -147,7 +147,7 @@ fn check(facts: &ObservedFacts) {
         totals.requests.total,
         totals.requests.ok + totals.requests.failures()
     );
-    let sums = |of: fn(&intact_findings::observe::Figures) -> u64| -> u64 {
+    let sums = |of: fn(&intact_findings::traffic::Figures) -> u64| -> u64 {
         facts.destinations.iter().map(|one| of(&one.figures)).sum()
     };
     assert_eq!(totals.requests.total, sums(|one| one.requests.total));
@@ -169,7 +169,7 @@ fn check(facts: &ObservedFacts) {
 proptest! {
     #[test]
     fn counts_fit_together_and_claims_never_exceed_what_was_avoidable(rows in prop::collection::vec(row(), 0..120)) {
-        let mut observed = Observed::new(&run());
+        let mut observed = TrafficAnalysis::new(&run());
         for row in &rows {
             observed.record(row.as_event());
         }
@@ -187,8 +187,8 @@ proptest! {
                 _ => true,
             })
             .collect();
-        let mut once = Observed::new(&run());
-        let mut twice = Observed::new(&run());
+        let mut once = TrafficAnalysis::new(&run());
+        let mut twice = TrafficAnalysis::new(&run());
         for row in &rows {
             once.record(row.as_event());
             twice.record(row.as_event());
@@ -202,7 +202,7 @@ proptest! {
 
 #[test]
 fn more_destinations_than_can_be_told_apart_are_counted_together_and_said() {
-    let mut observed = Observed::new(&run());
+    let mut observed = TrafficAnalysis::new(&run());
     for id in 0..5_000u64 {
         let mut one = Connection::new(ConnectionId(id), Nanos(id * MS));
         one.origin = Some(Origin {
@@ -233,7 +233,7 @@ fn more_destinations_than_can_be_told_apart_are_counted_together_and_said() {
 
 #[test]
 fn a_hundred_thousand_connections_left_open_are_let_go_and_said() {
-    let mut observed = Observed::new(&run());
+    let mut observed = TrafficAnalysis::new(&run());
     for id in 0..100_000u64 {
         let mut one = Connection::new(ConnectionId(id), Nanos(id));
         one.owner = Some(Owner {
@@ -253,7 +253,7 @@ fn a_hundred_thousand_connections_left_open_are_let_go_and_said() {
 }
 
 /// A connection, and an exchange on it that is over, each in milliseconds.
-fn used(observed: &mut Observed, id: u64, opened: u64, from: u64, to: u64) {
+fn used(observed: &mut TrafficAnalysis, id: u64, opened: u64, from: u64, to: u64) {
     if opened == from {
         let mut one = Connection::new(ConnectionId(id), Nanos(opened * MS));
         one.owner = Some(Owner {
@@ -270,7 +270,7 @@ fn used(observed: &mut Observed, id: u64, opened: u64, from: u64, to: u64) {
 
 /// The rule that speaks of two connections that are opened beside one which was used until 100 ms and is used again from `again` on.
 fn beside(again: u64) -> Vec<&'static str> {
-    let mut observed = Observed::new(&run());
+    let mut observed = TrafficAnalysis::new(&run());
     used(&mut observed, 1, 0, 0, 100);
     used(&mut observed, 2, 200, 200, 201);
     used(&mut observed, 3, 202, 202, 203);
@@ -287,7 +287,7 @@ fn a_connection_that_is_about_to_be_used_was_not_idle_for_another_request() {
 
 /// How many requests `retried-request` tells of, where each is: connection, from, to, how it ended.
 fn retries(exchanges: &[(u64, u64, u64, Outcome)], pids: [u32; 3]) -> usize {
-    let mut observed = Observed::new(&run());
+    let mut observed = TrafficAnalysis::new(&run());
     for (id, pid) in (1..).zip(pids) {
         let mut one = Connection::new(ConnectionId(id), Nanos(0));
         let host = "api.example".into();

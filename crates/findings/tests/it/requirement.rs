@@ -1,7 +1,7 @@
 //! Requirements as a person writes them and as a page tells what became of them.
 
 use intact_findings::requirement::{
-    Dimension, Document, Facts, FaultKind, METRICS, Measured, Metric, NoData, Op, Outcome,
+    Dimension, Document, MetricSource, ParseErrorKind, METRICS, Measured, Metric, NoData, Op, Outcome,
     Requirement, SELECTORS, Subject, Unit,
 };
 use proptest::prelude::*;
@@ -170,7 +170,7 @@ fn a_metric_of_another_command_is_refused_before_the_run() {
     let refused = requirement.check_for(Document::Bench).unwrap_err();
     assert!(matches!(
         refused.kind(),
-        FaultKind::NotInDocument {
+        ParseErrorKind::NotInDocument {
             document: Document::Bench,
             ..
         }
@@ -194,7 +194,7 @@ fn a_metric_of_another_command_is_refused_before_the_run() {
 /// Two variants of `bench`; p99 of the second has too few samples, and nobody measured the server.
 struct Bench;
 
-impl Facts for Bench {
+impl MetricSource for Bench {
     fn subjects(&self) -> Vec<Subject> {
         ["on", "off"]
             .map(|keepalive| Subject {
@@ -285,7 +285,7 @@ fn a_variant_that_fixes_the_metric_is_left_out_and_told() {
 
 struct OnlyOff;
 
-impl Facts for OnlyOff {
+impl MetricSource for OnlyOff {
     fn subjects(&self) -> Vec<Subject> {
         Bench.subjects().split_off(1)
     }

@@ -1,7 +1,7 @@
 //! Whole campaigns: every message ends exactly once in the report.
 
 use crate::rig::{Fake, plan};
-use intact_fleet::{Campaign, Desk, Done, Plan, Queue, SqliteQueue, Store, Then, Worker};
+use intact_fleet::{Campaign, MessageHandler, MessageOutcome, Plan, Queue, SqliteQueue, Store, FailureAction, Worker};
 use std::time::Duration;
 
 struct Rig {
@@ -30,10 +30,10 @@ impl Rig {
     }
 
     /// Lets one worker work until nothing is left.
-    fn work(&mut self, fake: &mut Fake) -> Vec<Done> {
+    fn work(&mut self, fake: &mut Fake) -> Vec<MessageOutcome> {
         let mut worker = Worker {
             queue: &mut self.queue,
-            desk: Desk {
+            desk: MessageHandler {
                 worker: "w1".to_owned(),
                 store: &self.store,
                 measure: fake,
@@ -42,7 +42,7 @@ impl Rig {
         let mut all = Vec::new();
         loop {
             match worker.step(Duration::ZERO).unwrap() {
-                Done::Idle => return all,
+                MessageOutcome::Idle => return all,
                 done => all.push(done),
             }
         }
@@ -79,13 +79,13 @@ fn a_message_that_was_delivered_twice_counts_once() {
     let mut rig = Rig::start(2);
     let body = serde_json::to_string(&rig.plan.messages().next().unwrap()).unwrap();
     let mut fake = Fake::default();
-    let mut desk = Desk {
+    let mut desk = MessageHandler {
         worker: "w9".to_owned(),
         store: &rig.store,
         measure: &mut fake,
     };
     // two workers had it at the same time: neither saw the other's result
-    assert!(matches!(desk.handle(&body, 1).unwrap(), Done::Measured(_)));
+    assert!(matches!(desk.handle(&body, 1).unwrap(), MessageOutcome::Measured(_)));
     let message = rig.plan.messages().next().unwrap();
     let keys = rig
         .store
@@ -98,7 +98,7 @@ fn a_message_that_was_delivered_twice_counts_once() {
     // a delivery after that finds the result and measures nothing
     let mut fake = Fake::default();
     let done = rig.work(&mut fake);
-    assert!(done.contains(&Done::AlreadyThere(message.id)));
+    assert!(done.contains(&MessageOutcome::AlreadyThere(message.id)));
     assert_eq!(fake.measured, 3);
     let campaign = rig.read();
     assert_eq!(campaign.progress.finished, 4);
@@ -108,7 +108,7 @@ fn a_message_that_was_delivered_twice_counts_once() {
 
 #[test]
 fn a_poison_message_is_given_up_with_its_reason_and_the_rest_goes_on() {
-    for then in [Then::GivenUp, Then::Again] {
+    for then in [FailureAction::GivenUp, FailureAction::Again] {
         let mut rig = Rig::start(3);
         let id = rig.plan.messages().nth(1).unwrap().id;
         let mut fake = Fake {
@@ -122,7 +122,7 @@ fn a_poison_message_is_given_up_with_its_reason_and_the_rest_goes_on() {
         assert_eq!(dead[0].1, "no luck");
         let campaign = rig.read();
         assert_eq!(campaign.progress.finished, 5);
-        if then == Then::GivenUp {
+        if then == FailureAction::GivenUp {
             assert_eq!(campaign.progress.dead[0].message, id);
             assert_eq!(campaign.progress.missing, 0);
         }
@@ -133,7 +133,7 @@ fn a_poison_message_is_given_up_with_its_reason_and_the_rest_goes_on() {
 fn a_message_that_is_not_ours_goes_to_the_dead_letters() {
     let rig = Rig::start(1);
     let mut fake = Fake::default();
-    let mut desk = Desk {
+    let mut desk = MessageHandler {
         worker: "w".to_owned(),
         store: &rig.store,
         measure: &mut fake,
@@ -149,8 +149,8 @@ fn a_message_that_is_not_ours_goes_to_the_dead_letters() {
         assert!(
             matches!(
                 &done,
-                Done::Failed {
-                    then: Then::GivenUp,
+                MessageOutcome::Failed {
+                    then: FailureAction::GivenUp,
                     ..
                 }
             ),

@@ -1,6 +1,6 @@
 //! A plan, and a measurer that measures nothing.
 
-use intact_fleet::{Measure, Measured, Message, Plan, RowFiles, Then, Trouble};
+use intact_fleet::{Measure, Measured, Message, Plan, RowFiles, FailureAction, MeasureError};
 use intact_ledger::{Exchange, Nanos, Reuse, Round, Run, Sink, Span, Tally, Vantage};
 use std::path::Path;
 
@@ -19,17 +19,17 @@ pub(crate) fn plan(repetitions: u32) -> Plan {
 #[derive(Default)]
 pub(crate) struct Fake {
     /// Messages that fail, by how they fail.
-    pub(crate) trouble: Option<(String, Then)>,
+    pub(crate) trouble: Option<(String, FailureAction)>,
     /// How many were measured.
     pub(crate) measured: u32,
 }
 
 impl Measure for Fake {
-    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<Measured, Trouble> {
+    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<Measured, MeasureError> {
         if let Some((id, then)) = &self.trouble
             && *id == message.id
         {
-            return Err(Trouble {
+            return Err(MeasureError {
                 words: "no luck".to_owned(),
                 then: *then,
             });

@@ -1,8 +1,8 @@
 //! `intact audit`: the findings of a capture, a HAR file or a log, offline.
 
-use super::files::Files;
+use super::output_files::OutputFiles;
 use super::gates::Gates;
-use super::head::{fingerprint_key, of_words, words};
+use super::run_header::{fingerprint_key, of_words, words};
 use super::json;
 use super::ladder;
 use super::observing::{Audited, Observing};
@@ -12,9 +12,9 @@ use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use intact_audit::{Account, Audit, AuditError, Choice, Hints, Input, KeyLog, Options, Pattern};
-use intact_findings::answers::{BodyArrivalFacts, Answers};
-use intact_findings::observe::{Observed, ObservedFacts, Step};
+use intact_audit::{InputSummary, Audit, AuditError, LadderSelection, InputOptions, Input, KeyLog, Options, Pattern};
+use intact_findings::body_arrival::{BodyArrivalFacts, BodyArrival};
+use intact_findings::traffic::{TrafficAnalysis, ObservedFacts, LevelShift};
 use intact_findings::requirement::Document;
 use intact_ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
 use intact_report::inputs::InputFacts;
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     log_format: Option<Pattern>,
 
     #[command(flatten)]
-    files: Files,
+    files: OutputFiles,
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
     json: Option<PathBuf>,
@@ -81,15 +81,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let base = inputs.iter().filter_map(Input::begins_at).min();
     let run = head(&inputs, base)?;
     let fold = Audited {
-        observed: Observed::new(&run),
-        responses: Answers::default(),
+        observed: TrafficAnalysis::new(&run),
+        responses: BodyArrival::default(),
     };
     let mut observing = Observing::start(fold, &run, &args.files)?;
     let mut reading = Audit::new(Options {
         keys,
         ladder: args.ladder.map(|number| match number {
-            0 => Choice::First,
-            number => Choice::Number(number),
+            0 => LadderSelection::First,
+            number => LadderSelection::Number(number),
         }),
         random: fingerprint_key()?,
         base: base.unwrap_or(0),
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let Audited { observed, responses: answers } = observing.finish();
     let answers = answers.facts();
     let facts = observed.facts();
-    let told = Told {
+    let told = AuditReport {
         run: &run,
         facts: &facts,
         inputs: accounts.iter().map(input_facts).collect(),
@@ -180,7 +180,7 @@ fn open(
     log_format: &Option<Pattern>,
 ) -> Result<(Vec<Input>, Vec<AuditError>), Failed> {
     let (mut inputs, mut unread) = (Vec::new(), Vec::new());
-    let hints = Hints {
+    let hints = InputOptions {
         log_format: log_format.clone(),
     };
     for path in paths.iter().flat_map(|path| files_of(path)) {
@@ -284,7 +284,7 @@ fn name(path: &Path) -> String {
     }
 }
 
-fn input_facts(account: &Account) -> InputFacts {
+fn input_facts(account: &InputSummary) -> InputFacts {
     InputFacts {
         name: name(&account.path),
         format: account.format.as_str().to_owned(),
@@ -298,17 +298,17 @@ fn input_facts(account: &Account) -> InputFacts {
 }
 
 /// All that an audit has to say.
-struct Told<'a> {
+struct AuditReport<'a> {
     run: &'a Run,
     facts: &'a ObservedFacts,
     inputs: Vec<InputFacts>,
     answers: Vec<BodyArrivalFacts>,
-    change: Option<Step>,
+    change: Option<LevelShift>,
     /// Absent where it was not asked for.
     ladder: Option<Option<LadderFacts>>,
 }
 
-impl Told<'_> {
+impl AuditReport<'_> {
     fn tell(&self, to: Option<&Path>) -> anyhow::Result<()> {
         json::tell(to, || {
             let change = self.change.as_ref();

@@ -2,23 +2,23 @@
 
 use super::builtin::{Builtin, Ready};
 use super::expect::Expect;
-use super::files::Files;
+use super::output_files::OutputFiles;
 use super::gates::Gates;
-use super::head;
+use super::run_header;
 use super::json;
-use super::linked::{self, Near};
+use super::on_link::{self, Near};
 use super::page::{PageFile, page_file};
-use super::reach::Reach;
+use super::connect_options::ConnectOptions;
 use super::recording::Recording;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
-use intact_bench::{Axes, Bench, BenchError, Config, Keep, Length, Target, TlsChoice};
+use intact_bench::{Axes, Bench, BenchError, Config, RowPolicy, Length, Target, TlsChoice};
 use intact_dial::Clock;
 use intact_dial::tls::Verify;
-use intact_findings::bench::{Baseline, BenchFacts, Pictures};
+use intact_findings::bench::{Baseline, BenchFacts, Charts};
 use intact_findings::requirement::Document;
 use intact_ledger::{Caveat, Protocol, Rows, TlsVersion, Vantage};
 use intact_report::page::BenchRun;
@@ -143,7 +143,7 @@ pub(crate) struct Args {
     expect: Expect,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: ConnectOptions,
     /// Look the name up for every connection, or once
     #[arg(
         long,
@@ -251,12 +251,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let near = match &args.link {
         None => None,
         Some(_) if args.linked => Some(Near::open()?),
-        Some(spec) => return linked::run(spec, args.url.as_deref()),
+        Some(spec) => return on_link::run(spec, args.url.as_deref()),
     };
     let interrupt = Interrupt::listen()?;
     let to = args.json.clone();
     let demonstration = args.demonstration;
-    let files = Files::of(args.ledger.clone(), args.csv.clone());
+    let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
     let page_file = args.report.clone();
     let gates = args.gates.clone();
     let requirements = gates.parse(Document::Bench)?;
@@ -284,7 +284,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let polite = config.opening_per_s.is_some();
     let bench = Bench::new(config).map_err(usage_or_own)?;
     announce(&bench, polite);
-    let mut head = head::head("bench", Vantage::Client);
+    let mut head = run_header::head("bench", Vantage::Client);
     bench.describe(&mut head);
     if ready.is_some() {
         head.subject = None;
@@ -328,7 +328,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         ));
     }
     if let Some(file) = page_file {
-        let pictures = Pictures::new(&head, &tally, &facts, &recorded.timeline);
+        let pictures = Charts::new(&head, &tally, &facts, &recorded.timeline);
         let run = BenchRun {
             run: &head,
             facts: &facts,
@@ -421,7 +421,7 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
         length: Length::Exchanges(1),
         rounds: args.rounds,
         threads: args.threads,
-        seed: args.seed.unwrap_or_else(head::seed),
+        seed: args.seed.unwrap_or_else(run_header::seed),
         opening_per_s: None,
         requests_per_s: None,
         most: None,
@@ -445,9 +445,9 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
         unix_socket: args.unix_socket,
         // the page draws connections, which only the rows of a ledger have
         keep: if args.ledger.is_some() || args.csv.is_some() || args.report.is_some() {
-            Keep::Ledger(rows)
+            RowPolicy::Ledger(rows)
         } else {
-            Keep::First
+            RowPolicy::First
         },
         server_pid: args.server_pid.or(builtin.map(|ready| ready.pid)),
     };

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use intact_ledger::Tally;
-use intact_link::{Link, SERVER_NAME, SERVER_V4, Side};
+use intact_link::{Link, SERVER_NAME, SERVER_V4, LinkEnd};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -44,7 +44,7 @@ impl Builtin {
             "--name",
             &SERVER_V4.to_string(),
         ]);
-        link.enter(Side::Server, &mut command);
+        link.enter(LinkEnd::Server, &mut command);
         Builtin::spawn(&mut command)
     }
 

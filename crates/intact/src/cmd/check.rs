@@ -2,19 +2,19 @@
 
 use super::bench::{http_version, time};
 use super::expect::Expect;
-use super::files::Files;
+use super::output_files::OutputFiles;
 use super::gates::Gates;
-use super::head;
+use super::run_header;
 use super::json;
 use super::page::{PageFile, page_file};
-use super::reach::Reach;
+use super::connect_options::ConnectOptions;
 use super::watching::{Early, Wanted, Watched, Watching};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
 use intact_check::{
-    Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, Config, ConfigError, Try,
+    Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, Config, ConfigError, ExtraRequest,
 };
 use intact_dial::Clock;
 use intact_dial::tls::Verify;
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     thorough: bool,
     /// See whether a connection survives this request too; may be repeated, POST, PUT and PATCH carry {}
     #[arg(long = "try", value_name = "[METHOD ]PATH", value_parser = tried)]
-    tries: Vec<Try>,
+    tries: Vec<ExtraRequest>,
     /// HTTP version for limits and waterfall [default: 1.1, or what there is]
     #[arg(long, value_name = "1.0|1.1|2", value_parser = http_version)]
     http: Option<Protocol>,
@@ -90,7 +90,7 @@ pub(crate) struct Args {
     expect: Expect,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: ConnectOptions,
 
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
@@ -129,13 +129,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let requirements = args.gates.parse(Document::Check)?;
     let gates = args.gates.clone();
     let to = args.json.clone();
-    let files = Files::of(args.ledger.clone(), None);
+    let files = OutputFiles::of(args.ledger.clone(), None);
     let page = args.report.clone();
     let (capture, wanted) = capture(&args)?;
     let config = config(args)?;
     let check = Check::new(config).map_err(Failed::usage)?;
     announce(check.budget(), check.config());
-    let mut head = head::head("check", Vantage::Client);
+    let mut head = run_header::head("check", Vantage::Client);
     head.subject = Some(check.config().url());
     let prints = !json::takes_output(to.as_deref());
     let early = prints.then(|| Early {
@@ -256,7 +256,7 @@ fn private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-fn tried(text: &str) -> Result<Try, String> {
+fn tried(text: &str) -> Result<ExtraRequest, String> {
     text.parse().map_err(|error: ConfigError| error.to_string())
 }
 

@@ -3,9 +3,9 @@
 mod programs;
 mod rounds;
 
-use super::files::Files;
+use super::output_files::OutputFiles;
 use super::gates::Gates;
-use super::head::{with_words, words};
+use super::run_header::{with_words, words};
 use super::json;
 use super::page::{PageFile, page_file};
 use super::stored;
@@ -13,7 +13,7 @@ use super::watch::Keys;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
-use intact_findings::compare::{CompareFacts, Contest};
+use intact_findings::compare::{CompareFacts, Comparison};
 use intact_findings::requirement::Document;
 use intact_ledger::store::Reader;
 use intact_ledger::{Run, Vantage, Variant};
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Running")]
     seed: Option<u64>,
     #[command(flatten)]
-    files: Files,
+    files: OutputFiles,
     /// Write JSON to a file
     #[arg(
         long,
@@ -159,7 +159,7 @@ fn of_ledgers(folders: &[PathBuf]) -> Result<(Run, CompareFacts), Failed> {
     let mut run = head(readers[0].run().vantage);
     run.variants = named(names);
     run.varied = vec!["ledger".to_owned()];
-    let mut contest = Contest::new(&run);
+    let mut contest = Comparison::new(&run);
     for (index, reader) in readers.iter().enumerate() {
         contest.take(index, None, None, &stored::observed(reader)?.facts());
     }

@@ -1,6 +1,6 @@
 //! Bare `intact`: the demonstration.
 
-use super::{link, linked};
+use super::{link, on_link};
 use crate::console;
 use crate::exit::Failed;
 use clap::Parser;
@@ -34,7 +34,7 @@ pub(crate) fn run() -> Result<ExitCode, Failed> {
         Ok(link) => {
             let words = ["bench", "--link", LINK].iter().chain(&WORDS);
             let words: Vec<OsString> = words.map(OsString::from).collect();
-            linked::run_on(&link, &words)
+            on_link::run_on(&link, &words)
         }
         Err(error @ (LinkError::Forbidden { .. } | LinkError::Platform)) => {
             console::note(&format!("{error}\nso this is plain loopback"));

@@ -4,7 +4,7 @@ use super::json;
 use crate::console;
 use crate::exit::{self, Failed};
 use intact_fix::Catalogue;
-use intact_report::terminal::Question;
+use intact_report::terminal::FixRequest;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             version: None,
         },
     };
-    let question = Question {
+    let question = FixRequest {
         server_idle: args.server_idle,
         version: found.version,
     };

@@ -9,12 +9,12 @@ use intact_findings::bench::BenchFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
 use intact_findings::lambda::LambdaFacts;
-use intact_findings::observe::ObservedFacts;
-use intact_findings::requirement::{Document, Facts, Requirement, Verdict};
+use intact_findings::traffic::ObservedFacts;
+use intact_findings::requirement::{Document, MetricSource, Requirement, Verdict};
 use intact_findings::{Finding, Severity};
 use intact_ledger::Run;
 use intact_report::annotations::{self, Ci};
-use intact_report::terminal::Paper;
+use intact_report::terminal::TerminalOptions;
 use std::path::{Path, PathBuf};
 
 /// The options.
@@ -51,7 +51,7 @@ impl From<FailOn> for Severity {
 }
 
 /// Facts that gates can be held against.
-pub(crate) trait Judged: Facts {
+pub(crate) trait GateInput: MetricSource {
     /// What stands out.
     fn findings(&self) -> &[Finding];
 
@@ -65,7 +65,7 @@ pub(crate) trait Judged: Facts {
     }
 }
 
-impl Judged for ObservedFacts {
+impl GateInput for ObservedFacts {
     fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -75,7 +75,7 @@ impl Judged for ObservedFacts {
     }
 }
 
-impl Judged for CompareFacts {
+impl GateInput for CompareFacts {
     fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -85,7 +85,7 @@ impl Judged for CompareFacts {
     }
 }
 
-impl Judged for CheckFacts {
+impl GateInput for CheckFacts {
     fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -101,7 +101,7 @@ impl Judged for CheckFacts {
     }
 }
 
-impl Judged for LambdaFacts {
+impl GateInput for LambdaFacts {
     fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -118,7 +118,7 @@ impl Judged for LambdaFacts {
 }
 
 /// For a terminal page in a Markdown file.
-const PLAIN: Paper = Paper {
+const PLAIN: TerminalOptions = TerminalOptions {
     width: 100,
     colour: false,
 };
@@ -127,7 +127,7 @@ fn as_it_is(page: &str) -> String {
     format!("```text\n{page}```\n")
 }
 
-impl Judged for BenchFacts {
+impl GateInput for BenchFacts {
     fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -169,7 +169,7 @@ impl Gates {
         &self,
         requirements: &[Requirement],
         run: &Run,
-        facts: &impl Judged,
+        facts: &impl GateInput,
     ) -> anyhow::Result<bool> {
         let verdicts: Vec<Verdict> = requirements
             .iter()

@@ -1,9 +1,9 @@
 //! Packets in time: from what an audit finds in a capture to what a page lays out.
 
 use anyhow::Context;
-use intact_audit::{Audit, Choice, Hints, Input, KeyLog, Ladder, Options};
+use intact_audit::{Audit, LadderSelection, InputOptions, Input, KeyLog, Ladder, Options};
 use intact_check::Packets;
-use intact_findings::answers::{BodyArrivalFacts, Answers};
+use intact_findings::body_arrival::{BodyArrivalFacts, BodyArrival};
 use intact_report::ladder::{LadderFacts, StepFacts};
 use std::io::Cursor;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) fn facts(ladder: &Ladder) -> LadderFacts {
 }
 
 /// Flags, then what is in a packet; where that has no name, its length.
-fn words(step: &intact_audit::Step) -> String {
+fn words(step: &intact_audit::LadderStep) -> String {
     let mut words: Vec<String> = step.flags.iter().map(|flag| (*flag).to_owned()).collect();
     words.extend(step.names.iter().cloned());
     if step.len > 0 && step.names.is_empty() {
@@ -43,15 +43,15 @@ pub(crate) fn of_packets(
     let mut told = Vec::new();
     for (number, what) in (1..).zip(&packets.spoken) {
         let file = Box::new(Cursor::new(packets.file.clone()));
-        let input = Input::from_reader(Path::new("packets"), file, None, &Hints::default())
+        let input = Input::from_reader(Path::new("packets"), file, None, &InputOptions::default())
             .context("packets")?;
         let mut audit = Audit::new(Options {
             keys: KeyLog::default(),
-            ladder: Some(Choice::Number(number)),
-            random: super::head::fingerprint_key()?,
+            ladder: Some(LadderSelection::Number(number)),
+            random: super::run_header::fingerprint_key()?,
             base: 0,
         });
-        let mut answers = Answers::default();
+        let mut answers = BodyArrival::default();
         audit
             .read(input, &mut answers, &mut || true)
             .context("packets")?;

@@ -1,12 +1,12 @@
 //! `intact lambda -- CMD`: a function on a local platform, cold, hot and frozen.
 
 mod args;
-mod behind;
+mod on_link;
 mod functions;
 mod output;
 mod recording;
 
-use super::head::{self, fingerprint_key};
+use super::run_header::{self, fingerprint_key};
 use super::link::Server;
 use super::watch::{Keys, key_logging};
 use crate::exit::{self, Failed};
@@ -14,11 +14,11 @@ use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 pub(crate) use args::Args;
 use args::{EventShape, Freeze, FreezerKind, OnOff};
-use behind::Near;
+use on_link::Near;
 use intact_findings::lambda::UNWATCHED;
 use intact_findings::requirement::Document;
 use intact_lambda::{
-    Freezer, Function, Gate, LambdaError, NoGate, Place, Plan, Platform, Shape, Watcher,
+    Freezer, Function, FreezeHook, LambdaError, NoGate, RunPosition, Plan, Platform, Shape, Watcher,
 };
 use intact_ledger::{Caveat, Event, Rows, Run, Sink, Vantage, Variant, order};
 use recording::Recording;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     if args.gates.list_if_asked(Document::Lambda) {
         return Ok(ExitCode::from(exit::FINE));
     }
-    let own = |error: anyhow::Error| Failed::wrapper(exit::OWN_FAILURE, error);
+    let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let requirements = args.gates.parse(Document::Lambda)?;
     let mut functions = functions::parse(&args.command, &args.variants, args.handler.as_ref())?;
     for (_, function) in &mut functions {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let plan = plan(args)?;
     let freeze = freeze(args)?;
     if let (Some(spec), false) = (&args.link, args.linked) {
-        return behind::run(spec, server(args));
+        return on_link::run(spec, server(args));
     }
     let interrupt = Interrupt::listen().map_err(own)?;
     let mut run = head(args, functions.iter().map(|(variant, _)| variant.clone()));
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         recording.record(Event::Caveat(&caveat));
     }
     let mut no_gate = NoGate;
-    let gate: &mut dyn Gate = match &mut near {
+    let gate: &mut dyn FreezeHook = match &mut near {
         Some(near) => near,
         None => &mut no_gate,
     };
@@ -110,7 +110,7 @@ fn invoke(
     run: &Run,
     functions: &[(Variant, Function)],
     plan: &Plan,
-    gate: &mut dyn Gate,
+    gate: &mut dyn FreezeHook,
     interrupt: &Interrupt,
     recording: &mut Recording,
 ) -> Result<(), Failed> {
@@ -130,7 +130,7 @@ fn invoke(
                 .run(
                     &functions[index].1,
                     &plan,
-                    Place { variant, round },
+                    RunPosition { variant, round },
                     &over,
                     recording,
                 )
@@ -201,7 +201,7 @@ fn plan(args: &Args) -> Result<Plan, Failed> {
         watcher: match args.watch {
             OnOff::Off => None,
             OnOff::On => {
-                Some(watcher().map_err(|error| Failed::wrapper(exit::OWN_FAILURE, error))?)
+                Some(watcher().map_err(|error| Failed::wrapper(exit::WRAPPER_FAILURE, error))?)
             }
         },
     })
@@ -235,13 +235,13 @@ fn event(told: &str) -> Result<Vec<u8>, Failed> {
 }
 
 fn head(args: &Args, variants: impl Iterator<Item = Variant>) -> Run {
-    let mut argv = head::words();
+    let mut argv = run_header::words();
     // said by ourselves, on the link's client side
     argv.retain(|word| !(args.linked && word == "--linked"));
-    let mut head = head::with_words("lambda", Vantage::OnPath, &argv);
+    let mut head = run_header::with_words("lambda", Vantage::OnPath, &argv);
     let seed = args.seed;
     head.rows = Rows::All;
-    head.seed = Some(seed.unwrap_or_else(head::seed));
+    head.seed = Some(seed.unwrap_or_else(run_header::seed));
     head.variants = variants.collect();
     head
 }
@@ -306,7 +306,7 @@ fn not_run(error: LambdaError) -> Failed {
         LambdaError::Listen(_)
         | LambdaError::Freezer(_)
         | LambdaError::Watcher(_)
-        | LambdaError::Gate(_) => exit::OWN_FAILURE,
+        | LambdaError::Gate(_) => exit::WRAPPER_FAILURE,
     };
     Failed::wrapper(code, error)
 }

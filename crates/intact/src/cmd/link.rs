@@ -2,16 +2,16 @@
 
 mod control;
 pub(super) mod document;
-mod far;
-mod wrapped;
+mod server_side;
+mod child_process;
 
 use super::builtin::ourselves;
-use super::head::{of_words, words};
+use super::run_header::{of_words, words};
 use crate::console;
 use crate::exit::{self, Failed};
 use control::Control;
-use document::{Document, Done};
-pub(crate) use far::{Far, Server};
+use document::{Document, LinkRun};
+pub(crate) use server_side::{ServerSide, Server};
 use intact_ledger::Vantage;
 use intact_link::{Link, LinkError, Spec};
 use jiff::Timestamp;
@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
-pub(crate) use wrapped::Wrapped;
+pub(crate) use child_process::ChildProcess;
 
 /// Runs a command as if its server were elsewhere: an emulated link under the kernel's own TCP.
 #[derive(clap::Args)]
@@ -103,7 +103,7 @@ pub(crate) struct Job<'a> {
 impl Job<'_> {
     /// Runs it to its end; its exit code is ours.
     pub(crate) fn run(self) -> Result<ExitCode, Failed> {
-        let own = |error: anyhow::Error| Failed::wrapper(exit::OWN_FAILURE, error);
+        let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
         let started = Timestamp::now();
         let link = Arc::new(start(self.spec)?);
         let control = self
@@ -111,15 +111,15 @@ impl Job<'_> {
             .map(|path| Control::open(path, &link))
             .transpose()
             .map_err(Failed::usage)?;
-        let far = Far::start(&link, self.server).map_err(own)?;
+        let far = ServerSide::start(&link, self.server).map_err(own)?;
         console::note(&document::beginning(&link, &far));
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]);
         for (name, value) in far.environment() {
             command.env(name, value);
         }
-        link.enter(intact_link::Side::Client, &mut command);
-        let ended = Wrapped::start(&mut command)?.wait()?;
+        link.enter(intact_link::LinkEnd::Client, &mut command);
+        let ended = ChildProcess::start(&mut command)?.wait()?;
         let account = link
             .account()
             .map_err(|error| own(anyhow::Error::from(error)))?;
@@ -131,7 +131,7 @@ impl Job<'_> {
             let mut head = of_words("link", Vantage::OnPath, started, &words());
             head.host = intact_bench::machine::host();
             head.link = Some(self.spec.to_string());
-            let done = Done {
+            let done = LinkRun {
                 environment,
                 ended,
                 server,
@@ -148,7 +148,7 @@ pub(crate) fn start(spec: &Spec) -> Result<Link, Failed> {
     make(spec).map_err(|error| {
         let code = match error {
             LinkError::Forbidden { .. } | LinkError::Platform => exit::NOT_PERMITTED,
-            LinkError::Helper(_) | LinkError::Ended => exit::OWN_FAILURE,
+            LinkError::Helper(_) | LinkError::Ended => exit::WRAPPER_FAILURE,
         };
         Failed::wrapper(code, error)
     })
@@ -173,6 +173,6 @@ pub(crate) fn keep() -> Result<ExitCode, Failed> {
     // whoever is at the other end sees our end; there is nobody to tell more
     Ok(match intact_link::keep() {
         Ok(()) => ExitCode::from(exit::FINE),
-        Err(_) => ExitCode::from(exit::OWN_ERROR),
+        Err(_) => ExitCode::from(exit::INTERNAL_ERROR),
     })
 }

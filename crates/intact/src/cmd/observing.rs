@@ -1,20 +1,20 @@
 //! Where the events of an observed run go: a fold that works out what they mean, and the files that were asked for.
 
-use super::files::{Files, Kept};
-use intact_findings::answers::Answers;
-use intact_findings::observe::Observed;
+use super::output_files::{OutputFiles, OpenOutputs};
+use intact_findings::body_arrival::BodyArrival;
+use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::{Event, Run, Sink};
-use intact_watch::Observer;
+use intact_watch::WatchSink;
 
 /// Takes the events; `F` works out what they mean.
 pub(crate) struct Observing<F> {
     fold: F,
-    kept: Kept,
+    kept: OpenOutputs,
 }
 
 impl<F: Sink> Observing<F> {
     /// Opens the files.
-    pub(crate) fn start(fold: F, run: &Run, files: &Files) -> anyhow::Result<Observing<F>> {
+    pub(crate) fn start(fold: F, run: &Run, files: &OutputFiles) -> anyhow::Result<Observing<F>> {
         Ok(Observing {
             fold,
             kept: files.open(run)?,
@@ -43,7 +43,7 @@ impl<F: Sink> Sink for Observing<F> {
     }
 }
 
-impl<F: Sink + Send> Observer for Observing<F> {
+impl<F: Sink + Send> WatchSink for Observing<F> {
     fn tick(&mut self) {
         self.kept.flush();
     }
@@ -52,9 +52,9 @@ impl<F: Sink + Send> Observer for Observing<F> {
 /// What an audit works out: traffic as `watch` sees it, and how answers came.
 pub(crate) struct Audited {
     /// The traffic.
-    pub(crate) observed: Observed,
+    pub(crate) observed: TrafficAnalysis,
     /// How answers came.
-    pub(crate) responses: Answers,
+    pub(crate) responses: BodyArrival,
 }
 
 impl Sink for Audited {

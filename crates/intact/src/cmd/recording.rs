@@ -1,10 +1,10 @@
 //! What happens to the events of a bench: its files, the first calls for the report, progress.
 
-use super::files::{Files, Kept};
+use super::output_files::{OutputFiles, OpenOutputs};
 use crate::console;
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use intact_bench::{Observer, Position};
+use intact_bench::{BenchObserver, Position};
 use intact_findings::timeline::Timeline;
 use intact_ledger::{Caveat, Exchange, Row, Run, Sink, Tally};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const FIRST: usize = 100;
 /// Takes the events of a bench.
 pub(crate) struct Recording {
     run: Run,
-    kept: Kept,
+    kept: OpenOutputs,
     first: BTreeMap<u32, Vec<Exchange>>,
     timeline: Timeline,
     bar: ProgressBar,
@@ -44,7 +44,7 @@ impl Recording {
     /// Opens the files that were asked for.
     pub(crate) fn start(
         run: Run,
-        files: &Files,
+        files: &OutputFiles,
         interrupt: Interrupt,
         gauge: Arc<intact_bench::Gauge>,
     ) -> anyhow::Result<Recording> {
@@ -98,7 +98,7 @@ impl Recording {
     }
 }
 
-impl Observer for Recording {
+impl BenchObserver for Recording {
     fn rows(&mut self, rows: &[Row]) {
         for row in rows {
             self.row(row);

@@ -6,11 +6,11 @@ use super::stored;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
-use intact_findings::bench::{BenchFacts, Pictures};
+use intact_findings::bench::{BenchFacts, Charts};
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
 use intact_findings::lambda::LambdaFacts;
-use intact_findings::observe::{self, ObservedFacts};
+use intact_findings::traffic::{self, ObservedFacts};
 use intact_findings::requirement::Document;
 use intact_findings::timeline::Timeline;
 use intact_ledger::store::Reader;
@@ -186,7 +186,7 @@ impl Stored {
 struct StoredObserved {
     run: Run,
     facts: ObservedFacts,
-    pictures: observe::Pictures,
+    pictures: traffic::Charts,
 }
 
 /// A stored check.
@@ -213,7 +213,7 @@ pub(crate) struct StoredBench {
     pub(crate) run: Run,
     /// Its facts.
     pub(crate) facts: BenchFacts,
-    pictures: Pictures,
+    pictures: Charts,
 }
 
 /// Reads a stored check.
@@ -269,7 +269,7 @@ pub(crate) fn load(folder: &Path) -> Result<StoredBench, Failed> {
     let first: Vec<Exchange> = first.into_values().flatten().collect();
     let run = reader.run().clone();
     let facts = BenchFacts::new(&run, &tally, &first);
-    let pictures = Pictures::new(&run, &tally, &facts, &timeline);
+    let pictures = Charts::new(&run, &tally, &facts, &timeline);
     Ok(StoredBench {
         run,
         facts,

@@ -3,7 +3,7 @@
 use crate::console;
 use crate::exit::Failed;
 use anyhow::anyhow;
-use intact_findings::requirement::{Document, Facts, Requirement};
+use intact_findings::requirement::{Document, MetricSource, Requirement};
 
 /// Prints what can be asked of this command, if that was asked.
 pub(crate) fn list_if_asked(expressions: &[String], document: Document) -> bool {
@@ -35,7 +35,7 @@ pub(crate) fn parse(
 }
 
 /// Holds the facts against the requirements and says what came of each; to standard error, so that JSON stays alone.
-pub(crate) fn hold(requirements: &[Requirement], facts: &impl Facts) -> bool {
+pub(crate) fn hold(requirements: &[Requirement], facts: &impl MetricSource) -> bool {
     let mut kept = true;
     for requirement in requirements {
         let verdict = requirement.evaluate(facts);

@@ -5,7 +5,7 @@ mod options;
 mod summary;
 
 use super::builtin::Ready;
-use super::head;
+use super::run_header;
 use super::json;
 use crate::console;
 use crate::exit::{self, Failed};
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         ServeError::Listen { .. } | ServeError::Authority(_) => Failed::usage(error),
         other => Failed::from(anyhow::Error::from(other)),
     })?;
-    let run = head::head("serve", Vantage::Server);
+    let run = run_header::head("serve", Vantage::Server);
     let log = match &args.ledger {
         None => None,
         Some(folder) => Some(Log::create(folder, &run)?),

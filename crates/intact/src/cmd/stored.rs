@@ -1,16 +1,16 @@
 //! Facts of stored ledgers that observe traffic: a replay of their events.
 
 use crate::exit::Failed;
-use intact_findings::compare::{CompareFacts, Contest};
-use intact_findings::lambda::{Invoked, LambdaFacts};
-use intact_findings::observe::Observed;
+use intact_findings::compare::{CompareFacts, Comparison};
+use intact_findings::lambda::{Invocations, LambdaFacts};
+use intact_findings::traffic::TrafficAnalysis;
 use intact_findings::requirement::Document;
 use intact_ledger::store::Reader;
 use intact_ledger::{Caveat, Event, Rows, Run, Sink};
 
 /// The traffic of a ledger, of a run that ended or was killed.
-pub(crate) fn observed(reader: &Reader) -> Result<Observed, Failed> {
-    let mut observed = Observed::new(reader.run());
+pub(crate) fn observed(reader: &Reader) -> Result<TrafficAnalysis, Failed> {
+    let mut observed = TrafficAnalysis::new(reader.run());
     replay(reader, &mut observed)?;
     Ok(observed)
 }
@@ -42,14 +42,14 @@ pub(crate) fn sampled_rows(run: &Run) -> Option<Caveat> {
 
 /// The facts of a comparison that was stored.
 pub(crate) fn compared(reader: &Reader) -> Result<CompareFacts, Failed> {
-    let mut contest = Contest::new(reader.run());
+    let mut contest = Comparison::new(reader.run());
     replay(reader, &mut contest)?;
     Ok(contest.facts())
 }
 
 /// The facts of a function's run that was stored.
 pub(crate) fn invoked(reader: &Reader) -> Result<LambdaFacts, Failed> {
-    let mut invoked = Invoked::new(reader.run());
+    let mut invoked = Invocations::new(reader.run());
     replay(reader, &mut invoked)?;
     Ok(invoked.facts())
 }

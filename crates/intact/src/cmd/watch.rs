@@ -12,17 +12,17 @@ mod sampler;
 #[path = "watch/no_sampler.rs"]
 mod sampler;
 
-use live::{Live, Reporting};
+use live::{LiveView, Reporting};
 
-use super::files::Files;
+use super::output_files::OutputFiles;
 use super::gates::Gates;
-use super::head;
+use super::run_header;
 use super::json;
 use super::observing::Observing;
 use super::page::{PageFile, page_file};
 use crate::console;
 use crate::exit::{self, Failed};
-use intact_findings::observe::Observed;
+use intact_findings::traffic::TrafficAnalysis;
 use intact_findings::requirement::Document;
 use intact_ledger::{Rows, Vantage};
 use intact_report::page::ObservedRun;
@@ -74,7 +74,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     processor: processor::Options,
     #[command(flatten)]
-    files: Files,
+    files: OutputFiles,
     /// Write JSON to a file; standard output is the program's
     #[arg(
         long,
@@ -129,15 +129,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         return Err(Failed::usage(clash));
     }
     let requirements = args.gates.parse(Document::Watch)?;
-    let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
+    let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let clock = Clock::start();
-    let mut head = head::head("watch", Vantage::OnPath);
+    let mut head = run_header::head("watch", Vantage::OnPath);
     head.rows = Rows::All;
     head.subject = Some(subject(args));
     head.link = args
         .rtt
         .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
-    let mut recording = Observing::start(Observed::new(&head), &head, &args.files).map_err(own)?;
+    let mut recording = Observing::start(TrafficAnalysis::new(&head), &head, &args.files).map_err(own)?;
     let measuring = args.processor.start(&args.pid)?;
     let (code, cpu) = match &subjects {
         None => {
@@ -191,9 +191,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
 fn run_command(
     args: &Args,
     clock: Clock,
-    recording: &mut Observing<Observed>,
+    recording: &mut Observing<TrafficAnalysis>,
 ) -> Result<Outcome, Failed> {
-    let key = head::fingerprint_key().map_err(|error| Failed::wrapper(exit::OWN_FAILURE, error))?;
+    let key = run_header::fingerprint_key().map_err(|error| Failed::wrapper(exit::WRAPPER_FAILURE, error))?;
     let mut config = Config::new(args.command.clone(), key);
     config.mode = match args.mode {
         How::Auto => Mode::Auto,
@@ -215,7 +215,7 @@ fn run_command(
     if !args.live {
         return intact_watch::run(&config, clock, recording).map_err(not_run);
     }
-    let live = Live::start(&subject(args)).map_err(Failed::usage)?;
+    let live = LiveView::start(&subject(args)).map_err(Failed::usage)?;
     config.terminal = Some(live.terminal());
     // the pane understands what an xterm does, whatever the terminal around it is
     config
@@ -271,7 +271,7 @@ pub(super) fn not_run(error: WatchError) -> Failed {
             exit::NOT_PERMITTED
         }
         WatchError::NoProcess(_) => exit::UNREACHABLE,
-        WatchError::Nested | WatchError::Setup(..) => exit::OWN_FAILURE,
+        WatchError::Nested | WatchError::Setup(..) => exit::WRAPPER_FAILURE,
     };
     Failed::wrapper(code, error)
 }

@@ -2,13 +2,13 @@
 //! countdown.
 //! Trouble with a file does not end the check: it is told.
 
-use super::files::{Files, Kept};
+use super::output_files::{OutputFiles, OpenOutputs};
 use super::ladder;
 use crate::console;
 use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use intact_check::{Card, Observer, Packets, Stage};
+use intact_check::{ServerProfile, CheckProgress, Packets, ProbeKind};
 use intact_findings::check::CheckFacts;
 use intact_ledger::{Caveat, Event, Row, Run};
 use std::fs::File;
@@ -18,11 +18,11 @@ use std::time::Duration;
 /// Takes the events of a check. Their number is bounded by the check's budget, so that all are kept.
 pub(crate) struct Watching {
     rows: Vec<Row>,
-    kept: Kept,
+    kept: OpenOutputs,
     troubles: Vec<String>,
     bar: ProgressBar,
     interrupt: Interrupt,
-    stage: Option<Stage>,
+    stage: Option<ProbeKind>,
     early: Option<Early>,
     wanted: Wanted,
     /// The packets as a page, until they are printed.
@@ -64,7 +64,7 @@ impl Watching {
     /// Opens the ledger that was asked for; `early` where a card is to be printed as soon as there is one.
     pub(crate) fn start(
         run: &Run,
-        files: &Files,
+        files: &OutputFiles,
         interrupt: Interrupt,
         early: Option<Early>,
         wanted: Wanted,
@@ -92,7 +92,7 @@ impl Watching {
     }
 
     /// Ends the recording.
-    pub(crate) fn finish(mut self, card: &Card) -> Watched {
+    pub(crate) fn finish(mut self, card: &ServerProfile) -> Watched {
         self.bar.finish_and_clear();
         if self.wanted.pcapng.take().is_some() {
             self.troubles
@@ -114,7 +114,7 @@ impl Watching {
     }
 
     /// Prints what is known before the limits are looked for.
-    fn print_card(&mut self, card: &Card) {
+    fn print_card(&mut self, card: &ServerProfile) {
         let Some(early) = &mut self.early else { return };
         let facts = CheckFacts::new(card, &self.rows);
         let mut page = intact_report::terminal::check_card(&early.run, &facts, console::paper());
@@ -145,15 +145,15 @@ impl Watching {
     }
 }
 
-impl Observer for Watching {
+impl CheckProgress for Watching {
     fn event(&mut self, event: Event<'_>) {
         self.rows.push(event.to_row());
         self.kept.record(event);
         self.flush_now_and_then();
     }
 
-    fn stage(&mut self, stage: Stage, card: &Card) {
-        if stage == Stage::Requests {
+    fn stage(&mut self, stage: ProbeKind, card: &ServerProfile) {
+        if stage == ProbeKind::Requests {
             self.print_card(card);
         }
         self.stage = Some(stage);
@@ -195,7 +195,7 @@ impl Observer for Watching {
     }
 
     fn waiting(&mut self, left: Duration) {
-        let stage = self.stage.map_or("", Stage::name);
+        let stage = self.stage.map_or("", ProbeKind::name);
         self.bar.set_message(format!(
             "{stage}: waiting, {} s at most; Ctrl-C keeps what is there",
             left.as_secs() + 1

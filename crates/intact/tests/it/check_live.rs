@@ -2,7 +2,7 @@
 
 use crate::peers::program;
 use crate::program::{Server, intact};
-use intact_serve::Running;
+use intact_serve::TestServer;
 use intact_serve::hostile::Hostile;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -53,7 +53,7 @@ fn the_card_is_printed_before_the_wait_and_an_interrupt_prints_the_rest() {
 
 /// A check of one hostile server; what is wrong, if anything.
 fn against(hostile: &Hostile) -> Option<String> {
-    let server = Running::start(hostile.config.clone()).unwrap();
+    let server = TestServer::start(hostile.config.clone()).unwrap();
     let url = format!("http://{}/", server.addresses().plain.unwrap());
     let out = intact(&["check", &url, "--timeout", "500ms", "--no-idle"]);
     let page = String::from_utf8(out.stdout).unwrap();

@@ -1,8 +1,8 @@
 //! What the platform tells of each invocation.
 
 use crate::runtime::{function, server};
-use intact_lambda::{Event, Freezer, Function, Gate, LambdaError, NoGate, Place, Plan, Platform};
-use intact_ledger::{Fate, Invocation, Row};
+use intact_lambda::{Event, Freezer, Function, FreezeHook, LambdaError, NoGate, RunPosition, Plan, Platform};
+use intact_ledger::{InvocationOutcome, Invocation, Row};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,10 @@ fn run(behaviour: &str, change: impl FnOnce(&mut Plan)) -> Vec<Invocation> {
     told
 }
 
-fn invoked(function: &Function, plan: &Plan, gate: &mut dyn Gate) -> Vec<Invocation> {
+fn invoked(function: &Function, plan: &Plan, gate: &mut dyn FreezeHook) -> Vec<Invocation> {
     let mut rows: Vec<Row> = Vec::new();
     let mut platform = Platform::new(Instant::now(), gate);
-    let place = Place {
+    let place = RunPosition {
         variant: 0,
         round: 1,
     };
@@ -42,7 +42,7 @@ fn environments(told: &[Invocation]) -> Vec<u64> {
 #[test]
 fn the_first_invocation_is_cold_and_the_others_find_the_environment() {
     let told = run("answer", |_| {});
-    assert!(told.iter().all(|one| one.fate == Fate::Answered(6)));
+    assert!(told.iter().all(|one| one.fate == InvocationOutcome::Answered(6)));
     assert_eq!(environments(&told), [1, 1, 1]);
     let cold: Vec<bool> = told.iter().map(|one| one.init.is_some()).collect();
     assert_eq!(cold, [true, false, false]);
@@ -99,7 +99,7 @@ fn an_error_is_told_in_the_functions_words() {
     let words = "TypeError: no such thing".to_owned();
     assert!(
         told.iter()
-            .all(|one| one.fate == Fate::Error(words.clone()))
+            .all(|one| one.fate == InvocationOutcome::Error(words.clone()))
     );
     assert_eq!(environments(&told), [1, 1, 1]);
 }
@@ -129,7 +129,7 @@ fn one_that_leaves_after_its_answer_is_replaced() {
 fn one_that_cannot_begin_says_why() {
     let told = run("init-error", |plan| plan.invocations = 1);
     let words = "Runtime.ImportModuleError: no module".to_owned();
-    assert_eq!(told[0].fate, Fate::NoStart(words));
+    assert_eq!(told[0].fate, InvocationOutcome::NoStart(words));
     let told = run("never-asks", |plan| {
         plan.invocations = 1;
         plan.init_timeout = Duration::from_millis(200);
@@ -145,7 +145,7 @@ fn a_program_that_is_not_there_is_an_error() {
     let told = Platform::new(Instant::now(), &mut gate).run(
         &function,
         &Plan::new(1),
-        Place::default(),
+        RunPosition::default(),
         &|| false,
         &mut Vec::<Row>::new(),
     );
@@ -160,7 +160,7 @@ struct Doorman {
     stopped: u32,
 }
 
-impl Gate for Doorman {
+impl FreezeHook for Doorman {
     fn close(&mut self) -> io::Result<()> {
         self.closed += 1;
         let ours = format!(" {} ", std::process::id());
@@ -199,18 +199,18 @@ fn a_function_that_serves_http_is_asked_by_requests() {
     let mut plan = Plan::new(5);
     plan.idle = vec![Duration::ZERO, Duration::from_millis(30)];
     let told = invoked(&server("ok broken cut ok crash"), &plan, &mut NoGate);
-    let fates: Vec<Fate> = told.iter().map(|one| one.fate.clone()).collect();
+    let fates: Vec<InvocationOutcome> = told.iter().map(|one| one.fate.clone()).collect();
     let crash = "the process ended with exit code 7".to_owned();
-    assert_eq!(fates[0], Fate::Answered(5));
-    assert_eq!(fates[1], Fate::Error("HTTP: status 503".to_owned()));
+    assert_eq!(fates[0], InvocationOutcome::Answered(5));
+    assert_eq!(fates[1], InvocationOutcome::Error("HTTP: status 503".to_owned()));
     assert!(
         fates[2]
             .words()
             .unwrap()
             .contains("before the answer was complete")
     );
-    assert_eq!(fates[3], Fate::Answered(5));
-    assert_eq!(fates[4], Fate::Crash(crash));
+    assert_eq!(fates[3], InvocationOutcome::Answered(5));
+    assert_eq!(fates[4], InvocationOutcome::Crash(crash));
     let frozen: Vec<bool> = told.iter().map(|one| one.frozen.is_some()).collect();
     assert_eq!(frozen, [false, false, true, false, true]);
 }
@@ -219,10 +219,10 @@ fn a_function_that_serves_http_is_asked_by_requests() {
 fn an_event_is_posted_to_a_function_that_serves_http() {
     let mut plan = Plan::new(1);
     let told = invoked(&server("method"), &plan, &mut NoGate);
-    assert_eq!(told[0].fate, Fate::Answered(3));
+    assert_eq!(told[0].fate, InvocationOutcome::Answered(3));
     plan.event = Event(br#"{"a":1}"#.to_vec());
     let told = invoked(&server("method"), &plan, &mut NoGate);
-    assert_eq!(told[0].fate, Fate::Answered(4));
+    assert_eq!(told[0].fate, InvocationOutcome::Answered(4));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Reading a ledger folder, whole or cut off.
 
 use super::{CARD, END, EVENTS, End, RUN, StoreError, TALLY};
-use crate::card::Card;
+use crate::server_profile::ServerProfile;
 use crate::event::{Caveat, Row};
 use crate::run::{Run, SCHEMA};
 use crate::tally::Tally;
@@ -53,7 +53,7 @@ impl Reader {
     }
 
     /// The card of the server that was checked, as far as the check had come; absent in other ledgers.
-    pub fn card(&self) -> Result<Option<Card>, StoreError> {
+    pub fn card(&self) -> Result<Option<ServerProfile>, StoreError> {
         self.whole(CARD)
     }
 

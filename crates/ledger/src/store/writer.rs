@@ -1,7 +1,7 @@
 //! Writing a ledger folder.
 
 use super::{CARD, END, EVENTS, End, RUN, StoreError, TALLY};
-use crate::card::Card;
+use crate::server_profile::ServerProfile;
 use crate::event::Event;
 use crate::run::Run;
 use crate::tally::Tally;
@@ -77,7 +77,7 @@ impl Writer {
     }
 
     /// Replaces the card of the server that is checked.
-    pub fn replace_card(&mut self, card: &Card) -> Result<(), StoreError> {
+    pub fn replace_card(&mut self, card: &ServerProfile) -> Result<(), StoreError> {
         replace(&self.folder.join(CARD), card)
     }
 

@@ -1,10 +1,10 @@
-//! The process in the middle: takes frames from both rings, lets [`Middle`] decide, and sends what is due. One thread, no
+//! The process in the middle: takes frames from both rings, lets [`Emulator`] decide, and sends what is due. One thread, no
 //! work while the link is idle.
 
 use super::channel::Channel;
-use super::message::{Order, Told};
+use super::message::{ForwarderCommand, ForwarderReport};
 use super::ring::{BATCH, MOST_FRAMES, Ring};
-use crate::middle::{Direction, Middle, Queued};
+use crate::emulator::{FlowDirection, Emulator, Queued};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::thread::ClockId;
@@ -25,14 +25,14 @@ const TURNS: u32 = 64;
 pub(super) struct Forwarder {
     /// By the direction in which their packets go.
     rings: [Ring; 2],
-    middle: Middle,
+    middle: Emulator,
     keeper: Channel,
     together: u64,
 }
 
 impl Forwarder {
     /// `client` and `server` are the rings of the middle's ends.
-    pub(super) fn new(client: Ring, server: Ring, middle: Middle, keeper: Channel) -> Forwarder {
+    pub(super) fn new(client: Ring, server: Ring, middle: Emulator, keeper: Channel) -> Forwarder {
         Forwarder {
             rings: [client, server],
             middle,
@@ -71,7 +71,7 @@ impl Forwarder {
         let mut any = false;
         // read together: the kernel's stamps are wall time, and all else is monotonic
         let (now, wall) = (nanos(ClockId::Monotonic), nanos(ClockId::Realtime));
-        for direction in Direction::BOTH {
+        for direction in FlowDirection::BOTH {
             let ring = &mut self.rings[direction as usize];
             for _ in 0..BATCH {
                 let Some(frame) = ring.peek() else { break };
@@ -104,7 +104,7 @@ impl Forwarder {
     /// Sends what is due. Whether there was anything.
     fn release(&mut self, batch: &mut Vec<Queued>) -> bool {
         let mut any = false;
-        for direction in Direction::BOTH {
+        for direction in FlowDirection::BOTH {
             let now = nanos(ClockId::Monotonic) + self.together;
             while batch.len() < BATCH
                 && let Some(packet) = self.middle.release(direction, now)
@@ -169,29 +169,29 @@ impl Forwarder {
 
     /// Does what the keeper asks. `false`: it is gone.
     fn obey(&mut self) -> io::Result<bool> {
-        let Some((order, _)) = self.keeper.receive::<Order>()? else {
+        let Some((order, _)) = self.keeper.receive::<ForwarderCommand>()? else {
             return Ok(false);
         };
         match order {
-            Order::Begin(spec) => {
+            ForwarderCommand::Begin(spec) => {
                 self.together = if spec.rate.is_some() { TOGETHER } else { 0 };
                 self.middle.begin(spec);
                 for ring in &self.rings {
                     ring.overrun();
                 }
-                self.keeper.send(&Told::Done, &[])?;
+                self.keeper.send(&ForwarderReport::Done, &[])?;
             }
-            Order::Change(change) => {
+            ForwarderCommand::Change(change) => {
                 self.middle.change(&change);
-                self.keeper.send(&Told::Done, &[])?;
+                self.keeper.send(&ForwarderReport::Done, &[])?;
             }
-            Order::Account => {
+            ForwarderCommand::Account => {
                 self.catch_up();
                 for (counts, ring) in self.middle.counts.iter_mut().zip(&self.rings) {
                     counts.failed += ring.overrun();
                 }
                 let account = self.middle.account();
-                self.keeper.send(&Told::Account(account), &[])?;
+                self.keeper.send(&ForwarderReport::Account(account), &[])?;
             }
         }
         Ok(true)

@@ -2,17 +2,17 @@
 //! of the link asks. When the owner is gone it goes, and takes everything with it.
 
 use super::channel::Channel;
-use super::failed::{During, Failed};
+use super::step_error::{During, StepError};
 use super::forwarder::Forwarder;
-use super::message::{Order, Refusal, Reply, Request, Setup, Told, Up};
+use super::message::{ForwarderCommand, Refusal, Reply, Request, Setup, ForwarderReport, LinkReady};
 use super::namespaces::{self, Forked};
 use super::network::Network;
-use super::{names, privilege};
-use crate::account::RoundTrip;
+use super::{hosts_file, privilege};
+use crate::stats::RoundTrip;
 use crate::addresses::SERVER_V4;
-use crate::middle::Middle;
-use crate::spec::{Change, Spec};
-use crate::step::Step;
+use crate::emulator::Emulator;
+use crate::spec::{LinkChange, Spec};
+use crate::step::LinkStep;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -62,25 +62,25 @@ pub(super) fn keep(owner: Channel) -> io::Result<()> {
 
 /// Which of the two processes this is.
 enum Role {
-    Keeper(Box<Keeper>, Box<Up>, Vec<OwnedFd>),
+    Keeper(Box<NamespaceOwner>, Box<LinkReady>, Vec<OwnedFd>),
     /// Commands find the certificate among the forwarder's open files.
     Forwarder(Box<Forwarder>, OwnedFd),
 }
 
-fn start(setup: &Setup) -> Result<Role, Failed> {
+fn start(setup: &Setup) -> Result<Role, StepError> {
     let (user, group) = namespaces::ids();
     let needs_user = user != 0;
     if needs_user {
-        namespaces::new_user().during(Step::UserNamespace)?;
-        namespaces::map_ids(user, group).during(Step::UserMap)?;
+        namespaces::new_user().during(LinkStep::UserNamespace)?;
+        namespaces::map_ids(user, group).during(LinkStep::UserMap)?;
     }
     let mut network = Network::make(&setup.spec)?;
     if setup.isolation.processes {
-        namespaces::new_processes_for_children().during(Step::ProcessNamespace)?;
+        namespaces::new_processes_for_children().during(LinkStep::ProcessNamespace)?;
     }
-    let certificate = memfd_create("intact-ca.pem", MemfdFlags::CLOEXEC).during(Step::Fork)?;
-    let (keeper, forwarder) = Channel::pair().during(Step::Fork)?;
-    let process = match namespaces::fork().during(Step::Fork)? {
+    let certificate = memfd_create("intact-ca.pem", MemfdFlags::CLOEXEC).during(LinkStep::Fork)?;
+    let (keeper, forwarder) = Channel::pair().during(LinkStep::Fork)?;
+    let process = match namespaces::fork().during(LinkStep::Fork)? {
         Forked::Child => {
             drop(keeper);
             let forwarder = become_forwarder(setup, network, forwarder, needs_user)?;
@@ -90,7 +90,7 @@ fn start(setup: &Setup) -> Result<Role, Failed> {
     };
     drop(forwarder);
     network.rings = None;
-    let mut keeper = Keeper {
+    let mut keeper = NamespaceOwner {
         network,
         forwarder: keeper,
         process,
@@ -98,13 +98,13 @@ fn start(setup: &Setup) -> Result<Role, Failed> {
     };
     let (real_time, caveats, inner_doors) = keeper.await_forwarder()?;
     keeper.network.caveats.extend(caveats);
-    let round_trip = keeper.probe(&setup.spec).during(Step::Probe)?;
+    let round_trip = keeper.probe(&setup.spec).during(LinkStep::Probe)?;
     keeper
-        .order(&Order::Begin(setup.spec.clone()))
-        .during(Step::Fork)?;
-    keeper.dropped_before = keeper.network.dropped().during(Step::Devices)?;
+        .order(&ForwarderCommand::Begin(setup.spec.clone()))
+        .during(LinkStep::Fork)?;
+    keeper.dropped_before = keeper.network.dropped().during(LinkStep::Devices)?;
     let mut doors = Vec::new();
-    let again = |door: &OwnedFd| door.try_clone().during(Step::Fork);
+    let again = |door: &OwnedFd| door.try_clone().during(LinkStep::Fork);
     for door in &keeper.network.doors {
         doors.push(again(door)?);
     }
@@ -118,9 +118,9 @@ fn start(setup: &Setup) -> Result<Role, Failed> {
     doors.push(certificate);
     doors.extend(inner_doors);
     if needs_user {
-        doors.push(namespaces::door("user").during(Step::UserNamespace)?);
+        doors.push(namespaces::door("user").during(LinkStep::UserNamespace)?);
     }
-    let up = Up {
+    let up = LinkReady {
         round_trip,
         congestion: keeper.network.congestion.clone(),
         real_time,
@@ -138,33 +138,33 @@ fn become_forwarder(
     network: Network,
     keeper: Channel,
     has_user_namespace: bool,
-) -> Result<Box<Forwarder>, Failed> {
-    let ready = (|| -> Result<_, Failed> {
-        privilege::end_with_parent().during(Step::Fork)?;
+) -> Result<Box<Forwarder>, StepError> {
+    let ready = (|| -> Result<_, StepError> {
+        privilege::end_with_parent().during(LinkStep::Fork)?;
         privilege::ignore_children();
         let mut caveats = Vec::new();
         let mut doors = Vec::new();
         if setup.isolation.names {
-            caveats = names::prepare(setup.isolation.processes)?;
-            doors.push(namespaces::door("mnt").during(Step::Names)?);
+            caveats = hosts_file::prepare(setup.isolation.processes)?;
+            doors.push(namespaces::door("mnt").during(LinkStep::Names)?);
         }
         if setup.isolation.processes {
-            doors.push(namespaces::door("pid").during(Step::ProcessNamespace)?);
+            doors.push(namespaces::door("pid").during(LinkStep::ProcessNamespace)?);
         }
         let real_time = privilege::be_punctual();
         if has_user_namespace {
-            privilege::give_up().during(Step::Fork)?;
+            privilege::give_up().during(LinkStep::Fork)?;
         }
         Ok((real_time, caveats, doors))
     })();
     let (told, doors) = match ready {
-        Ok((real_time, caveats, doors)) => (Told::Ready { real_time, caveats }, doors),
-        Err(failed) => (Told::Refused(Refusal::from(failed)), Vec::new()),
+        Ok((real_time, caveats, doors)) => (ForwarderReport::Ready { real_time, caveats }, doors),
+        Err(failed) => (ForwarderReport::Refused(Refusal::from(failed)), Vec::new()),
     };
     let doors: Vec<_> = doors.iter().map(AsFd::as_fd).collect();
-    keeper.send(&told, &doors).during(Step::Fork)?;
+    keeper.send(&told, &doors).during(LinkStep::Fork)?;
     let Some([client, server]) = network.rings else {
-        return Err(Failed(Step::Fork, io::ErrorKind::InvalidInput.into()));
+        return Err(StepError(LinkStep::Fork, io::ErrorKind::InvalidInput.into()));
     };
     // plain delays while probing: what else was asked for begins afterwards
     let plain = Spec {
@@ -172,12 +172,12 @@ fn become_forwarder(
         down: setup.spec.down,
         ..Spec::default()
     };
-    let middle = Middle::new(plain, setup.seed);
+    let middle = Emulator::new(plain, setup.seed);
     Ok(Box::new(Forwarder::new(client, server, middle, keeper)))
 }
 
 /// Keeps the namespaces alive and the forwarder under orders.
-struct Keeper {
+struct NamespaceOwner {
     network: Network,
     forwarder: Channel,
     process: Pid,
@@ -185,17 +185,17 @@ struct Keeper {
     dropped_before: [u64; 2],
 }
 
-impl Keeper {
-    fn await_forwarder(&self) -> Result<(bool, Vec<String>, Vec<OwnedFd>), Failed> {
-        let gone = || Failed(Step::Fork, io::ErrorKind::BrokenPipe.into());
-        let told = self.forwarder.receive::<Told>().during(Step::Fork)?;
+impl NamespaceOwner {
+    fn await_forwarder(&self) -> Result<(bool, Vec<String>, Vec<OwnedFd>), StepError> {
+        let gone = || StepError(LinkStep::Fork, io::ErrorKind::BrokenPipe.into());
+        let told = self.forwarder.receive::<ForwarderReport>().during(LinkStep::Fork)?;
         match told.ok_or_else(gone)? {
-            (Told::Ready { real_time, caveats }, doors) => Ok((real_time, caveats, doors)),
-            (Told::Refused(refusal), _) => Err(Failed(
+            (ForwarderReport::Ready { real_time, caveats }, doors) => Ok((real_time, caveats, doors)),
+            (ForwarderReport::Refused(refusal), _) => Err(StepError(
                 refusal.step,
                 io::Error::from_raw_os_error(refusal.errno),
             )),
-            (Told::Done | Told::Account(_), _) => Err(gone()),
+            (ForwarderReport::Done | ForwarderReport::Account(_), _) => Err(gone()),
         }
     }
 
@@ -259,7 +259,7 @@ impl Keeper {
 
     /// The forwarder sees what comes to it; what the kernel dropped before that only the devices know.
     fn account(&mut self) -> io::Result<Reply> {
-        let Told::Account(mut account) = self.order(&Order::Account)? else {
+        let ForwarderReport::Account(mut account) = self.order(&ForwarderCommand::Account)? else {
             return Err(io::ErrorKind::InvalidData.into());
         };
         let dropped = self.network.dropped()?;
@@ -268,11 +268,11 @@ impl Keeper {
         Ok(Reply::Account(account))
     }
 
-    fn change(&mut self, change: Change) -> io::Result<Reply> {
+    fn change(&mut self, change: LinkChange) -> io::Result<Reply> {
         if change.loss_ppm.is_some_and(|loss| loss > 0) {
             self.network.single_segments()?;
         }
-        self.order(&Order::Change(change))?;
+        self.order(&ForwarderCommand::Change(change))?;
         Ok(Reply::Done)
     }
 
@@ -290,7 +290,7 @@ impl Keeper {
         Ok(())
     }
 
-    fn order(&self, order: &Order) -> io::Result<Told> {
+    fn order(&self, order: &ForwarderCommand) -> io::Result<ForwarderReport> {
         self.forwarder.send(order, &[])?;
         let told = self.forwarder.receive()?;
         told.map(|(told, _)| told)

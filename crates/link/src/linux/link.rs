@@ -1,14 +1,14 @@
 //! The owner's side: starting a link, putting commands on its sides, switching it.
 
 use super::channel::Channel;
-use super::enter::{self, Doors};
+use super::namespace_handles::{self, NamespaceHandles};
 use super::keeper;
-use super::message::{Isolation, Refusal, Reply, Request, Setup, Up};
-use crate::account::{Account, RoundTrip};
+use super::message::{Isolation, Refusal, Reply, Request, Setup, LinkReady};
+use crate::stats::{LinkStats, RoundTrip};
 use crate::error::LinkError;
-use crate::spec::{Change, Spec};
-use crate::step::Step;
-use crate::{Side, way_out};
+use crate::spec::{LinkChange, Spec};
+use crate::step::LinkStep;
+use crate::{LinkEnd, remedy};
 use rustix::fd::OwnedFd;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -23,8 +23,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Link {
     spec: Spec,
-    up: Up,
-    doors: Arc<Doors>,
+    up: LinkReady,
+    doors: Arc<NamespaceHandles>,
     certificate: File,
     owned: Mutex<Owned>,
 }
@@ -60,18 +60,18 @@ impl Link {
                 Err(refusal) => refusal,
             };
             match refusal.step {
-                Step::ProcessNamespace | Step::ProcessMount if isolation.processes => {
+                LinkStep::ProcessNamespace | LinkStep::ProcessMount if isolation.processes => {
                     isolation.processes = false;
                     caveats.push("no process namespace here: what a command leaves running in the background outlives a kill -9".to_owned());
                 }
-                Step::Names if isolation.names => {
+                LinkStep::Names if isolation.names => {
                     isolation.names = false;
                     caveats.push(
                         "no mount namespace here: the server has no name, only its address"
                             .to_owned(),
                     );
                 }
-                step => return Err(way_out::forbidden(step, refusal.errno)),
+                step => return Err(remedy::forbidden(step, refusal.errno)),
             }
         }
     }
@@ -116,8 +116,8 @@ impl Link {
     /// The child is a proxy of the command: it passes signals on and ends as the command does; killed, it takes the command
     /// along. [`Link::program_of`] tells the command's own process. Where the link has no process namespace (a caveat says so)
     /// the child also ends with the thread that started it.
-    pub fn enter(&self, side: Side, command: &mut Command) {
-        enter::through(command, self.doors.clone(), side as usize);
+    pub fn enter(&self, side: LinkEnd, command: &mut Command) {
+        namespace_handles::through(command, self.doors.clone(), side as usize);
     }
 
     /// The process id of the command itself behind the proxy `child`, as seen from outside. `None`: it has ended.
@@ -142,7 +142,7 @@ impl Link {
     }
 
     /// Switches a running link. Takes effect on packets that arrive after this has returned.
-    pub fn change(&self, change: &Change) -> Result<(), LinkError> {
+    pub fn change(&self, change: &LinkChange) -> Result<(), LinkError> {
         match self.ask(&Request::Change(change.clone()))? {
             Reply::Done => Ok(()),
             _ => Err(LinkError::Ended),
@@ -150,7 +150,7 @@ impl Link {
     }
 
     /// What became of the packets so far, and how late they were.
-    pub fn account(&self) -> Result<Account, LinkError> {
+    pub fn account(&self) -> Result<LinkStats, LinkError> {
         match self.ask(&Request::Account)? {
             Reply::Account(account) => Ok(account),
             _ => Err(LinkError::Ended),
@@ -209,7 +209,7 @@ fn attempt(setup: Setup, mut helper: Command) -> Result<Result<Link, Refusal>, L
 }
 
 /// Descriptors in the order in which the keeper sends them: networks, certificate, mounts, processes, user.
-fn unpack(descriptors: Vec<OwnedFd>, isolation: Isolation, user: bool) -> Option<(Doors, OwnedFd)> {
+fn unpack(descriptors: Vec<OwnedFd>, isolation: Isolation, user: bool) -> Option<(NamespaceHandles, OwnedFd)> {
     let mut rest = descriptors.into_iter();
     let networks = [rest.next()?, rest.next()?];
     let certificate = rest.next()?;
@@ -220,7 +220,7 @@ fn unpack(descriptors: Vec<OwnedFd>, isolation: Isolation, user: bool) -> Option
             Some(None)
         }
     };
-    let doors = Doors {
+    let doors = NamespaceHandles {
         networks,
         mounts: next_if(isolation.names)?,
         processes: next_if(isolation.processes)?,

@@ -1,8 +1,8 @@
 //! What the processes of a link say to each other.
 
-use crate::account::{Account, RoundTrip};
-use crate::spec::{Change, Spec};
-use crate::step::Step;
+use crate::stats::{LinkStats, RoundTrip};
+use crate::spec::{LinkChange, Spec};
+use crate::step::LinkStep;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub(super) struct Isolation {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Request {
     /// Switch something.
-    Change(Change),
+    Change(LinkChange),
     /// Is this port of the server listened on?
     Listening(u16),
     /// How did it go so far?
@@ -39,17 +39,17 @@ pub(super) enum Request {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
     /// The link is there. Descriptors: see [`super::enter::Doors`], then the one for the certificate.
-    Up(Box<Up>),
+    Up(Box<LinkReady>),
     /// It cannot be.
     Refused(Refusal),
     Done,
     Listening(bool),
-    Account(Account),
+    Account(LinkStats),
 }
 
 /// A link that is there.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Up {
+pub(super) struct LinkReady {
     pub(super) round_trip: RoundTrip,
     /// The congestion control of both ends.
     pub(super) congestion: String,
@@ -68,23 +68,23 @@ pub(super) struct Up {
 /// Why there is no link.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Refusal {
-    pub(super) step: Step,
+    pub(super) step: LinkStep,
     /// The kernel's error number.
     pub(super) errno: i32,
 }
 
 /// What the keeper tells the forwarder.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Order {
+pub(super) enum ForwarderCommand {
     /// Become this link, and count from here on.
     Begin(Spec),
-    Change(Change),
+    Change(LinkChange),
     Account,
 }
 
 /// What the forwarder tells the keeper.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Told {
+pub(super) enum ForwarderReport {
     /// It forwards. Descriptors: mount namespace, process namespace, where there are such.
     Ready {
         real_time: bool,
@@ -92,5 +92,5 @@ pub(super) enum Told {
     },
     Refused(Refusal),
     Done,
-    Account(Account),
+    Account(LinkStats),
 }

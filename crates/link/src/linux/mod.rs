@@ -5,13 +5,13 @@
 //! before it by a closed socket or a death signal, so that `kill -9` of any leaves nothing behind.
 
 mod channel;
-mod enter;
-mod failed;
+mod namespace_handles;
+mod step_error;
 mod forwarder;
 mod keeper;
 mod link;
 mod message;
-mod names;
+mod hosts_file;
 mod namespaces;
 mod netlink;
 mod network;

@@ -1,12 +1,12 @@
 //! The three networks of a link: client, server, and the middle, in which nothing listens but the forwarder's packet sockets.
 
-use super::failed::{During, Failed};
+use super::step_error::{During, StepError};
 use super::namespaces;
 use super::netlink::Netlink;
 use super::ring::Ring;
 use crate::addresses::{CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 use crate::spec::{Congestion, Spec};
-use crate::step::Step;
+use crate::step::LinkStep;
 use rustix::fd::{AsFd, OwnedFd};
 use std::fs;
 use std::io;
@@ -40,21 +40,21 @@ pub(super) struct Network {
 
 impl Network {
     /// Makes them. The calling thread ends up in the middle.
-    pub(super) fn make(spec: &Spec) -> Result<Network, Failed> {
+    pub(super) fn make(spec: &Spec) -> Result<Network, StepError> {
         // a burst of 64 kB lost or delayed as one is not what happens to packets
         let single_segments = spec.loss_ppm > 0 || spec.rate.is_some();
         let mut caveats = Vec::new();
         let (client_door, client) = side(&mut caveats)?;
         let (server_door, server) = side(&mut caveats)?;
         caveats.dedup();
-        namespaces::new_network().during(Step::NetworkNamespace)?;
-        let mut middle = Netlink::open().during(Step::Devices)?;
+        namespaces::new_network().during(LinkStep::NetworkNamespace)?;
+        let mut middle = Netlink::open().during(LinkStep::Devices)?;
         let doors = [client_door, server_door];
         for ((end, inner), door) in ENDS.iter().zip(MIDDLES).zip(&doors) {
             middle
                 .make_pair(end, door.as_fd(), inner, single_segments)
                 .and_then(|()| middle.up(inner))
-                .during(Step::Devices)?;
+                .during(LinkStep::Devices)?;
         }
         let mut network = Network {
             doors,
@@ -68,10 +68,10 @@ impl Network {
         network.address(spec)?;
         network
             .wait_until_ready(&mut middle)
-            .during(Step::Devices)?;
+            .during(LinkStep::Devices)?;
         let mut ring = |device| {
-            let device = middle.device(device).during(Step::Devices)?;
-            Ring::open(device.index, single_segments).during(Step::PacketSocket)
+            let device = middle.device(device).during(LinkStep::Devices)?;
+            Ring::open(device.index, single_segments).during(LinkStep::PacketSocket)
         };
         network.rings = Some([ring(MIDDLES[0])?, ring(MIDDLES[1])?]);
         Ok(network)
@@ -99,7 +99,7 @@ impl Network {
 
     /// Addresses and routes. The route carries the congestion control: writing the sysctl needs the host's permission, the
     /// metric does not. There is no default route: other addresses fail at once.
-    fn address(&mut self, spec: &Spec) -> Result<(), Failed> {
+    fn address(&mut self, spec: &Spec) -> Result<(), StepError> {
         let host = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
         let host = host.map_or_else(|_| "unknown".to_owned(), |name| name.trim().to_owned());
         let mut wanted = match &spec.congestion {
@@ -109,11 +109,11 @@ impl Network {
         };
         let addresses = [(CLIENT_V4, CLIENT_V6), (SERVER_V4, SERVER_V6)];
         for ((socket, end), (v4, v6)) in self.sockets.iter_mut().zip(ENDS).zip(addresses) {
-            socket.up(end).during(Step::Devices)?;
-            let device = socket.device(end).during(Step::Devices)?;
+            socket.up(end).during(LinkStep::Devices)?;
+            let device = socket.device(end).during(LinkStep::Devices)?;
             socket
                 .add_address(device, v4.into())
-                .during(Step::Addresses)?;
+                .during(LinkStep::Addresses)?;
             let (prefix, bits) = (IpAddr::from(PREFIX_V4.0), PREFIX_V4.1);
             let mut routed = socket.add_route(device, prefix, bits, wanted);
             if routed.is_err() && spec.congestion == Congestion::Cubic {
@@ -124,9 +124,9 @@ impl Network {
                 routed = socket.add_route(device, prefix, bits, None);
             }
             let step = if wanted.is_some() {
-                Step::Congestion
+                LinkStep::Congestion
             } else {
-                Step::Addresses
+                LinkStep::Addresses
             };
             routed.during(step)?;
             self.v6 &= socket.add_address(device, v6.into()).is_ok()
@@ -161,8 +161,8 @@ impl Network {
 }
 
 /// A side's network: the calling thread moves into it.
-fn side(caveats: &mut Vec<String>) -> Result<(OwnedFd, Netlink), Failed> {
-    let door = namespaces::new_network().during(Step::NetworkNamespace)?;
+fn side(caveats: &mut Vec<String>) -> Result<(OwnedFd, Netlink), StepError> {
+    let door = namespaces::new_network().during(LinkStep::NetworkNamespace)?;
     let settings = [
         // servers on 80 and 443 without being root
         ("ip_unprivileged_port_start", "0"),
@@ -177,7 +177,7 @@ fn side(caveats: &mut Vec<String>) -> Result<(OwnedFd, Netlink), Failed> {
             caveats.push(format!("net.ipv4.{name} could not be set to {value} on the link (/proc/sys is read-only here)"));
         }
     }
-    let mut socket = Netlink::open().during(Step::Devices)?;
-    socket.loopback_up().during(Step::Devices)?;
+    let mut socket = Netlink::open().during(LinkStep::Devices)?;
+    socket.loopback_up().during(LinkStep::Devices)?;
     Ok((door, socket))
 }

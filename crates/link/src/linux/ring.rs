@@ -7,7 +7,7 @@
 )]
 
 use super::packet_socket::{self, Begins};
-use crate::middle::packet::VNET;
+use crate::emulator::packet::VNET;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::ptr::NonNull;

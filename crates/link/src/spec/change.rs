@@ -10,7 +10,7 @@ const KEYS: [&str; 6] = ["drop", "rtt", "up", "down", "loss", "forget"];
 
 /// A change to a running link: `drop=both`, `rtt=80ms,loss=1%`, `forget=queued`. It takes effect on what arrives from then on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct LinkChange {
     /// Where everything is dropped from now on.
     pub drop: Option<Blocked>,
     /// One-way delays, up and down.
@@ -23,22 +23,22 @@ pub struct Change {
     pub forget_flows: bool,
 }
 
-impl Change {
+impl LinkChange {
     /// Drops everything in these directions, also what is on its way in any.
-    pub fn freeze(blocked: Blocked) -> Change {
-        Change {
+    pub fn freeze(blocked: Blocked) -> LinkChange {
+        LinkChange {
             drop: Some(blocked),
             forget_queued: blocked != Blocked::None,
-            ..Change::default()
+            ..LinkChange::default()
         }
     }
 }
 
-impl FromStr for Change {
+impl FromStr for LinkChange {
     type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<Change, SpecError> {
-        let mut change = Change::default();
+    fn from_str(text: &str) -> Result<LinkChange, SpecError> {
+        let mut change = LinkChange::default();
         let mut delays = Delays::default();
         let longest = Duration::from_secs(60);
         for (key, value) in pairs(text, &KEYS)? {
@@ -72,15 +72,15 @@ mod tests {
 
     #[test]
     fn changes_are_read_and_what_cannot_change_is_refused() {
-        let change: Change = "drop=both,forget=queued".parse().unwrap();
-        assert_eq!(change, Change::freeze(Blocked::Both));
-        let change: Change = "rtt=80ms,loss=1%".parse().unwrap();
+        let change: LinkChange = "drop=both,forget=queued".parse().unwrap();
+        assert_eq!(change, LinkChange::freeze(Blocked::Both));
+        let change: LinkChange = "rtt=80ms,loss=1%".parse().unwrap();
         let forty = Duration::from_millis(40);
         assert_eq!(
             (change.delays, change.loss_ppm),
             (Some((forty, forty)), Some(10_000))
         );
-        let error = "rate=1mbit".parse::<Change>().unwrap_err().to_string();
+        let error = "rate=1mbit".parse::<LinkChange>().unwrap_err().to_string();
         assert!(error.contains("keys are drop, rtt"), "{error}");
     }
 }

@@ -378,7 +378,7 @@ mod tests {
         #[test]
         fn arbitrary_text_never_panics(text in ".{0,60}") {
             let _ = parse(&text);
-            let _ = text.parse::<super::super::Change>();
+            let _ = text.parse::<super::super::LinkChange>();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a link does to packets.
 
 use crate::stage::{Program, link as start, numbers};
-use intact_link::{Blocked, Change, Side};
+use intact_link::{Blocked, LinkChange, LinkEnd};
 use std::time::Duration;
 
 #[test]
@@ -10,7 +10,7 @@ fn a_connect_takes_at_least_the_round_trip_and_so_says_the_probe() {
         return;
     };
     assert!(link.round_trip().min_ms >= 30.0, "{:?}", link.round_trip());
-    let times = numbers(&link, Side::Client, &["connect", "198.18.0.2:9", "10"]);
+    let times = numbers(&link, LinkEnd::Client, &["connect", "198.18.0.2:9", "10"]);
     assert_eq!(times.len(), 10);
     assert!(times.iter().all(|us| *us >= 30_000), "{times:?}");
     let account = link.account().unwrap();
@@ -26,7 +26,7 @@ fn ipv6_is_as_far_away() {
     if !link.has_v6() {
         return;
     }
-    let times = numbers(&link, Side::Client, &["connect", "[2001:2::2]:9", "3"]);
+    let times = numbers(&link, LinkEnd::Client, &["connect", "[2001:2::2]:9", "3"]);
     assert!(times.iter().all(|us| *us >= 20_000), "{times:?}");
 }
 
@@ -35,9 +35,9 @@ fn each_way_takes_its_own_time() {
     let Some(link) = start("up=40ms,down=10ms", "asymmetric") else {
         return;
     };
-    let mut mirror = Program::start(&link, Side::Server, &["mirror", "198.18.0.2:7"]);
+    let mut mirror = Program::start(&link, LinkEnd::Server, &["mirror", "198.18.0.2:7"]);
     assert_eq!(mirror.line(), "ready");
-    let ways = numbers(&link, Side::Client, &["ways", "198.18.0.2:7", "5"]);
+    let ways = numbers(&link, LinkEnd::Client, &["ways", "198.18.0.2:7", "5"]);
     for pair in ways.chunks(2) {
         assert!(pair[0] >= 40_000 && pair[1] >= 10_000, "{ways:?}");
     }
@@ -50,7 +50,7 @@ fn the_share_of_packets_that_was_asked_for_is_lost() {
     let Some(link) = start("rtt=1ms,loss=10%", "loss") else {
         return;
     };
-    numbers(&link, Side::Client, &["flood", "198.18.0.2:7", "4000"]);
+    numbers(&link, LinkEnd::Client, &["flood", "198.18.0.2:7", "4000"]);
     // the kernel's own backlog may hold some of a flood for a while, or drop it: then it is told as failed
     let mut up = link.account().unwrap().up;
     for _ in 0..500 {
@@ -72,7 +72,7 @@ fn a_transfer_is_no_faster_than_the_rate() {
         return;
     };
     let _server = Program::server(&link);
-    let rates = numbers(&link, Side::Client, &["fetch", "198.18.0.2:80", "1000000"]);
+    let rates = numbers(&link, LinkEnd::Client, &["fetch", "198.18.0.2:80", "1000000"]);
     // the first packets are on their way when the clock starts
     assert!((1..2_700_000).contains(&rates[0]), "{rates:?} bytes/s");
 }
@@ -83,7 +83,7 @@ fn a_flow_that_idled_is_reset_where_the_box_says_so() {
         return;
     };
     let _server = Program::server(&link);
-    let mut client = Program::start(&link, Side::Client, &["ask", "198.18.0.2:80"]);
+    let mut client = Program::start(&link, LinkEnd::Client, &["ask", "198.18.0.2:80"]);
     assert_eq!(client.line(), "connected");
     assert!(client.ask("10").starts_with("ok"));
     // idling is what is tested
@@ -98,7 +98,7 @@ fn a_flow_that_idled_is_met_with_silence_where_the_box_says_so() {
         return;
     };
     let _server = Program::server(&link);
-    let mut client = Program::start(&link, Side::Client, &["ask", "198.18.0.2:80"]);
+    let mut client = Program::start(&link, LinkEnd::Client, &["ask", "198.18.0.2:80"]);
     assert_eq!(client.line(), "connected");
     assert!(client.ask("10").starts_with("ok"));
     std::thread::sleep(Duration::from_millis(250));
@@ -114,7 +114,7 @@ fn a_freeze_in_the_middle_of_a_transfer_stops_it_until_it_ends() {
         return;
     };
     let _server = Program::server(&link);
-    let mut client = Program::start(&link, Side::Client, &["ask", "198.18.0.2:80"]);
+    let mut client = Program::start(&link, LinkEnd::Client, &["ask", "198.18.0.2:80"]);
     assert_eq!(client.line(), "connected");
     // 0.4 s at that rate; frozen once some of it has arrived
     client.tell("1000000");
@@ -122,14 +122,14 @@ fn a_freeze_in_the_middle_of_a_transfer_stops_it_until_it_ends() {
     while arrived() < 100 {
         std::thread::yield_now();
     }
-    link.change(&Change::freeze(Blocked::Both)).unwrap();
+    link.change(&LinkChange::freeze(Blocked::Both)).unwrap();
     let at_freeze = arrived();
     // long enough for a sender to retransmit into the void
     while link.account().unwrap().down.dropped == 0 {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(arrived(), at_freeze, "nothing passes a frozen link");
-    link.change(&Change::freeze(Blocked::None)).unwrap();
+    link.change(&LinkChange::freeze(Blocked::None)).unwrap();
     assert!(client.line().starts_with("ok"), "TCP makes up for it");
 }
 
@@ -139,9 +139,9 @@ fn delay_and_loss_change_while_it_runs() {
         return;
     };
     link.change(&"rtt=60ms".parse().unwrap()).unwrap();
-    let times = numbers(&link, Side::Client, &["connect", "198.18.0.2:9", "3"]);
+    let times = numbers(&link, LinkEnd::Client, &["connect", "198.18.0.2:9", "3"]);
     assert!(times.iter().all(|us| *us >= 60_000), "{times:?}");
     link.change(&"rtt=1ms,loss=100%".parse().unwrap()).unwrap();
-    numbers(&link, Side::Client, &["flood", "198.18.0.2:7", "50"]);
+    numbers(&link, LinkEnd::Client, &["flood", "198.18.0.2:7", "50"]);
     assert_eq!(link.account().unwrap().up.lost, 50);
 }

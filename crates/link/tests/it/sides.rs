@@ -1,12 +1,12 @@
 //! What a command on a side sees, and how its end is told.
 
 use crate::stage::{link as start, words};
-use intact_link::Side;
+use intact_link::LinkEnd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
 /// Runs a shell command on a side.
-fn shell(link: &intact_link::Link, side: Side, script: &str) -> std::process::Output {
+fn shell(link: &intact_link::Link, side: LinkEnd, script: &str) -> std::process::Output {
     let mut command = Command::new("sh");
     command.args(["-c", script]).stdin(Stdio::null());
     link.enter(side, &mut command);
@@ -22,11 +22,11 @@ fn the_server_has_a_name_and_unknown_names_fail() {
         return;
     }
     assert_eq!(
-        words(&link, Side::Client, &["resolve", intact_link::SERVER_NAME]),
+        words(&link, LinkEnd::Client, &["resolve", intact_link::SERVER_NAME]),
         "198.18.0.2"
     );
     assert_eq!(
-        words(&link, Side::Client, &["resolve", "intact.invalid"]),
+        words(&link, LinkEnd::Client, &["resolve", "intact.invalid"]),
         "unknown"
     );
     let hosts = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
@@ -41,11 +41,11 @@ fn a_command_ends_as_it_would_without_a_link() {
     let Some(link) = start("rtt=0", "ends") else {
         return;
     };
-    assert_eq!(shell(&link, Side::Client, "exit 7").status.code(), Some(7));
-    let killed = shell(&link, Side::Client, "kill -KILL $$").status;
+    assert_eq!(shell(&link, LinkEnd::Client, "exit 7").status.code(), Some(7));
+    let killed = shell(&link, LinkEnd::Client, "kill -KILL $$").status;
     assert_eq!(killed.signal(), Some(9));
     let mut missing = Command::new("/nonexistent/program");
-    link.enter(Side::Client, &mut missing);
+    link.enter(LinkEnd::Client, &mut missing);
     let error = missing.spawn().unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 }
@@ -63,7 +63,7 @@ fn a_signal_to_the_proxy_reaches_the_command() {
         ])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
-    link.enter(Side::Client, &mut command);
+    link.enter(LinkEnd::Client, &mut command);
     let mut child = command.spawn().unwrap();
     let mut ready = [0; 6];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
@@ -90,7 +90,7 @@ fn a_command_keeps_user_folder_and_files() {
         .args(["-c", "id -u; id -g; pwd; ls /"])
         .output()
         .unwrap();
-    let there = shell(&link, Side::Client, "id -u; id -g; pwd; ls /");
+    let there = shell(&link, LinkEnd::Client, "id -u; id -g; pwd; ls /");
     assert_eq!(
         String::from_utf8_lossy(&there.stdout),
         String::from_utf8_lossy(&mine.stdout)
@@ -103,7 +103,7 @@ fn other_addresses_fail_at_once() {
         return;
     };
     assert_eq!(
-        words(&link, Side::Client, &["connect", "192.0.2.1:80", "1"]),
+        words(&link, LinkEnd::Client, &["connect", "192.0.2.1:80", "1"]),
         "NetworkUnreachable"
     );
 }
@@ -118,7 +118,7 @@ fn the_certificate_can_be_read_on_both_sides() {
         .unwrap()
         .display()
         .to_string();
-    for side in [Side::Client, Side::Server] {
+    for side in [LinkEnd::Client, LinkEnd::Server] {
         let out = shell(&link, side, &format!("cat {path}"));
         assert_eq!(out.stdout, b"-----BEGIN\n", "{side:?}");
     }

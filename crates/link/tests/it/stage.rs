@@ -1,6 +1,6 @@
 //! A link for a test, with programs on its sides.
 
-use intact_link::{Link, LinkError, Side};
+use intact_link::{Link, LinkError, LinkEnd};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -43,7 +43,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn start(link: &Link, side: Side, words: &[&str]) -> Program {
+    pub(crate) fn start(link: &Link, side: LinkEnd, words: &[&str]) -> Program {
         let mut command = Command::new(PEER);
         command
             .args(words)
@@ -57,7 +57,7 @@ impl Program {
 
     /// The server of [`ask`](Self::ask) and fetch, once it listens.
     pub(crate) fn server(link: &Link) -> Program {
-        let mut server = Program::start(link, Side::Server, &["serve", "198.18.0.2:80"]);
+        let mut server = Program::start(link, LinkEnd::Server, &["serve", "198.18.0.2:80"]);
         assert_eq!(server.line(), "ready");
         server
     }
@@ -88,7 +88,7 @@ impl Drop for Program {
 }
 
 /// Runs a program of ours to its end; what it printed.
-pub(crate) fn words(link: &Link, side: Side, words: &[&str]) -> String {
+pub(crate) fn words(link: &Link, side: LinkEnd, words: &[&str]) -> String {
     let mut command = Command::new(PEER);
     command.args(words).stdin(Stdio::null());
     link.enter(side, &mut command);
@@ -98,7 +98,7 @@ pub(crate) fn words(link: &Link, side: Side, words: &[&str]) -> String {
 }
 
 /// Runs a program of ours to its end; the numbers that it printed.
-pub(crate) fn numbers(link: &Link, side: Side, program: &[&str]) -> Vec<u64> {
+pub(crate) fn numbers(link: &Link, side: LinkEnd, program: &[&str]) -> Vec<u64> {
     let text = words(link, side, program);
     let numbers: Option<Vec<u64>> = text.lines().map(|line| line.parse().ok()).collect();
     numbers.unwrap_or_else(|| panic!("{text}"))

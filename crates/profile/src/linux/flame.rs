@@ -72,7 +72,7 @@ fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Work;
+    use crate::CpuCategory;
 
     #[test]
     fn a_name_cannot_break_out_of_its_frame() {
@@ -81,7 +81,7 @@ mod tests {
             command: "a;b".into(),
             frames: vec![Frame::Made(Some("x\ny; 9".into()))],
             samples: 3,
-            work: Work::Other,
+            work: CpuCategory::Other,
         };
         assert_eq!(line(&stack), "a:b;x:y: 9 3");
     }
@@ -96,7 +96,7 @@ mod tests {
                 Frame::File("libc.so.6".into(), Some("send<T>".into())),
             ],
             samples: 7,
-            work: Work::Socket,
+            work: CpuCategory::Socket,
         };
         let profile = Profile {
             stacks: vec![stack],

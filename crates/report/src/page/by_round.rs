@@ -9,7 +9,7 @@ pub(super) fn line(nth: usize, name: &str, rounds: impl Iterator<Item = (u32, f6
         name: name.to_owned(),
         tone: Tone::Series(nth as u8),
         points: rounds
-            .map(|(round, ms)| svg::Station {
+            .map(|(round, ms)| svg::LinePoint {
                 x: f64::from(round),
                 y: ms,
                 interval: None,
@@ -25,7 +25,7 @@ pub(super) fn picture(lines: Vec<svg::Line>, marks: Vec<svg::Mark>) -> Option<sv
     has_any.then_some(svg::Lines {
         lines,
         marks,
-        x_spread: svg::Spread::Linear,
+        x_spread: svg::ScaleKind::Linear,
         x_label: |round| format!("{round:.0}"),
         y_label: tick,
     })

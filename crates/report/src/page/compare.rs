@@ -4,12 +4,12 @@ use super::by_round;
 use super::download::Download;
 use super::environment::environment;
 use super::parts::{Cell, Columns, FindingGroup, sentence};
-use super::{Chapter, Fact, Figure, Headline, Method, Standing, Table, when};
+use super::{Section, Fact, Figure, Headline, Method, Assessment, Table, when};
 use crate::json;
 use crate::number::{count, percent, tick, time, whole_percent};
 use crate::svg::{self, Tone};
 use intact_findings::compare::{
-    Change, CompareFacts, Compared, Counted, Fate, ProgramFacts, RoundFigures,
+    FindingChange, CompareFacts, TimeDifference, CountDifference, FindingState, ProgramFacts, RoundFigures,
 };
 use intact_ledger::Run;
 
@@ -27,7 +27,7 @@ pub struct CompareRun<'a> {
     pub facts: &'a CompareFacts,
 }
 
-pub(super) fn chapter(one: CompareRun<'_>, prefix: String) -> serde_json::Result<Chapter> {
+pub(super) fn chapter(one: CompareRun<'_>, prefix: String) -> serde_json::Result<Section> {
     let CompareRun { run, facts } = one;
     // they begin with the name of a program
     let mut verdict = facts.verdict.iter().map(|words| format!("{words}."));
@@ -51,7 +51,7 @@ pub(super) fn chapter(one: CompareRun<'_>, prefix: String) -> serde_json::Result
         changes(&facts.changes),
     ];
     let caveats = facts.caveats.iter();
-    Ok(Chapter {
+    Ok(Section {
         prefix,
         heading: None,
         headline: headline(facts, words),
@@ -73,16 +73,16 @@ fn headline(facts: &CompareFacts, words: String) -> Headline {
         .iter()
         .find(|one| one.saved_share.is_some());
     let (number, standing, caption) = match shown {
-        Some(Compared {
+        Some(TimeDifference {
             saved_share: Some(share),
             significant: Some(true),
             statistic,
             ..
         }) => {
             let (sign, standing, what) = if share.value >= 0.0 {
-                ("−", Standing::Good, "less")
+                ("−", Assessment::Good, "less")
             } else {
-                ("+", Standing::Bad, "more")
+                ("+", Assessment::Bad, "more")
             };
             let mut ends = [share.low.abs(), share.high.abs()];
             ends.sort_by(f64::total_cmp);
@@ -99,7 +99,7 @@ fn headline(facts: &CompareFacts, words: String) -> Headline {
         }
         Some(one) => (
             "no difference".to_owned(),
-            Standing::Neutral,
+            Assessment::Neutral,
             format!("in {} that could be shown", statistic_words(one.statistic)),
         ),
         None => {
@@ -107,7 +107,7 @@ fn headline(facts: &CompareFacts, words: String) -> Headline {
             let told: Vec<String> = facts.variants.iter().take(2).map(opened).collect();
             (
                 told.join(" → "),
-                Standing::Neutral,
+                Assessment::Neutral,
                 "connections opened".to_owned(),
             )
         }
@@ -259,7 +259,7 @@ fn per_run(value: f64) -> String {
     }
 }
 
-fn times(comparisons: &[Compared]) -> Option<Table> {
+fn times(comparisons: &[TimeDifference]) -> Option<Table> {
     if comparisons.is_empty() {
         return None;
     }
@@ -290,7 +290,7 @@ fn times(comparisons: &[Compared]) -> Option<Table> {
     Some(table)
 }
 
-fn counts(counted: &[Counted]) -> Option<Table> {
+fn counts(counted: &[CountDifference]) -> Option<Table> {
     if counted.is_empty() {
         return None;
     }
@@ -313,7 +313,7 @@ fn counts(counted: &[Counted]) -> Option<Table> {
     Some(table)
 }
 
-fn changes(all: &[Change]) -> Option<Table> {
+fn changes(all: &[FindingChange]) -> Option<Table> {
     let shown = &all[..all.len().min(CHANGES)];
     if shown.is_empty() {
         return None;
@@ -321,9 +321,9 @@ fn changes(all: &[Change]) -> Option<Table> {
     let mut table = Columns::over(shown)
         .column("rule", "", |one| Cell::text(one.finding.rule))
         .column("is", "", |one| match one.fate {
-            Fate::Gone => Cell::text("gone"),
-            Fate::Unchanged => Cell::text("still there"),
-            Fate::New => Cell {
+            FindingState::Gone => Cell::text("gone"),
+            FindingState::Unchanged => Cell::text("still there"),
+            FindingState::New => Cell {
                 alarm: true,
                 ..Cell::text("new")
             },

@@ -21,7 +21,7 @@ pub use compare::CompareRun;
 pub use lambda::LambdaRun;
 pub use observed::ObservedRun;
 pub(crate) use parts::{
-    Case, Chapter, Fact, Figure, FindingGroup, Headline, Method, Standing, Table,
+    Case, Section, Fact, Figure, FindingGroup, Headline, Method, Assessment, Table,
 };
 
 use intact_ledger::Run;
@@ -37,7 +37,7 @@ pub struct Page {
     /// Version of the tool.
     pub(crate) version: String,
     /// One for each run.
-    pub(crate) chapters: Vec<Chapter>,
+    pub(crate) chapters: Vec<Section>,
 }
 
 /// What a page can be made of.
@@ -128,7 +128,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn chapter(&self, prefix: String) -> serde_json::Result<Chapter> {
+    fn chapter(&self, prefix: String) -> serde_json::Result<Section> {
         match *self {
             Source::Bench(one) => bench::chapter(one, prefix),
             Source::Observed(one) => observed::chapter(one, prefix),

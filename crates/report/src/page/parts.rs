@@ -7,7 +7,7 @@ use intact_findings::stats::Interval;
 use intact_findings::{Finding, Severity};
 
 /// One run: the whole page, or one part of several.
-pub(crate) struct Chapter {
+pub(crate) struct Section {
     /// What stands before the ids of this chapter, so that several can share a page.
     pub(crate) prefix: String,
     /// Its name, where there are several.
@@ -32,7 +32,7 @@ pub(crate) struct Chapter {
     pub(crate) downloads: Vec<Download>,
 }
 
-impl Chapter {
+impl Section {
     /// Findings that cost or break something.
     pub(crate) fn grave(&self) -> &[FindingGroup] {
         &self.findings[..self.first_note()]
@@ -55,7 +55,7 @@ pub(crate) struct Headline {
     /// The number, with its unit.
     pub(crate) number: String,
     /// Whether it is good news.
-    pub(crate) standing: Standing,
+    pub(crate) standing: Assessment,
     /// What the number is.
     pub(crate) caption: String,
     /// The verdict in a sentence.
@@ -64,7 +64,7 @@ pub(crate) struct Headline {
 
 /// Whether a number is good news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Assessment {
     /// It is.
     Good,
     /// It is not.
@@ -73,13 +73,13 @@ pub(crate) enum Standing {
     Neutral,
 }
 
-impl Standing {
+impl Assessment {
     /// A class of the style sheet.
     pub(crate) fn class(self) -> &'static str {
         match self {
-            Standing::Good => "good",
-            Standing::Bad => "bad",
-            Standing::Neutral => "neutral",
+            Assessment::Good => "good",
+            Assessment::Bad => "bad",
+            Assessment::Neutral => "neutral",
         }
     }
 }
@@ -121,7 +121,7 @@ pub(crate) struct Figure {
 }
 
 /// A picture at one width; the style sheet shows the one that fits.
-pub(crate) struct Drawing {
+pub(crate) struct SizedChart {
     pub(crate) class: &'static str,
     pub(crate) svg: Svg,
 }
@@ -157,7 +157,7 @@ impl Figure {
     }
 
     /// Draws it for each width of paper.
-    pub(crate) fn drawings(&self) -> Vec<Drawing> {
+    pub(crate) fn drawings(&self) -> Vec<SizedChart> {
         let widths: &[(&'static str, f64)] = if self.full {
             &[("narrow", 300.0), ("middle", 640.0), ("wide", 1060.0)]
         } else {
@@ -166,7 +166,7 @@ impl Figure {
         let description = self.notes.join(" ");
         widths
             .iter()
-            .map(|&(class, width)| Drawing {
+            .map(|&(class, width)| SizedChart {
                 class,
                 svg: self.picture.draw(width, &self.title, &description),
             })

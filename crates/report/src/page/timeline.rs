@@ -2,11 +2,11 @@
 
 use crate::number::{count, tick, time};
 use crate::svg::{self, Tone};
-use intact_findings::timeline::{Lane, Life};
+use intact_findings::timeline::{TimelineGroup, TimelineConnection};
 use intact_ledger::Side;
 
 /// The picture of these lanes.
-pub(super) fn picture(lanes: &[Lane]) -> svg::Timeline {
+pub(super) fn picture(lanes: &[TimelineGroup]) -> svg::Timeline {
     let end = lanes
         .iter()
         .flat_map(|lane| &lane.connections)
@@ -32,7 +32,7 @@ pub(super) fn picture(lanes: &[Lane]) -> svg::Timeline {
 }
 
 /// The last moment of a connection that is known.
-fn last_moment(life: &Life) -> f64 {
+fn last_moment(life: &TimelineConnection) -> f64 {
     let exchanges = life.exchanges.iter().map(|exchange| exchange.1);
     exchanges
         .chain(life.to_ms)
@@ -40,7 +40,7 @@ fn last_moment(life: &Life) -> f64 {
         .fold(life.from_ms, f64::max)
 }
 
-fn life(life: &Life, end: f64) -> svg::Life {
+fn life(life: &TimelineConnection, end: f64) -> svg::Life {
     let carried = life.carried.map_or(String::new(), |carried| match carried {
         1 => ", carried 1 request".to_owned(),
         carried => format!(", carried {} requests", count(carried)),

@@ -3,7 +3,7 @@
 use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE};
 use super::scale::Scale;
-use super::{Label, Picture, Spread, Svg, Tone};
+use super::{Label, Picture, ScaleKind, Svg, Tone};
 
 /// Width of a bar.
 const BIN: f64 = 5.0;
@@ -62,7 +62,7 @@ struct Binned<'a> {
 
 impl Histogram {
     /// The ends of the axis without the outliers, and how it is spread.
-    fn ends(&self) -> Option<((f64, f64), Spread)> {
+    fn ends(&self) -> Option<((f64, f64), ScaleKind)> {
         let mut buckets: Vec<(f64, f64, u64)> = self
             .panels
             .iter()
@@ -86,11 +86,11 @@ impl Histogram {
         let low = bands().map(|band| band.from).fold(low, f64::min);
         let high = bands().map(|band| band.to).fold(high, f64::max);
         if high > low.max(1e-9) * WIDE {
-            return Some(((low.max(1e-6) / 1.1, high * 1.1), Spread::Logarithmic));
+            return Some(((low.max(1e-6) / 1.1, high * 1.1), ScaleKind::Logarithmic));
         }
         let margin = (high - low) * 0.04;
         let from = if low < high * 0.3 { 0.0 } else { low - margin };
-        Some(((from.max(0.0), high + margin), Spread::Linear))
+        Some(((from.max(0.0), high + margin), ScaleKind::Linear))
     }
 }
 
@@ -281,9 +281,9 @@ mod tests {
     #[test]
     fn close_humps_share_a_linear_axis_and_far_ones_a_logarithmic_one() {
         let near = histogram(&[vec![(20.0, 21.0, 100)], vec![(110.0, 111.0, 100)]]);
-        assert!(matches!(near.ends(), Some((_, Spread::Linear))));
+        assert!(matches!(near.ends(), Some((_, ScaleKind::Linear))));
         let far = histogram(&[vec![(0.1, 0.11, 100)], vec![(40.0, 41.0, 100)]]);
-        assert!(matches!(far.ends(), Some((_, Spread::Logarithmic))));
+        assert!(matches!(far.ends(), Some((_, ScaleKind::Logarithmic))));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::canvas::{Anchor, Canvas, width_of};
 use super::frame::{AXIS, Frame, LINE, Sample, legend, y_axis_width};
 use super::scale::Scale;
-use super::{Label, Picture, Spread, Svg, Tone};
+use super::{Label, Picture, ScaleKind, Svg, Tone};
 
 const HEIGHT: f64 = 190.0;
 /// With more points than this a line goes without dots.
@@ -13,7 +13,7 @@ const WIDE: f64 = 40.0;
 
 /// A point on a line.
 #[derive(Clone, Copy, Debug)]
-pub struct Station {
+pub struct LinePoint {
     /// Its place on the horizontal axis.
     pub x: f64,
     /// Its value.
@@ -30,7 +30,7 @@ pub struct Line {
     /// Its colour and dashes.
     pub tone: Tone,
     /// Its points in rising order.
-    pub points: Vec<Station>,
+    pub points: Vec<LinePoint>,
     /// Points further apart than this are not joined.
     pub reach: Option<f64>,
 }
@@ -52,7 +52,7 @@ pub struct Lines {
     /// Marks across all of them.
     pub marks: Vec<Mark>,
     /// How the horizontal axis is spread.
-    pub x_spread: Spread,
+    pub x_spread: ScaleKind,
     /// How places on it are written.
     pub x_label: Label,
     /// How values are written.
@@ -91,7 +91,7 @@ impl Picture for Lines {
         let lowest = points().map(|point| point.y).fold(highest, f64::min);
         let y_scale = if lowest > 0.0 && highest > lowest * WIDE {
             let ends = (lowest / 1.3, highest * 1.3);
-            Scale::new(Spread::Logarithmic, ends, places)
+            Scale::new(ScaleKind::Logarithmic, ends, places)
         } else {
             Scale::from_zero(highest * 1.02, places, (HEIGHT / 28.0) as usize)
         };
@@ -127,13 +127,13 @@ impl Picture for Lines {
 
 fn draw_line(canvas: &mut Canvas, line: &Line, x_scale: &Scale, y_scale: &Scale, label: Label) {
     let tone = line.tone.class();
-    let points: Vec<&Station> = line
+    let points: Vec<&LinePoint> = line
         .points
         .iter()
         .filter(|point| point.x.is_finite() && point.y.is_finite())
         .collect();
-    let place = |point: &Station| (x_scale.place(point.x), y_scale.place(point.y));
-    let joined = |a: &&Station, b: &&Station| line.reach.is_none_or(|reach| b.x - a.x <= reach);
+    let place = |point: &LinePoint| (x_scale.place(point.x), y_scale.place(point.y));
+    let joined = |a: &&LinePoint, b: &&LinePoint| line.reach.is_none_or(|reach| b.x - a.x <= reach);
     for piece in points.chunk_by(joined) {
         let places: Vec<(f64, f64)> = piece.iter().map(|point| place(point)).collect();
         canvas.path(&format!("curve {tone}"), &places, false);

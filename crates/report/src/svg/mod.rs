@@ -16,12 +16,12 @@ mod timeline;
 
 pub use bars::{Bar, Bars};
 pub use histogram::{Band, Histogram, Panel, Population};
-pub use lines::{Line, Lines, Mark, Station};
-pub use scatter::{Cloud, Point, Scatter};
+pub use lines::{Line, Lines, Mark, LinePoint};
+pub use scatter::{Series, Point, Scatter};
 pub use stacks::{Segment, Stack, Stacks};
 pub use timeline::{Lane, Life, Tick, Timeline};
 
-pub use scale::Spread;
+pub use scale::ScaleKind;
 use std::fmt;
 
 /// How a value is written on an axis.

@@ -2,7 +2,7 @@
 
 /// How values are spread over the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spread {
+pub enum ScaleKind {
     /// Equal differences are equally far apart.
     Linear,
     /// Equal ratios are.
@@ -12,7 +12,7 @@ pub enum Spread {
 /// Maps values in `low..=high` to places in `from..=to`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
-    spread: Spread,
+    spread: ScaleKind,
     low: f64,
     high: f64,
     from: f64,
@@ -21,16 +21,16 @@ pub(super) struct Scale {
 
 impl Scale {
     /// A scale over the places `from..=to`. Values that allow none (equal, not positive under a logarithm, no number) give a scale of width one.
-    pub(super) fn new(spread: Spread, values: (f64, f64), places: (f64, f64)) -> Scale {
+    pub(super) fn new(spread: ScaleKind, values: (f64, f64), places: (f64, f64)) -> Scale {
         let (mut low, mut high) = values;
-        if spread == Spread::Logarithmic {
+        if spread == ScaleKind::Logarithmic {
             low = low.max(1e-9);
         }
         if !(low.is_finite() && high.is_finite() && high > low) {
             low = if low.is_finite() { low } else { 0.0 };
             high = match spread {
-                Spread::Linear => low + 1.0,
-                Spread::Logarithmic => low * 10.0,
+                ScaleKind::Linear => low + 1.0,
+                ScaleKind::Logarithmic => low * 10.0,
             };
         }
         Scale {
@@ -51,14 +51,14 @@ impl Scale {
         };
         let step = round_step(high, ticks);
         let top = (high / step - 1e-9).ceil().max(1.0) * step;
-        Scale::new(Spread::Linear, (0.0, top), places)
+        Scale::new(ScaleKind::Linear, (0.0, top), places)
     }
 
     /// Where a value lies; one beyond the ends lies on the end.
     pub(super) fn place(&self, value: f64) -> f64 {
         let share = match self.spread {
-            Spread::Linear => (value - self.low) / (self.high - self.low),
-            Spread::Logarithmic => {
+            ScaleKind::Linear => (value - self.low) / (self.high - self.low),
+            ScaleKind::Logarithmic => {
                 (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
             }
         };
@@ -73,8 +73,8 @@ impl Scale {
     /// Round values inside the scale, about `wanted` of them at most.
     pub(super) fn ticks(&self, wanted: usize) -> Vec<f64> {
         match self.spread {
-            Spread::Linear => self.linear_ticks(wanted),
-            Spread::Logarithmic => {
+            ScaleKind::Linear => self.linear_ticks(wanted),
+            ScaleKind::Logarithmic => {
                 // even steps leave the lower half of a logarithmic axis empty: only a narrow range takes them
                 if self.high < self.low * 3.0 {
                     return self.linear_ticks(wanted);
@@ -132,13 +132,13 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_inside() {
-        let scale = Scale::new(Spread::Linear, (0.0, 123.0), (0.0, 500.0));
+        let scale = Scale::new(ScaleKind::Linear, (0.0, 123.0), (0.0, 500.0));
         assert_eq!(scale.ticks(5), [0.0, 50.0, 100.0]);
-        let scale = Scale::new(Spread::Logarithmic, (0.3, 40.0), (0.0, 500.0));
+        let scale = Scale::new(ScaleKind::Logarithmic, (0.3, 40.0), (0.0, 500.0));
         assert_eq!(scale.ticks(8), [0.5, 1.0, 2.0, 5.0, 10.0, 20.0]);
-        let scale = Scale::new(Spread::Logarithmic, (1e-3, 1e5), (0.0, 300.0));
+        let scale = Scale::new(ScaleKind::Logarithmic, (1e-3, 1e5), (0.0, 300.0));
         assert!(scale.ticks(5).len() <= 5);
-        let scale = Scale::new(Spread::Logarithmic, (0.007, 0.47), (96.0, 0.0));
+        let scale = Scale::new(ScaleKind::Logarithmic, (0.007, 0.47), (96.0, 0.0));
         assert_eq!(scale.ticks(3), [0.01, 0.1]);
     }
 
@@ -157,7 +157,7 @@ mod tests {
             (3.0, f64::INFINITY),
             (9.0, 1.0),
         ] {
-            for spread in [Spread::Linear, Spread::Logarithmic] {
+            for spread in [ScaleKind::Linear, ScaleKind::Logarithmic] {
                 let scale = Scale::new(spread, values, (10.0, 20.0));
                 for value in [f64::NAN, -1.0, 0.0, 4.0, f64::INFINITY] {
                     let place = scale.place(value);

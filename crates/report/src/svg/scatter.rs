@@ -4,7 +4,7 @@
 use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE, y_axis_width};
 use super::scale::Scale;
-use super::{Label, Picture, Spread, Svg, Tone};
+use super::{Label, Picture, ScaleKind, Svg, Tone};
 use std::collections::BTreeMap;
 
 /// From here on points are drawn as densities.
@@ -29,7 +29,7 @@ pub struct Point {
 
 /// Values that belong together.
 #[derive(Clone, Debug)]
-pub struct Cloud {
+pub struct Series {
     /// What they are; empty when there is only one cloud.
     pub name: String,
     /// The values.
@@ -42,7 +42,7 @@ pub struct Cloud {
 #[derive(Clone, Debug)]
 pub struct Scatter {
     /// The panels, from top to bottom.
-    pub clouds: Vec<Cloud>,
+    pub clouds: Vec<Series>,
     /// How places on the horizontal axis are written.
     pub x_label: Label,
     /// How values are written.
@@ -63,7 +63,7 @@ impl Scatter {
         let low = self.points().map(|point| point.y).reduce(f64::min)?;
         if low > 0.0 && high > low * WIDE {
             let ends = (low / 1.3, high * 1.3);
-            return Some(Scale::new(Spread::Logarithmic, ends, (bottom, top)));
+            return Some(Scale::new(ScaleKind::Logarithmic, ends, (bottom, top)));
         }
         let ticks = ((bottom - top) / 28.0) as usize;
         Some(Scale::from_zero(high * 1.04, (bottom, top), ticks))
@@ -81,7 +81,7 @@ impl Picture for Scatter {
         let left = y_axis_width(&scale, height, self.y_label);
         let xs = |better: fn(f64, f64) -> f64| self.points().map(|point| point.x).reduce(better);
         let ends = (xs(f64::min).unwrap_or(0.0), xs(f64::max).unwrap_or(1.0));
-        let x_scale = Scale::new(Spread::Linear, ends, (left + 5.0, width - 6.0));
+        let x_scale = Scale::new(ScaleKind::Linear, ends, (left + 5.0, width - 6.0));
         let mut top = 0.0;
         for (nth, cloud) in self.clouds.iter().enumerate() {
             if !cloud.name.is_empty() {
@@ -127,7 +127,7 @@ impl Picture for Scatter {
 }
 
 impl Scatter {
-    fn draw_points(&self, canvas: &mut Canvas, cloud: &Cloud, x: &Scale, y: &Scale) {
+    fn draw_points(&self, canvas: &mut Canvas, cloud: &Series, x: &Scale, y: &Scale) {
         for point in &cloud.points {
             let tip = format!("{}: {}", (self.x_label)(point.x), (self.y_label)(point.y));
             let at = (x.place(point.x), y.place(point.y));
@@ -137,7 +137,7 @@ impl Scatter {
 }
 
 /// How often points fall into each cell; a cell has the colour of most of them.
-fn draw_densities(canvas: &mut Canvas, cloud: &Cloud, x: &Scale, y: &Scale) {
+fn draw_densities(canvas: &mut Canvas, cloud: &Series, x: &Scale, y: &Scale) {
     let mut cells: BTreeMap<(i32, i32), BTreeMap<String, u64>> = BTreeMap::new();
     for point in &cloud.points {
         let cell = (
@@ -178,7 +178,7 @@ mod tests {
 
     fn scatter(count: usize) -> Scatter {
         Scatter {
-            clouds: vec![Cloud {
+            clouds: vec![Series {
                 name: String::new(),
                 points: (0..count)
                     .map(|nth| Point {

@@ -3,7 +3,7 @@
 use super::canvas::{Anchor, Canvas, Rect, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE};
 use super::scale::Scale;
-use super::{Label, Picture, Spread, Svg, Tone};
+use super::{Label, Picture, ScaleKind, Svg, Tone};
 
 /// Distance from one connection to the next.
 const PITCH: f64 = 12.0;
@@ -68,7 +68,7 @@ impl Picture for Timeline {
             .map(|life| life.to)
             .fold(0.0, f64::max);
         let first_top = draw_legend(&mut canvas);
-        let scale = Scale::new(Spread::Linear, (0.0, last), (2.0, width - 8.0));
+        let scale = Scale::new(ScaleKind::Linear, (0.0, last), (2.0, width - 8.0));
         let height: f64 = self.lanes.iter().map(height_of).sum();
         let frame = Frame {
             left: 2.0,

@@ -4,7 +4,7 @@ use super::number::{count, maybe_time, percent, rate, time};
 use super::page::Page;
 use super::phases;
 use super::table::Column;
-use super::{Ink, Paper, escape};
+use super::{Style, TerminalOptions, escape};
 use intact_findings::bench::{BenchFacts, Severity, VariantFacts};
 use intact_ledger::{Reuse, Run};
 
@@ -14,7 +14,7 @@ const VERDICTS: usize = 8;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The page of a bench.
-pub fn bench(run: &Run, facts: &BenchFacts, paper: Paper) -> String {
+pub fn bench(run: &Run, facts: &BenchFacts, paper: TerminalOptions) -> String {
     let mut page = Page::on(paper);
     page.head(run, facts);
     page.verdicts(facts);
@@ -39,13 +39,13 @@ impl Page {
             .map_or(String::new(), |link| format!(" behind {link}"));
         self.line(&format!(
             "{} {}{}",
-            self.paper.ink(Ink::Strong, "intact bench"),
+            self.paper.ink(Style::Strong, "intact bench"),
             escape(subject),
             escape(&link)
         ));
         let requests = facts.requests.total;
         self.wrapped(
-            Some(Ink::Faint),
+            Some(Style::Faint),
             &format!(
                 "{} in {}, {} requests measured on {} connections, seed {}",
                 counted(facts.variants.len(), "variant"),
@@ -63,13 +63,13 @@ impl Page {
             self.line("");
         }
         for (nth, verdict) in facts.verdict.iter().take(VERDICTS).enumerate() {
-            let ink = (nth == 0).then_some(Ink::Strong);
+            let ink = (nth == 0).then_some(Style::Strong);
             self.wrapped(ink, verdict, "  ");
         }
         let more = facts.verdict.len().saturating_sub(VERDICTS);
         if more > 0 {
             let told = format!("{more} more comparisons: see --json");
-            self.wrapped(Some(Ink::Faint), &told, "");
+            self.wrapped(Some(Style::Faint), &told, "");
         }
     }
 
@@ -193,9 +193,9 @@ impl Page {
                 }
                 let bar = BARS[((height / tallest * 8.0).ceil() as usize).clamp(1, 8) - 1];
                 let ink = if fresh > reused {
-                    Ink::Fresh
+                    Style::Fresh
                 } else {
-                    Ink::Reused
+                    Style::Reused
                 };
                 row.push_str(&self.paper.ink(ink, &bar.to_string()));
             }
@@ -210,7 +210,7 @@ impl Page {
             " ".repeat(gap / 2),
             " ".repeat(gap - gap / 2)
         );
-        let scale = self.paper.ink(Ink::Faint, &scale);
+        let scale = self.paper.ink(Style::Faint, &scale);
         self.line(&format!("  {:name_width$}  {scale}", ""));
         for variant in facts
             .variants
@@ -281,9 +281,9 @@ impl Page {
                     '×'
                 };
                 let ink = if call.reuse == Some(Reuse::Fresh) {
-                    Ink::Fresh
+                    Style::Fresh
                 } else {
-                    Ink::Reused
+                    Style::Reused
                 };
                 row.push_str(&self.paper.ink(ink, &bar.to_string()));
             }
@@ -302,14 +302,14 @@ impl Page {
         }
         self.title("What stands out");
         for finding in &facts.findings {
-            let ink = (finding.severity != Severity::Info).then_some(Ink::Alarm);
+            let ink = (finding.severity != Severity::Info).then_some(Style::Alarm);
             self.wrapped(
                 ink,
                 &format!("{}: {} [{}]", finding.subject, finding.claim, finding.rule),
                 "  ",
             );
             self.wrapped(None, &format!("  {}", finding.evidence), "  ");
-            self.wrapped(Some(Ink::Faint), &format!("  -> {}", finding.fix), "  ");
+            self.wrapped(Some(Style::Faint), &format!("  -> {}", finding.fix), "  ");
         }
     }
 
@@ -318,7 +318,7 @@ impl Page {
             return;
         };
         self.title(&format!("Against the run of {}", escape(&baseline.started)));
-        let column = |head, cell: &dyn Fn(&intact_findings::bench::Since) -> String| Column {
+        let column = |head, cell: &dyn Fn(&intact_findings::bench::BaselineChange) -> String| Column {
             head,
             rank: 0,
             cells: baseline.variants.iter().map(cell).collect(),
@@ -338,10 +338,10 @@ impl Page {
         ]);
         if !baseline.unmatched.is_empty() {
             let told = format!("in one run only: {}", baseline.unmatched.join(", "));
-            self.wrapped(Some(Ink::Faint), &told, "");
+            self.wrapped(Some(Style::Faint), &told, "");
         }
         let told = "two runs at two times are no experiment: no interval; put both into one bench, or use `compare`, for one";
-        self.wrapped(Some(Ink::Faint), told, "");
+        self.wrapped(Some(Style::Faint), told, "");
     }
 
     fn foot(&mut self, facts: &BenchFacts) {
@@ -355,7 +355,7 @@ impl Page {
                 ports(after.free_ports)
             );
             self.line("");
-            self.wrapped(Some(Ink::Faint), &told, "");
+            self.wrapped(Some(Style::Faint), &told, "");
         }
         let warmup: u64 = facts
             .variants
@@ -367,11 +367,11 @@ impl Page {
                 "beside the measured requests the server saw {} of warm-up and preflight",
                 count(warmup)
             );
-            self.wrapped(Some(Ink::Faint), &told, "");
+            self.wrapped(Some(Style::Faint), &told, "");
         }
         for caveat in &facts.caveats {
             self.wrapped(
-                Some(Ink::Alarm),
+                Some(Style::Alarm),
                 &format!("caveat: {}", escape(&caveat.message)),
                 "  ",
             );

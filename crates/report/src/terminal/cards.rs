@@ -2,16 +2,16 @@
 
 use super::page::Page;
 use super::table::Column;
-use super::{Ink, Paper, escape};
+use super::{Style, TerminalOptions, escape};
 use crate::number::{count, time};
 use intact_findings::Severity;
 use intact_findings::fleet::{CardsFacts, Spread};
 
 /// The page of many cards.
-pub fn cards(facts: &CardsFacts, paper: Paper) -> String {
+pub fn cards(facts: &CardsFacts, paper: TerminalOptions) -> String {
     let mut page = Page::on(paper);
     page.wrapped(
-        Some(Ink::Faint),
+        Some(Style::Faint),
         &format!(
             "{} checks with {} requests",
             count(facts.cards),
@@ -20,14 +20,14 @@ pub fn cards(facts: &CardsFacts, paper: Paper) -> String {
         "",
     );
     for (nth, sentence) in gist(facts).iter().enumerate() {
-        page.wrapped((nth == 0).then_some(Ink::Strong), sentence, "  ");
+        page.wrapped((nth == 0).then_some(Style::Strong), sentence, "  ");
     }
     figures(&mut page, facts);
     if !facts.findings.is_empty() {
         page.title("What stands out");
     }
     for finding in &facts.findings {
-        let ink = (finding.severity > Severity::Info).then_some(Ink::Alarm);
+        let ink = (finding.severity > Severity::Info).then_some(Style::Alarm);
         let told = format!(
             "{} {}, in {}: {}",
             finding.severity.as_str(),
@@ -44,7 +44,7 @@ pub fn cards(facts: &CardsFacts, paper: Paper) -> String {
             escape(probe),
             escape(why)
         );
-        page.wrapped(Some(Ink::Faint), &told, "  ");
+        page.wrapped(Some(Style::Faint), &told, "  ");
     }
     page.text
 }

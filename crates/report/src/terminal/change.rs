@@ -2,15 +2,15 @@
 
 use super::number::{count, percent, time};
 use super::page::Page;
-use super::{Ink, Paper};
-use intact_findings::observe::{Step, StepSide};
+use super::{Style, TerminalOptions};
+use intact_findings::traffic::{LevelShift, StepSide};
 
 /// A step in latency; `at` is its wall time.
-pub fn change(step: &Step, at: &str, paper: Paper) -> String {
+pub fn change(step: &LevelShift, at: &str, paper: TerminalOptions) -> String {
     let mut page = Page::on(paper);
     page.title("What changed over time");
     page.wrapped(
-        Some(Ink::Strong),
+        Some(Style::Strong),
         &format!(
             "From {at} on (within {}) a request took {} instead of {}",
             time(step.within_s * 1e3),
@@ -24,7 +24,7 @@ pub fn change(step: &Step, at: &str, paper: Paper) -> String {
     }
     let told =
         "that one came with the other is no proof that it caused it (`intact compare` gives one)";
-    page.wrapped(Some(Ink::Faint), told, "  ");
+    page.wrapped(Some(Style::Faint), told, "  ");
     page.text
 }
 

@@ -7,17 +7,17 @@ use super::number::{count, maybe_time, time};
 use super::observed::plural;
 use super::page::Page;
 use super::table::Column;
-use super::{Ink, Paper, escape};
+use super::{Style, TerminalOptions, escape};
 use intact_findings::check::{CheckFacts, Http2Facts, Resumption, VersionFacts};
 use intact_findings::{Finding, Severity};
 use intact_ledger::Run;
-use intact_ledger::card::{EarlyData, State};
+use intact_ledger::server_profile::{EarlyData, State};
 
 /// Addresses of a name that the page shows.
 const ADDRESSES: usize = 4;
 
 /// The page of a check that is over.
-pub fn check(run: &Run, facts: &CheckFacts, paper: Paper) -> String {
+pub fn check(run: &Run, facts: &CheckFacts, paper: TerminalOptions) -> String {
     let mut card = Card::on(paper);
     card.at_once(run, facts);
     card.in_time(facts);
@@ -25,23 +25,23 @@ pub fn check(run: &Run, facts: &CheckFacts, paper: Paper) -> String {
 }
 
 /// The first part of a page whose second takes a while: what is known before limits are waited for.
-pub fn check_card(run: &Run, facts: &CheckFacts, paper: Paper) -> String {
+pub fn check_card(run: &Run, facts: &CheckFacts, paper: TerminalOptions) -> String {
     let mut card = Card::on(paper);
     card.at_once(run, facts);
     card.page.text
 }
 
 /// The second part, below a first one that was made of `known`.
-pub fn check_limits(known: &CheckFacts, facts: &CheckFacts, paper: Paper) -> String {
+pub fn check_limits(known: &CheckFacts, facts: &CheckFacts, paper: TerminalOptions) -> String {
     let mut card = Card::on(paper);
     card.in_time(facts);
     card.page.line("");
     let said = |sentence: &&String| !known.verdict.contains(sentence);
     for sentence in facts.verdict.iter().filter(said) {
         card.page
-            .wrapped(Some(Ink::Strong), &escape(sentence), "  ");
+            .wrapped(Some(Style::Strong), &escape(sentence), "  ");
     }
-    card.page.wrapped(Some(Ink::Faint), &sent(facts), "");
+    card.page.wrapped(Some(Style::Faint), &sent(facts), "");
     card.page.text
 }
 
@@ -63,7 +63,7 @@ struct Card {
 }
 
 impl Card {
-    fn on(paper: Paper) -> Card {
+    fn on(paper: TerminalOptions) -> Card {
         Card {
             page: Page::on(paper),
         }
@@ -100,7 +100,7 @@ impl Card {
             .unwrap_or("");
         self.page.line(&format!(
             "{} {}",
-            self.page.paper.ink(Ink::Strong, "intact check"),
+            self.page.paper.ink(Style::Strong, "intact check"),
             escape(url)
         ));
         let mut told = sent(facts);
@@ -120,14 +120,14 @@ impl Card {
         if target.is_some_and(|target| target.by_head) {
             told.push_str(", by HEAD because the body is large");
         }
-        self.page.wrapped(Some(Ink::Faint), &told, "");
+        self.page.wrapped(Some(Style::Faint), &told, "");
         for hop in target.iter().flat_map(|target| &target.followed) {
             let told = format!("followed: {} to {}", hop.status, escape(&hop.to));
-            self.page.wrapped(Some(Ink::Faint), &told, "");
+            self.page.wrapped(Some(Style::Faint), &told, "");
         }
         self.page.line("");
         for (nth, sentence) in facts.verdict.iter().enumerate() {
-            let ink = (nth == 0).then_some(Ink::Strong);
+            let ink = (nth == 0).then_some(Style::Strong);
             self.page.wrapped(ink, &escape(sentence), "  ");
         }
     }
@@ -178,7 +178,7 @@ impl Card {
                 time(asked.lookup_ms),
                 outcome(&asked.addresses, asked.error.as_deref())
             );
-            self.page.wrapped(Some(Ink::Faint), &told, "  ");
+            self.page.wrapped(Some(Style::Faint), &told, "  ");
         }
     }
 
@@ -236,7 +236,7 @@ impl Card {
         silent.dedup();
         for version in silent {
             let told = format!("TLS {version} offered: refused");
-            self.page.wrapped(Some(Ink::Faint), &told, "  ");
+            self.page.wrapped(Some(Style::Faint), &told, "  ");
         }
         for old in &facts.tls_older {
             let said = match old.accepted {
@@ -249,7 +249,7 @@ impl Card {
                 .as_ref()
                 .map_or_else(String::new, |detail| format!(" ({})", escape(detail)));
             let told = format!("TLS {} offered: {said}{detail}", old.version);
-            self.page.wrapped(Some(Ink::Faint), &told, "  ");
+            self.page.wrapped(Some(Style::Faint), &told, "  ");
         }
         let kept = |kept: Option<bool>| match kept {
             Some(true) => "kept",
@@ -265,7 +265,7 @@ impl Card {
                 escape(&method.what),
                 kept(method.kept)
             );
-            self.page.wrapped(Some(Ink::Faint), &told, "  ");
+            self.page.wrapped(Some(Style::Faint), &told, "  ");
         }
     }
 
@@ -329,7 +329,7 @@ impl Card {
                 several(u64::from(tls.certificates), "certificate"),
                 count(tls.chain_bytes)
             );
-            self.page.wrapped(Some(Ink::Faint), &told, "  ");
+            self.page.wrapped(Some(Style::Faint), &told, "  ");
         }
     }
 
@@ -399,7 +399,7 @@ impl Card {
             if nth > 0 {
                 self.page.line("");
             }
-            let ink = (finding.severity != Severity::Info).then_some(Ink::Alarm);
+            let ink = (finding.severity != Severity::Info).then_some(Style::Alarm);
             let word = match finding.severity {
                 Severity::Error => "error: ",
                 Severity::Warning => "warning: ",
@@ -414,13 +414,13 @@ impl Card {
                     .wrapped(None, &format!("  {}", escape(&finding.evidence)), "  ");
             }
             self.page.wrapped(
-                Some(Ink::Faint),
+                Some(Style::Faint),
                 &format!("  -> {}", escape(&finding.fix)),
                 "     ",
             );
             if let Some(risk) = &finding.risk {
                 self.page.wrapped(
-                    Some(Ink::Faint),
+                    Some(Style::Faint),
                     &format!("  but: {}", escape(risk)),
                     "     ",
                 );
@@ -460,11 +460,11 @@ impl Card {
         }
         for (why, probes) in told {
             let words = format!("not probed: {} ({})", probes.join(", "), escape(why));
-            self.page.wrapped(Some(Ink::Faint), &words, "  ");
+            self.page.wrapped(Some(Style::Faint), &words, "  ");
         }
         for caveat in &facts.caveats {
             let words = format!("caveat: {}", escape(&caveat.message));
-            self.page.wrapped(Some(Ink::Alarm), &words, "  ");
+            self.page.wrapped(Some(Style::Alarm), &words, "  ");
         }
     }
 }

@@ -3,10 +3,10 @@
 use super::number::{count, maybe_time, percent, time};
 use super::page::Page;
 use super::table::Column;
-use super::{Ink, Paper, escape};
+use super::{Style, TerminalOptions, escape};
 use intact_findings::Severity;
 use intact_findings::compare::{
-    Change, CompareFacts, Compared, Counted, Fate, ProgramFacts, Spread,
+    FindingChange, CompareFacts, TimeDifference, CountDifference, FindingState, ProgramFacts, Spread,
 };
 use intact_ledger::Run;
 
@@ -14,12 +14,12 @@ use intact_ledger::Run;
 const NAME: usize = 30;
 
 /// The page of a comparison.
-pub fn compare(run: &Run, facts: &CompareFacts, paper: Paper) -> String {
+pub fn compare(run: &Run, facts: &CompareFacts, paper: TerminalOptions) -> String {
     let mut page = Page::on(paper);
     let link = run.link.as_ref().map(|link| format!(" behind {link}"));
     page.line(&format!(
         "{}{}",
-        page.paper.ink(Ink::Strong, "intact compare"),
+        page.paper.ink(Style::Strong, "intact compare"),
         escape(&link.unwrap_or_default())
     ));
     let told = format!(
@@ -28,11 +28,11 @@ pub fn compare(run: &Run, facts: &CompareFacts, paper: Paper) -> String {
         facts.rounds
     );
     if facts.rounds > 1 {
-        page.wrapped(Some(Ink::Faint), &told, "");
+        page.wrapped(Some(Style::Faint), &told, "");
     }
     page.line("");
     for (nth, sentence) in facts.verdict.iter().enumerate() {
-        page.wrapped((nth == 0).then_some(Ink::Strong), &escape(sentence), "  ");
+        page.wrapped((nth == 0).then_some(Style::Strong), &escape(sentence), "  ");
     }
     page.programs(facts);
     page.differences(facts);
@@ -116,11 +116,11 @@ impl Page {
 
     fn changes(&mut self, facts: &CompareFacts) {
         for (fate, title) in [
-            (Fate::Gone, "Findings that are gone"),
-            (Fate::New, "New findings, and what to change"),
-            (Fate::Unchanged, "Findings that stay"),
+            (FindingState::Gone, "Findings that are gone"),
+            (FindingState::New, "New findings, and what to change"),
+            (FindingState::Unchanged, "Findings that stay"),
         ] {
-            let told: Vec<&Change> = facts
+            let told: Vec<&FindingChange> = facts
                 .changes
                 .iter()
                 .filter(|change| change.fate == fate)
@@ -145,9 +145,9 @@ impl Page {
                     escape(&finding.claim),
                     finding.rule
                 );
-                let ink = (fate == Fate::New).then_some(Ink::Alarm);
+                let ink = (fate == FindingState::New).then_some(Style::Alarm);
                 self.wrapped(ink, &said, "  ");
-                if fate == Fate::New {
+                if fate == FindingState::New {
                     self.wrapped(None, &format!("-> {}", escape(&finding.fix)), "   ");
                 }
             }
@@ -161,13 +161,13 @@ impl Page {
         self.line("");
         for caveat in &facts.caveats {
             let told = format!("caveat: {}", escape(&caveat.message));
-            self.wrapped(Some(Ink::Alarm), &told, "  ");
+            self.wrapped(Some(Style::Alarm), &told, "  ");
         }
     }
 }
 
 /// What a program saves of a time: name, difference and interval, share and interval.
-fn saved(one: &Compared) -> Option<[String; 5]> {
+fn saved(one: &TimeDifference) -> Option<[String; 5]> {
     let saved = one.saved_ms?;
     let what = match one.statistic {
         "cpu" => "CPU",
@@ -199,7 +199,7 @@ fn saved(one: &Compared) -> Option<[String; 5]> {
 }
 
 /// The same of a count.
-fn fewer(one: &Counted) -> Option<[String; 5]> {
+fn fewer(one: &CountDifference) -> Option<[String; 5]> {
     let fewer = one.reduction?;
     if one.a_mean == one.b_mean && one.significant != Some(true) {
         return None;

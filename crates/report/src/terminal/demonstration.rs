@@ -2,11 +2,11 @@
 
 use super::number::time;
 use super::page::Page;
-use super::{Ink, Paper};
+use super::{Style, TerminalOptions};
 use intact_findings::bench::BenchFacts;
 
 /// The lines below the page of a demonstration.
-pub fn demonstration(facts: &BenchFacts, paper: Paper) -> String {
+pub fn demonstration(facts: &BenchFacts, paper: TerminalOptions) -> String {
     let mut page = Page::on(paper);
     let saved = facts.comparisons.iter().find_map(|compared| {
         let share = compared.saved_share.as_ref()?;
@@ -21,7 +21,7 @@ pub fn demonstration(facts: &BenchFacts, paper: Paper) -> String {
             share.value * 100.0
         );
         page.line("");
-        page.wrapped(Some(Ink::Strong), &sentence, "");
+        page.wrapped(Some(Style::Strong), &sentence, "");
     }
     page.wrapped(None, "Now yours: intact bench https://your.server/", "");
     page.text

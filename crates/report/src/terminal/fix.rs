@@ -1,15 +1,15 @@
 //! The pages of `fix`: all clients in a table, and one client with what to set.
 
 use super::table::{Column, lay_out};
-use super::{Ink, Paper, escape, wrap};
+use super::{Style, TerminalOptions, escape, wrap};
 use crate::clients::{Cells, language, spoken_for, version_key};
-use intact_fix::{Advice, Catalogue, Client, Count, Facts, Language, Measurement, Role};
+use intact_fix::{Advice, Catalogue, Client, Count, ClientFacts, Language, Measurement, Role};
 use std::fmt::Write;
 use std::time::Duration;
 
 /// What is looked at: how long the server keeps idle connections, if that is known, and which versions are meant.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Question<'a> {
+pub struct FixRequest<'a> {
     /// The server's idle limit.
     pub server_idle: Option<Duration>,
     /// A version of the client, or the beginning of one.
@@ -17,7 +17,7 @@ pub struct Question<'a> {
 }
 
 /// All clients, a row each: what their defaults do on the newest version measured.
-pub fn fix_list(catalogue: &Catalogue, clients: &[&Client], paper: Paper) -> String {
+pub fn fix_list(catalogue: &Catalogue, clients: &[&Client], paper: TerminalOptions) -> String {
     let mut out = String::new();
     for group in Language::ALL {
         let rows: Vec<(&Client, &Measurement)> = clients
@@ -47,7 +47,7 @@ pub fn fix_list(catalogue: &Catalogue, clients: &[&Client], paper: Paper) -> Str
             column("measured with", 9, &|row| rows[row].1.versions_told()),
         ];
         let (lines, _) = lay_out(columns, paper.width);
-        let _ = writeln!(out, "{}", paper.ink(Ink::Strong, language(group)));
+        let _ = writeln!(out, "{}", paper.ink(Style::Strong, language(group)));
         for line in lines {
             let _ = writeln!(out, "{line}");
         }
@@ -65,14 +65,14 @@ pub fn fix_list(catalogue: &Catalogue, clients: &[&Client], paper: Paper) -> Str
 pub fn fix_client(
     catalogue: &Catalogue,
     client: &Client,
-    question: Question<'_>,
-    paper: Paper,
+    question: FixRequest<'_>,
+    paper: TerminalOptions,
 ) -> String {
     let mut page = Page {
         out: String::new(),
         paper,
     };
-    let _ = writeln!(page.out, "{}\n", paper.ink(Ink::Strong, &client.name));
+    let _ = writeln!(page.out, "{}\n", paper.ink(Style::Strong, &client.name));
     let Some(default) = client.variant(Role::Default) else {
         return page.out;
     };
@@ -109,7 +109,7 @@ pub fn fix_client(
     page.out
 }
 
-impl Question<'_> {
+impl FixRequest<'_> {
     fn is_about(&self, one: &Measurement) -> bool {
         self.version.is_none_or(|wanted| {
             one.versions.values().any(|version| {
@@ -122,7 +122,7 @@ impl Question<'_> {
 }
 
 /// Whether the default reuses, in words.
-fn reuse(facts: &Facts) -> String {
+fn reuse(facts: &ClientFacts) -> String {
     let Some(load) = &facts.plain else {
         return "not measured".to_owned();
     };
@@ -146,7 +146,7 @@ fn reuse(facts: &Facts) -> String {
 
 struct Page {
     out: String,
-    paper: Paper,
+    paper: TerminalOptions,
 }
 
 impl Page {
@@ -167,7 +167,7 @@ impl Page {
         catalogue: &Catalogue,
         client: &Client,
         measured: &[&Measurement],
-        question: Question<'_>,
+        question: FixRequest<'_>,
     ) {
         let mut told: Vec<(Advice, Vec<String>)> = Vec::new();
         for one in measured {
@@ -275,7 +275,7 @@ impl Page {
         }
     }
 
-    fn variants(&mut self, catalogue: &Catalogue, client: &Client, question: Question<'_>) {
+    fn variants(&mut self, catalogue: &Catalogue, client: &Client, question: FixRequest<'_>) {
         let mut rows: Vec<(String, &Measurement)> = Vec::new();
         for variant in &client.variants {
             let mut measured: Vec<&Measurement> = catalogue

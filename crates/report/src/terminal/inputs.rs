@@ -2,14 +2,14 @@
 
 use super::number::count;
 use super::page::Page;
-use super::{Ink, Paper, escape};
+use super::{Style, TerminalOptions, escape};
 use crate::inputs::InputFacts;
 
 /// Inputs that the page names.
 const SHOWN: usize = 20;
 
 /// What was read of each input.
-pub fn inputs(inputs: &[InputFacts], paper: Paper) -> String {
+pub fn inputs(inputs: &[InputFacts], paper: TerminalOptions) -> String {
     let mut page = Page::on(paper);
     page.line("");
     for one in inputs.iter().take(SHOWN) {
@@ -28,7 +28,7 @@ pub fn inputs(inputs: &[InputFacts], paper: Paper) -> String {
             count(one.read),
             one.unit,
         );
-        page.wrapped(Some(Ink::Faint), &told, "  ");
+        page.wrapped(Some(Style::Faint), &told, "  ");
         if !one.advice.is_empty() {
             page.line("");
             page.wrapped(
@@ -45,7 +45,7 @@ pub fn inputs(inputs: &[InputFacts], paper: Paper) -> String {
     }
     if inputs.len() > SHOWN {
         let told = format!("read: {} more files, see --json", inputs.len() - SHOWN);
-        page.wrapped(Some(Ink::Faint), &told, "");
+        page.wrapped(Some(Style::Faint), &told, "");
     }
     page.text
 }

@@ -2,9 +2,9 @@
 
 use super::number::{count, percent, time};
 use super::page::Page;
-use super::{Ink, Paper, escape};
+use super::{Style, TerminalOptions, escape};
 use crate::ladder::{LadderFacts, StepFacts};
-use intact_findings::answers::BodyArrivalFacts;
+use intact_findings::body_arrival::BodyArrivalFacts;
 
 /// Columns for the time since the first packet and since the last one.
 const TIMES: usize = 22;
@@ -12,14 +12,14 @@ const TIMES: usize = 22;
 const WIDEST: usize = 100;
 
 /// The ladder of one connection and the summary of all answers.
-pub fn ladder(ladder: Option<&LadderFacts>, answers: &[BodyArrivalFacts], paper: Paper) -> String {
+pub fn ladder(ladder: Option<&LadderFacts>, answers: &[BodyArrivalFacts], paper: TerminalOptions) -> String {
     let mut page = Page::on(paper);
     match ladder {
         Some(ladder) => page.ladder(ladder),
         None => {
             page.line("");
             page.wrapped(
-                Some(Ink::Alarm),
+                Some(Style::Alarm),
                 "no such connection: packets can be shown of those in a capture; --ladder=NUMBER counts them from 1 in the order of their first packets",
                 "",
             );
@@ -30,7 +30,7 @@ pub fn ladder(ladder: Option<&LadderFacts>, answers: &[BodyArrivalFacts], paper:
 }
 
 /// How answers came, by version of HTTP.
-pub fn answers(answers: &[BodyArrivalFacts], paper: Paper) -> String {
+pub fn answers(answers: &[BodyArrivalFacts], paper: TerminalOptions) -> String {
     let mut page = Page::on(paper);
     page.answers(answers);
     page.text
@@ -44,7 +44,7 @@ impl Page {
             escape(&ladder.client),
             escape(&ladder.server)
         );
-        self.wrapped(Some(Ink::Faint), &ends, "");
+        self.wrapped(Some(Style::Faint), &ends, "");
         let width = self.paper.width.saturating_sub(TIMES + 4).min(WIDEST);
         let first = ladder.steps.first().map_or(0, |step| step.at);
         let mut before = first;
@@ -58,15 +58,15 @@ impl Page {
             before = step.at;
             let arrow = arrow(step, width);
             let arrow = match (step.again, step.by_client) {
-                (true, _) => self.paper.ink(Ink::Alarm, &arrow),
+                (true, _) => self.paper.ink(Style::Alarm, &arrow),
                 (false, true) => arrow,
-                (false, false) => self.paper.ink(Ink::Reused, &arrow),
+                (false, false) => self.paper.ink(Style::Reused, &arrow),
             };
             self.line(&format!("{since:>9} {gap:>11}  │{arrow}│"));
         }
         if ladder.left_out > 0 {
             let told = format!("{} more packets are not shown", count(ladder.left_out));
-            self.wrapped(Some(Ink::Faint), &told, "");
+            self.wrapped(Some(Style::Faint), &told, "");
         }
     }
 

@@ -3,22 +3,22 @@
 use super::number::{count, maybe_time};
 use super::page::Page;
 use super::table::Column;
-use super::{Ink, Paper, escape};
-use intact_findings::lambda::{Case, Kind, LambdaFacts, Freezes, Saw, VariantFacts};
+use super::{Style, TerminalOptions, escape};
+use intact_findings::lambda::{FrozenConnection, Kind, LambdaFacts, Freezes, FreezeEffect, VariantFacts};
 use intact_ledger::Run;
 
 /// The page of a function's invocations.
-pub fn lambda(run: &Run, facts: &LambdaFacts, paper: Paper) -> String {
+pub fn lambda(run: &Run, facts: &LambdaFacts, paper: TerminalOptions) -> String {
     let mut page = Page::on(paper);
     let link = run.link.as_ref().map(|link| format!(" behind {link}"));
     page.line(&format!(
         "{}{}",
-        page.paper.ink(Ink::Strong, "intact lambda"),
+        page.paper.ink(Style::Strong, "intact lambda"),
         escape(&link.unwrap_or_default())
     ));
     page.line("");
     for (nth, sentence) in facts.verdict.iter().enumerate() {
-        page.wrapped((nth == 0).then_some(Ink::Strong), &escape(sentence), "  ");
+        page.wrapped((nth == 0).then_some(Style::Strong), &escape(sentence), "  ");
     }
     page.title("Invocations, the function's own time");
     let rows: Vec<(&VariantFacts, &Kind)> = facts
@@ -53,7 +53,7 @@ pub fn lambda(run: &Run, facts: &LambdaFacts, paper: Paper) -> String {
     page.table(columns);
     if facts.connections.is_some() {
         let note = "conns: connections opened for each invocation, by the function's own doing";
-        page.wrapped(Some(Ink::Faint), note, "  ");
+        page.wrapped(Some(Style::Faint), note, "  ");
     }
     pauses(&mut page, &rows);
     page.stands_out(&facts.findings);
@@ -63,7 +63,7 @@ pub fn lambda(run: &Run, facts: &LambdaFacts, paper: Paper) -> String {
         for (variant, kind) in rows {
             for (words, times) in &kind.failures {
                 let told = format!("{} {}: {times} x {words}", variant.name, kind.name);
-                page.wrapped(Some(Ink::Alarm), &escape(&told), "  ");
+                page.wrapped(Some(Style::Alarm), &escape(&told), "  ");
             }
         }
     }
@@ -74,14 +74,14 @@ pub fn lambda(run: &Run, facts: &LambdaFacts, paper: Paper) -> String {
     let again = again.count();
     if again > 0 {
         let told = format!("{again} invocations were answered more than once; Lambda refuses that");
-        page.wrapped(Some(Ink::Alarm), &told, "  ");
+        page.wrapped(Some(Style::Alarm), &told, "  ");
     }
     if !facts.caveats.is_empty() {
         page.line("");
     }
     for caveat in &facts.caveats {
         let told = format!("caveat: {}", escape(&caveat.message));
-        page.wrapped(Some(Ink::Alarm), &told, "  ");
+        page.wrapped(Some(Style::Alarm), &told, "  ");
     }
     page.text
 }
@@ -120,17 +120,17 @@ fn pauses(page: &mut Page, rows: &[(&VariantFacts, &Kind)]) {
         columns.insert(0, name("variant", &|(variant, ..)| escape(variant)));
     }
     columns.push(column("open", 0, &|one| one.open));
-    for case in Case::ALL {
+    for case in FrozenConnection::ALL {
         let of = |one: &Freezes| one.connection_states.get(&case).copied().unwrap_or(0);
         if rows.iter().any(|(.., one)| of(one) > 0) {
             columns.push(column(case.words(), 0, &of));
         }
     }
-    for (head, saw) in [("recovered", Saw::Recovered), ("failed", Saw::Failed)] {
+    for (head, saw) in [("recovered", FreezeEffect::Recovered), ("failed", FreezeEffect::Failed)] {
         let of = move |one: &Freezes| one.effect.get(&saw).copied().unwrap_or(0);
         columns.push(column(head, 1, &of));
     }
     page.table(columns);
     let note = "recovered, failed: invocations after a pause in which a connection had died";
-    page.wrapped(Some(Ink::Faint), note, "  ");
+    page.wrapped(Some(Style::Faint), note, "  ");
 }

@@ -23,7 +23,7 @@ pub(crate) use change::step_side;
 pub use check::{check, check_card, check_limits};
 pub use compare::compare;
 pub use demonstration::demonstration;
-pub use fix::{Question, fix_client, fix_list};
+pub use fix::{FixRequest, fix_client, fix_list};
 pub use inputs::inputs;
 pub use ladder::{answers, ladder};
 pub use lambda::lambda;
@@ -34,7 +34,7 @@ use crate::number;
 
 /// What the page is printed on.
 #[derive(Clone, Copy, Debug)]
-pub struct Paper {
+pub struct TerminalOptions {
     /// Columns; at least 40 are used.
     pub width: usize,
     /// Whether escape sequences for colour are understood.
@@ -43,7 +43,7 @@ pub struct Paper {
 
 /// A style of text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Ink {
+pub(crate) enum Style {
     /// The one thing to read.
     Strong,
     /// Beside the point.
@@ -56,18 +56,18 @@ pub(crate) enum Ink {
     Reused,
 }
 
-impl Paper {
+impl TerminalOptions {
     /// The text in that style, where colour is understood.
-    pub(crate) fn ink(self, ink: Ink, text: &str) -> String {
+    pub(crate) fn ink(self, ink: Style, text: &str) -> String {
         if !self.colour {
             return text.to_owned();
         }
         let code = match ink {
-            Ink::Strong => "1",
-            Ink::Faint => "2",
-            Ink::Alarm => "33",
-            Ink::Fresh => "31",
-            Ink::Reused => "32",
+            Style::Strong => "1",
+            Style::Faint => "2",
+            Style::Alarm => "33",
+            Style::Fresh => "31",
+            Style::Reused => "32",
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }

@@ -3,7 +3,7 @@
 use super::number::{percent, time};
 use super::page::Page;
 use super::table::Column;
-use super::{Ink, Paper, escape};
+use super::{Style, TerminalOptions, escape};
 use crate::diagram;
 use intact_model::{Fit, Forecast, Http, Prediction, Tls, WhatIf};
 
@@ -16,17 +16,17 @@ pub fn model(
     subject: &str,
     fit: Option<&Fit>,
     what_if: bool,
-    paper: Paper,
+    paper: TerminalOptions,
 ) -> String {
     let mut page = Page::on(paper);
-    let head = page.paper.ink(Ink::Strong, "intact model");
+    let head = page.paper.ink(Style::Strong, "intact model");
     let name = match forecast.name.as_str() {
         "" => String::new(),
         name => format!(": {}", escape(name)),
     };
     page.line(&format!("{head} {}{name}", escape(subject)));
     page.line("");
-    page.wrapped(Some(Ink::Strong), &crate::forecast::verdict(forecast), "  ");
+    page.wrapped(Some(Style::Strong), &crate::forecast::verdict(forecast), "  ");
     if let Some(fit) = fit {
         for sentence in crate::forecast::fitted(forecast, fit) {
             page.wrapped(None, &escape(&sentence), "  ");
@@ -42,10 +42,10 @@ pub fn model(
     }
     page.line("");
     for sentence in crate::forecast::LIMITS {
-        page.wrapped(Some(Ink::Faint), sentence, "  ");
+        page.wrapped(Some(Style::Faint), sentence, "  ");
     }
     if !what_if && !forecast.what_if.is_empty() {
-        page.wrapped(Some(Ink::Faint), "--what-if ranks the remedies", "  ");
+        page.wrapped(Some(Style::Faint), "--what-if ranks the remedies", "  ");
     }
     page.text
 }
@@ -57,7 +57,7 @@ impl Page {
             ("as TCP does it", &forecast.tcp),
             ("packets in series, as on paper", &forecast.series),
         ];
-        let column = |head, cell: &dyn Fn(&intact_model::Three) -> Prediction| Column {
+        let column = |head, cell: &dyn Fn(&intact_model::Totals) -> Prediction| Column {
             head,
             rank: 0,
             cells: rows.map(|(_, three)| time(cell(three).total_ms)).to_vec(),
@@ -76,7 +76,7 @@ impl Page {
 
     fn calls(&mut self, forecast: &Forecast) {
         self.title("Calls (without the service behind them)");
-        let column = |head, rank, cell: &dyn Fn(&intact_model::Route) -> String| Column {
+        let column = |head, rank, cell: &dyn Fn(&intact_model::CallForecast) -> String| Column {
             head,
             rank,
             cells: forecast.calls.iter().map(cell).collect(),
@@ -124,7 +124,7 @@ impl Page {
         for one in all {
             if let Some(risk) = one.remedy.risk() {
                 self.wrapped(
-                    Some(Ink::Faint),
+                    Some(Style::Faint),
                     &format!("{}: {risk}", one.remedy.words()),
                     "  ",
                 );
@@ -140,13 +140,13 @@ impl Page {
                 "{} services do not fit side by side here: --mermaid FILE draws them",
                 sequence.lanes.len()
             );
-            self.wrapped(Some(Ink::Faint), &told, "  ");
+            self.wrapped(Some(Style::Faint), &told, "  ");
             return;
         };
         for (nth, line) in lines.iter().take(ROWS + 1).enumerate() {
             let line = escape(line);
             let line = if nth == 0 {
-                self.paper.ink(Ink::Faint, &line)
+                self.paper.ink(Style::Faint, &line)
             } else {
                 line
             };
@@ -159,7 +159,7 @@ impl Page {
             } else {
                 told
             };
-            self.wrapped(Some(Ink::Faint), &told, "  ");
+            self.wrapped(Some(Style::Faint), &told, "  ");
         }
     }
 }

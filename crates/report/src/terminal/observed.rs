@@ -4,9 +4,9 @@ use super::number::{count, maybe_time, percent, reuse, time};
 use super::page::Page;
 use super::phases;
 use super::table::Column;
-use super::{Ink, Paper, escape};
+use super::{Style, TerminalOptions, escape};
 use crate::cpu;
-use intact_findings::observe::{Destination, Figures, Gaps, ObservedFacts, Phases};
+use intact_findings::traffic::{Destination, Figures, Gaps, ObservedFacts, Phases};
 use intact_findings::{Finding, Severity};
 use intact_ledger::{Run, Vantage};
 
@@ -20,7 +20,7 @@ const NOTES: usize = 8;
 const NAME: usize = 34;
 
 /// The page of an observed run (`watch`, `audit`, a server's ledger).
-pub fn observed(run: &Run, facts: &ObservedFacts, paper: Paper) -> String {
+pub fn observed(run: &Run, facts: &ObservedFacts, paper: TerminalOptions) -> String {
     let mut page = Page::on(paper);
     page.observed_head(run, facts);
     page.destinations(facts);
@@ -39,7 +39,7 @@ impl Page {
         self.line(&format!(
             "{} {}{}",
             self.paper
-                .ink(Ink::Strong, &format!("intact {}", escape(&run.producer))),
+                .ink(Style::Strong, &format!("intact {}", escape(&run.producer))),
             escape(subject),
             escape(&link.unwrap_or_default())
         ));
@@ -77,10 +77,10 @@ impl Page {
                 told.push_str(&format!(", {each:.1} per connection"));
             }
         }
-        self.wrapped(Some(Ink::Faint), &told, "");
+        self.wrapped(Some(Style::Faint), &told, "");
         self.line("");
         for (nth, sentence) in facts.verdict.iter().enumerate() {
-            let ink = (nth == 0).then_some(Ink::Strong);
+            let ink = (nth == 0).then_some(Style::Strong);
             self.wrapped(ink, &escape(sentence), "  ");
         }
     }
@@ -135,7 +135,7 @@ impl Page {
         let more = facts.destinations.len() - shown.len();
         if more > 0 {
             self.wrapped(
-                Some(Ink::Faint),
+                Some(Style::Faint),
                 &format!("{more} more destinations: see --json"),
                 "",
             );
@@ -168,18 +168,18 @@ impl Page {
         }
         if hidden > 0 {
             let told = format!("{hidden} more findings: see --json");
-            self.wrapped(Some(Ink::Faint), &told, "");
+            self.wrapped(Some(Style::Faint), &told, "");
         }
     }
 
     fn one_finding(&mut self, finding: &Finding) {
-        let ink = (finding.severity != Severity::Info).then_some(Ink::Alarm);
+        let ink = (finding.severity != Severity::Info).then_some(Style::Alarm);
         let said = format!("{} [{}]", claim(finding), finding.rule);
         self.wrapped(ink, &said, "  ");
         self.wrapped(None, &escape(&finding.evidence), "  ");
         self.wrapped(None, &format!("-> {}", escape(&finding.fix)), "   ");
         if let Some(risk) = &finding.risk {
-            self.wrapped(Some(Ink::Faint), &format!("but: {}", escape(risk)), "   ");
+            self.wrapped(Some(Style::Faint), &format!("but: {}", escape(risk)), "   ");
         }
         self.line("");
     }
@@ -197,7 +197,7 @@ impl Page {
                 count(gaps.in_danger),
                 count(gaps.count)
             );
-            self.wrapped(Some(Ink::Alarm), &told, "");
+            self.wrapped(Some(Style::Alarm), &told, "");
         }
     }
 
@@ -211,7 +211,7 @@ impl Page {
                 None => format!("{} and more", time(from * 1e3)),
             };
             let length = (seen * room as u64).div_ceil(most) as usize;
-            let bar = self.paper.ink(Ink::Reused, &"█".repeat(length));
+            let bar = self.paper.ink(Style::Reused, &"█".repeat(length));
             self.line(&format!("  {range:>20}  {:>8}  {bar}", count(seen)));
         }
     }
@@ -254,11 +254,11 @@ impl Page {
         self.line("");
         if !inferred.is_empty() {
             let told = format!("~ worked out, not seen: {}", escape(&inferred.join("; ")));
-            self.wrapped(Some(Ink::Faint), &told, "  ");
+            self.wrapped(Some(Style::Faint), &told, "  ");
         }
         for caveat in &facts.caveats {
             let told = format!("caveat: {}", escape(&caveat.message));
-            self.wrapped(Some(Ink::Alarm), &told, "  ");
+            self.wrapped(Some(Style::Alarm), &told, "  ");
         }
     }
 

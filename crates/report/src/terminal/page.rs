@@ -1,18 +1,18 @@
 //! A page while it is written: lines, wrapped sentences, titles, tables.
 
 use super::table::{Column, lay_out};
-use super::{Ink, Paper, wrap};
+use super::{Style, TerminalOptions, wrap};
 
 pub(super) struct Page {
-    pub(super) paper: Paper,
+    pub(super) paper: TerminalOptions,
     pub(super) text: String,
 }
 
 impl Page {
     /// An empty page.
-    pub(super) fn on(paper: Paper) -> Page {
+    pub(super) fn on(paper: TerminalOptions) -> Page {
         Page {
-            paper: Paper {
+            paper: TerminalOptions {
                 width: paper.width.max(40),
                 ..paper
             },
@@ -25,7 +25,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    pub(super) fn wrapped(&mut self, ink: Option<Ink>, text: &str, indent: &str) {
+    pub(super) fn wrapped(&mut self, ink: Option<Style>, text: &str, indent: &str) {
         for line in wrap(text, self.paper.width - 2, indent) {
             let line = ink.map_or_else(|| line.clone(), |ink| self.paper.ink(ink, &line));
             self.line(&format!("  {line}"));
@@ -33,7 +33,7 @@ impl Page {
     }
 
     pub(super) fn title(&mut self, text: &str) {
-        let text = self.paper.ink(Ink::Strong, text);
+        let text = self.paper.ink(Style::Strong, text);
         self.line("");
         self.line(&text);
     }
@@ -42,7 +42,7 @@ impl Page {
         let (lines, gone) = lay_out(columns, self.paper.width);
         for (nth, line) in lines.iter().enumerate() {
             let line = if nth == 0 {
-                self.paper.ink(Ink::Faint, line)
+                self.paper.ink(Style::Faint, line)
             } else {
                 line.clone()
             };
@@ -53,7 +53,7 @@ impl Page {
                 "not shown for want of width: {} (--json has all)",
                 gone.join(", ")
             );
-            self.wrapped(Some(Ink::Faint), &told, "");
+            self.wrapped(Some(Style::Faint), &told, "");
         }
     }
 }

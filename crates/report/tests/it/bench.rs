@@ -2,11 +2,11 @@
 
 use intact_findings::bench::BenchFacts;
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange, Failure,
-    Moment, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally, Vantage,
+    Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Event, Exchange, Failure,
+    ClosePoint, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally, Vantage,
     Variant,
 };
-use intact_report::terminal::Paper;
+use intact_report::terminal::TerminalOptions;
 
 const MS: u64 = 1_000_000;
 
@@ -90,9 +90,9 @@ fn facts() -> (Run, BenchFacts) {
                         close: Close {
                             at: Nanos(1),
                             by: Some(Side::Server),
-                            how: Some(Ending::Fin),
+                            how: Some(CloseKind::Fin),
                             announced_by: (variant == 0).then_some(Side::Server),
-                            moment: Some(Moment::AfterExchange),
+                            moment: Some(ClosePoint::AfterExchange),
                             exchanges: Some(if variant == 0 { 5 } else { 1 }),
                             bytes: ConnectionBytes::default(),
                             probes: Probes::default(),
@@ -122,7 +122,7 @@ fn page(width: usize) -> String {
     intact_report::terminal::bench(
         &run,
         &facts,
-        Paper {
+        TerminalOptions {
             width,
             colour: false,
         },
@@ -149,7 +149,7 @@ fn colour_changes_nothing_but_escape_sequences() {
     let coloured = intact_report::terminal::bench(
         &run,
         &facts,
-        Paper {
+        TerminalOptions {
             width: 100,
             colour: true,
         },
@@ -167,7 +167,7 @@ fn colour_changes_nothing_but_escape_sequences() {
         intact_report::terminal::bench(
             &run,
             &facts,
-            Paper {
+            TerminalOptions {
                 width: 100,
                 colour: false
             }

@@ -1,17 +1,17 @@
 //! The page of a check, from a made-up card: TLS 1.3 only, 60 ms of set-up, an idle limit that is announced and a request lost at it.
 
 use intact_findings::check::CheckFacts;
-use intact_ledger::card::{
-    Card, Contact, EarlyData, Ended, Found, Http2Seen, IdleSeen, MethodTried, NameAnswer,
-    NameAsked, Names, Race, RaceAttempt, RequestsTried, Skipped, State, TlsOffered, TlsSeen,
-    VersionTried, WATERFALL, Waited,
+use intact_ledger::server_profile::{
+    ServerProfile, FirstRequest, EarlyData, Ended, Found, Http2Seen, IdleLimits, MethodResult, NameAnswer,
+    DnsQuery, Names, Race, RaceAttempt, RequestLimit, Skipped, State, OldTlsResult, TlsResult,
+    VersionResult, WATERFALL, IdleWait,
 };
 use intact_ledger::{
-    Ending, Exchange, Failure, Nanos, Outcome, Protocol, Reuse, Row, Run, Side, Span, TlsVersion,
+    CloseKind, Exchange, Failure, Nanos, Outcome, Protocol, Reuse, Row, Run, Side, Span, TlsVersion,
     Vantage,
 };
 use intact_report::page::{CheckRun, Page};
-use intact_report::terminal::Paper;
+use intact_report::terminal::TerminalOptions;
 
 const MS: u64 = 1_000_000;
 
@@ -26,9 +26,9 @@ pub(crate) fn run() -> Run {
     run
 }
 
-fn version(http: Protocol, tls: TlsVersion) -> VersionTried {
+fn version(http: Protocol, tls: TlsVersion) -> VersionResult {
     let spoken = tls == TlsVersion::Tls13;
-    VersionTried {
+    VersionResult {
         http,
         tls: Some(tls),
         asks: false,
@@ -50,7 +50,7 @@ fn version(http: Protocol, tls: TlsVersion) -> VersionTried {
     }
 }
 
-fn ended(how: Ending, announced: bool) -> Ended {
+fn ended(how: CloseKind, announced: bool) -> Ended {
     Ended {
         by: Some(Side::Server),
         how,
@@ -59,18 +59,18 @@ fn ended(how: Ending, announced: bool) -> Ended {
     }
 }
 
-pub(crate) fn card() -> Card {
-    let idle = |seconds: u64| Waited {
+pub(crate) fn card() -> ServerProfile {
+    let idle = |seconds: u64| IdleWait {
         span: span(0, seconds * 1_000 + 20),
-        ended: Some(ended(Ending::CloseNotify, false)),
+        ended: Some(ended(CloseKind::CloseNotify, false)),
     };
     let attempt = |idle_ms: u64, outcome: Option<Outcome>| RaceAttempt {
         idle_ns: idle_ms * MS,
         outcome,
         ended: None,
     };
-    Card {
-        contact: Some(Contact {
+    ServerProfile {
+        contact: Some(FirstRequest {
             url: "https://my.server/health".to_owned(),
             outcome: Outcome::Ok,
             detail: None,
@@ -87,7 +87,7 @@ pub(crate) fn card() -> Card {
             name: "my.server".to_owned(),
             system: Some(span(0, 12)),
             addresses: Found::Value(vec!["192.0.2.1".parse().unwrap()]),
-            asked: vec![NameAsked {
+            asked: vec![DnsQuery {
                 kind: "A".to_owned(),
                 server: "192.0.2.53:53".to_owned(),
                 span: span(12, 23),
@@ -104,12 +104,12 @@ pub(crate) fn card() -> Card {
                 [Protocol::Http10, Protocol::Http11, Protocol::Http2].map(|http| version(http, tls))
             })
             .collect(),
-        old_tls: vec![TlsOffered {
+        old_tls: vec![OldTlsResult {
             version: TlsVersion::Tls10,
             accepted: Some(true),
             detail: None,
         }],
-        tls: vec![TlsSeen {
+        tls: vec![TlsResult {
             version: TlsVersion::Tls13,
             cipher: Some("TLS_AES_128_GCM_SHA256".to_owned()),
             full: span(30, 62),
@@ -121,7 +121,7 @@ pub(crate) fn card() -> Card {
             second: Some((span(30, 61), true)),
             early_data: Some(EarlyData::NotOffered),
         }],
-        methods: vec![MethodTried {
+        methods: vec![MethodResult {
             what: "HEAD".to_owned(),
             status: Some(200),
             outcome: Outcome::Ok,
@@ -139,20 +139,20 @@ pub(crate) fn card() -> Card {
             request_heads: vec![40, 15, 15],
             answer_heads: vec![57, 12, 12],
         }),
-        requests: Some(RequestsTried {
+        requests: Some(RequestLimit {
             http: Protocol::Http11,
             answered: 101,
             wanted: 110,
             announced: Some(100),
             last_announced: true,
-            ended: Some(ended(Ending::CloseNotify, true)),
+            ended: Some(ended(CloseKind::CloseNotify, true)),
             failed: None,
         }),
-        idle: Some(IdleSeen {
+        idle: Some(IdleLimits {
             http: Protocol::Http11,
             announced_s: Some(5),
             between: Some(idle(6)),
-            before_first: Some(Waited {
+            before_first: Some(IdleWait {
                 ended: None,
                 ..idle(90)
             }),
@@ -198,8 +198,8 @@ pub(crate) fn rows() -> Vec<Row> {
     rows
 }
 
-fn page(card: &Card, rows: &[Row], width: usize) -> String {
-    let paper = Paper {
+fn page(card: &ServerProfile, rows: &[Row], width: usize) -> String {
+    let paper = TerminalOptions {
         width,
         colour: false,
     };
@@ -218,12 +218,12 @@ fn the_card_of_a_server_on_80_columns() {
 
 #[test]
 fn a_card_that_is_printed_early_and_what_follows_say_nothing_twice() {
-    let paper = Paper {
+    let paper = TerminalOptions {
         width: 80,
         colour: false,
     };
     let whole = card();
-    let early = Card {
+    let early = ServerProfile {
         requests: None,
         idle: None,
         race: None,
@@ -261,8 +261,8 @@ fn the_page_of_a_check_as_markdown() {
 
 #[test]
 fn a_server_that_refuses_has_a_short_card() {
-    let card = Card {
-        contact: Some(Contact {
+    let card = ServerProfile {
+        contact: Some(FirstRequest {
             url: "https://my.server/health".to_owned(),
             outcome: Outcome::Failed(Failure::CertificateExpired),
             detail: Some("invalid peer certificate: Expired".to_owned()),
@@ -281,14 +281,14 @@ fn a_server_that_refuses_has_a_short_card() {
                 why: "the first request was not answered".to_owned(),
             })
             .to_vec(),
-        ..Card::default()
+        ..ServerProfile::default()
     };
     insta::assert_snapshot!(page(&card, &[], 80));
 }
 
 #[test]
 fn a_check_that_was_stopped_before_it_began_says_so() {
-    let page = page(&Card::default(), &[], 40);
+    let page = page(&ServerProfile::default(), &[], 40);
     assert!(page.contains("Stopped before the first request."), "{page}");
 }
 

@@ -1,10 +1,10 @@
 //! The page and the short page of a comparison: the program of `observed` against one that keeps its connection.
 
 use crate::observed;
-use intact_findings::compare::{CompareFacts, Contest};
-use intact_findings::observe::Observed;
+use intact_findings::compare::{CompareFacts, Comparison};
+use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::{ConnectionId, Event, Run, Scheme, Sink, Vantage, Variant};
-use intact_report::terminal::Paper;
+use intact_report::terminal::TerminalOptions;
 use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
@@ -20,7 +20,7 @@ pub(crate) fn made() -> (Run, CompareFacts) {
         })
         .to_vec();
     let (_, old) = observed::facts();
-    let mut seen = Observed::new(&run);
+    let mut seen = TrafficAnalysis::new(&run);
     let one = observed::connection(1, 0, Scheme::Https, "api.example.com", 443);
     seen.record(Event::Opened(&one));
     for nth in 0..40u64 {
@@ -31,7 +31,7 @@ pub(crate) fn made() -> (Run, CompareFacts) {
         seen.record(Event::Exchange(&exchange));
     }
     let new = seen.facts();
-    let mut contest = Contest::new(&run);
+    let mut contest = Comparison::new(&run);
     for round in 0..10u64 {
         let noise = round * 7 % 10 * MS;
         contest.take(0, Some(5_200 * MS + noise), Some(90 * MS + noise / 2), &old);
@@ -47,7 +47,7 @@ pub(crate) fn made() -> (Run, CompareFacts) {
 
 fn page(width: usize) -> String {
     let (run, facts) = made();
-    let paper = Paper {
+    let paper = TerminalOptions {
         width,
         colour: false,
     };

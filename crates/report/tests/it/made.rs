@@ -1,12 +1,12 @@
 //! A bench that was never run, with everything that a page can show: 30 ms there and back, TLS, a server that closes connections
 //! after 40 requests, a few failures, and at ten connections a level that changes midway.
 
-use intact_findings::bench::{BenchFacts, Pictures};
+use intact_findings::bench::{BenchFacts, Charts};
 use intact_findings::timeline::Timeline;
 use intact_ledger::order::Rng;
 use intact_ledger::{
-    Caveat, Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event, Exchange,
-    Failure, Moment, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally,
+    Caveat, Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Event, Exchange,
+    Failure, ClosePoint, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally,
     Vantage, Variant,
 };
 use intact_report::page::{BenchRun, Page};
@@ -25,7 +25,7 @@ const VARIANTS: [(&str, u64); 6] = [
 pub(crate) struct Made {
     pub(crate) run: Run,
     pub(crate) facts: BenchFacts,
-    pub(crate) pictures: Pictures,
+    pub(crate) pictures: Charts,
 }
 
 impl Made {
@@ -185,9 +185,9 @@ impl Slot<'_> {
             close: Close {
                 at: Nanos(now as u64),
                 by: Some(by),
-                how: Some(Ending::Fin),
+                how: Some(CloseKind::Fin),
                 announced_by,
-                moment: Some(Moment::AfterExchange),
+                moment: Some(ClosePoint::AfterExchange),
                 exchanges: Some(carried),
                 bytes: ConnectionBytes::default(),
                 probes: Probes::default(),
@@ -254,7 +254,7 @@ pub(crate) fn bench(requests: u64, hostile: &str) -> Made {
         first.append(&mut calls);
     }
     let facts = BenchFacts::new(&run, &tally, &first);
-    let pictures = Pictures::new(&run, &tally, &facts, &timeline);
+    let pictures = Charts::new(&run, &tally, &facts, &timeline);
     Made {
         run,
         facts,

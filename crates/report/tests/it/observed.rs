@@ -1,13 +1,13 @@
 //! The page and the document of an observed run, from a made-up one: a Node program that makes an agent per call to one API, keeps its
 //! connection to another, and talks TLS that cannot be read to a third.
 
-use intact_findings::observe::{Observed, ObservedFacts};
+use intact_findings::traffic::{TrafficAnalysis, ObservedFacts};
 use intact_ledger::{
-    Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, Ending, Event,
-    Exchange, Failure, Handshake, Lookup, Method, Moment, Nanos, Origin, Outcome, Owner, Probes,
+    Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Event,
+    Exchange, Failure, Handshake, Lookup, Method, ClosePoint, Nanos, Origin, Outcome, Owner, Probes,
     Protocol, Reuse, Row, Run, Scheme, Setup, Side, Sink, Span, Target, Tls, TlsVersion, Vantage,
 };
-use intact_report::terminal::Paper;
+use intact_report::terminal::TerminalOptions;
 use std::path::Path;
 
 const MS: u64 = 1_000_000;
@@ -67,7 +67,7 @@ pub(crate) fn exchange(id: u64, connection: u64, from: u64, wait_from: u64, to: 
     one
 }
 
-fn closed(connection: u64, when: u64, by: Side, moment: Moment, exchanges: Option<u64>) -> Closed {
+fn closed(connection: u64, when: u64, by: Side, moment: ClosePoint, exchanges: Option<u64>) -> Closed {
     Closed {
         connection: ConnectionId(connection),
         variant: None,
@@ -75,7 +75,7 @@ fn closed(connection: u64, when: u64, by: Side, moment: Moment, exchanges: Optio
         close: Close {
             at: at(when),
             by: Some(by),
-            how: Some(Ending::Fin),
+            how: Some(CloseKind::Fin),
             announced_by: None,
             moment: Some(moment),
             exchanges,
@@ -98,9 +98,9 @@ pub(crate) fn facts() -> (Run, ObservedFacts) {
 }
 
 /// The made-up run, and what was gathered of it.
-pub(crate) fn observed() -> (Run, Observed) {
+pub(crate) fn observed() -> (Run, TrafficAnalysis) {
     let run = run();
-    let mut seen = Observed::new(&run);
+    let mut seen = TrafficAnalysis::new(&run);
     // forty calls, each with an agent of its own
     for nth in 0..40 {
         let from = nth * 200;
@@ -127,7 +127,7 @@ pub(crate) fn observed() -> (Run, Observed) {
             nth,
             from + 124,
             Side::Client,
-            Moment::AfterExchange,
+            ClosePoint::AfterExchange,
             Some(1),
         );
         seen.record(Event::Closed(&end));
@@ -161,7 +161,7 @@ pub(crate) fn observed() -> (Run, Observed) {
         100,
         from + 1,
         Side::Server,
-        Moment::Stale,
+        ClosePoint::Stale,
         Some(13),
     )));
     // a stream that cannot be read
@@ -175,7 +175,7 @@ pub(crate) fn observed() -> (Run, Observed) {
         );
         one.certainty = Certainty::Inferred("TLS without keys".into());
         seen.record(Event::Opened(&one));
-        let end = closed(200 + nth, nth * 400 + 300, Side::Client, Moment::Idle, None);
+        let end = closed(200 + nth, nth * 400 + 300, Side::Client, ClosePoint::Idle, None);
         seen.record(Event::Closed(&end));
     }
     seen.record(Event::Caveat(&Caveat::new(
@@ -187,7 +187,7 @@ pub(crate) fn observed() -> (Run, Observed) {
 
 fn page(width: usize) -> String {
     let (run, facts) = facts();
-    let paper = Paper {
+    let paper = TerminalOptions {
         width,
         colour: false,
     };
@@ -212,14 +212,14 @@ fn the_page_of_an_observed_run_on_wide_paper() {
 fn what_a_server_or_a_file_said_cannot_drive_the_terminal() {
     let mut run = run();
     run.subject = Some("node \x1b[2Jserver.js".to_owned());
-    let mut seen = Observed::new(&run);
+    let mut seen = TrafficAnalysis::new(&run);
     let mut one = connection(1, 0, Scheme::Http, "evil\x1b[31m.example", 80);
     one.owner = Some(Owner {
         pid: 1,
         command: "no\x07de".into(),
     });
     seen.record(Event::Opened(&one));
-    let paper = Paper {
+    let paper = TerminalOptions {
         width: 140,
         colour: false,
     };
@@ -247,12 +247,12 @@ fn the_document_of_every_golden_ledger_is_what_the_schema_says() {
     };
     let (run, whole) = facts();
     check(&run, &whole, "the made-up run");
-    check(&run, &Observed::new(&run).facts(), "an empty run");
+    check(&run, &TrafficAnalysis::new(&run).facts(), "an empty run");
     let mut ledgers = 0;
     for folder in std::fs::read_dir(root.join("fixtures/golden")).unwrap() {
         for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {
             let path = file.unwrap().path();
-            let mut seen = Observed::new(&run);
+            let mut seen = TrafficAnalysis::new(&run);
             for line in std::fs::read_to_string(&path).unwrap().lines().skip(1) {
                 let row: Row = serde_json::from_str(line).unwrap();
                 seen.record(row.as_event());

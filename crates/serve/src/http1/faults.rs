@@ -1,10 +1,10 @@
 //! Answers in HTTP/1 that are wrong on purpose.
 
 use super::head::Framing;
-use super::{Conversation, Request};
-use crate::answer::Body;
+use super::{Http1Connection, Request};
+use crate::response::Body;
 use crate::config::Close;
-use crate::connection::Leave;
+use crate::connection::CloseReason;
 use crate::fault::Fault;
 use intact_ledger::Outcome;
 use std::io;
@@ -18,13 +18,13 @@ const REPEAT: usize = 100;
 /// Bytes that no HTTP message starts with.
 const GARBAGE: &[u8] = b"\x00\xff\x13\x37 this is not HTTP \xfe\x01\r\n\r\n";
 
-impl Conversation<'_> {
+impl Http1Connection<'_> {
     /// Answers one request by a fault; `Some`: the connection ends.
     pub(super) async fn answer_badly(
         &mut self,
         mut request: Request,
         fault: Fault,
-    ) -> Option<Leave> {
+    ) -> Option<CloseReason> {
         let usual = self.host.config.close;
         // half of a body and the rest of it need at least a byte each
         let body = &mut request.plan.answer.body;
@@ -34,32 +34,32 @@ impl Conversation<'_> {
         let done = match fault {
             Fault::Stall => {
                 self.channel.hold().await;
-                Ok(Some(Leave::Theirs))
+                Ok(Some(CloseReason::Theirs))
             }
             Fault::StallMidBody => match self.half(&mut request).await {
                 Ok(()) => {
                     self.channel.hold().await;
-                    Ok(Some(Leave::Theirs))
+                    Ok(Some(CloseReason::Theirs))
                 }
                 failed => failed.map(|()| None),
             },
             Fault::ResetMidBody => {
                 let half = self.half(&mut request).await;
-                half.map(|()| Some(Leave::Ours(Close::Rst)))
+                half.map(|()| Some(CloseReason::Ours(Close::Rst)))
             }
             Fault::TruncatedBody => {
                 let half = self.half(&mut request).await;
-                half.map(|()| Some(Leave::Ours(Close::Fin)))
+                half.map(|()| Some(CloseReason::Ours(Close::Fin)))
             }
             Fault::Trickle => self.trickle(&mut request).await,
             Fault::Garbage => self
                 .send(GARBAGE)
                 .await
-                .map(|()| Some(Leave::Ours(Close::Fin))),
+                .map(|()| Some(CloseReason::Ours(Close::Fin))),
             Fault::BadChunk => {
                 self.write_head(&mut request, Framing::Chunked);
                 let sent = self.send(b"xyz\r\n").await;
-                sent.map(|()| Some(Leave::Ours(Close::Fin)))
+                sent.map(|()| Some(CloseReason::Ours(Close::Fin)))
             }
             Fault::EndlessInterim => {
                 self.send_endlessly(b"HTTP/1.1 102 Processing\r\n\r\n")
@@ -71,16 +71,16 @@ impl Conversation<'_> {
                     .await
             }
             Fault::TwoAnswers => self.twice(&mut request).await,
-            Fault::CloseBeforeAnswer => Ok(Some(Leave::Ours(usual))),
+            Fault::CloseBeforeAnswer => Ok(Some(CloseReason::Ours(usual))),
             Fault::KeepAliveThenClose => {
                 request.persistent = true;
                 self.record.announced_by.set(None);
                 self.write(&mut request)
                     .await
-                    .map(|()| Some(Leave::Ours(usual)))
+                    .map(|()| Some(CloseReason::Ours(usual)))
             }
         };
-        let leave = done.unwrap_or(Some(Leave::Theirs));
+        let leave = done.unwrap_or(Some(CloseReason::Theirs));
         if let Some(pending) = request.pending {
             // what it is recorded as is the fault's
             pending.end(Outcome::Ok);
@@ -104,7 +104,7 @@ impl Conversation<'_> {
         self.write_body(&body, body.len() / 2, framing).await
     }
 
-    async fn trickle(&mut self, request: &mut Request) -> io::Result<Option<Leave>> {
+    async fn trickle(&mut self, request: &mut Request) -> io::Result<Option<CloseReason>> {
         let body = request.plan.answer.body.clone();
         self.write_head(request, Framing::Length(body.len()));
         self.channel.flush().await?;
@@ -112,11 +112,11 @@ impl Conversation<'_> {
             tokio::time::sleep(TRICKLE).await;
             self.send(body.piece(at, 1)).await?;
         }
-        Ok((!request.persistent).then_some(Leave::Ours(self.host.config.close)))
+        Ok((!request.persistent).then_some(CloseReason::Ours(self.host.config.close)))
     }
 
     /// Repeats something until the client has had enough.
-    async fn send_endlessly(&mut self, bytes: &[u8]) -> io::Result<Option<Leave>> {
+    async fn send_endlessly(&mut self, bytes: &[u8]) -> io::Result<Option<CloseReason>> {
         let block = bytes.repeat(REPEAT);
         loop {
             self.send(&block).await?;
@@ -124,7 +124,7 @@ impl Conversation<'_> {
     }
 
     /// The same answer two times, in one write, so that no client can have asked in between.
-    async fn twice(&mut self, request: &mut Request) -> io::Result<Option<Leave>> {
+    async fn twice(&mut self, request: &mut Request) -> io::Result<Option<CloseReason>> {
         let body = &mut request.plan.answer.body;
         let len = body.len().min(super::CHUNK as u64);
         *body = Body::Given(body.piece(0, super::CHUNK).to_vec());
@@ -136,6 +136,6 @@ impl Conversation<'_> {
             .extend_from_slice(body.piece(0, super::CHUNK));
         self.write_head(request, framing);
         self.write_body(&body, body.len(), framing).await?;
-        Ok((!request.persistent).then_some(Leave::Ours(self.host.config.close)))
+        Ok((!request.persistent).then_some(CloseReason::Ours(self.host.config.close)))
     }
 }

@@ -1,10 +1,10 @@
 //! Heads of HTTP/1 answers.
 
 use super::Request;
-use crate::answer::Answer;
+use crate::response::Response;
 use crate::config::{Announce, Config};
 use crate::fault::Fault;
-use intact_ledger::Terms;
+use intact_ledger::KeepAliveTerms;
 use intact_wire::http1::Version;
 use std::io::Write;
 
@@ -25,11 +25,11 @@ pub(super) enum Framing {
 pub(super) fn write(
     out: &mut Vec<u8>,
     request: &Request,
-    answer: &Answer,
+    answer: &Response,
     framing: Framing,
     config: &Config,
     left: Option<u64>,
-) -> Terms {
+) -> KeepAliveTerms {
     let version = match (request.version, framing) {
         // chunks are not known to HTTP/1.0; asked for by a fault only
         (Version::Http10, Framing::Chunked) | (Version::Http11, _) => "1.1",
@@ -62,7 +62,7 @@ pub(super) fn write(
     for (name, value) in &config.headers {
         let _ = write!(out, "{name}: {value}\r\n");
     }
-    let mut terms = Terms::default();
+    let mut terms = KeepAliveTerms::default();
     if !request.persistent {
         out.extend_from_slice(b"Connection: close\r\n");
     } else {
@@ -77,18 +77,18 @@ pub(super) fn write(
 }
 
 /// Appends `Keep-Alive`; what it says honestly is returned.
-fn announce(out: &mut Vec<u8>, config: &Config, left: Option<u64>) -> Terms {
+fn announce(out: &mut Vec<u8>, config: &Config, left: Option<u64>) -> KeepAliveTerms {
     match &config.announce {
-        Announce::Off => Terms::default(),
+        Announce::Off => KeepAliveTerms::default(),
         Announce::Lie(words) => {
             let _ = write!(out, "Keep-Alive: {words}\r\n");
-            Terms::default()
+            KeepAliveTerms::default()
         }
         Announce::Honest => {
-            let terms = Terms {
+            let terms = KeepAliveTerms {
                 timeout_s: config.idle_timeout.map(|limit| limit.as_secs() as u32),
                 max: left.map(|left| left as u32),
-                ..Terms::default()
+                ..KeepAliveTerms::default()
             };
             let _ = match (terms.timeout_s, terms.max) {
                 (None, None) => Ok(()),

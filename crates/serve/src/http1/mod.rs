@@ -3,12 +3,12 @@
 mod faults;
 mod head;
 
-use crate::answer::{Answer, Body, LARGEST_ECHO};
+use crate::response::{Response, Body, LARGEST_ECHO};
 use crate::channel::Channel;
 use crate::config::Close;
-use crate::connection::Leave;
-use crate::host::{Guest, Host, Plan};
-use crate::record::{Pending, Record};
+use crate::connection::CloseReason;
+use crate::thread_state::{Peer, ThreadState, ResponsePlan};
+use crate::record::{OpenExchange, Record};
 use head::Framing;
 use intact_ledger::{Failure, Nanos, Outcome, Protocol, Side};
 use intact_wire::http1::{Eof, Error, Part, RequestEvent, RequestHead, RequestParser, Version};
@@ -26,8 +26,8 @@ const CHUNK: usize = 16 * 1024;
 /// What is known of the request being read.
 struct Request {
     /// Absent for questions about the server itself.
-    pending: Option<Pending>,
-    plan: Plan,
+    pending: Option<OpenExchange>,
+    plan: ResponsePlan,
     head_only: bool,
     version: Version,
     persistent: bool,
@@ -36,23 +36,23 @@ struct Request {
 }
 
 /// One connection and what belongs to it.
-struct Conversation<'a> {
+struct Http1Connection<'a> {
     channel: &'a mut Channel,
-    host: &'a Host,
+    host: &'a ThreadState,
     record: &'a Rc<Record>,
-    guest: Guest,
+    guest: Peer,
 }
 
 /// Serves requests until either side ends the connection; the first `filled` bytes are in `buffer`.
 pub(crate) async fn serve(
     channel: &mut Channel,
-    host: &Host,
+    host: &ThreadState,
     record: &Rc<Record>,
-    guest: Guest,
+    guest: Peer,
     mut buffer: Vec<u8>,
     mut filled: usize,
-) -> Leave {
-    let mut conversation = Conversation {
+) -> CloseReason {
+    let mut conversation = Http1Connection {
         channel,
         host,
         record,
@@ -80,19 +80,19 @@ pub(crate) async fn serve(
         let read = match host.patience(guest) {
             Some(limit) if request.is_none() => match timeout(limit, read).await {
                 Ok(read) => read,
-                Err(_) => return Leave::Ours(host.config.close),
+                Err(_) => return CloseReason::Ours(host.config.close),
             },
             _ => read.await,
         };
         match read {
             Ok(count) if count > 0 => filled = count,
             // a request that was being read ends as cut off
-            _ => return Leave::Theirs,
+            _ => return CloseReason::Theirs,
         }
     }
 }
 
-impl Conversation<'_> {
+impl Http1Connection<'_> {
     /// Takes what was read; `Some`: the connection ends.
     async fn take(
         &mut self,
@@ -100,7 +100,7 @@ impl Conversation<'_> {
         mut bytes: &[u8],
         at: Nanos,
         request: &mut Option<Request>,
-    ) -> Option<Leave> {
+    ) -> Option<CloseReason> {
         loop {
             let step = match parser.parse(bytes) {
                 Ok(step) => step,
@@ -118,7 +118,7 @@ impl Conversation<'_> {
                             .out
                             .extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
                         if self.channel.flush().await.is_err() {
-                            return Some(Leave::Theirs);
+                            return Some(CloseReason::Theirs);
                         }
                     }
                     *request = Some(self.begin(&head, at));
@@ -147,7 +147,7 @@ impl Conversation<'_> {
         is_tls: bool,
         request: Option<Request>,
         at: Nanos,
-    ) -> Leave {
+    ) -> CloseReason {
         self.record.announced_by.set(Some(Side::Server));
         let pending = match request {
             Some(request) => request.pending,
@@ -177,14 +177,14 @@ impl Conversation<'_> {
         if let Some(pending) = pending {
             pending.end(Outcome::Failed(Failure::Malformed));
         }
-        Leave::Ours(Close::Fin)
+        CloseReason::Ours(Close::Fin)
     }
 
     fn begin(&self, head: &RequestHead<'_>, at: Nanos) -> Request {
         let record = self.record;
         let mut plan = self.host.plan(head.target, self.guest, record);
         if head.method == b"CONNECT" {
-            plan.answer = Answer::ours(501, "text/plain", "this is no proxy\n".to_owned());
+            plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
             plan.answer.closes = true;
         }
         let mut closes = plan.answer.closes;
@@ -220,7 +220,7 @@ impl Conversation<'_> {
     }
 
     /// Answers one request; `Some`: the connection ends.
-    async fn answer(&mut self, mut request: Request) -> Option<Leave> {
+    async fn answer(&mut self, mut request: Request) -> Option<CloseReason> {
         if let Some(pending) = &mut request.pending {
             pending.received();
         }
@@ -247,10 +247,10 @@ impl Conversation<'_> {
             });
         }
         if written.is_err() {
-            return Some(Leave::Theirs);
+            return Some(CloseReason::Theirs);
         }
         let over = !hidden && self.host.is_last(self.record.exchanges(), self.guest);
-        (!persistent || over).then_some(Leave::Ours(self.host.config.close))
+        (!persistent || over).then_some(CloseReason::Ours(self.host.config.close))
     }
 
     /// Writes an answer in full.
@@ -323,7 +323,7 @@ impl Request {
         if self.body.len() + piece.len() > LARGEST_ECHO {
             self.body = Vec::new();
             let words = format!("/echo takes up to {LARGEST_ECHO} bytes\n");
-            self.plan.answer = Answer::ours(413, "text/plain", words);
+            self.plan.answer = Response::ours(413, "text/plain", words);
         } else {
             self.body.extend_from_slice(piece);
         }

@@ -2,10 +2,10 @@
 
 use super::request::RequestHead;
 use super::session::Listener;
-use crate::answer::{Answer, Body, LARGEST_ECHO};
+use crate::response::{Response, Body, LARGEST_ECHO};
 use crate::config::Close;
-use crate::host::{Guest, Host, Plan};
-use crate::record::{Pending, Record};
+use crate::thread_state::{Peer, ThreadState, ResponsePlan};
+use crate::record::{OpenExchange, Record};
 use intact_ledger::{Failure, Outcome, Protocol, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -16,7 +16,7 @@ const LARGEST_ECHOES: usize = 16 * LARGEST_ECHO;
 
 /// What is to be done for a stream next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum StreamStep {
     /// To wait, for the rest of the request or for ever.
     Wait,
     /// To answer.
@@ -41,12 +41,12 @@ pub(super) enum After {
 }
 
 /// One exchange.
-pub(super) struct Exchanging {
+pub(super) struct StreamExchange {
     /// Absent for questions about the server itself.
-    pub(super) pending: Option<Pending>,
-    pub(super) plan: Plan,
+    pub(super) pending: Option<OpenExchange>,
+    pub(super) plan: ResponsePlan,
     pub(super) head_only: bool,
-    pub(super) step: Step,
+    pub(super) step: StreamStep,
     pub(super) after: After,
     /// When `step` is due, if it has a time.
     due: Instant,
@@ -57,10 +57,10 @@ pub(super) struct Exchanging {
 
 /// All of them.
 pub(super) struct Exchanges<'a> {
-    host: &'a Host,
+    host: &'a ThreadState,
     record: &'a Rc<Record>,
-    guest: Guest,
-    pub(super) all: BTreeMap<u32, Exchanging>,
+    guest: Peer,
+    pub(super) all: BTreeMap<u32, StreamExchange>,
     /// When the next step of which stream is due.
     due: BTreeSet<(Instant, u32)>,
     /// Bytes of request bodies that are kept to be sent back.
@@ -74,7 +74,7 @@ pub(super) struct Exchanges<'a> {
 }
 
 impl<'a> Exchanges<'a> {
-    pub(super) fn new(host: &'a Host, record: &'a Rc<Record>, guest: Guest) -> Exchanges<'a> {
+    pub(super) fn new(host: &'a ThreadState, record: &'a Rc<Record>, guest: Peer) -> Exchanges<'a> {
         Exchanges {
             host,
             record,
@@ -101,7 +101,7 @@ impl<'a> Exchanges<'a> {
     }
 
     /// Puts a step off.
-    pub(super) fn schedule(&mut self, stream: u32, step: Step, at: Instant) {
+    pub(super) fn schedule(&mut self, stream: u32, step: StreamStep, at: Instant) {
         if let Some(exchanging) = self.all.get_mut(&stream) {
             exchanging.step = step;
             exchanging.due = at;
@@ -110,7 +110,7 @@ impl<'a> Exchanges<'a> {
     }
 
     /// Takes an exchange out that ends now.
-    fn take(&mut self, stream: u32) -> Option<Option<Pending>> {
+    fn take(&mut self, stream: u32) -> Option<Option<OpenExchange>> {
         let exchanging = self.all.remove(&stream)?;
         // a step of a stream that was reset must not wait there for its time
         self.due.remove(&(exchanging.due, stream));
@@ -132,7 +132,7 @@ impl Listener for Exchanges<'_> {
         let record = self.record;
         let mut plan = self.host.plan(&head.path, self.guest, record);
         if head.method == b"CONNECT" {
-            plan.answer = Answer::ours(501, "text/plain", "this is no proxy\n".to_owned());
+            plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
         }
         let mut pending = None;
         if !plan.hidden {
@@ -144,11 +144,11 @@ impl Listener for Exchanges<'_> {
             self.last |= plan.answer.closes || self.host.is_last(record.exchanges(), self.guest);
             pending = Some(exchange);
         }
-        let exchanging = Exchanging {
+        let exchanging = StreamExchange {
             pending,
             plan,
             head_only: head.method == b"HEAD",
-            step: Step::Wait,
+            step: StreamStep::Wait,
             after: After::End,
             due: Instant::now(),
             body: Vec::new(),
@@ -174,7 +174,7 @@ impl Listener for Exchanges<'_> {
             self.held -= std::mem::take(&mut exchanging.held);
             let words =
                 format!("/echo takes up to {LARGEST_ECHO} bytes, {LARGEST_ECHOES} at once\n");
-            exchanging.plan.answer = Answer::ours(413, "text/plain", words);
+            exchanging.plan.answer = Response::ours(413, "text/plain", words);
         } else {
             exchanging.body.extend_from_slice(piece);
             exchanging.held = length;
@@ -193,7 +193,7 @@ impl Listener for Exchanges<'_> {
             exchanging.plan.answer.body = Body::Given(std::mem::take(&mut exchanging.body));
         }
         let at = Instant::now() + exchanging.plan.pause;
-        self.schedule(stream, Step::Answer, at);
+        self.schedule(stream, StreamStep::Answer, at);
     }
 
     fn gone(&mut self, stream: u32) {

@@ -1,10 +1,10 @@
 //! Answers in HTTP/2 that are wrong on purpose. What is no frame at all, or not one that a session would write, is written here.
 
-use super::Conversation;
-use super::exchanges::{After, Step};
-use crate::answer::Body;
+use super::Http2Connection;
+use super::exchanges::{After, StreamStep};
+use crate::response::Body;
 use crate::config::Close;
-use crate::connection::Leave;
+use crate::connection::CloseReason;
 use crate::fault::Fault;
 use intact_wire::h2::writer;
 use std::io;
@@ -30,14 +30,14 @@ const FIELD: &[u8] = b"\x00\x09x-padding\x20aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const HEADERS: u8 = 0x1;
 const CONTINUATION: u8 = 0x9;
 
-impl Conversation<'_> {
+impl Http2Connection<'_> {
     /// Answers a stream by a fault; `Some`: the connection ends.
     pub(super) async fn answer_badly(
         &mut self,
         id: u32,
         fault: Fault,
         now: Instant,
-    ) -> Option<Leave> {
+    ) -> Option<CloseReason> {
         // who leaves in the middle does not say so before
         let abrupt = match self.host.config.close {
             Close::Goaway => Close::Fin,
@@ -50,13 +50,13 @@ impl Conversation<'_> {
             *body = Body::Filler(2);
         }
         match fault {
-            Fault::Stall => exchanging.step = Step::Wait,
+            Fault::Stall => exchanging.step = StreamStep::Wait,
             Fault::StallMidBody => self.half(id, After::Hold),
             Fault::ResetMidBody => self.half(id, After::Reset),
             Fault::TruncatedBody => self.half(id, After::Leave(Close::Fin)),
             Fault::Trickle => {
                 self.answer(id);
-                self.exchanges.schedule(id, Step::Trickle(0), now + TRICKLE);
+                self.exchanges.schedule(id, StreamStep::Trickle(0), now + TRICKLE);
             }
             Fault::KeepAliveThenClose => {
                 exchanging.after = After::Leave(abrupt);
@@ -65,7 +65,7 @@ impl Conversation<'_> {
             }
             Fault::CloseBeforeAnswer => {
                 self.exchanges.end(id);
-                return Some(Leave::Ours(abrupt));
+                return Some(CloseReason::Ours(abrupt));
             }
             Fault::TwoAnswers => {
                 let len = body.len().min(ONCE as u64);
@@ -136,7 +136,7 @@ impl Conversation<'_> {
         self.session.give(id, body, at, at + 1, last);
         if !last {
             self.exchanges
-                .schedule(id, Step::Trickle(at + 1), now + TRICKLE);
+                .schedule(id, StreamStep::Trickle(at + 1), now + TRICKLE);
         }
     }
 
@@ -149,11 +149,11 @@ impl Conversation<'_> {
     }
 
     /// The end of a connection after which nothing can be read any more.
-    fn leave_after(&mut self, id: u32, sent: &io::Result<()>) -> Leave {
+    fn leave_after(&mut self, id: u32, sent: &io::Result<()>) -> CloseReason {
         self.exchanges.end(id);
         match sent {
-            Ok(()) => Leave::Ours(Close::Fin),
-            Err(_) => Leave::Theirs,
+            Ok(()) => CloseReason::Ours(Close::Fin),
+            Err(_) => CloseReason::Theirs,
         }
     }
 }

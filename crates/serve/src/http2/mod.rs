@@ -10,10 +10,10 @@ mod session;
 
 use crate::channel::Channel;
 use crate::config::{Close, Config};
-use crate::connection::Leave;
-use crate::host::{Guest, Host};
+use crate::connection::CloseReason;
+use crate::thread_state::{Peer, ThreadState};
 use crate::record::Record;
-use exchanges::{After, Exchanges, Step};
+use exchanges::{After, Exchanges, StreamStep};
 use intact_ledger::Side;
 use intact_wire::h2::ErrorCode;
 use session::{Broken, Session};
@@ -30,13 +30,13 @@ const READ: usize = 32 * 1024;
 const BACKLOG: usize = 1 << 20;
 
 /// One connection and what belongs to it.
-struct Conversation<'a> {
+struct Http2Connection<'a> {
     channel: &'a mut Channel,
     session: Session,
     exchanges: Exchanges<'a>,
-    host: &'a Host,
+    host: &'a ThreadState,
     record: &'a Rc<Record>,
-    guest: Guest,
+    guest: Peer,
     /// `--header`, with names as HTTP/2 wants them.
     headers: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -54,13 +54,13 @@ enum Turn {
 /// Serves requests until either side ends the connection; `first` are its first bytes.
 pub(crate) async fn serve(
     channel: &mut Channel,
-    host: &Host,
+    host: &ThreadState,
     record: &Rc<Record>,
-    guest: Guest,
+    guest: Peer,
     first: &[u8],
-) -> Leave {
+) -> CloseReason {
     let session = Session::start(&mut channel.out);
-    let mut conversation = Conversation {
+    let mut conversation = Http2Connection {
         channel,
         session,
         exchanges: Exchanges::new(host, record, guest),
@@ -75,8 +75,8 @@ pub(crate) async fn serve(
     }
 }
 
-impl Conversation<'_> {
-    async fn go_on(&mut self) -> Leave {
+impl Http2Connection<'_> {
+    async fn go_on(&mut self) -> CloseReason {
         let mut buffer = vec![0; READ];
         loop {
             if let Some(leave) = self.work().await {
@@ -84,7 +84,7 @@ impl Conversation<'_> {
             }
             if self.session.is_closing() && self.exchanges.all.is_empty() {
                 let sent = self.channel.flush().await;
-                return sent.map_or(Leave::Theirs, |()| Leave::Ours(self.host.config.close));
+                return sent.map_or(CloseReason::Theirs, |()| CloseReason::Ours(self.host.config.close));
             }
             let idle_until = self.idle_until();
             let until = [idle_until, self.exchanges.due_at()]
@@ -103,13 +103,13 @@ impl Conversation<'_> {
                         self.stop();
                     }
                 }
-                Turn::Gone => return Leave::Theirs,
+                Turn::Gone => return CloseReason::Theirs,
             }
         }
     }
 
     /// Takes bytes from the client; `Some`: the connection ends.
-    async fn receive(&mut self, bytes: &[u8]) -> Option<Leave> {
+    async fn receive(&mut self, bytes: &[u8]) -> Option<CloseReason> {
         let taken = self
             .session
             .receive(bytes, &mut self.channel.out, &mut self.exchanges);
@@ -131,11 +131,11 @@ impl Conversation<'_> {
         self.session.close(announce, &mut self.channel.out);
     }
 
-    async fn give_up(&mut self, broken: &Broken) -> Leave {
+    async fn give_up(&mut self, broken: &Broken) -> CloseReason {
         self.record.announced_by.set(Some(Side::Server));
         self.session.give_up(broken, &mut self.channel.out);
         let _ = self.channel.flush().await;
-        Leave::Ours(Close::Fin)
+        CloseReason::Ours(Close::Fin)
     }
 
     /// When an idle connection is ended.
@@ -187,7 +187,7 @@ impl Conversation<'_> {
     }
 
     /// Does everything that is due now; `Some`: the connection ends.
-    async fn work(&mut self) -> Option<Leave> {
+    async fn work(&mut self) -> Option<CloseReason> {
         if self.exchanges.due_at().is_some() {
             let now = Instant::now();
             while let Some(id) = self.exchanges.next_due(now) {
@@ -210,7 +210,7 @@ impl Conversation<'_> {
                 After::Leave(close) => {
                     self.exchanges.end(id);
                     let sent = self.channel.flush().await;
-                    return Some(sent.map_or(Leave::Theirs, |()| Leave::Ours(close)));
+                    return Some(sent.map_or(CloseReason::Theirs, |()| CloseReason::Ours(close)));
                 }
             }
         }
@@ -218,11 +218,11 @@ impl Conversation<'_> {
     }
 
     /// Does the next step for a stream.
-    async fn step(&mut self, id: u32, now: Instant) -> Option<Leave> {
+    async fn step(&mut self, id: u32, now: Instant) -> Option<CloseReason> {
         let exchanging = self.exchanges.all.get(&id)?;
         match exchanging.step {
-            Step::Wait => {}
-            Step::Answer => {
+            StreamStep::Wait => {}
+            StreamStep::Answer => {
                 if let Some(fault) = exchanging.plan.fault {
                     return self.answer_badly(id, fault, now).await;
                 }
@@ -232,7 +232,7 @@ impl Conversation<'_> {
                         Some(gap) => {
                             // the head goes before the body is there to go with it
                             if self.channel.flush().await.is_err() {
-                                return Some(Leave::Theirs);
+                                return Some(CloseReason::Theirs);
                             }
                             self.put_off(id, now, gap);
                         }
@@ -241,8 +241,8 @@ impl Conversation<'_> {
                     self.exchanges.end(id);
                 }
             }
-            Step::Body => self.body(id),
-            Step::Trickle(at) => self.trickle(id, at, now),
+            StreamStep::Body => self.body(id),
+            StreamStep::Trickle(at) => self.trickle(id, at, now),
         }
         None
     }
@@ -251,7 +251,7 @@ impl Conversation<'_> {
         if gap.is_zero() {
             self.body(id);
         } else {
-            self.exchanges.schedule(id, Step::Body, now + gap);
+            self.exchanges.schedule(id, StreamStep::Body, now + gap);
         }
     }
 

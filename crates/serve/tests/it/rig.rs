@@ -1,7 +1,7 @@
 //! A server on a thread of this process, and clients that know as little as possible.
 
 use intact_ledger::TlsVersion;
-use intact_serve::{Addresses, Authority, Config, Running, TlsConfig, Totals};
+use intact_serve::{Addresses, CertificateAuthority, Config, TestServer, TlsConfig, Totals};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -15,13 +15,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running server.
 pub(crate) struct Rig {
-    running: Running,
+    running: TestServer,
 }
 
 impl Rig {
     pub(crate) fn start(config: Config) -> Rig {
         Rig {
-            running: Running::start(config).unwrap(),
+            running: TestServer::start(config).unwrap(),
         }
     }
 
@@ -69,7 +69,7 @@ pub(crate) fn secure_with(
     alpn: &[u8],
     change: impl Fn(&mut TlsConfig),
 ) -> (Rig, Arc<ClientConfig>) {
-    let authority = Arc::new(Authority::make(&[]).unwrap());
+    let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
     let mut tls = TlsConfig {
         authority: authority.clone(),
         versions: vec![TlsVersion::Tls12, TlsVersion::Tls13],

@@ -1,16 +1,16 @@
 //! Watching on Linux: the supervisor answers calls, the relay carries data, observers read what passes.
 
-mod follow;
+mod attach;
 mod observe;
-mod order;
+mod relay_command;
 mod others;
-mod outside;
+mod sock_diag_tracker;
 mod relay;
 mod run;
 mod secrets;
 mod supervisor;
 mod sys;
 
-pub use follow::{Subjects, follow};
+pub use attach::{Subjects, follow};
 pub use run::run;
 pub use sys::signals::without_signals;

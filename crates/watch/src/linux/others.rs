@@ -3,7 +3,7 @@
 //! Descriptors are read in looks, so a connection can end before its owner is seen. The kernel reports
 //! the end of every socket: an end that is not explained here is a connection that may be missing.
 
-use crate::platform::sys::diag::Told;
+use crate::platform::sys::diag::SocketReport;
 use std::collections::{HashMap, HashSet};
 
 /// Sockets that are remembered; beyond that, those that are gone are forgotten.
@@ -32,7 +32,7 @@ enum Seen {
 
 impl Others {
     /// A look begins: these ports are listened on, and these sockets are there.
-    pub(crate) fn begin_look(&mut self, served: HashSet<u16>, there: &[Told]) {
+    pub(crate) fn begin_look(&mut self, served: HashSet<u16>, there: &[SocketReport]) {
         self.served = served;
         self.unexplained.clear();
         if self.known.len() > MAX {
@@ -47,12 +47,12 @@ impl Others {
     }
 
     /// Whether the local port is that of a listener: the socket was accepted.
-    pub(crate) fn is_accepted(&self, told: &Told) -> bool {
+    pub(crate) fn is_accepted(&self, told: &SocketReport) -> bool {
         self.served.contains(&told.local.port())
     }
 
     /// No followed process has this socket in this look.
-    pub(crate) fn see(&mut self, told: &Told, is_first_look: bool) {
+    pub(crate) fn see(&mut self, told: &SocketReport, is_first_look: bool) {
         let has_owner = told.inode != 0;
         let is_not_ours = match self.known.get(&told.cookie) {
             Some(Seen::NotOurs) => true,
@@ -70,7 +70,7 @@ impl Others {
     }
 
     /// A socket has ended that is not followed.
-    pub(crate) fn end(&mut self, told: &Told) {
+    pub(crate) fn end(&mut self, told: &SocketReport) {
         self.unexplained.remove(&told.cookie);
         let is_not_ours = self.known.remove(&told.cookie) == Some(Seen::NotOurs);
         // a socket without a port was never connected
@@ -89,8 +89,8 @@ impl Others {
 mod tests {
     use super::*;
 
-    fn socket(cookie: u64, inode: u32, port: u16) -> Told {
-        Told {
+    fn socket(cookie: u64, inode: u32, port: u16) -> SocketReport {
+        SocketReport {
             cookie,
             inode,
             is_listening: false,
@@ -105,7 +105,7 @@ mod tests {
     }
 
     /// One look that finds these sockets, none of which a followed process has.
-    fn look(others: &mut Others, there: &[Told], is_first: bool) {
+    fn look(others: &mut Others, there: &[SocketReport], is_first: bool) {
         others.begin_look(HashSet::from([80]), there);
         for told in there {
             others.see(told, is_first);

@@ -2,15 +2,15 @@
 //! time a look at what is open.
 
 use crate::platform::observe::{FAULT, Keys};
-use crate::platform::order::Orders;
+use crate::platform::relay_command::RelaySender;
 use crate::platform::relay::Relay;
-use crate::platform::secrets::Holds;
+use crate::platform::secrets::ExitHolds;
 use crate::platform::supervisor::Supervisor;
-use crate::platform::sys::filter::{self, Asked};
-use crate::platform::sys::launch::{self, Trouble};
+use crate::platform::sys::filter::{self, FilteredCalls};
+use crate::platform::sys::launch::{self, LaunchError};
 use crate::platform::sys::signals::Signals;
 use crate::platform::sys::terminal;
-use crate::{Clock, Config, Mode, Observer, Outcome, Streams, WatchError};
+use crate::{Clock, Config, Mode, WatchSink, Outcome, Streams, WatchError};
 use intact_ledger::{Caveat, Event};
 use std::io;
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ use std::process::{Command, Stdio};
 pub fn run(
     config: &Config,
     clock: Clock,
-    observer: &mut dyn Observer,
+    observer: &mut dyn WatchSink,
 ) -> Result<Outcome, WatchError> {
     let program = config.command.first().ok_or_else(|| {
         WatchError::Setup("no command", io::Error::from(io::ErrorKind::InvalidInput))
@@ -41,7 +41,7 @@ pub fn run(
     if let Some(end) = &config.terminal {
         terminal::lead_session_on(&mut command, end).map_err(setup("the program's terminal"))?;
     }
-    let holds = Holds::default();
+    let holds = ExitHolds::default();
     let keys = match &config.keys {
         Some(logging) if config.mode != Mode::Passthrough => {
             let (keys, environment) = Keys::prepare(logging, holds.clone())
@@ -51,7 +51,7 @@ pub fn run(
         }
         _ => None,
     };
-    let code = filter::program(Asked {
+    let code = filter::program(FilteredCalls {
         names: config.mode != Mode::Passthrough,
         questions: config.mode != Mode::Passthrough,
         ends: keys.is_some(),
@@ -61,18 +61,18 @@ pub fn run(
     let began = clock.now();
     let (child, listener) =
         launch::launch(command, &code, signals.before()).map_err(|trouble| match trouble {
-            Trouble::Filter(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            LaunchError::Filter(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 WatchError::Nested
             }
-            Trouble::Filter(error) => WatchError::Refused(error),
-            Trouble::Exec(error) if error.kind() == io::ErrorKind::NotFound => {
+            LaunchError::Filter(error) => WatchError::Refused(error),
+            LaunchError::Exec(error) if error.kind() == io::ErrorKind::NotFound => {
                 WatchError::NotFound(program.clone())
             }
-            Trouble::Exec(source) => WatchError::NotRunnable {
+            LaunchError::Exec(source) => WatchError::NotRunnable {
                 program: program.clone(),
                 source,
             },
-            Trouble::Io(error) => WatchError::Setup("starting the program", error),
+            LaunchError::Io(error) => WatchError::Setup("starting the program", error),
         })?;
     let finishing = Finishing(orders.clone());
     let mut supervisor =
@@ -100,7 +100,7 @@ pub fn run(
 }
 
 /// Ends the relay when nobody answers calls any more, by a panic too.
-struct Finishing(Orders);
+struct Finishing(RelaySender);
 
 impl Drop for Finishing {
     fn drop(&mut self) {

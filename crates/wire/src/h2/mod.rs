@@ -1,4 +1,4 @@
-//! HTTP/2 (RFC 9113): [`FrameReader`] and [`hpack`] in, [`writer`] out; [`Observer`] overhears both directions.
+//! HTTP/2 (RFC 9113): [`FrameReader`] and [`hpack`] in, [`writer`] out; [`Http2Observer`] overhears both directions.
 //!
 //! For the two ends, frames and header blocks only. Streams, flow control and settings are the caller's to keep: what a client must
 //! keep is not what an observer must. DATA is handed through as it arrives; every other frame is given whole, header
@@ -17,7 +17,7 @@ mod streams;
 
 pub use error::{Error, ErrorCode};
 pub use frame::{Data, Frame, Headers, Priority, PushPromise};
-pub use observer::{Facts, GoAway, Lost, Observer};
+pub use observer::{Http2Facts, GoAway, Lost, Http2Observer};
 pub use reader::{FrameReader, Limits};
 pub use settings::{Setting, Settings, SettingsPayload};
 

@@ -16,7 +16,7 @@ use crate::exchange::{Event, Exchange, Outcome, Request};
 
 /// What concerns the connection as a whole; times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Facts {
+pub struct Http2Facts {
     /// What the client accepts, as of its last SETTINGS, and when the first came.
     pub client_settings: Option<(Settings, u64)>,
     /// What the server accepts, as of its last SETTINGS, and when the first came.
@@ -66,17 +66,17 @@ pub enum Lost {
 
 /// Reads both directions of one connection.
 #[derive(Debug)]
-pub struct Observer {
-    client: Direction,
-    server: Direction,
+pub struct Http2Observer {
+    client: Http2Flow,
+    server: Http2Flow,
     streams: BTreeMap<u32, Exchange>,
     joined_late: bool,
     ping_at: Option<(Side, [u8; 8], u64)>,
-    facts: Facts,
+    facts: Http2Facts,
 }
 
 #[derive(Debug)]
-struct Direction {
+struct Http2Flow {
     reader: FrameReader,
     decoder: Decoder,
     /// When the first byte of the frame under way came.
@@ -88,7 +88,7 @@ struct Direction {
 const MAX_TABLE: u32 = 1 << 20;
 const MAX_LIST: usize = 256 * 1024;
 
-impl Default for Observer {
+impl Default for Http2Observer {
     fn default() -> Self {
         Self::new(
             FrameReader::client,
@@ -99,7 +99,7 @@ impl Default for Observer {
     }
 }
 
-impl Observer {
+impl Http2Observer {
     /// An observer of a connection whose start was not seen; each direction must begin on the border of a frame.
     pub fn mid_stream() -> Self {
         Self::new(
@@ -121,7 +121,7 @@ impl Observer {
             frame: 0xff_ffff,
             ..Limits::default()
         };
-        let direction = |reader| Direction {
+        let direction = |reader| Http2Flow {
             reader,
             decoder: decoder(MAX_LIST),
             started_at: 0,
@@ -133,12 +133,12 @@ impl Observer {
             streams: BTreeMap::new(),
             joined_late,
             ping_at: None,
-            facts: Facts::default(),
+            facts: Http2Facts::default(),
         }
     }
 
     /// What concerns the connection as a whole.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &Http2Facts {
         &self.facts
     }
 

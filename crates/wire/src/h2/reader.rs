@@ -9,7 +9,7 @@ use super::data::{DataFrame, Part};
 use super::error::Error;
 use super::frame::{Data, Frame, Head, Headers, Priority, PushPromise, STREAM_MASK};
 use super::{DEFAULT_MAX_FRAME_SIZE, FRAME_HEADER_LEN, PREFACE, flag, kind};
-use crate::Step;
+use crate::ParseStep;
 
 /// What a peer may make a reader hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,12 +87,12 @@ enum Found {
     /// A frame that is only a part of a header block.
     Fragment,
     Data(DataFrame, Part),
-    Frame(Head, Place),
-    Block(Open, Place),
+    Frame(Head, FramePosition),
+    Block(Open, FramePosition),
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum FramePosition {
     Input(usize, usize),
     Whole(usize, usize),
     Block,
@@ -137,7 +137,7 @@ impl FrameReader {
     }
 
     /// Uses some of the input and tells what it meant. Call again with the rest until there is no event.
-    pub fn read<'a>(&'a mut self, input: &'a [u8]) -> Result<Step<Frame<'a>>, Error> {
+    pub fn read<'a>(&'a mut self, input: &'a [u8]) -> Result<ParseStep<Frame<'a>>, Error> {
         let mut at = 0;
         let found = loop {
             match self.advance(input, &mut at) {
@@ -194,7 +194,7 @@ impl FrameReader {
                 })
             }
         };
-        Ok(Step {
+        Ok(ParseStep {
             consumed: at,
             event,
         })
@@ -249,12 +249,12 @@ impl FrameReader {
             return Ok(self.hold(rest, at));
         }
         let place = if held == 0 {
-            Place::Input(*at + FRAME_HEADER_LEN, *at + total)
+            FramePosition::Input(*at + FRAME_HEADER_LEN, *at + total)
         } else {
             self.held.extend_from_slice(&rest[..total - held]);
             std::mem::swap(&mut self.held, &mut self.whole);
             self.held.clear();
-            Place::Whole(FRAME_HEADER_LEN, total)
+            FramePosition::Whole(FRAME_HEADER_LEN, total)
         };
         *at += total - held;
         if let kind::HEADERS | kind::PUSH_PROMISE | kind::CONTINUATION = head.kind {
@@ -343,7 +343,7 @@ impl FrameReader {
     }
 
     /// A header block in one frame stays where it is; only one in several frames is put together.
-    fn advance_block(&mut self, head: &Head, place: Place, input: &[u8]) -> Result<Found, Error> {
+    fn advance_block(&mut self, head: &Head, place: FramePosition, input: &[u8]) -> Result<Found, Error> {
         let payload = place.within(input, &self.whole, &[]);
         let (open, fragment) = match self.state {
             State::Block(open) => (
@@ -377,14 +377,14 @@ impl FrameReader {
         }
         self.block.extend_from_slice(&payload[fragment]);
         Ok(if complete {
-            Found::Block(open, Place::Block)
+            Found::Block(open, FramePosition::Block)
         } else {
             Found::Fragment
         })
     }
 }
 
-impl Place {
+impl FramePosition {
     fn within<'a>(&self, input: &'a [u8], whole: &'a [u8], block: &'a [u8]) -> &'a [u8] {
         match *self {
             Self::Input(from, to) => &input[from..to],

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::error::ErrorCode;
 use super::frame::{Data, Headers};
 use super::hpack::{self, Decoder};
-use super::observer::{Facts, GoAway};
+use super::observer::{Http2Facts, GoAway};
 use super::settings::{Settings, SettingsPayload};
 use crate::Side;
 use crate::exchange::{Event, Exchange, Outcome, Request, Response};
@@ -29,7 +29,7 @@ pub(super) struct Head {
 /// The streams of a connection while one side's frames are taken.
 pub(super) struct Streams<'a> {
     pub(super) streams: &'a mut BTreeMap<u32, Exchange>,
-    pub(super) facts: &'a mut Facts,
+    pub(super) facts: &'a mut Http2Facts,
     pub(super) from: Side,
     pub(super) at: u64,
     pub(super) joined_late: bool,

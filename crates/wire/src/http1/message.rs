@@ -31,7 +31,7 @@ pub enum Framing {
 
 /// What the message that just ended leaves the connection fit for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum After {
+pub enum Persistence {
     /// Another exchange, as far as this side is concerned.
     Reuse,
     /// Nothing: this side said or implied that it closes.

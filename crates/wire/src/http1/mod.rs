@@ -1,5 +1,5 @@
 //! HTTP/1.0 and HTTP/1.1 messages (RFC 9112): [`ResponseParser`] for one direction, [`RequestParser`] for the other,
-//! [`Observer`] for both at once.
+//! [`Http1Observer`] for both at once.
 //!
 //! ```
 //! use wire::http1::{Kind, ResponseEvent, ResponseParser};
@@ -31,17 +31,17 @@ mod body;
 mod content;
 mod error;
 mod fields;
-mod memo;
+mod head_cache;
 mod message;
 mod observer;
 mod request;
 mod response;
 
-pub use crate::Step;
+pub use crate::ParseStep;
 pub use error::{Error, Part, Snippet};
 pub use fields::{Headers, is_token, split_field};
-pub use message::{After, Eof, Framing, KeepAlive, Options, Version};
-pub use observer::Observer;
+pub use message::{Persistence, Eof, Framing, KeepAlive, Options, Version};
+pub use observer::Http1Observer;
 pub use request::{RequestEvent, RequestHead, RequestParser};
 pub use response::{Kind, ResponseEvent, ResponseHead, ResponseParser};
 

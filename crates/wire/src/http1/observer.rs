@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::error::Error;
-use super::message::{After, Eof, Framing};
+use super::message::{Persistence, Eof, Framing};
 use super::request::{RequestEvent, RequestHead, RequestParser};
 use super::response::{Kind, ResponseEvent, ResponseHead, ResponseParser};
 use crate::Side;
@@ -14,11 +14,11 @@ use crate::exchange::{Event, Exchange, Outcome, Request, Response};
 
 /// Reads both directions of one connection.
 #[derive(Debug, Default)]
-pub struct Observer {
+pub struct Http1Observer {
     requests: RequestParser,
     responses: ResponseParser,
-    request_side: Direction,
-    response_side: Direction,
+    request_side: Http1Flow,
+    response_side: Http1Flow,
     /// Oldest first. The response under way belongs to the first; the request under way is the last.
     open: VecDeque<Open>,
     switched_at: Option<u64>,
@@ -26,7 +26,7 @@ pub struct Observer {
 
 /// What is kept of a direction beside its parser.
 #[derive(Debug, Default)]
-struct Direction {
+struct Http1Flow {
     /// Nothing is parsed until a read starts with a head.
     out_of_step: bool,
     /// When the first byte of the head under way came.
@@ -43,12 +43,12 @@ struct Open {
 /// Requests sent ahead of their responses; a client that goes on is not followed.
 const MAX_OPEN: usize = 1024;
 
-impl Observer {
+impl Http1Observer {
     /// An observer of a connection whose start was not seen.
     pub fn mid_stream() -> Self {
-        let lost = || Direction {
+        let lost = || Http1Flow {
             out_of_step: true,
-            ..Direction::default()
+            ..Http1Flow::default()
         };
         Self {
             request_side: lost(),
@@ -276,7 +276,7 @@ impl Observer {
                 Some(ResponseEvent::End(after)) => {
                     self.response_side.started_at = None;
                     self.end_response(after, at, visit);
-                    if after == After::Tunnel {
+                    if after == Persistence::Tunnel {
                         return;
                     }
                 }
@@ -290,8 +290,8 @@ impl Observer {
         }
     }
 
-    fn end_response(&mut self, after: After, at: u64, visit: &mut impl FnMut(Event<'_>)) {
-        if after == After::Tunnel {
+    fn end_response(&mut self, after: Persistence, at: u64, visit: &mut impl FnMut(Event<'_>)) {
+        if after == Persistence::Tunnel {
             self.switched_at = Some(at);
         }
         let Some(open) = self.open.front_mut() else {
@@ -300,10 +300,10 @@ impl Observer {
         if let Some(response) = &mut open.exchange.response {
             response.ended_at = Some(at);
         }
-        if open.kind == Kind::Connect && after != After::Tunnel {
+        if open.kind == Kind::Connect && after != Persistence::Tunnel {
             self.requests.resume();
         }
-        if open.is_over() || after == After::Tunnel {
+        if open.is_over() || after == Persistence::Tunnel {
             self.open
                 .pop_front()
                 .into_iter()
@@ -343,7 +343,7 @@ impl Observer {
     }
 }
 
-impl Direction {
+impl Http1Flow {
     fn lose(&mut self, error: Option<Error>) {
         self.out_of_step = true;
         self.started_at = None;

@@ -3,9 +3,9 @@
 use super::content::{Content, Payload};
 use super::error::{Error, Part, Snippet};
 use super::fields::{Headers, after_line, is_token, line_len};
-use super::memo::Memo;
-use super::message::{After, Coding, Eof, Fields, Framing, KeepAlive, Options, Version};
-use super::{Kind, Limits, Step};
+use super::head_cache::HeadCache;
+use super::message::{Persistence, Coding, Eof, Fields, Framing, KeepAlive, Options, Version};
+use super::{Kind, Limits, ParseStep};
 
 /// One thing that happened in a stream of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub enum RequestEvent<'a> {
     Body(&'a [u8]),
     /// The trailer fields of a chunked body, where there are any.
     Trailers(Headers<'a>),
-    /// The request is complete. After a CONNECT ([`After::Tunnel`]) nothing more is parsed until [`RequestParser::resume`].
-    End(After),
+    /// The request is complete. After a CONNECT ([`Persistence::Tunnel`]) nothing more is parsed until [`RequestParser::resume`].
+    End(Persistence),
 }
 
 /// The head of one request.
@@ -78,7 +78,7 @@ impl<'a> RequestHead<'a> {
 /// Parses the requests of one connection. See the [module](super) for how to drive it.
 #[derive(Debug)]
 pub struct RequestParser {
-    head: Memo<Parsed>,
+    head: HeadCache<Parsed>,
     content: Content,
     state: State,
 }
@@ -114,7 +114,7 @@ impl RequestParser {
     /// A parser for a new connection; requests have no interim messages, so only `limits.head` counts.
     pub fn new(limits: Limits) -> Self {
         Self {
-            head: Memo::new(limits),
+            head: HeadCache::new(limits),
             content: Content::new(limits),
             state: State::Idle,
         }
@@ -128,7 +128,7 @@ impl RequestParser {
     }
 
     /// Uses some of the input and tells what it meant. Call again with the rest until there is no event.
-    pub fn parse<'a>(&'a mut self, input: &'a [u8]) -> Result<Step<RequestEvent<'a>>, Error> {
+    pub fn parse<'a>(&'a mut self, input: &'a [u8]) -> Result<ParseStep<RequestEvent<'a>>, Error> {
         match self.state {
             State::Idle => {
                 let blank = input
@@ -136,7 +136,7 @@ impl RequestParser {
                     .take_while(|b| matches!(b, b'\r' | b'\n'))
                     .count();
                 if blank == input.len() {
-                    return Ok(Step {
+                    return Ok(ParseStep {
                         consumed: blank,
                         event: None,
                     });
@@ -148,20 +148,20 @@ impl RequestParser {
             State::Content => {
                 let step = self.content.step(input);
                 match &step {
-                    Ok(Step {
-                        event: Some(Payload::End(After::Tunnel)),
+                    Ok(ParseStep {
+                        event: Some(Payload::End(Persistence::Tunnel)),
                         ..
                     }) => self.state = State::Tunnel,
-                    Ok(Step {
+                    Ok(ParseStep {
                         event: Some(Payload::End(_)),
                         ..
                     }) => self.state = State::Idle,
                     Ok(_) => {}
                     Err(error) => self.state = State::Failed(*error),
                 }
-                step.map(Step::map_into)
+                step.map(ParseStep::map_into)
             }
-            State::Tunnel => Ok(Step {
+            State::Tunnel => Ok(ParseStep {
                 consumed: 0,
                 event: None,
             }),
@@ -190,7 +190,7 @@ impl RequestParser {
         &'a mut self,
         input: &'a [u8],
         skipped: usize,
-    ) -> Result<Step<RequestEvent<'a>>, Error> {
+    ) -> Result<ParseStep<RequestEvent<'a>>, Error> {
         let step = match self.head.read(input, not_a_request_line, Parsed::parse) {
             Ok(step) => step,
             Err(error) => {
@@ -200,20 +200,20 @@ impl RequestParser {
         };
         let consumed = skipped + step.consumed;
         let Some(parsed) = step.event else {
-            return Ok(Step {
+            return Ok(ParseStep {
                 consumed,
                 event: None,
             });
         };
         let head = parsed.head(self.head.bytes());
         let after = match (head.kind(), head.persistent()) {
-            (Kind::Connect, _) => After::Tunnel,
-            (_, true) => After::Reuse,
-            (_, false) => After::Close,
+            (Kind::Connect, _) => Persistence::Tunnel,
+            (_, true) => Persistence::Reuse,
+            (_, false) => Persistence::Close,
         };
         self.content.begin(head.framing, after);
         self.state = State::Content;
-        Ok(Step {
+        Ok(ParseStep {
             consumed,
             event: Some(RequestEvent::Head(head)),
         })

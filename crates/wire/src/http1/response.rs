@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use super::content::{Content, Payload};
 use super::error::{Error, Part, Snippet};
 use super::fields::{Headers, after_line, line_len};
-use super::memo::Memo;
-use super::message::{After, Coding, Eof, Fields, Framing, KeepAlive, Options, Version};
-use super::{Limits, Step};
+use super::head_cache::HeadCache;
+use super::message::{Persistence, Coding, Eof, Fields, Framing, KeepAlive, Options, Version};
+use super::{Limits, ParseStep};
 
 /// What the response's framing must know of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ pub enum ResponseEvent<'a> {
     /// The trailer fields of a chunked body, where there are any.
     Trailers(Headers<'a>),
     /// The response is complete. A body that ends with the connection has no such event: see [`ResponseParser::finish`].
-    End(After),
+    End(Persistence),
 }
 
 /// The head of one response.
@@ -89,7 +89,7 @@ const REASON_AT: usize = "HTTP/1.1 200 ".len();
 /// Parses the responses of one connection. See the [module](super) for how to drive it.
 #[derive(Debug)]
 pub struct ResponseParser {
-    head: Memo<Parsed>,
+    head: HeadCache<Parsed>,
     content: Content,
     expected: VecDeque<Kind>,
     state: State,
@@ -124,7 +124,7 @@ impl ResponseParser {
     /// A parser for a new connection.
     pub fn new(limits: Limits) -> Self {
         Self {
-            head: Memo::new(limits),
+            head: HeadCache::new(limits),
             content: Content::new(limits),
             expected: VecDeque::new(),
             state: State::Head,
@@ -144,26 +144,26 @@ impl ResponseParser {
     }
 
     /// Uses some of the input and tells what it meant. Call again with the rest until there is no event.
-    pub fn parse<'a>(&'a mut self, input: &'a [u8]) -> Result<Step<ResponseEvent<'a>>, Error> {
+    pub fn parse<'a>(&'a mut self, input: &'a [u8]) -> Result<ParseStep<ResponseEvent<'a>>, Error> {
         match self.state {
             State::Head => self.parse_head(input),
             State::Content => {
                 let step = self.content.step(input);
                 match &step {
-                    Ok(Step {
-                        event: Some(Payload::End(After::Tunnel)),
+                    Ok(ParseStep {
+                        event: Some(Payload::End(Persistence::Tunnel)),
                         ..
                     }) => self.state = State::Tunnel,
-                    Ok(Step {
+                    Ok(ParseStep {
                         event: Some(Payload::End(_)),
                         ..
                     }) => self.state = State::Head,
                     Ok(_) => {}
                     Err(error) => self.state = State::Failed(*error),
                 }
-                step.map(Step::map_into)
+                step.map(ParseStep::map_into)
             }
-            State::Tunnel => Ok(Step {
+            State::Tunnel => Ok(ParseStep {
                 consumed: 0,
                 event: None,
             }),
@@ -191,14 +191,14 @@ impl ResponseParser {
         }
     }
 
-    fn parse_head<'a>(&'a mut self, input: &'a [u8]) -> Result<Step<ResponseEvent<'a>>, Error> {
-        let Step { consumed, event } = match self.head.read(input, not_a_status_line, Parsed::parse)
+    fn parse_head<'a>(&'a mut self, input: &'a [u8]) -> Result<ParseStep<ResponseEvent<'a>>, Error> {
+        let ParseStep { consumed, event } = match self.head.read(input, not_a_status_line, Parsed::parse)
         {
             Ok(step) => step,
             Err(error) => return Err(self.fail(error)),
         };
         let Some(parsed) = event else {
-            return Ok(Step {
+            return Ok(ParseStep {
                 consumed,
                 event: None,
             });
@@ -212,7 +212,7 @@ impl ResponseParser {
                 }));
             }
             let head = parsed.head(self.head.bytes(), Framing::None, solicited);
-            return Ok(Step {
+            return Ok(ParseStep {
                 consumed,
                 event: Some(ResponseEvent::Interim(head)),
             });
@@ -221,13 +221,13 @@ impl ResponseParser {
         let kind = self.expected.pop_front().unwrap_or(Kind::Plain);
         let head = parsed.head(self.head.bytes(), parsed.framing(kind), solicited);
         let after = match (head.framing, head.persistent) {
-            (Framing::Tunnel, _) => After::Tunnel,
-            (_, true) => After::Reuse,
-            (_, false) => After::Close,
+            (Framing::Tunnel, _) => Persistence::Tunnel,
+            (_, true) => Persistence::Reuse,
+            (_, false) => Persistence::Close,
         };
         self.content.begin(head.framing, after);
         self.state = State::Content;
-        Ok(Step {
+        Ok(ParseStep {
             consumed,
             event: Some(ResponseEvent::Head(head)),
         })

@@ -1,6 +1,6 @@
 //! The frames of Initial packets (RFC 9000 section 19): CRYPTO frames carry the hello in pieces, in any order and more than once.
 
-use super::head::varint;
+use super::long_header::varint;
 use crate::tls::{ClientHello, Cursor};
 use std::collections::BTreeMap;
 

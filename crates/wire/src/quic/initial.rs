@@ -1,6 +1,6 @@
 //! The protection of Initial packets (RFC 9001 section 5.2 and RFC 9369 section 3.3): its keys follow from the packet itself.
 
-use super::head::{LongHead, Version};
+use super::long_header::{LongHeader, Version};
 use crate::tls::decrypt::{Hash, expand_label};
 use aws_lc_rs::aead::quic::{AES_128, HeaderProtectionKey};
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
@@ -62,7 +62,7 @@ impl Keys {
 
     /// The frames of a packet; `None` where these keys do not open it. Its number is taken as it stands there, without what may have
     /// been left out in front of it: those of first packets are small.
-    pub(super) fn open(&self, head: &LongHead<'_>) -> Option<Vec<u8>> {
+    pub(super) fn open(&self, head: &LongHeader<'_>) -> Option<Vec<u8>> {
         let (open, sealed) = head.packet.split_at_checked(head.number_at)?;
         // the sample is taken as if the number had four bytes (RFC 9001 section 5.4.2)
         let sample = sealed.get(4..4 + SAMPLE_LEN)?;

@@ -2,10 +2,10 @@
 //! that anyone can make who sees the packet (RFC 9001 section 5.2). Nothing behind the hello can be read.
 
 mod assembly;
-mod greeting;
-mod head;
+mod client_hello;
+mod long_header;
 mod initial;
 
 pub use assembly::Assembly;
-pub use greeting::Greeting;
-pub use head::{Kind, LongHead, Version, packets};
+pub use client_hello::QuicClientHello;
+pub use long_header::{Kind, LongHeader, Version, packets};

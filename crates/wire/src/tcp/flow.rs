@@ -6,7 +6,7 @@ use crate::Side;
 
 /// How an end said that it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum How {
+pub enum TcpCloseKind {
     /// FIN: in good order.
     Fin,
     /// RST: at once.
@@ -19,7 +19,7 @@ pub struct Close {
     /// Who gave it.
     pub by: Side,
     /// How.
-    pub how: How,
+    pub how: TcpCloseKind,
     /// When, in nanoseconds.
     pub at: u64,
 }
@@ -96,7 +96,7 @@ impl Flow {
             self.established_at = Some(segment.at);
         }
         if self.close.is_none() && (segment.fin || segment.rst) {
-            let how = if segment.rst { How::Rst } else { How::Fin };
+            let how = if segment.rst { TcpCloseKind::Rst } else { TcpCloseKind::Fin };
             self.close = Some(Close {
                 by: from,
                 how,

@@ -6,7 +6,7 @@
 mod flow;
 mod stream;
 
-pub use flow::{Close, Flow, How};
+pub use flow::{Close, Flow, TcpCloseKind};
 pub use stream::{Limits, Stream, StreamFacts};
 
 /// One TCP segment, as far as reassembly needs it.

@@ -1,6 +1,6 @@
 //! TLS as seen from outside: records, hellos, and what can be told of a handshake without keys.
 //!
-//! [`Watcher`] reads both directions of one connection and keeps [`Facts`]. It terminates nothing and verifies
+//! [`Watcher`] reads both directions of one connection and keeps [`TlsFacts`]. It terminates nothing and verifies
 //! nothing: no certificate is judged here, and a lie in a hello is reported as it was told. Where the program logged
 //! its keys, [`decrypt`] reads on. The one thing written is a hello of TLS 1.0 or 1.1 ([`write_old_client_hello`]).
 
@@ -10,7 +10,7 @@ mod cursor;
 mod error;
 mod hello;
 mod messages;
-mod offer;
+mod legacy_hello;
 mod record;
 mod suite;
 mod watcher;
@@ -18,10 +18,10 @@ mod watcher;
 pub(crate) use cursor::Cursor;
 pub use error::Error;
 pub use hello::{ClientHello, ServerHello};
-pub use offer::write_old_client_hello;
+pub use legacy_hello::write_old_client_hello;
 pub use record::{ContentType, Record, RecordReader};
 pub use suite::suite_name;
-pub use watcher::{Alert, Evidence, Facts, Finished, Mode, Traffic, Watcher};
+pub use watcher::{Alert, Evidence, TlsFacts, Finished, Mode, Traffic, Watcher};
 
 /// TLS 1.2 as it stands in a hello.
 pub const TLS12: u16 = 0x0303;

@@ -3,7 +3,7 @@
 //! A record that lies whole in the input is borrowed from it. Nothing is decrypted.
 
 use super::error::Error;
-use crate::Step;
+use crate::ParseStep;
 
 /// What a record carries, as its header says; in TLS 1.3 everything encrypted says `ApplicationData`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,7 +61,7 @@ pub struct RecordReader {
 
 impl RecordReader {
     /// Uses some of the input and tells what it meant. Call again with the rest until there is no event.
-    pub fn read<'a>(&'a mut self, input: &'a [u8]) -> Result<Step<Record<'a>>, Error> {
+    pub fn read<'a>(&'a mut self, input: &'a [u8]) -> Result<ParseStep<Record<'a>>, Error> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -75,7 +75,7 @@ impl RecordReader {
             Ok(Some((content, len))) if there >= HEADER_LEN + len => (content, HEADER_LEN + len),
             Ok(_) => {
                 self.held.extend_from_slice(input);
-                return Ok(Step {
+                return Ok(ParseStep {
                     consumed: input.len(),
                     event: None,
                 });
@@ -94,7 +94,7 @@ impl RecordReader {
             self.held.clear();
             &self.whole
         };
-        Ok(Step {
+        Ok(ParseStep {
             consumed,
             event: Some(Record {
                 content,

@@ -72,7 +72,7 @@ pub struct Traffic {
 
 /// Everything known so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Facts {
+pub struct TlsFacts {
     /// What the client offered (after a retry: the second time), and when the first offer came.
     pub client_hello: Option<ClientHello>,
     /// When the first ClientHello was complete, in nanoseconds.
@@ -101,7 +101,7 @@ pub struct Facts {
     pub server_data: Traffic,
 }
 
-impl Facts {
+impl TlsFacts {
     /// What a side sent as application data.
     pub fn of(&self, side: Side) -> &Traffic {
         match side {
@@ -119,13 +119,13 @@ impl Facts {
 /// Reads both directions of one connection.
 #[derive(Debug, Default)]
 pub struct Watcher {
-    client: Direction,
-    server: Direction,
-    facts: Facts,
+    client: TlsFlow,
+    server: TlsFlow,
+    facts: TlsFacts,
 }
 
 #[derive(Debug, Default)]
-struct Direction {
+struct TlsFlow {
     records: RecordReader,
     messages: Messages,
     failed: Option<Error>,
@@ -139,7 +139,7 @@ const MAX_ALERTS: usize = 8;
 
 impl Watcher {
     /// What is known so far.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &TlsFacts {
         &self.facts
     }
 
@@ -158,7 +158,7 @@ impl Watcher {
         from: Side,
         bytes: &[u8],
         at: u64,
-        mut visit: impl FnMut(&Facts, Record<'_>),
+        mut visit: impl FnMut(&TlsFacts, Record<'_>),
     ) -> Result<(), Error> {
         let Self {
             client,
@@ -240,7 +240,7 @@ fn looks_plain(payload: &[u8], messages: &Messages) -> bool {
     }
 }
 
-impl Facts {
+impl TlsFacts {
     fn take_message(&mut self, from: Side, message: u8, body: &[u8], at: u64) -> Result<(), Error> {
         match (from, message) {
             (Side::Client, kind::CLIENT_HELLO) => {

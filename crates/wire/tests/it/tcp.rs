@@ -1,7 +1,7 @@
 //! Reassembly: order, times, loss, and what is said of it.
 
 use intact_wire::Side;
-use intact_wire::tcp::{Close, Flow, How, Limits, Run, Segment, Stream};
+use intact_wire::tcp::{Close, Flow, TcpCloseKind, Limits, Run, Segment, Stream};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -299,7 +299,7 @@ fn a_flow_tells_how_it_opened_and_who_closed_first() {
         flow.close(),
         Some(Close {
             by: Side::Server,
-            how: How::Fin,
+            how: TcpCloseKind::Fin,
             at: 5
         })
     );

@@ -1,7 +1,7 @@
 //! Time: when slots want to be woken, what has run out of time, and what happens after Ctrl-C.
 
 use super::Round;
-use super::tap::Tap;
+use super::counting_sink::CountingSink;
 use crate::engine::slot::Phase;
 use intact_ledger::{Failure, Nanos};
 use std::cmp::Reverse;
@@ -77,7 +77,7 @@ impl Round<'_> {
                         } else {
                             Failure::Aborted
                         };
-                        let mut tap = Tap::new(&mut self.engine.recorder);
+                        let mut tap = CountingSink::new(&mut self.engine.recorder);
                         open.conversation.end(Some(kind), now, &mut tap);
                         let seen = tap.seen;
                         self.count(seen);

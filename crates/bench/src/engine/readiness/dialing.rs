@@ -1,9 +1,9 @@
 //! From a slot's wish to open to a connection in use: dials, their answers, their failures.
 
 use super::{Round, parts_of};
-use crate::engine::Conversation;
+use crate::engine::BenchConnection;
 use crate::engine::channel::Channel;
-use crate::engine::slot::{Granted, Open, Phase};
+use crate::engine::slot::{PendingExchange, Open, Phase};
 use intact_dial::{Dial, Established, Progress};
 use intact_ledger::{Connection, ConnectionId, Event, Outcome, Reuse, Sink};
 use mio::Token;
@@ -29,7 +29,7 @@ impl Round<'_> {
             engine.poll.registry(),
             &engine.clock,
         );
-        let granted = Granted {
+        let granted = PendingExchange {
             wanted: dial.at(),
             warmup,
         };
@@ -107,7 +107,7 @@ impl Round<'_> {
         let mut blank = self.blank.clone();
         blank.connection = Some(connection.id);
         let mut out = Vec::new();
-        let mut conversation = Conversation::new(&self.recipe, blank, &mut out);
+        let mut conversation = BenchConnection::new(&self.recipe, blank, &mut out);
         conversation.begin(
             &self.recipe,
             self.engine.id(),

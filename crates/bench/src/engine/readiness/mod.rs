@@ -3,19 +3,19 @@
 
 mod deadlines;
 mod dialing;
-mod talking;
-mod tap;
+mod exchanges;
+mod counting_sink;
 
 use super::conversation::State;
-use super::gather::Gather;
+use super::coalescer::Coalescer;
 use super::slot::{Open, Phase, Slot};
-use super::{Assignment, Done, Engine};
+use super::{RoundTask, RoundResult, Engine};
 use crate::machine;
 use crate::pace::{Pace, Turn, Wish};
-use crate::recipe::Recipe;
+use crate::variant_plan::VariantPlan;
 use crate::recorder::Recorder;
 use deadlines::SWEEP;
-use intact_dial::clock::StampBridge;
+use intact_dial::clock::TimestampConverter;
 use intact_dial::{Clock, Resolver};
 use intact_ledger::{Exchange, Nanos, Span};
 use mio::{Events, Poll, Token, Waker};
@@ -24,7 +24,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use talking::Hint;
+use exchanges::Hint;
 
 /// Bytes read at once.
 const BUFFER: usize = 256 * 1024;
@@ -83,7 +83,7 @@ impl Readiness {
 }
 
 impl Engine for Readiness {
-    fn run(&mut self, assignment: Assignment) -> io::Result<Done> {
+    fn run(&mut self, assignment: RoundTask) -> io::Result<RoundResult> {
         let mut events = self
             .events
             .take()
@@ -95,7 +95,7 @@ impl Engine for Readiness {
             .gather
             .then(|| {
                 let each = assignment.recipe.streams.max(1) as u64;
-                Gather::new(assignment.connections as u64 * each, self.clock.now())
+                Coalescer::new(assignment.connections as u64 * each, self.clock.now())
             })
             .flatten();
         let mut turn = Round {
@@ -117,7 +117,7 @@ impl Engine for Readiness {
             exchanges: 0,
         };
         let result = turn.run(&mut events);
-        let gathered = turn.gather.as_ref().is_some_and(Gather::was_used);
+        let gathered = turn.gather.as_ref().is_some_and(Coalescer::was_used);
         let span = turn.measured;
         let cpu = turn
             .cpu_from
@@ -130,7 +130,7 @@ impl Engine for Readiness {
                 "with many exchanges in flight, answers were taken in batches: each waited in this client for up to an eighth of its latency, told as own queue and not in the latency; --coalesce off reads each at once",
             );
         }
-        Ok(Done {
+        Ok(RoundResult {
             tally: self.recorder.finish_round(),
             span,
             cpu,
@@ -141,11 +141,11 @@ impl Engine for Readiness {
 /// One round under way.
 struct Round<'a> {
     engine: &'a mut Readiness,
-    recipe: Arc<Recipe>,
+    recipe: Arc<VariantPlan>,
     round: u32,
     pace: Box<dyn Pace>,
     blank: Exchange,
-    gather: Option<Gather>,
+    gather: Option<Coalescer>,
     slots: Vec<Slot>,
     /// Connections that are over and wait for the server's FIN, by token.
     lingering: HashMap<usize, (Box<Open>, Nanos)>,
@@ -182,7 +182,7 @@ impl Round<'_> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
-            let bridge = StampBridge::read(&self.engine.clock);
+            let bridge = TimestampConverter::read(&self.engine.clock);
             for event in events.iter() {
                 if event.token() == RESOLVER {
                     self.take_answers();

@@ -2,16 +2,16 @@
 
 use super::programs::{self, Program};
 use super::{Args, head};
-use crate::cmd::head::{fingerprint_key, seed};
+use crate::cmd::run_header::{fingerprint_key, seed};
 use crate::cmd::observing::Observing;
 use crate::cmd::watch::{key_logging, not_run};
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use intact_findings::compare::{CompareFacts, Contest, WARMUP};
+use intact_findings::compare::{CompareFacts, Comparison, WARMUP};
 use intact_ledger::{Caveat, Event, Round, Rows, Run, Sink, Vantage, order};
-use intact_watch::{Clock, Config, Ended, Place, Streams};
+use intact_watch::{Clock, Config, Ended, RunPosition, Streams};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::process::{Command, Stdio};
@@ -19,9 +19,9 @@ use std::process::{Command, Stdio};
 /// Runs the programs; the exit code is that of a program which failed or was ended by a signal, if one did.
 pub(super) fn of_programs(args: &Args) -> Result<(Run, CompareFacts, Option<u8>), Failed> {
     let programs = programs::parse(&args.programs, &args.env)?;
-    let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
+    let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let run = described(args, &programs);
-    let recording = Observing::start(Contest::new(&run), &run, &args.files);
+    let recording = Observing::start(Comparison::new(&run), &run, &args.files);
     let mut rounds = Rounds {
         args,
         programs: &programs,
@@ -54,7 +54,7 @@ struct Rounds<'a> {
     args: &'a Args,
     programs: &'a [Program],
     clock: Clock,
-    recording: Observing<Contest>,
+    recording: Observing<Comparison>,
     config: Config,
     /// How often each program failed, and how it did last.
     failures: BTreeMap<usize, (u32, String)>,
@@ -91,7 +91,7 @@ impl Rounds<'_> {
         let mut config = self.config.clone();
         config.command.clone_from(&program.command);
         config.environment.clone_from(&program.environment);
-        config.place = Some(Place {
+        config.place = Some(RunPosition {
             variant,
             round,
             environment: None,
@@ -126,7 +126,7 @@ impl Rounds<'_> {
             .stdout(Stdio::null())
             .status()
             .context("--prepare: sh cannot be run");
-        let own = |error| Failed::wrapper(exit::OWN_FAILURE, error);
+        let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
         let status = status.map_err(own)?;
         if status.success() {
             return Ok(());

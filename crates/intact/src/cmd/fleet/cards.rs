@@ -2,9 +2,9 @@
 
 use crate::console;
 use intact_findings::check::CheckFacts;
-use intact_findings::fleet::{Cards, CardsFacts};
+use intact_findings::fleet::{ProfileMerge, CardsFacts};
 use intact_findings::requirement::{Document, Requirement};
-use intact_fleet::{Checked, Kind, Outcome, Plan};
+use intact_fleet::{CheckResult, Kind, DeliveryResult, Plan};
 use intact_ledger::{Row, Run};
 
 /// Missed requirements that are told one by one.
@@ -22,7 +22,7 @@ pub(super) struct Checks {
 /// Takes cards as they are read.
 pub(super) struct CardsRead<'a> {
     groups: Vec<Group>,
-    requirements: Vec<(&'a Requirement, Held)>,
+    requirements: Vec<(&'a Requirement, StoredProfile)>,
     has_benches: bool,
     any_success: bool,
 }
@@ -30,13 +30,13 @@ pub(super) struct CardsRead<'a> {
 struct Group {
     target: String,
     label: String,
-    cards: Cards,
+    cards: ProfileMerge,
     first: Option<(Run, CheckFacts)>,
 }
 
 /// How a requirement fared.
 #[derive(Default)]
-struct Held {
+struct StoredProfile {
     met: u64,
     missed: u64,
     told: Vec<String>,
@@ -51,7 +51,7 @@ impl<'a> CardsRead<'a> {
             .map(|(target, label)| Group {
                 target: target.name.clone(),
                 label: label.clone(),
-                cards: Cards::default(),
+                cards: ProfileMerge::default(),
                 first: None,
             })
             .collect();
@@ -60,7 +60,7 @@ impl<'a> CardsRead<'a> {
             requirements: requirements
                 .iter()
                 .filter(|one| one.check_for(Document::Check).is_ok())
-                .map(|one| (one, Held::default()))
+                .map(|one| (one, StoredProfile::default()))
                 .collect(),
             has_benches: of(Kind::Bench).next().is_some(),
             any_success: false,
@@ -68,7 +68,7 @@ impl<'a> CardsRead<'a> {
     }
 
     /// Takes a card.
-    pub(super) fn add(&mut self, outcome: &Outcome, checked: &Checked) {
+    pub(super) fn add(&mut self, outcome: &DeliveryResult, checked: &CheckResult) {
         let rows: Vec<Row> = checked
             .waterfall
             .iter()

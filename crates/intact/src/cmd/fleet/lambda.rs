@@ -7,7 +7,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
-use intact_fleet::{Desk, Done, Store, Then};
+use intact_fleet::{MessageHandler, MessageOutcome, Store, FailureAction};
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
@@ -50,7 +50,7 @@ struct Attributes {
 /// The answer: which messages come back.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct FailedMessages {
     batch_item_failures: Vec<Failure>,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
         async move {
             let answered = tokio::task::spawn_blocking(move || {
                 let mut work = work.lock().map_err(|_| "an earlier invocation panicked")?;
-                Ok::<Answer, &str>(work.answer(event.payload))
+                Ok::<FailedMessages, &str>(work.answer(event.payload))
             });
             answered
                 .await
@@ -101,8 +101,8 @@ struct Work {
 }
 
 impl Work {
-    fn answer(&mut self, event: SqsEvent) -> Answer {
-        let mut answer = Answer::default();
+    fn answer(&mut self, event: SqsEvent) -> FailedMessages {
+        let mut answer = FailedMessages::default();
         let records = event.records.len();
         let mut measured = 0;
         for record in event.records {
@@ -111,30 +111,30 @@ impl Work {
                 .approximate_receive_count
                 .and_then(|count| count.parse().ok())
                 .unwrap_or(1);
-            let mut desk = Desk {
+            let mut desk = MessageHandler {
                 worker: self.name.clone(),
                 store: &self.store,
                 measure: &mut self.measure,
             };
             let comes_back = match desk.handle(&record.body, attempt) {
-                Ok(Done::Measured(_)) => {
+                Ok(MessageOutcome::Measured(_)) => {
                     measured += 1;
                     false
                 }
-                Ok(Done::Failed {
+                Ok(MessageOutcome::Failed {
                     message,
                     reason,
                     then,
                 }) => {
-                    let then_words = if then == Then::GivenUp {
+                    let then_words = if then == FailureAction::GivenUp {
                         "given up"
                     } else {
                         "comes back"
                     };
                     console::note(&format!("{message}: {reason}; {then_words}"));
-                    then != Then::GivenUp
+                    then != FailureAction::GivenUp
                 }
-                Ok(Done::AlreadyThere(_) | Done::Idle) => false,
+                Ok(MessageOutcome::AlreadyThere(_) | MessageOutcome::Idle) => false,
                 Err(error) => {
                     console::note(&format!("{}: {error}; comes back", record.message_id));
                     true

@@ -3,9 +3,9 @@
 mod bench;
 mod check;
 
-use crate::cmd::head::of_words;
+use crate::cmd::run_header::of_words;
 use crate::interrupt::Interrupt;
-use intact_fleet::{Kind, Measure, Measured, Message, RowFiles, Then, Trouble};
+use intact_fleet::{Kind, Measure, Measured, Message, RowFiles, FailureAction, MeasureError};
 use intact_ledger::{Run, Vantage};
 
 /// Measures as a message's target says.
@@ -14,7 +14,7 @@ pub(super) struct Measurer {
 }
 
 impl Measure for Measurer {
-    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<Measured, Trouble> {
+    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<Measured, MeasureError> {
         match message.recipe.target.measure {
             Kind::Bench => bench::measure(message, rows, &self.interrupt),
             Kind::Check => check::measure(message, rows, &self.interrupt),
@@ -29,28 +29,28 @@ fn head(message: &Message) -> Run {
 }
 
 /// Another delivery would fail in the same way.
-fn pointless(error: &dyn std::fmt::Display) -> Trouble {
-    Trouble {
+fn pointless(error: &dyn std::fmt::Display) -> MeasureError {
+    MeasureError {
         words: error.to_string(),
-        then: Then::GivenUp,
+        then: FailureAction::GivenUp,
     }
 }
 
 /// What went wrong is the worker's and may not be the next one's.
-fn again(error: &dyn std::fmt::Display) -> Trouble {
-    Trouble {
+fn again(error: &dyn std::fmt::Display) -> MeasureError {
+    MeasureError {
         words: error.to_string(),
-        then: Then::Again,
+        then: FailureAction::Again,
     }
 }
 
 /// The worker was told to end: the message is as if it had not been taken.
-fn unless_interrupted(interrupt: &Interrupt) -> Result<(), Trouble> {
+fn unless_interrupted(interrupt: &Interrupt) -> Result<(), MeasureError> {
     match interrupt.signal() {
         None => Ok(()),
-        Some(_) => Err(Trouble {
+        Some(_) => Err(MeasureError {
             words: "interrupted".to_owned(),
-            then: Then::Untouched,
+            then: FailureAction::Untouched,
         }),
     }
 }

@@ -3,13 +3,13 @@
 use super::cards::Checks;
 use crate::cmd::page::PageFile;
 use anyhow::Context;
-use intact_findings::bench::{BenchFacts, Pictures};
+use intact_findings::bench::{BenchFacts, Charts};
 use intact_findings::fleet::{Measured, Outlier, outliers};
 use intact_findings::timeline::Timeline;
 use intact_fleet::{Campaign, Counts, Group, Kind, Plan};
 use intact_report::number;
 use intact_report::page::{BenchRun, CheckRun, Source};
-use intact_report::terminal::Paper;
+use intact_report::terminal::TerminalOptions;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
@@ -147,9 +147,9 @@ pub(super) fn write(
 ) -> anyhow::Result<()> {
     // results hold counts and no single exchanges: the page goes without a timeline
     let timeline = Timeline::of_variants();
-    let pictures: Vec<Pictures> = chapters
+    let pictures: Vec<Charts> = chapters
         .iter()
-        .map(|Chapter { group, facts }| Pictures::new(&group.run, &group.tally, facts, &timeline))
+        .map(|Chapter { group, facts }| Charts::new(&group.run, &group.tally, facts, &timeline))
         .collect();
     let cards = checks.iter().filter_map(|one| one.first.as_ref());
     let cards = cards.map(|(run, facts)| Source::Checked(CheckRun { run, facts }));
@@ -176,7 +176,7 @@ pub(super) fn report(
     campaign: &Campaign,
     chapters: &[Chapter<'_>],
     checks: &[Checks],
-    paper: Paper,
+    paper: TerminalOptions,
 ) -> String {
     let progress = &campaign.progress;
     let mut page = format!(

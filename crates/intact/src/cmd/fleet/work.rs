@@ -6,7 +6,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use clap::ValueEnum;
-use intact_fleet::{Desk, Done, Then, Worker};
+use intact_fleet::{MessageHandler, MessageOutcome, FailureAction, Worker};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
     };
     let mut worker = Worker {
         queue: &mut *queue,
-        desk: Desk {
+        desk: MessageHandler {
             worker: name,
             store: &store,
             measure: &mut measure,
@@ -68,24 +68,24 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
         let done = worker.step(WAIT).map_err(own)?;
         match done {
             // what others have in their hands may still come back
-            Done::Idle
+            MessageOutcome::Idle
                 if args.until == Until::Empty && worker.queue.counts().map_err(own)?.is_over() =>
             {
                 return Ok(ExitCode::from(exit::FINE));
             }
-            Done::Idle => {}
-            Done::Measured(message) if !args.child => {
+            MessageOutcome::Idle => {}
+            MessageOutcome::Measured(message) if !args.child => {
                 console::note(&format!("{message}: measured"));
             }
-            Done::AlreadyThere(message) if !args.child => {
+            MessageOutcome::AlreadyThere(message) if !args.child => {
                 console::note(&format!("{message}: an earlier delivery had finished it"));
             }
-            Done::Failed {
+            MessageOutcome::Failed {
                 message,
                 reason,
                 then,
             } if interrupt.signal().is_none() => {
-                let then = if then == Then::GivenUp {
+                let then = if then == FailureAction::GivenUp {
                     "given up"
                 } else {
                     "comes back"

@@ -1,13 +1,13 @@
 //! What happens to the events of a function's run: findings, ledger, progress.
 
 use super::Args;
-use crate::cmd::files::Files;
+use crate::cmd::output_files::OutputFiles;
 use crate::cmd::observing::Observing;
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use intact_findings::lambda::{Invoked, LambdaFacts};
+use intact_findings::lambda::{Invocations, LambdaFacts};
 use intact_ledger::{Event, Run, Sink};
-use intact_watch::Observer;
+use intact_watch::WatchSink;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 
 /// Takes the events.
 pub(super) struct Recording {
-    observing: Observing<Invoked>,
+    observing: Observing<Invocations>,
     names: Vec<String>,
     bar: ProgressBar,
     flushed: Instant,
@@ -25,7 +25,7 @@ pub(super) struct Recording {
 impl Recording {
     /// Opens the ledger that was asked for.
     pub(super) fn start(run: &Run, args: &Args) -> anyhow::Result<Recording> {
-        let files = Files::of(args.ledger.clone(), None);
+        let files = OutputFiles::of(args.ledger.clone(), None);
         let bar = if std::io::stderr().is_terminal() {
             ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
         } else {
@@ -37,7 +37,7 @@ impl Recording {
         bar.set_style(style);
         bar.set_length(args.invocations * run.variants.len() as u64);
         Ok(Recording {
-            observing: Observing::start(Invoked::new(run), run, &files)?,
+            observing: Observing::start(Invocations::new(run), run, &files)?,
             names: run.variants.iter().map(|one| one.name.clone()).collect(),
             bar,
             flushed: Instant::now(),

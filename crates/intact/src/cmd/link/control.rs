@@ -1,7 +1,7 @@
 //! A Unix socket by which a link is switched while a command runs on it: a change a line, an answer a line.
 
 use anyhow::{Context, bail};
-use intact_link::{Change, Link};
+use intact_link::{LinkChange, Link};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -58,7 +58,7 @@ fn obey(stream: &UnixStream, link: &Weak<Link>) -> std::io::Result<()> {
         let Some(link) = link.upgrade() else {
             return Ok(());
         };
-        let answer = match line.trim().parse::<Change>() {
+        let answer = match line.trim().parse::<LinkChange>() {
             Ok(change) => link
                 .change(&change)
                 .map_or_else(|error| error.to_string(), |()| "done".to_owned()),

@@ -1,10 +1,10 @@
 //! What a link was and did: two sentences for a person, and a document.
 
-use super::far::{Far, Served};
-use super::wrapped::Ended;
+use super::server_side::{ServerSide, Served};
+use super::child_process::Ended;
 use crate::cmd::json;
 use intact_ledger::{Caveat, Run};
-use intact_link::{Account, Counts, Link, RoundTrip, Spec};
+use intact_link::{LinkStats, Counts, Link, RoundTrip, Spec};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::path::Path;
 const SCHEMA: &str = "intact.link/1";
 
 /// What is said before the command runs.
-pub(crate) fn beginning(link: &Link, far: &Far) -> String {
+pub(crate) fn beginning(link: &Link, far: &ServerSide) -> String {
     let mut text = sentence(link);
     let urls: Vec<&str> = far
         .environment()
@@ -50,7 +50,7 @@ pub(crate) fn sentence(link: &Link) -> String {
 }
 
 /// What is said afterwards: how punctual the link was, and what became of packets.
-pub(crate) fn end(link: &Link, account: &Account, server: Option<&Served>) -> String {
+pub(crate) fn end(link: &Link, account: &LinkStats, server: Option<&Served>) -> String {
     let mut text = server.map_or(String::new(), |served| served.words() + "\n");
     text += &format!("link: {} packets delivered", account.delivered());
     if let Some(lateness) = account.lateness {
@@ -85,7 +85,7 @@ pub(crate) fn end(link: &Link, account: &Account, server: Option<&Served>) -> St
 }
 
 /// Why the times of a run on this link cannot be trusted, if so.
-fn warning(link: &Link, account: &Account) -> Option<String> {
+fn warning(link: &Link, account: &LinkStats) -> Option<String> {
     if account.is_punctual() {
         return None;
     }
@@ -110,7 +110,7 @@ fn warning(link: &Link, account: &Account) -> Option<String> {
 }
 
 /// What is not as it should be, and what was not, for documents and ledgers.
-pub(crate) fn caveats(link: &Link, account: &Account) -> Vec<Caveat> {
+pub(crate) fn caveats(link: &Link, account: &LinkStats) -> Vec<Caveat> {
     let caveat = |id: &str, words| Caveat::new(id, words);
     let known = link.caveats().iter().cloned();
     let mut caveats: Vec<Caveat> = known
@@ -121,7 +121,7 @@ pub(crate) fn caveats(link: &Link, account: &Account) -> Vec<Caveat> {
 }
 
 /// What came of the sides.
-pub(super) struct Done {
+pub(super) struct LinkRun {
     pub(super) environment: Vec<(&'static str, String)>,
     pub(super) ended: Ended,
     pub(super) server: Option<Served>,
@@ -144,13 +144,13 @@ pub(super) struct Document<'a> {
     ended: Ended,
     server: Option<Served>,
     #[serde(flatten)]
-    account: Account,
+    account: LinkStats,
     punctual: bool,
     caveats: Vec<Caveat>,
 }
 
 impl<'a> Document<'a> {
-    pub(super) fn new(run: Run, link: &'a Link, account: Account, done: Done) -> Document<'a> {
+    pub(super) fn new(run: Run, link: &'a Link, account: LinkStats, done: LinkRun) -> Document<'a> {
         let spec: &Spec = link.spec();
         Document {
             schema: SCHEMA,

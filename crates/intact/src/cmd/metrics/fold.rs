@@ -21,7 +21,7 @@ const METHODS: [&str; 10] = [
 ];
 
 /// A connection of which more may become known: it is counted when it ends.
-struct Live {
+struct TimedConnection {
     at: Nanos,
     setup: Setup,
     is_http: bool,
@@ -35,7 +35,7 @@ pub(super) struct Fold {
     run: Run,
     families: Families,
     /// The oldest first: ids are given in order.
-    live: BTreeMap<ConnectionId, Live>,
+    live: BTreeMap<ConnectionId, TimedConnection>,
     ended: VecDeque<(ConnectionId, Attributes)>,
 }
 
@@ -173,8 +173,8 @@ impl Fold {
         }
     }
 
-    fn live(&self, connection: &Connection, attributes: Attributes) -> Live {
-        Live {
+    fn live(&self, connection: &Connection, attributes: Attributes) -> TimedConnection {
+        TimedConnection {
             at: connection.at,
             setup: connection.setup,
             is_http: self.is_http(connection),
@@ -184,7 +184,7 @@ impl Fold {
     }
 
     /// Counts a connection of which nothing more will become known.
-    fn count(&mut self, live: Live) {
+    fn count(&mut self, live: TimedConnection) {
         let Setup { dns, connect, ssl } = live.setup;
         for (phase, span) in [("dns", dns), ("connect", connect), ("ssl", ssl)] {
             if let Some(span) = span {
@@ -207,12 +207,12 @@ impl Fold {
     }
 
     /// Whether it was a connection of HTTP, from its beginning to an end that can be seen.
-    fn has_life(&self, live: &Live) -> bool {
+    fn has_life(&self, live: &TimedConnection) -> bool {
         live.is_http && live.failed.is_none() && self.run.ends_seen
     }
 
     /// Counts it among those that are open, from its beginning to its end.
-    fn level(&mut self, live: &Live, closed: Option<Nanos>) {
+    fn level(&mut self, live: &TimedConnection, closed: Option<Nanos>) {
         if !self.has_life(live) {
             return;
         }

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use intact_ledger::TlsVersion;
 use intact_ledger::duration::or_seconds;
 use intact_serve::{
-    Accept, Announce, Authority, Certificate, Choice, Close, Config, Delay, Fault, Faults,
+    Accept, Announce, CertificateAuthority, Certificate, NamedVariants, Close, Config, Delay, Fault, Faults,
     TlsConfig,
 };
 use std::ffi::OsString;
@@ -34,11 +34,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     tls: Tls,
     #[command(flatten)]
-    answers: Answers,
+    answers: ResponseOptions,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
-    wrongs: Wrongs,
+    wrongs: FaultOptions,
     /// Print the counts at the end as JSON, or write them to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
     pub(super) json: Option<PathBuf>,
@@ -103,7 +103,7 @@ struct Tls {
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Answers")]
-struct Answers {
+struct ResponseOptions {
     /// Bytes of the body
     #[arg(long, value_name = "N", default_value_t = 100)]
     body: u64,
@@ -160,7 +160,7 @@ struct Limits {
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "What goes wrong")]
-struct Wrongs {
+struct FaultOptions {
     /// What becomes of accepted connections before their first byte
     #[arg(long, value_name = "HOW", default_value = "serve", value_parser = one_of::<Accept>())]
     accept: Accept,
@@ -224,8 +224,8 @@ impl Args {
 impl Tls {
     fn config(&self) -> Result<TlsConfig, Failed> {
         let authority = match (&self.cert, &self.key) {
-            (Some(cert), Some(key)) => Authority::read(cert, key),
-            _ => Authority::issue(&self.name, self.cert_kind),
+            (Some(cert), Some(key)) => CertificateAuthority::read(cert, key),
+            _ => CertificateAuthority::issue(&self.name, self.cert_kind),
         }
         .map_err(Failed::usage)?;
         let versions = self.versions.iter().map(|version| match version {
@@ -242,7 +242,7 @@ impl Tls {
 }
 
 /// Takes the ids of a choice, and lists them with their words in `--help`.
-fn one_of<T: Choice + Send + Sync>() -> impl TypedValueParser<Value = T> {
+fn one_of<T: NamedVariants + Send + Sync>() -> impl TypedValueParser<Value = T> {
     let possible = |choice: &T| PossibleValue::new(choice.id()).help(choice.words());
     PossibleValuesParser::new(T::ALL.iter().map(possible)).try_map(|id| id.parse::<T>())
 }

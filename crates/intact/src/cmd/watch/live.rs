@@ -1,14 +1,14 @@
 //! `--live`: the program in a pane of its own, and beside it what its connections do. One thread: it carries what is typed to the
 //! program, what the program prints to its pane, and draws. All keys are the program's.
 
-mod board;
+mod snapshot;
 mod pane;
 mod terminal;
 mod view;
 
-pub(super) use board::Reporting;
+pub(super) use snapshot::Reporting;
 
-use board::Board;
+use snapshot::Snapshot;
 use pane::Pane;
 use ratatui::layout::Rect;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -30,11 +30,11 @@ const FRAME: Duration = Duration::from_millis(33);
 const LAST_CHUNKS: usize = 64;
 
 /// Draws until the end.
-type Drawing = fn(&mut Terminal, &mut Pane, &Board, &AtomicBool) -> io::Result<()>;
+type Drawing = fn(&mut Terminal, &mut Pane, &Snapshot, &AtomicBool) -> io::Result<()>;
 
 /// The view, while the program runs.
-pub(crate) struct Live {
-    board: Arc<Board>,
+pub(crate) struct LiveView {
+    board: Arc<Snapshot>,
     end: Arc<AtomicBool>,
     /// Gone once it was joined; what the program's pane showed last.
     thread: Option<JoinHandle<Vec<u8>>>,
@@ -42,18 +42,18 @@ pub(crate) struct Live {
     far: Arc<OwnedFd>,
 }
 
-impl Live {
+impl LiveView {
     /// Takes the terminal over. Fails where standard input or output is none.
-    pub(crate) fn start(subject: &str) -> anyhow::Result<Live> {
-        Live::drawn_by(subject, draw_until)
+    pub(crate) fn start(subject: &str) -> anyhow::Result<LiveView> {
+        LiveView::drawn_by(subject, draw_until)
     }
 
-    fn drawn_by(subject: &str, draw: Drawing) -> anyhow::Result<Live> {
+    fn drawn_by(subject: &str, draw: Drawing) -> anyhow::Result<LiveView> {
         let terminal = Terminal::take_over()?;
         let (columns, rows) = terminal.size();
         let pane = view::Areas::of(columns, rows).pane;
         let (pane, far) = Pane::open(pane.width, pane.height)?;
-        let board = Arc::new(Board::new(subject));
+        let board = Arc::new(Snapshot::new(subject));
         let end = Arc::new(AtomicBool::new(false));
         let thread = {
             let (board, end) = (board.clone(), end.clone());
@@ -65,7 +65,7 @@ impl Live {
                     .spawn(show)
             })?
         };
-        Ok(Live {
+        Ok(LiveView {
             board,
             end,
             thread: Some(thread),
@@ -79,7 +79,7 @@ impl Live {
     }
 
     /// Where facts are put.
-    pub(crate) fn board(&self) -> Arc<Board> {
+    pub(crate) fn board(&self) -> Arc<Snapshot> {
         self.board.clone()
     }
 
@@ -95,7 +95,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for LiveView {
     fn drop(&mut self) {
         self.end.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
@@ -109,7 +109,7 @@ impl Drop for Live {
 fn show(
     mut terminal: Terminal,
     mut pane: Pane,
-    board: &Board,
+    board: &Snapshot,
     end: &AtomicBool,
     draw: Drawing,
 ) -> Vec<u8> {
@@ -157,7 +157,7 @@ fn print_raw(lines: &[u8]) {
 fn draw_until(
     terminal: &mut Terminal,
     pane: &mut Pane,
-    board: &Board,
+    board: &Snapshot,
     end: &AtomicBool,
 ) -> io::Result<()> {
     let mut screen = view::screen()?;
@@ -225,7 +225,7 @@ mod tests {
     const INSIDE: &str = "INTACT_TEST_INSIDE";
 
     fn run_a_view_that_breaks() {
-        let live = Live::drawn_by("it", |_, pane, _, _| {
+        let live = LiveView::drawn_by("it", |_, pane, _, _| {
             while !pane.screen().contents().contains("begun") {
                 pane.take();
                 wait(pane, true);

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 /// No place for facts.
 #[derive(Clone, Copy)]
-pub(crate) struct Board(std::convert::Infallible);
+pub(crate) struct Snapshot(std::convert::Infallible);
 
 /// No view.
-pub(crate) struct Live(std::convert::Infallible);
+pub(crate) struct LiveView(std::convert::Infallible);
 
-impl Live {
+impl LiveView {
     /// Tells that there is none.
-    pub(crate) fn start(_subject: &str) -> anyhow::Result<Live> {
+    pub(crate) fn start(_subject: &str) -> anyhow::Result<LiveView> {
         bail!(
             "this intact was built without its live view: build it with `--features live`, a default"
         )
@@ -29,7 +29,7 @@ impl Live {
     }
 
     /// Where facts would be put.
-    pub(crate) fn board(&self) -> Board {
+    pub(crate) fn board(&self) -> Snapshot {
         match self.0 {}
     }
 
@@ -44,7 +44,7 @@ pub(crate) struct Reporting<'a>(&'a mut Observing<Observed>);
 
 impl<'a> Reporting<'a> {
     /// Records, and reports to nobody.
-    pub(crate) fn new(recording: &'a mut Observing<Observed>, board: Board) -> Reporting<'a> {
+    pub(crate) fn new(recording: &'a mut Observing<Observed>, board: Snapshot) -> Reporting<'a> {
         let _ = recording;
         match board.0 {}
     }

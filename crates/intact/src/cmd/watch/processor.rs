@@ -5,7 +5,7 @@ use super::not_run;
 use super::sampler::Sampler;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
-use intact_findings::cpu::{Beside, CpuFacts, CpuUse};
+use intact_findings::cpu::{OtherProcess, CpuFacts, CpuUse};
 use intact_watch::{Cpu, WatchError};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ impl Options {
 impl Measuring {
     /// Ends it: what was taken, and the flame graph is written. `program`: what the program took, where we started it.
     pub(crate) fn finish(self, program: Option<Cpu>, title: &str) -> anyhow::Result<CpuFacts> {
-        let taken = |pid: u32, took: CpuUse, command: String| Beside { pid, command, took };
+        let taken = |pid: u32, took: CpuUse, command: String| OtherProcess { pid, command, took };
         let beside = self.beside.into_iter();
         let beside = beside.map(|one| taken(one.pid, one.took(), one.command));
         let program = match program {

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use intact_findings::cpu::{CpuFacts, WorkShares};
-use intact_profile::{Gap, Profile, Sampling, Shares, Subject};
+use intact_profile::{Gap, Profile, Sampling, CategoryShares, SampleTarget};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -18,11 +18,11 @@ impl Sampler {
     /// Begins: the processes that run already, or what this thread starts next; then those beside it, each on its own.
     pub(super) fn start(subjects: &[u32], beside: &[u32]) -> Sampler {
         let mut whom = vec![if subjects.is_empty() {
-            Subject::Children
+            SampleTarget::Children
         } else {
-            Subject::Processes(subjects.to_vec())
+            SampleTarget::Processes(subjects.to_vec())
         }];
-        whom.extend(beside.iter().map(|pid| Subject::Processes(vec![*pid])));
+        whom.extend(beside.iter().map(|pid| SampleTarget::Processes(vec![*pid])));
         Sampler {
             state: intact_watch::without_signals(|| Sampling::start(&whom))
                 .map_err(|error| error.to_string()),
@@ -82,7 +82,7 @@ fn tidy(profile: &Profile, since: SystemTime) {
     }
 }
 
-fn shares(shares: Shares) -> Option<WorkShares> {
+fn shares(shares: CategoryShares) -> Option<WorkShares> {
     let samples = shares.total();
     let of = |count: u64| count as f64 / samples as f64;
     (samples > 0).then(|| WorkShares {

@@ -3,7 +3,7 @@
 //! They are other programs' files: what cannot be read has no names and no tables, and nothing panics.
 
 use super::perf_map::PerfMap;
-use super::space::Place;
+use super::address_space::CodeLocation;
 use crate::Frame;
 use framehop::ExplicitModuleSectionInfo;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
@@ -96,13 +96,13 @@ impl Images {
     }
 
     /// A place with its name.
-    pub(crate) fn frame(&mut self, place: &Place) -> Frame {
+    pub(crate) fn frame(&mut self, place: &CodeLocation) -> Frame {
         match place {
-            Place::File(id, address) => {
+            CodeLocation::File(id, address) => {
                 let name = self.name(*id, *address);
                 Frame::File(self.images[id.0 as usize].name.clone(), name)
             }
-            Place::Made(process, address) => {
+            CodeLocation::Made(process, address) => {
                 Frame::Made(self.made.get(process).and_then(|made| made.name(*address)))
             }
         }

@@ -2,8 +2,8 @@
 
 mod image;
 mod perf_map;
-mod space;
+mod address_space;
 
 pub(crate) use image::Images;
 pub(crate) use perf_map::PerfMap;
-pub(crate) use space::{Place, Space};
+pub(crate) use address_space::{CodeLocation, AddressSpace};

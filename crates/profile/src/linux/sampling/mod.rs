@@ -20,7 +20,7 @@ const PACE_MS: i32 = 20;
 
 /// Whom to sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum SampleTarget {
     /// What this thread starts from now on, from its `exec` on.
     Children,
     /// These processes and what they start.
@@ -35,16 +35,16 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Begins to sample, in a thread of its own that blocks the signals that the calling one blocks. [`Subject::Children`] is
+    /// Begins to sample, in a thread of its own that blocks the signals that the calling one blocks. [`SampleTarget::Children`] is
     /// about the calling thread, which then starts the program.
-    pub fn start(subjects: &[Subject]) -> Result<Sampling, ProfileError> {
+    pub fn start(subjects: &[SampleTarget]) -> Result<Sampling, ProfileError> {
         let mut tree = Tree::new(Images::default());
         // the subject's number and a thread of it; none: what we start
         let mut whom: Vec<(usize, Option<u32>)> = Vec::new();
         for (number, subject) in subjects.iter().enumerate() {
             match subject {
-                Subject::Children => whom.push((number, None)),
-                Subject::Processes(processes) => {
+                SampleTarget::Children => whom.push((number, None)),
+                SampleTarget::Processes(processes) => {
                     for &process in processes {
                         let threads = threads(process)?;
                         whom.extend(threads.into_iter().map(|thread| (number, Some(thread))));
@@ -133,7 +133,7 @@ fn follow(mut rings: Vec<Ring>, mut tree: Tree, kernel: bool, end: &AtomicBool) 
         if over {
             horizon = u64::MAX;
         } else if new.is_empty() {
-            horizon = waiting.last().map_or(0, |last: &perf::Told| last.time);
+            horizon = waiting.last().map_or(0, |last: &perf::PerfRecord| last.time);
         }
         waiting.append(&mut new);
         waiting.sort_by_key(|told| told.time);

@@ -24,7 +24,7 @@ const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 const BY_EXEC: u16 = 1 << 13;
 
 /// Something that the kernel told, and when on its own clock.
-pub(super) struct Told {
+pub(super) struct PerfRecord {
     pub(super) time: u64,
     pub(super) what: What,
 }
@@ -127,7 +127,7 @@ impl Ring {
     }
 
     /// Takes what has come.
-    pub(super) fn drain(&mut self, into: &mut Vec<Told>) {
+    pub(super) fn drain(&mut self, into: &mut Vec<PerfRecord>) {
         let subject = self.subject;
         while let Some(record) = self.sampler.next_record() {
             let exec = record.misc() & BY_EXEC != 0;
@@ -199,7 +199,7 @@ impl Ring {
                 Record::LostSamples(lost) => (last, What::Lost(lost.lost)),
                 _ => continue,
             };
-            into.push(Told { time, what });
+            into.push(PerfRecord { time, what });
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The processes that are sampled: what is mapped where, and the stacks that were met.
 
-use super::perf::{Mapping, Sample, Told, What};
-use crate::platform::code::{Images, PerfMap, Place, Space};
-use crate::work::Work;
+use super::perf::{Mapping, Sample, PerfRecord, What};
+use crate::platform::code::{Images, PerfMap, CodeLocation, AddressSpace};
+use crate::cpu_category::CpuCategory;
 use crate::{Frame, Gap, Profile, Stack};
 use std::collections::HashMap;
 use std::fs;
@@ -15,18 +15,18 @@ const MAX_DEPTH: usize = 256;
 
 /// A stack without names.
 #[derive(PartialEq, Eq, Hash)]
-struct Raw {
+struct RawStack {
     subject: usize,
     command: Arc<str>,
     kernel: Vec<u64>,
-    places: Vec<Place>,
+    places: Vec<CodeLocation>,
 }
 
 pub(super) struct Tree {
     images: Images,
-    spaces: HashMap<u32, Space>,
+    spaces: HashMap<u32, AddressSpace>,
     names: HashMap<u32, Arc<str>>,
-    stacks: HashMap<Raw, u64>,
+    stacks: HashMap<RawStack, u64>,
     lost: u64,
 }
 
@@ -54,7 +54,7 @@ impl Tree {
         }
     }
 
-    pub(super) fn take(&mut self, told: Told) {
+    pub(super) fn take(&mut self, told: PerfRecord) {
         match told.what {
             What::Sample(sample) => self.sample(&sample),
             What::Mapped(mapping) => self.map(&mapping),
@@ -75,7 +75,7 @@ impl Tree {
                 exec,
             } => {
                 if exec {
-                    self.spaces.insert(process, Space::new(process));
+                    self.spaces.insert(process, AddressSpace::new(process));
                 }
                 self.names.insert(thread, name.into());
             }
@@ -95,7 +95,7 @@ impl Tree {
         let space = self
             .spaces
             .entry(mapping.process)
-            .or_insert_with(|| Space::new(mapping.process));
+            .or_insert_with(|| AddressSpace::new(mapping.process));
         space.map(
             &mut self.images,
             mapping.start..mapping.start.saturating_add(mapping.len),
@@ -108,7 +108,7 @@ impl Tree {
         let space = self
             .spaces
             .entry(sample.process)
-            .or_insert_with(|| Space::new(sample.process));
+            .or_insert_with(|| AddressSpace::new(sample.process));
         let mut places = Vec::new();
         space.unwind(&sample.registers, &sample.stack, MAX_DEPTH, &mut places);
         let command = self
@@ -117,7 +117,7 @@ impl Tree {
             .or_else(|| self.names.get(&sample.process))
             .cloned()
             .unwrap_or_else(|| "?".into());
-        let raw = Raw {
+        let raw = RawStack {
             subject: sample.subject,
             command,
             kernel: sample.kernel.clone(),
@@ -154,7 +154,7 @@ impl Tree {
             stacks.push(Stack {
                 subject: raw.subject,
                 command: raw.command,
-                work: Work::of(&frames),
+                work: CpuCategory::of(&frames),
                 frames,
                 samples,
             });

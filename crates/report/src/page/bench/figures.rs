@@ -184,7 +184,7 @@ fn first_calls(one: &BenchRun<'_>) -> Option<Figure> {
     let clouds = variants
         .iter()
         .take(GROUPS)
-        .map(|variant| svg::Cloud {
+        .map(|variant| svg::Series {
             name: if variants.len() == 1 {
                 String::new()
             } else {
@@ -318,7 +318,7 @@ fn sweep(one: &BenchRun<'_>) -> Option<Figure> {
             points: sweep
                 .points
                 .iter()
-                .map(|point| svg::Station {
+                .map(|point| svg::LinePoint {
                     x: point.concurrency as f64,
                     y: point.seconds,
                     interval: point.interval.map(|one| (one.low, one.high)),
@@ -348,7 +348,7 @@ fn sweep(one: &BenchRun<'_>) -> Option<Figure> {
     let picture = svg::Lines {
         lines,
         marks: Vec::new(),
-        x_spread: svg::Spread::Logarithmic,
+        x_spread: svg::ScaleKind::Logarithmic,
         x_label: |c| format!("{c:.0}"),
         y_label: |seconds| tick(seconds * 1e3),
     };

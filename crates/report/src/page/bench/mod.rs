@@ -6,10 +6,10 @@ mod tables;
 
 use super::download::Download;
 use super::parts::sentence;
-use super::{Chapter, Fact, FindingGroup, Headline, Standing};
+use super::{Section, Fact, FindingGroup, Headline, Assessment};
 use crate::json;
 use crate::number::{count, percent, time, whole_percent};
-use intact_findings::bench::{BenchFacts, Compared, Pictures};
+use intact_findings::bench::{BenchFacts, TimeDifference, Charts};
 use intact_ledger::Run;
 
 /// Sentences that stand below the verdict.
@@ -23,10 +23,10 @@ pub struct BenchRun<'a> {
     /// Its facts.
     pub facts: &'a BenchFacts,
     /// What its pictures show.
-    pub pictures: &'a Pictures,
+    pub pictures: &'a Charts,
 }
 
-pub(super) fn chapter(one: BenchRun<'_>, prefix: String) -> serde_json::Result<Chapter> {
+pub(super) fn chapter(one: BenchRun<'_>, prefix: String) -> serde_json::Result<Section> {
     let BenchRun { run, facts, .. } = one;
     let mut verdicts = facts.verdict.iter().map(|words| sentence(words));
     let words = verdicts.next();
@@ -40,7 +40,7 @@ pub(super) fn chapter(one: BenchRun<'_>, prefix: String) -> serde_json::Result<C
         "everything as JSON",
         &json::bench_compact(run, facts)?,
     );
-    Ok(Chapter {
+    Ok(Section {
         prefix,
         heading: None,
         headline: headline(facts, words),
@@ -63,7 +63,7 @@ fn headline(facts: &BenchFacts, words: Option<String>) -> Headline {
     if facts.requests.ok > 0 && !facts.any_success() {
         return Headline {
             number: facts.errors.names(),
-            standing: Standing::Bad,
+            standing: Assessment::Bad,
             caption: "is the status of every response".to_owned(),
             sentences: words.unwrap_or_default(),
         };
@@ -76,7 +76,7 @@ fn headline(facts: &BenchFacts, words: Option<String>) -> Headline {
     match (mean, only) {
         (Some(mean), Some(variant)) => Headline {
             number: time(mean),
-            standing: Standing::Neutral,
+            standing: Assessment::Neutral,
             caption: format!("mean of {} requests", count(variant.requests.ok)),
             sentences: format!(
                 "{}: one variant, so there is nothing to compare it with. {}",
@@ -88,7 +88,7 @@ fn headline(facts: &BenchFacts, words: Option<String>) -> Headline {
         },
         _ => Headline {
             number: format!("0 of {}", count(facts.requests.total)),
-            standing: Standing::Bad,
+            standing: Assessment::Bad,
             caption: "requests answered".to_owned(),
             sentences: words
                 .unwrap_or_else(|| "Nothing was answered: there is nothing to compare.".to_owned()),
@@ -97,15 +97,15 @@ fn headline(facts: &BenchFacts, words: Option<String>) -> Headline {
 }
 
 /// What the first verdict says as a number; its words come along.
-fn of_comparison(compared: &Compared, words: String) -> Headline {
+fn of_comparison(compared: &TimeDifference, words: String) -> Headline {
     let share = |share: f64| whole_percent(share.abs());
     let end = |share: f64| percent(Some(share.abs()));
     let (number, standing, caption) = match (compared.significant, compared.saved_share) {
         (Some(true), Some(saved)) => {
             let (number, standing, what) = if saved.value >= 0.0 {
-                (format!("−{}", share(saved.value)), Standing::Good, "less")
+                (format!("−{}", share(saved.value)), Assessment::Good, "less")
             } else {
-                (format!("+{}", share(saved.value)), Standing::Bad, "more")
+                (format!("+{}", share(saved.value)), Assessment::Bad, "more")
             };
             let mut ends = [saved.low.abs(), saved.high.abs()];
             ends.sort_by(f64::total_cmp);
@@ -123,7 +123,7 @@ fn of_comparison(compared: &Compared, words: String) -> Headline {
         }
         (Some(false), _) => (
             "no difference".to_owned(),
-            Standing::Neutral,
+            Assessment::Neutral,
             format!(
                 "that could be shown: {} and {} per request",
                 time(compared.a_ms),
@@ -132,7 +132,7 @@ fn of_comparison(compared: &Compared, words: String) -> Headline {
         ),
         _ => (
             format!("{} → {}", time(compared.a_ms), time(compared.b_ms)),
-            Standing::Neutral,
+            Assessment::Neutral,
             "per request, without an interval: too few rounds".to_owned(),
         ),
     };

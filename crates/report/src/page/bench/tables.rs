@@ -6,7 +6,7 @@ use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns, heat};
 use crate::page::populations::phase_words;
-use intact_findings::bench::{BenchFacts, Compared, PerConnection, VariantFacts};
+use intact_findings::bench::{BenchFacts, TimeDifference, PerConnection, VariantFacts};
 use intact_ledger::{Phase, Reuse};
 
 /// Comparisons that are tabled; all of them are in the JSON.
@@ -128,7 +128,7 @@ fn phases(variants: &[VariantFacts]) -> Table {
     columns.table("phases", "Phases: mean over the requests that had them")
 }
 
-fn comparisons(comparisons: &[Compared]) -> Option<Table> {
+fn comparisons(comparisons: &[TimeDifference]) -> Option<Table> {
     let shown = &comparisons[..comparisons.len().min(COMPARISONS)];
     if shown.is_empty() {
         return None;

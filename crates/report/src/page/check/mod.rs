@@ -6,12 +6,12 @@ use super::download::Download;
 use super::environment::environment;
 use super::parts::sentence;
 use super::populations::{phase_words, tone_of_phase};
-use super::{Chapter, Fact, Figure, FindingGroup, Headline, Method, Standing, when};
+use super::{Section, Fact, Figure, FindingGroup, Headline, Method, Assessment, when};
 use crate::json;
 use crate::number::{count, tick, time};
 use crate::svg::{self, Tone};
 use intact_findings::Severity;
-use intact_findings::check::{CheckFacts, Few, PHASES};
+use intact_findings::check::{CheckFacts, SmallSample, PHASES};
 use intact_ledger::Run;
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct CheckRun<'a> {
     pub facts: &'a CheckFacts,
 }
 
-pub(super) fn chapter(one: CheckRun<'_>, prefix: String) -> serde_json::Result<Chapter> {
+pub(super) fn chapter(one: CheckRun<'_>, prefix: String) -> serde_json::Result<Section> {
     let CheckRun { run, facts } = one;
     let mut verdict = facts.verdict.iter().map(|words| sentence(words));
     let words = verdict.next().unwrap_or_default();
@@ -44,7 +44,7 @@ pub(super) fn chapter(one: CheckRun<'_>, prefix: String) -> serde_json::Result<C
         .skipped
         .iter()
         .map(|one| sentence(&format!("not probed: {} ({})", one.probe, one.why)));
-    Ok(Chapter {
+    Ok(Section {
         prefix,
         heading: None,
         headline: headline(facts, words),
@@ -68,20 +68,20 @@ fn headline(facts: &CheckFacts, words: String) -> Headline {
         .findings
         .iter()
         .any(|finding| finding.severity > Severity::Info);
-    let standing = if grave { Standing::Bad } else { Standing::Good };
+    let standing = if grave { Assessment::Bad } else { Assessment::Good };
     let idle = facts.idle_timeout.as_ref();
     let limit = idle.and_then(|idle| idle.measured_s.or(idle.at_least_s));
     if facts.errors.is_all() {
         return Headline {
             number: facts.errors.names(),
-            standing: Standing::Bad,
+            standing: Assessment::Bad,
             caption: "is the status of every response".to_owned(),
             sentences: words,
         };
     }
     let (number, standing, caption) = match (facts.any_success(), facts.keeps(), limit) {
-        (false, ..) => ("no answer", Standing::Bad, "to the first request"),
-        (true, Some(false), _) => ("closed", Standing::Bad, "after every answer"),
+        (false, ..) => ("no answer", Assessment::Bad, "to the first request"),
+        (true, Some(false), _) => ("closed", Assessment::Bad, "after every answer"),
         (true, kept, None) => (
             if kept.is_some() { "kept" } else { "answered" },
             standing,
@@ -179,7 +179,7 @@ fn waterfall(facts: &CheckFacts) -> Option<Figure> {
     Some(Figure::new("waterfall", title, picture, notes).with_file(file))
 }
 
-fn segments(phases: &BTreeMap<&'static str, Option<Few>>) -> Vec<svg::Segment> {
+fn segments(phases: &BTreeMap<&'static str, Option<SmallSample>>) -> Vec<svg::Segment> {
     PHASES
         .iter()
         .filter(|phase| !matches!(**phase, "total" | "without_setup"))

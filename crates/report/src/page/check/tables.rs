@@ -4,7 +4,7 @@ use crate::limits;
 use crate::page::Table;
 use crate::page::parts::{Cell, Columns};
 use intact_findings::check::{Address, CheckFacts, MethodFacts, Setting, TlsFacts, VersionFacts};
-use intact_ledger::card::EarlyData;
+use intact_ledger::server_profile::EarlyData;
 
 /// All tables that have something to show, the most important first.
 pub(super) fn all(facts: &CheckFacts) -> Vec<Table> {

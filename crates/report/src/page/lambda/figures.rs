@@ -3,7 +3,7 @@
 use crate::number::{count, tick, time};
 use crate::page::{Figure, by_round};
 use crate::svg::{self, Tone};
-use intact_findings::lambda::{Call, Kind, LambdaFacts, VariantFacts};
+use intact_findings::lambda::{InvocationFacts, Kind, LambdaFacts, VariantFacts};
 
 /// Variants in one picture.
 const GROUPS: usize = 8;
@@ -131,7 +131,7 @@ fn over_rounds(facts: &LambdaFacts) -> Option<Figure> {
 }
 
 fn calls(facts: &LambdaFacts) -> Option<Figure> {
-    let point = |nth: usize, call: &Call| svg::Point {
+    let point = |nth: usize, call: &InvocationFacts| svg::Point {
         x: (nth + 1) as f64,
         y: call.duration_ms,
         tone: match (call.is_ok(), call.init_ms) {
@@ -141,7 +141,7 @@ fn calls(facts: &LambdaFacts) -> Option<Figure> {
         },
         hollow: call.frozen_ms.is_some(),
     };
-    let clouds: Vec<svg::Cloud> = facts
+    let clouds: Vec<svg::Series> = facts
         .variants
         .iter()
         .take(GROUPS)
@@ -151,7 +151,7 @@ fn calls(facts: &LambdaFacts) -> Option<Figure> {
                 .invocations
                 .iter()
                 .filter(|call| call.variant == index);
-            svg::Cloud {
+            svg::Series {
                 name: name(facts, variant),
                 points: ours
                     .take(FIRST)

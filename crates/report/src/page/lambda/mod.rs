@@ -6,10 +6,10 @@ mod tables;
 use super::download::Download;
 use super::environment::environment;
 use super::parts::{FindingGroup, sentence};
-use super::{Chapter, Fact, Headline, Method, Standing, when};
+use super::{Section, Fact, Headline, Method, Assessment, when};
 use crate::json;
 use crate::number::{count, percent, time};
-use intact_findings::lambda::{Case, LambdaFacts, Saw};
+use intact_findings::lambda::{FrozenConnection, LambdaFacts, FreezeEffect};
 use intact_ledger::Run;
 
 /// One function's run, as findings understand it.
@@ -21,7 +21,7 @@ pub struct LambdaRun<'a> {
     pub facts: &'a LambdaFacts,
 }
 
-pub(super) fn chapter(one: LambdaRun<'_>, prefix: String) -> serde_json::Result<Chapter> {
+pub(super) fn chapter(one: LambdaRun<'_>, prefix: String) -> serde_json::Result<Section> {
     let LambdaRun { run, facts } = one;
     let mut verdict = facts.verdict.iter().map(|words| sentence(words));
     let words = verdict.next().unwrap_or_default();
@@ -35,7 +35,7 @@ pub(super) fn chapter(one: LambdaRun<'_>, prefix: String) -> serde_json::Result<
         "the figures as JSON",
         &json::lambda_compact(run, &figures)?,
     );
-    Ok(Chapter {
+    Ok(Section {
         prefix,
         heading: None,
         headline: headline(facts, words),
@@ -64,7 +64,7 @@ fn headline(facts: &LambdaFacts, words: String) -> Headline {
     let (number, standing, caption) = match saved {
         Some((one, saved)) if saved.low > 0.0 => (
             format!("−{}", time(saved.value)),
-            Standing::Good,
+            Assessment::Good,
             format!(
                 "for each invocation with {} (95 % interval {} to {})",
                 one.b,
@@ -74,7 +74,7 @@ fn headline(facts: &LambdaFacts, words: String) -> Headline {
         ),
         Some(_) => (
             "no difference".to_owned(),
-            Standing::Neutral,
+            Assessment::Neutral,
             "between the variants that could be shown to save anything".to_owned(),
         ),
         None if facts.counts.ok < facts.counts.total => (
@@ -83,14 +83,14 @@ fn headline(facts: &LambdaFacts, words: String) -> Headline {
                 count(facts.counts.total - facts.counts.ok),
                 count(facts.counts.total)
             ),
-            Standing::Bad,
+            Assessment::Bad,
             "invocations were not answered".to_owned(),
         ),
         None => {
             let mean = facts.variants.first().and_then(|one| one.warm_ms.mean);
             (
                 mean.map_or_else(|| "–".to_owned(), time),
-                Standing::Neutral,
+                Assessment::Neutral,
                 "a call that finds its environment there".to_owned(),
             )
         }
@@ -129,13 +129,13 @@ fn sums(facts: &LambdaFacts) -> Vec<Fact> {
             pause
                 .connection_states
                 .iter()
-                .filter(|case| Case::is_death(**case))
+                .filter(|case| FrozenConnection::is_death(**case))
                 .count()
         })
         .sum();
     if died > 0 {
         sums.push(Fact::alarm("died in a freeze", count(died as u64)));
-        let failed = pauses().filter(|pause| pause.effect == Saw::Failed).count();
+        let failed = pauses().filter(|pause| pause.effect == FreezeEffect::Failed).count();
         sums.push(Fact::alarm(
             "invocations failed of it",
             count(failed as u64),

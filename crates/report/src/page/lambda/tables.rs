@@ -4,7 +4,7 @@ use crate::number::{count, time};
 use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns};
-use intact_findings::lambda::{Case, Kind, LambdaFacts, Freezes, Saw, VariantFacts};
+use intact_findings::lambda::{FrozenConnection, Kind, LambdaFacts, Freezes, FreezeEffect, VariantFacts};
 use intact_ledger::Run;
 
 /// All that have a row.
@@ -136,7 +136,7 @@ fn pauses(facts: &LambdaFacts) -> Option<Table> {
         .column("open", "connections open when it began", |(_, one)| {
             Cell::count(one.open)
         });
-    for case in Case::ALL {
+    for case in FrozenConnection::ALL {
         table = table.column(case.words(), "", move |(_, one)| {
             let count = one.connection_states.get(&case).copied();
             Cell::value(count.map(|count| count as f64), |value| {
@@ -146,10 +146,10 @@ fn pauses(facts: &LambdaFacts) -> Option<Table> {
     }
     let table = table
         .column("recovered", "invocations after a death", |(_, one)| {
-            Cell::count(one.effect.get(&Saw::Recovered).copied().unwrap_or(0))
+            Cell::count(one.effect.get(&FreezeEffect::Recovered).copied().unwrap_or(0))
         })
         .column("failed", "invocations after a death", |(_, one)| {
-            Cell::failures(one.effect.get(&Saw::Failed).copied().unwrap_or(0))
+            Cell::failures(one.effect.get(&FreezeEffect::Failed).copied().unwrap_or(0))
         })
         .table("pauses", "Connections that a freeze found open");
     Some(table)

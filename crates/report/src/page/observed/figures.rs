@@ -7,7 +7,7 @@ use crate::page::parts::sentence;
 use crate::page::{Figure, populations, timeline};
 use crate::svg::{self, Tone};
 use crate::terminal::step_side;
-use intact_findings::observe::Destination;
+use intact_findings::traffic::Destination;
 
 /// Destinations in the picture of waste.
 const BARS: usize = 12;
@@ -118,11 +118,11 @@ fn phases(one: ObservedRun<'_>) -> Option<Figure> {
 
 fn over_time(one: ObservedRun<'_>) -> Option<Figure> {
     let pictures = one.pictures;
-    let points: Vec<svg::Station> = pictures
+    let points: Vec<svg::LinePoint> = pictures
         .periods
         .iter()
         .filter_map(|period| {
-            Some(svg::Station {
+            Some(svg::LinePoint {
                 x: period.from_s * 1e3,
                 y: period.mean_ms?,
                 interval: None,
@@ -163,7 +163,7 @@ fn over_time(one: ObservedRun<'_>) -> Option<Figure> {
             reach: Some(pictures.period_s * 3.5e3),
         }],
         marks,
-        x_spread: svg::Spread::Linear,
+        x_spread: svg::ScaleKind::Linear,
         x_label: tick,
         y_label: tick,
     };
@@ -176,13 +176,13 @@ fn openings(one: ObservedRun<'_>) -> Option<Figure> {
     if pictures.periods.len() < 3 {
         return None;
     }
-    let line = |name: &str, tone, of: fn(&intact_findings::observe::Period) -> u64| svg::Line {
+    let line = |name: &str, tone, of: fn(&intact_findings::traffic::Period) -> u64| svg::Line {
         name: name.to_owned(),
         tone,
         points: pictures
             .periods
             .iter()
-            .map(|period| svg::Station {
+            .map(|period| svg::LinePoint {
                 x: period.from_s * 1e3,
                 y: of(period) as f64,
                 interval: None,
@@ -196,7 +196,7 @@ fn openings(one: ObservedRun<'_>) -> Option<Figure> {
             line("connections opened", Tone::Fresh, |period| period.opened),
         ],
         marks: Vec::new(),
-        x_spread: svg::Spread::Linear,
+        x_spread: svg::ScaleKind::Linear,
         x_label: tick,
         y_label: whole,
     };

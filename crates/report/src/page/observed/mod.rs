@@ -6,13 +6,13 @@ mod tables;
 
 use super::download::Download;
 use super::parts::sentence;
-use super::{Chapter, Fact, FindingGroup, Headline, Standing};
+use super::{Section, Fact, FindingGroup, Headline, Assessment};
 use crate::cpu;
 use crate::inputs::InputFacts;
 use crate::json;
 use crate::number::{count, reuse, whole_percent};
 use intact_findings::Severity;
-use intact_findings::observe::{Figures, ObservedFacts, Pictures};
+use intact_findings::traffic::{Figures, ObservedFacts, Charts};
 use intact_ledger::Run;
 
 /// One observed run, as findings understand it.
@@ -23,12 +23,12 @@ pub struct ObservedRun<'a> {
     /// Its facts.
     pub facts: &'a ObservedFacts,
     /// What its pictures show.
-    pub pictures: &'a Pictures,
+    pub pictures: &'a Charts,
     /// The files that it was read from; none when it was seen live.
     pub inputs: &'a [InputFacts],
 }
 
-pub(super) fn chapter(one: ObservedRun<'_>, prefix: String) -> serde_json::Result<Chapter> {
+pub(super) fn chapter(one: ObservedRun<'_>, prefix: String) -> serde_json::Result<Section> {
     let ObservedRun { run, facts, .. } = one;
     let mut verdict = facts.verdict.iter().map(|words| sentence(words));
     let words = verdict.next().unwrap_or_default();
@@ -48,7 +48,7 @@ pub(super) fn chapter(one: ObservedRun<'_>, prefix: String) -> serde_json::Resul
             "Figures with ~ are worked out and not seen: {reasons}."
         ));
     }
-    Ok(Chapter {
+    Ok(Section {
         prefix,
         heading: None,
         headline: headline(facts, words),
@@ -87,9 +87,9 @@ fn headline(facts: &ObservedFacts, words: String) -> Headline {
         && unobserved.has_all_requests()
         && totals.reuse_range.is_none();
     let standing = match (grave, is_complete && facts.any_success()) {
-        (true, _) => Standing::Bad,
-        (false, true) => Standing::Good,
-        (false, false) => Standing::Neutral,
+        (true, _) => Assessment::Bad,
+        (false, true) => Assessment::Good,
+        (false, false) => Assessment::Neutral,
     };
     let about = about(totals);
     let wasted = totals.wasted_share.filter(|share| *share > 0.0);
@@ -114,7 +114,7 @@ fn headline(facts: &ObservedFacts, words: String) -> Headline {
         ),
         _ => (
             count(totals.connections.opened),
-            Standing::Neutral,
+            Assessment::Neutral,
             "connections; whether they were reused cannot be seen".to_owned(),
         ),
     };

@@ -8,7 +8,7 @@ use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns, heat};
 use crate::page::populations::phase_words;
 use intact_findings::figures::PhaseTime;
-use intact_findings::observe::{Destination, Figures, ObservedFacts};
+use intact_findings::traffic::{Destination, Figures, ObservedFacts};
 use intact_ledger::Phase;
 use std::collections::BTreeMap;
 

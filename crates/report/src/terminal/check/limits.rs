@@ -2,7 +2,7 @@
 
 use super::Card;
 use crate::limits;
-use crate::terminal::Ink;
+use crate::terminal::Style;
 use crate::terminal::table::Column;
 use intact_findings::check::{CheckFacts, RaceFacts};
 
@@ -32,9 +32,9 @@ impl Card {
     fn race(&mut self, race: &RaceFacts) {
         for attempt in &race.attempts {
             let ink = if attempt.is_lost() {
-                Ink::Alarm
+                Style::Alarm
             } else {
-                Ink::Faint
+                Style::Faint
             };
             let told = format!(
                 "a request {} the idle limit: {}",

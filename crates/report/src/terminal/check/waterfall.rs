@@ -2,7 +2,7 @@
 
 use super::Card;
 use crate::number::maybe_time;
-use crate::terminal::Ink;
+use crate::terminal::Style;
 use crate::terminal::table::Column;
 use intact_findings::check::CheckFacts;
 
@@ -15,7 +15,7 @@ impl Card {
             return;
         }
         let taken = |phases: &std::collections::BTreeMap<&'static str, Option<_>>| {
-            let total: Option<&intact_findings::check::Few> =
+            let total: Option<&intact_findings::check::SmallSample> =
                 phases.get("total").and_then(Option::as_ref);
             total.map_or(0, |few| few.count)
         };
@@ -64,7 +64,7 @@ impl Card {
         let fall = &facts.phases_ms;
         let total = |phases: &std::collections::BTreeMap<
             &'static str,
-            Option<intact_findings::check::Few>,
+            Option<intact_findings::check::SmallSample>,
         >| {
             LETTERS
                 .iter()
@@ -78,8 +78,8 @@ impl Card {
         }
         let room = self.page.paper.width.saturating_sub(19).clamp(10, 60) as f64;
         for (name, phases, ink) in [
-            ("first", &fall.fresh, Ink::Fresh),
-            ("next", &fall.reused, Ink::Reused),
+            ("first", &fall.fresh, Style::Fresh),
+            ("next", &fall.reused, Style::Reused),
         ] {
             let mut bar = String::new();
             for (key, letter) in LETTERS {
@@ -96,7 +96,7 @@ impl Card {
             self.page.line(&format!("  {name:>13}  {bar}"));
         }
         self.page.wrapped(
-            Some(Ink::Faint),
+            Some(Style::Faint),
             "d name, c connect, s TLS, █ wait for the answer, g gap between head and body, r receive",
             "  ",
         );

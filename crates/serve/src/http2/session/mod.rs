@@ -1,7 +1,7 @@
 //! The protocol of one HTTP/2 connection at the server (RFC 9113): streams, windows, settings. Bytes in, calls to a [`Listener`] and
 //! frames out; no I/O, no clock, nothing about what is answered.
 
-mod past;
+mod closed_streams;
 mod sending;
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use intact_wire::h2::{
     DEFAULT_WINDOW, Data, Error, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits,
     Priority, Setting, Settings, SettingsPayload, writer,
 };
-use past::{Past, PastStreams};
+use closed_streams::{ClosedStreams, PastStreams};
 use sending::Outgoing;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -172,7 +172,7 @@ impl Session {
                 if self.is_unopened(stream) {
                     return protocol("RST_STREAM on a stream that is not open");
                 }
-                if self.forget(stream, Past::Ended) {
+                if self.forget(stream, ClosedStreams::Ended) {
                     listener.gone(stream);
                 }
                 Ok(())
@@ -232,25 +232,25 @@ impl Session {
         }
         if id <= self.highest {
             return match self.past.find(id) {
-                Some(Past::Reset) => Ok(()),
-                Some(Past::Ended) => closed("HEADERS on a stream that is closed"),
+                Some(ClosedStreams::Reset) => Ok(()),
+                Some(ClosedStreams::Ended) => closed("HEADERS on a stream that is closed"),
                 None => protocol("a stream with a lower number than one before"),
             };
         }
         self.highest = id;
         if self.last.is_some() {
             // told not to come, or about to see that we are gone
-            self.past.add(id, Past::Reset);
+            self.past.add(id, ClosedStreams::Reset);
             return Ok(());
         }
         if self.streams.len() >= STREAMS as usize {
             writer::write_reset(out, id, ErrorCode::REFUSED_STREAM);
-            self.past.add(id, Past::Reset);
+            self.past.add(id, ClosedStreams::Reset);
             return Ok(());
         }
         if head.fault().is_some() || depends_on_itself(id, headers.priority) {
             writer::write_reset(out, id, ErrorCode::PROTOCOL_ERROR);
-            self.past.add(id, Past::Reset);
+            self.past.add(id, ClosedStreams::Reset);
             return Ok(());
         }
         let stream = Stream {
@@ -297,7 +297,7 @@ impl Session {
         let Some(stream) = self.streams.get_mut(&id) else {
             return match self.past.find(id) {
                 _ if self.is_unopened(id) => protocol("DATA on a stream that is not open"),
-                Some(Past::Reset) => Ok(()),
+                Some(ClosedStreams::Reset) => Ok(()),
                 _ => closed("DATA on a stream that is closed"),
             };
         };
@@ -407,7 +407,7 @@ impl Session {
 
     /// Notes that a stream was ended by frames that this session did not write.
     pub(super) fn end(&mut self, id: u32) {
-        self.forget(id, Past::Ended);
+        self.forget(id, ClosedStreams::Ended);
     }
 
     /// Ends a stream with RST_STREAM.
@@ -419,7 +419,7 @@ impl Session {
         listener: &mut impl Listener,
     ) {
         writer::write_reset(out, id, code);
-        if self.forget(id, Past::Reset) {
+        if self.forget(id, ClosedStreams::Reset) {
             listener.gone(id);
         }
     }
@@ -442,7 +442,7 @@ impl Session {
         id.is_multiple_of(2) || id > self.highest
     }
 
-    fn forget(&mut self, id: u32, past: Past) -> bool {
+    fn forget(&mut self, id: u32, past: ClosedStreams) -> bool {
         let was_there = self.streams.remove(&id).is_some();
         if was_there {
             self.past.add(id, past);

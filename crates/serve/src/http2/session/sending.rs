@@ -1,8 +1,8 @@
 //! What goes to the client: heads of answers, and bodies as far as its windows allow (RFC 9113 section 5.2).
 
-use super::past::Past;
+use super::closed_streams::ClosedStreams;
 use super::{Listener, Session};
-use crate::answer::Body;
+use crate::response::Body;
 use intact_wire::h2::hpack::Indexing;
 use intact_wire::h2::writer;
 
@@ -42,7 +42,7 @@ impl Session {
         let most = self.client.max_frame_size as usize;
         writer::write_headers(out, id, &block, end, most);
         if end {
-            self.forget(id, Past::Ended);
+            self.forget(id, ClosedStreams::Ended);
         }
         (out.len() - before) as u64
     }
@@ -94,7 +94,7 @@ impl Session {
             }
             stream.outgoing = None;
             if end {
-                self.forget(id, Past::Ended);
+                self.forget(id, ClosedStreams::Ended);
             }
             listener.sent(id);
         }

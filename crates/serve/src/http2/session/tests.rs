@@ -1,7 +1,7 @@
 //! Whatever bytes come, in whatever pieces: the same calls, the same answers, bounded, no panic.
 
 use super::*;
-use crate::answer::Body;
+use crate::response::Body;
 use proptest::prelude::*;
 
 /// Writes down what it learns and answers every request at once.

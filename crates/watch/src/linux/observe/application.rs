@@ -1,6 +1,6 @@
 //! The bytes of an application protocol, plain or decrypted: finds out which it is and reads HTTP.
 
-use super::first::{self, ENOUGH, First};
+use super::detected_protocol::{self, ENOUGH, DetectedProtocol};
 use intact_ledger::Protocol;
 use intact_wire::exchange::Event;
 use intact_wire::{Side, h2, http1};
@@ -9,8 +9,8 @@ use intact_wire::{Side, h2, http1};
 pub(super) enum Application {
     /// The first bytes of whichever side spoke first; that side.
     Starting(Vec<u8>, Option<Side>),
-    Http1(Box<http1::Observer>),
-    Http2(Box<h2::Observer>),
+    Http1(Box<http1::Http1Observer>),
+    Http2(Box<h2::Http2Observer>),
     /// Counted only.
     Other(Option<Protocol>),
 }
@@ -49,17 +49,17 @@ impl Application {
                 *side = Some(from);
                 held.extend_from_slice(bytes);
                 let sample = &held[..held.len().min(ENOUGH)];
-                let spoken = first::look(ledger_side(from), sample);
+                let spoken = detected_protocol::look(ledger_side(from), sample);
                 let held = match spoken {
-                    First::More => return Kept::Read,
-                    First::Tls => return Kept::IsTls,
-                    First::Http1 | First::Http2 => std::mem::take(held),
-                    First::Counted(_) | First::Unknown => Vec::new(),
+                    DetectedProtocol::More => return Kept::Read,
+                    DetectedProtocol::Tls => return Kept::IsTls,
+                    DetectedProtocol::Http1 | DetectedProtocol::Http2 => std::mem::take(held),
+                    DetectedProtocol::Counted(_) | DetectedProtocol::Unknown => Vec::new(),
                 };
                 *self = match spoken {
-                    First::Http1 => Application::Http1(Box::default()),
-                    First::Http2 => Application::Http2(Box::default()),
-                    First::Counted(protocol) => Application::Other(Some(protocol)),
+                    DetectedProtocol::Http1 => Application::Http1(Box::default()),
+                    DetectedProtocol::Http2 => Application::Http2(Box::default()),
+                    DetectedProtocol::Counted(protocol) => Application::Other(Some(protocol)),
                     _ => Application::Other(None),
                 };
                 self.read_http(from, &held, at, &mut visit);
@@ -113,7 +113,7 @@ impl Application {
     }
 
     /// What HTTP/2 tells of the connection as a whole.
-    pub(super) fn http2(&self) -> Option<&h2::Facts> {
+    pub(super) fn http2(&self) -> Option<&h2::Http2Facts> {
         match self {
             Application::Http2(observer) => Some(observer.facts()),
             _ => None,

@@ -1,12 +1,12 @@
 //! The exchanges of one connection: what the observers tell, as ledger rows with phases and outcomes.
 
 use super::application::ledger_side;
-use super::books::Books;
-use super::guess::Turn;
+use super::run_context::RunContext;
+use super::request_inference::InferredExchange;
 use intact_ledger::agent::product;
 use intact_ledger::{
-    Body, Certainty, Connection, Ending, Event, Exchange, ExchangeBytes, Failure, Method, Nanos,
-    Outcome, Protocol, Reuse, Scheme, Side, Span, Target, Terms,
+    Body, Certainty, Connection, CloseKind, Event, Exchange, ExchangeBytes, Failure, Method, Nanos,
+    Outcome, Protocol, Reuse, Scheme, Side, Span, Target, KeepAliveTerms,
 };
 use intact_wire::exchange as seen;
 use intact_wire::h2::ErrorCode;
@@ -49,7 +49,7 @@ struct Open {
 }
 
 /// How the connection began to end, if it did.
-pub(super) type FirstEnd = Option<(Side, Ending)>;
+pub(super) type FirstEnd = Option<(Side, CloseKind)>;
 
 impl Exchanges {
     /// Whether one is under way.
@@ -64,7 +64,7 @@ impl Exchanges {
         end: FirstEnd,
         about: &mut Connection,
         told: &mut bool,
-        books: &mut Books<'_>,
+        books: &mut RunContext<'_>,
     ) {
         match event {
             seen::Event::Opened(exchange) => {
@@ -121,7 +121,7 @@ impl Exchanges {
         end: FirstEnd,
         about: &mut Connection,
         told: &mut bool,
-        books: &mut Books<'_>,
+        books: &mut RunContext<'_>,
     ) {
         if let Some(response) = &exchange.response {
             self.first_answer.get_or_insert(response.started_at);
@@ -214,12 +214,12 @@ impl Exchanges {
     /// Takes a turn of talk that could not be read for an exchange.
     pub(super) fn guess(
         &mut self,
-        turn: &Turn,
+        turn: &InferredExchange,
         reason: &str,
         end: FirstEnd,
         about: &mut Connection,
         told: &mut bool,
-        books: &mut Books<'_>,
+        books: &mut RunContext<'_>,
     ) {
         self.count += 1;
         self.first_request.get_or_insert(turn.started);
@@ -284,7 +284,7 @@ impl Exchanges {
 }
 
 /// Records the connection, once.
-pub(super) fn tell(about: &Connection, told: &mut bool, books: &mut Books<'_>) {
+pub(super) fn tell(about: &Connection, told: &mut bool, books: &mut RunContext<'_>) {
     if !std::mem::replace(told, true) {
         books.record(Event::Opened(about));
     }
@@ -376,7 +376,7 @@ fn describe(row: &mut Exchange, request: &seen::Request, response: Option<&seen:
         // what the program has read of it cannot be seen
         read: None,
     };
-    row.terms = Terms {
+    row.terms = KeepAliveTerms {
         timeout_s: response.keep_alive.timeout_s,
         max: response.keep_alive.max,
         max_streams: None,
@@ -389,7 +389,7 @@ fn describe(row: &mut Exchange, request: &seen::Request, response: Option<&seen:
 /// The ledger's outcome.
 fn judge(outcome: seen::Outcome, ordinal: u32, end: FirstEnd) -> Outcome {
     let by_program = end.is_some_and(|(by, _)| by == Side::Client);
-    let reset = end.is_some_and(|(_, how)| how == Ending::Rst);
+    let reset = end.is_some_and(|(_, how)| how == CloseKind::Rst);
     Outcome::Failed(match outcome {
         seen::Outcome::Complete => return Outcome::Ok,
         seen::Outcome::Unanswered | seen::Outcome::Cut if by_program => Failure::Aborted,
@@ -410,7 +410,7 @@ fn judge(outcome: seen::Outcome, ordinal: u32, end: FirstEnd) -> Outcome {
 }
 
 /// Who sent the first GOAWAY.
-pub(super) fn goaway_by(facts: &intact_wire::h2::Facts) -> Option<Side> {
+pub(super) fn goaway_by(facts: &intact_wire::h2::Http2Facts) -> Option<Side> {
     facts.go_away.map(|said| ledger_side(said.by))
 }
 

@@ -4,9 +4,9 @@
 //! that are never seen are forgotten. Nothing in here is ever printed.
 
 use crate::config::KeyLogging;
-use crate::platform::secrets::{Holds, Seeker};
-use crate::platform::sys::refuge::{self, Refuge};
-use intact_wire::tls::decrypt::Lock;
+use crate::platform::secrets::{ExitHolds, SecretSearch};
+use crate::platform::sys::secret_dir::{self, SecretDir};
+use intact_wire::tls::decrypt::SecretCheck;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
@@ -29,21 +29,21 @@ const PRELOAD: &str = include_str!("preload.cjs");
 /// Reads a key log as it grows.
 pub(crate) struct Keys {
     /// Where we made the file ourselves; it is erased as it is read.
-    refuge: Option<Refuge>,
+    refuge: Option<SecretDir>,
     path: PathBuf,
     file: Option<File>,
     read: u64,
     cut: Vec<u8>,
     unclaimed: HashMap<[u8; 64], Vec<String>>,
     order: VecDeque<[u8; 64]>,
-    seeker: Seeker,
+    seeker: SecretSearch,
 }
 
 impl Keys {
     /// Makes a key log for the program, or finds the end of its own; and what its environment must say.
     pub(crate) fn prepare(
         logging: &KeyLogging,
-        holds: Holds,
+        holds: ExitHolds,
     ) -> io::Result<(Keys, Vec<(OsString, OsString)>)> {
         let mut environment = Vec::new();
         if let Some(path) = &logging.own_file {
@@ -51,7 +51,7 @@ impl Keys {
             keys.find_end();
             return Ok((keys, environment));
         }
-        let refuge = Refuge::make()?;
+        let refuge = SecretDir::make()?;
         let (path, file) = refuge.make_key_log()?;
         environment.push(("SSLKEYLOGFILE".into(), path.clone().into()));
         if let (Some(options), Some(text)) = (&logging.node_options, preload(&path)) {
@@ -70,7 +70,7 @@ impl Keys {
         Ok((keys, environment))
     }
 
-    fn of(path: PathBuf, holds: Holds) -> Keys {
+    fn of(path: PathBuf, holds: ExitHolds) -> Keys {
         Keys {
             refuge: None,
             path,
@@ -79,7 +79,7 @@ impl Keys {
             cut: Vec::new(),
             unclaimed: HashMap::new(),
             order: VecDeque::new(),
-            seeker: Seeker::new(holds),
+            seeker: SecretSearch::new(holds),
         }
     }
 
@@ -102,7 +102,7 @@ impl Keys {
     }
 
     /// Looks for the secrets of a connection that the process does not log; they are among its lines later, or never.
-    pub(crate) fn seek(&mut self, process: u32, locks: Vec<Lock>) {
+    pub(crate) fn seek(&mut self, process: u32, locks: Vec<SecretCheck>) {
         self.seeker.seek(process, locks);
     }
 
@@ -143,7 +143,7 @@ impl Keys {
             }
         }
         if left < MAX_READ && self.refuge.is_some() {
-            refuge::erase(file, self.read);
+            secret_dir::erase(file, self.read);
         }
         for line in lines {
             self.keep(line);
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn lines_reach_their_connection_and_leave_the_file() {
         let (mut keys, environment) =
-            Keys::prepare(&KeyLogging::default(), Holds::default()).unwrap();
+            Keys::prepare(&KeyLogging::default(), ExitHolds::default()).unwrap();
         let mut file = program(&environment);
         assert!(keys.take(&[1; 32]).is_empty());
         let (first, second) = (line("A", 1), line("B", 1));
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn lines_of_connections_that_never_come_are_forgotten() {
         let (mut keys, environment) =
-            Keys::prepare(&KeyLogging::default(), Holds::default()).unwrap();
+            Keys::prepare(&KeyLogging::default(), ExitHolds::default()).unwrap();
         let mut file = program(&environment);
         let mut text = String::new();
         for number in 0..MAX_UNCLAIMED as u32 + 10 {
@@ -262,7 +262,7 @@ mod tests {
             own_file: None,
             node_options: Some("--max-old-space-size=100".into()),
         };
-        let (_keys, environment) = Keys::prepare(&logging, Holds::default()).unwrap();
+        let (_keys, environment) = Keys::prepare(&logging, ExitHolds::default()).unwrap();
         let options = environment[1].1.to_str().unwrap();
         let preload = options
             .strip_prefix("--max-old-space-size=100 --require ")

@@ -3,25 +3,25 @@
 //! Everything in here may panic without harm to the program: the relay catches it and carries on.
 
 mod application;
-mod books;
+mod run_context;
 mod exchanges;
-mod first;
-mod guess;
+mod detected_protocol;
+mod request_inference;
 mod keys;
-mod secure;
-mod shape;
+mod tls_connection;
+mod record_sizes;
 
-pub(crate) use books::{Books, FAULT};
+pub(crate) use run_context::{RunContext, FAULT};
 pub(crate) use keys::Keys;
 
 use application::{Application, Kept, ledger_side, wire_side};
 use exchanges::{Exchanges, FirstEnd};
-use guess::{Guess, Turn};
+use request_inference::{RequestInference, InferredExchange};
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, Ending, Event, Moment, Nanos, Probes, Protocol,
+    Close, Closed, Connection, ConnectionBytes, CloseKind, Event, ClosePoint, Nanos, Probes, Protocol,
     Scheme, Side,
 };
-use secure::{Access, Secure};
+use tls_connection::{Access, TlsConnection};
 
 /// An end within this time of the last answer belongs to it: a `Connection: close`, seen or not.
 const RIGHT_AFTER: u64 = 20_000_000;
@@ -34,8 +34,8 @@ pub(crate) struct Observation {
     /// It was recorded.
     told: bool,
     application: Application,
-    secure: Option<Box<Secure>>,
-    guess: Guess,
+    secure: Option<Box<TlsConnection>>,
+    guess: RequestInference,
     exchanges: Exchanges,
     bytes: ConnectionBytes,
     /// The interval of TCP keep-alive probes in seconds, where the program asked for them.
@@ -46,7 +46,7 @@ pub(crate) struct Observation {
 /// How a connection began to end: the first end or reset, when it came, and whether an exchange was under way.
 struct FirstSign {
     by: Side,
-    how: Ending,
+    how: CloseKind,
     at: Nanos,
     busy: bool,
 }
@@ -58,7 +58,7 @@ impl Observation {
             told: false,
             application: Application::default(),
             secure: None,
-            guess: Guess::default(),
+            guess: RequestInference::default(),
             exchanges: Exchanges::default(),
             bytes: ConnectionBytes::default(),
             probes: None,
@@ -72,7 +72,7 @@ impl Observation {
     }
 
     /// Bytes of one side passed.
-    pub(crate) fn read(&mut self, from: Side, bytes: &[u8], at: Nanos, books: &mut Books<'_>) {
+    pub(crate) fn read(&mut self, from: Side, bytes: &[u8], at: Nanos, books: &mut RunContext<'_>) {
         match from {
             Side::Client => self.bytes.sent += bytes.len() as u64,
             Side::Server => self.bytes.received += bytes.len() as u64,
@@ -86,7 +86,7 @@ impl Observation {
                 origin.scheme = Scheme::Https;
             }
             let process = self.about.owner.as_ref().map(|owner| owner.pid);
-            self.secure = Some(Box::new(Secure::new(books.expects_keys(), process)));
+            self.secure = Some(Box::new(TlsConnection::new(books.expects_keys(), process)));
             self.read_secure(side, &held, at.0, books);
         }
     }
@@ -96,7 +96,7 @@ impl Observation {
         from: intact_wire::Side,
         bytes: &[u8],
         at: u64,
-        books: &mut Books<'_>,
+        books: &mut RunContext<'_>,
     ) -> Kept {
         let end = self.first_end();
         let (about, told) = (&mut self.about, &mut self.told);
@@ -115,7 +115,7 @@ impl Observation {
         from: intact_wire::Side,
         bytes: &[u8],
         at: u64,
-        books: &mut Books<'_>,
+        books: &mut RunContext<'_>,
     ) {
         if let Some(secure) = &mut self.secure {
             secure.read(from, bytes, at, books);
@@ -124,7 +124,7 @@ impl Observation {
     }
 
     /// Reads on with what TLS has disclosed.
-    fn take_secure(&mut self, books: &mut Books<'_>) {
+    fn take_secure(&mut self, books: &mut RunContext<'_>) {
         let Some(secure) = &mut self.secure else {
             return;
         };
@@ -152,7 +152,7 @@ impl Observation {
     }
 
     /// Records a turn of talk as an exchange.
-    fn tell_turn(&mut self, turn: Option<Turn>, reason: &str, books: &mut Books<'_>) {
+    fn tell_turn(&mut self, turn: Option<InferredExchange>, reason: &str, books: &mut RunContext<'_>) {
         if let Some(turn) = turn {
             let end = self.first_end();
             let (about, told) = (&mut self.about, &mut self.told);
@@ -184,7 +184,7 @@ impl Observation {
     }
 
     /// One side has ended.
-    pub(crate) fn end(&mut self, by: Side, how: Ending, at: Nanos, books: &mut Books<'_>) {
+    pub(crate) fn end(&mut self, by: Side, how: CloseKind, at: Nanos, books: &mut RunContext<'_>) {
         if let Some(secure) = &mut self.secure {
             secure.look_again(books);
         }
@@ -194,12 +194,12 @@ impl Observation {
         // a FIN may only answer the other side's close_notify
         let goodbye = secure
             .and_then(|secure| secure.first_goodbye())
-            .filter(|_| how == Ending::Fin)
+            .filter(|_| how == CloseKind::Fin)
             .map(ledger_side);
         self.end.get_or_insert(FirstSign {
             by: goodbye.unwrap_or(by),
             how: if goodbye.is_some() {
-                Ending::CloseNotify
+                CloseKind::CloseNotify
             } else {
                 how
             },
@@ -209,7 +209,7 @@ impl Observation {
         self.end_plain(by, at, books);
     }
 
-    fn end_plain(&mut self, by: Side, at: Nanos, books: &mut Books<'_>) {
+    fn end_plain(&mut self, by: Side, at: Nanos, books: &mut RunContext<'_>) {
         let end = self.first_end();
         let (about, told) = (&mut self.about, &mut self.told);
         let exchanges = &mut self.exchanges;
@@ -219,7 +219,7 @@ impl Observation {
     }
 
     /// About a second has passed.
-    pub(crate) fn tick(&mut self, now: Nanos, books: &mut Books<'_>) {
+    pub(crate) fn tick(&mut self, now: Nanos, books: &mut RunContext<'_>) {
         if let Some(secure) = &mut self.secure {
             secure.look_again(books);
             if !secure.awaits_keys(books) {
@@ -233,13 +233,13 @@ impl Observation {
     }
 
     /// Whether more will be known of it soon, though it is over.
-    pub(crate) fn awaits_keys(&self, books: &Books<'_>) -> bool {
+    pub(crate) fn awaits_keys(&self, books: &RunContext<'_>) -> bool {
         let secure = self.secure.as_ref();
         secure.is_some_and(|secure| secure.awaits_keys(books))
     }
 
     /// The connection is over, or the run is.
-    pub(crate) fn finish(&mut self, at: Nanos, books: &mut Books<'_>) {
+    pub(crate) fn finish(&mut self, at: Nanos, books: &mut RunContext<'_>) {
         if let Some(secure) = &mut self.secure {
             secure.look_again(books);
             secure.give_up(at.0, true);
@@ -275,7 +275,7 @@ impl Observation {
         self.end.as_ref().map(|end| (end.by, end.how))
     }
 
-    fn tell(&mut self, books: &mut Books<'_>) {
+    fn tell(&mut self, books: &mut RunContext<'_>) {
         if !self.told {
             self.learn_secure();
         }
@@ -296,19 +296,19 @@ impl Observation {
         let counted =
             guessed || self.application.is_http() || self.bytes == ConnectionBytes::default();
         let moment = match &self.end {
-            _ if exchanges.stale => Some(Moment::Stale),
+            _ if exchanges.stale => Some(ClosePoint::Stale),
             _ if !counted => None,
-            _ if exchanges.count == 0 => Some(Moment::Unused),
+            _ if exchanges.count == 0 => Some(ClosePoint::Unused),
             None => None,
-            Some(end) if end.busy => Some(Moment::MidExchange),
+            Some(end) if end.busy => Some(ClosePoint::MidExchange),
             Some(end) => {
                 let idle = exchanges.last_end.map(|last| end.at.since(last));
                 let announced = announced_by.is_some();
                 let soon = idle.is_some_and(|idle| idle <= RIGHT_AFTER);
                 Some(if announced || soon {
-                    Moment::AfterExchange
+                    ClosePoint::AfterExchange
                 } else {
-                    Moment::Idle
+                    ClosePoint::Idle
                 })
             }
         };
@@ -316,7 +316,7 @@ impl Observation {
             at: self.end.as_ref().map_or(at, |end| end.at),
             by: self.end.as_ref().map(|end| end.by),
             how: self.end.as_ref().map(|end| match end.how {
-                Ending::Fin | Ending::CloseNotify if goaway == Some(end.by) => Ending::Goaway,
+                CloseKind::Fin | CloseKind::CloseNotify if goaway == Some(end.by) => CloseKind::Goaway,
                 how => how,
             }),
             announced_by,

@@ -5,15 +5,15 @@
 
 mod delay;
 mod probes;
-mod way;
+mod direction;
 
-use crate::platform::observe::{Books, Keys, Observation};
-use crate::platform::order::{Carriage, Order, Orders, far_token, near_token};
-use crate::platform::sys::process::Place;
+use crate::platform::observe::{RunContext, Keys, Observation};
+use crate::platform::relay_command::{RelayedConnection, RelayCommand, RelaySender, far_token, near_token};
+use crate::platform::sys::process::SocketLocation;
 use crate::platform::sys::socket;
 use crate::platform::sys::timer::Timer;
-use crate::{Clock, Config, Observer};
-use intact_ledger::{ConnectionId, Ending, Nanos, Side};
+use crate::{Clock, Config, WatchSink};
+use intact_ledger::{ConnectionId, CloseKind, Nanos, Side};
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::unix::SourceFd;
@@ -24,7 +24,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
-use way::{Came, Stop, Way};
+use direction::{ReadResult, Stop, RelayDirection};
 
 const ORDERS: Token = Token(usize::MAX);
 const ARRIVALS: Token = Token(usize::MAX - 2);
@@ -40,13 +40,13 @@ const MOST_PARTING: usize = 256;
 const SCRATCH: usize = 128 * 1024;
 
 /// One connection.
-struct Link {
+struct RelayedPair {
     near: TcpStream,
     far: TcpStream,
-    out: Way,
-    back: Way,
+    out: RelayDirection,
+    back: RelayDirection,
     /// Where the program's socket is found, until its options were looked at for the last time.
-    place: Option<Place>,
+    place: Option<SocketLocation>,
     /// The program has, and its options were looked at once.
     has_spoken: bool,
     /// `None` once observing it has failed.
@@ -56,12 +56,12 @@ struct Link {
 /// Carries the data of all connections.
 pub(crate) struct Relay<'a> {
     poll: Poll,
-    orders: Orders,
+    orders: RelaySender,
     /// Orders that were taken in one go.
-    taken: Vec<Order>,
+    taken: Vec<RelayCommand>,
     clock: Clock,
-    books: Books<'a>,
-    links: HashMap<ConnectionId, Box<Link>>,
+    books: RunContext<'a>,
+    links: HashMap<ConnectionId, Box<RelayedPair>>,
     again: Vec<ConnectionId>,
     /// One way of the emulated distance.
     distance: Duration,
@@ -77,13 +77,13 @@ pub(crate) struct Relay<'a> {
 impl<'a> Relay<'a> {
     pub(crate) fn new(
         clock: Clock,
-        observer: &'a mut dyn Observer,
+        observer: &'a mut dyn WatchSink,
         config: &Config,
         keys: Option<Keys>,
     ) -> io::Result<Relay<'a>> {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), ORDERS)?;
-        let orders = Orders::new(poll.registry().try_clone()?, waker);
+        let orders = RelaySender::new(poll.registry().try_clone()?, waker);
         let timer = Timer::new()?;
         poll.registry().register(
             &mut SourceFd(&timer.as_raw_fd()),
@@ -95,7 +95,7 @@ impl<'a> Relay<'a> {
             orders,
             taken: Vec::new(),
             clock,
-            books: Books::new(observer, config, keys),
+            books: RunContext::new(observer, config, keys),
             links: HashMap::new(),
             again: Vec::new(),
             distance: config.round_trip / 2,
@@ -109,7 +109,7 @@ impl<'a> Relay<'a> {
     }
 
     /// The way to tell the relay something.
-    pub(crate) fn orders(&self) -> Orders {
+    pub(crate) fn orders(&self) -> RelaySender {
         self.orders.clone()
     }
 
@@ -218,27 +218,27 @@ impl<'a> Relay<'a> {
         self.orders.take(&mut taken);
         for order in taken.drain(..) {
             match order {
-                Order::Carry(carriage) => self.carry(*carriage),
-                Order::Record(row) => self.books.record(row.as_event()),
-                Order::Finish => self.finishing = Some(Instant::now() + DRAIN),
+                RelayCommand::Carry(carriage) => self.carry(*carriage),
+                RelayCommand::Record(row) => self.books.record(row.as_event()),
+                RelayCommand::Finish => self.finishing = Some(Instant::now() + DRAIN),
             }
         }
         self.taken = taken;
     }
 
-    fn carry(&mut self, carriage: Carriage) {
-        let Carriage {
+    fn carry(&mut self, carriage: RelayedConnection) {
+        let RelayedConnection {
             near,
             far,
             about,
             place,
         } = carriage;
         let id = about.id;
-        let link = Link {
+        let link = RelayedPair {
             near,
             far,
-            out: Way::over(self.distance, false),
-            back: Way::over(self.distance, true),
+            out: RelayDirection::over(self.distance, false),
+            back: RelayDirection::over(self.distance, true),
             place,
             has_spoken: false,
             observation: Some(Observation::new(about)),
@@ -268,7 +268,7 @@ impl<'a> Relay<'a> {
         let Some(link) = self.links.get_mut(&id) else {
             return;
         };
-        let Link {
+        let RelayedPair {
             near,
             far,
             out,
@@ -279,11 +279,11 @@ impl<'a> Relay<'a> {
         } = &mut **link;
         let clock = self.clock;
         let books = &mut self.books;
-        let mut see = |from: Side, came: Came<'_>| {
+        let mut see = |from: Side, came: ReadResult<'_>| {
             let at = clock.now();
             observe(observation, books, |seen, books| match came {
-                Came::Bytes(bytes) => seen.read(from, bytes, at, books),
-                Came::Fin => seen.end(from, Ending::Fin, at, books),
+                ReadResult::Bytes(bytes) => seen.read(from, bytes, at, books),
+                ReadResult::Fin => seen.end(from, CloseKind::Fin, at, books),
             });
         };
         // the answer first: what the program sends now may be its reply to that
@@ -300,7 +300,7 @@ impl<'a> Relay<'a> {
         if let Some(side) = reset_by {
             let at = self.clock.now();
             observe(observation, &mut self.books, |seen, books| {
-                seen.end(side, Ending::Rst, at, books);
+                seen.end(side, CloseKind::Rst, at, books);
             });
             socket::reset_on_close(match side {
                 Side::Server => near,
@@ -308,7 +308,7 @@ impl<'a> Relay<'a> {
             });
             self.close(id);
         } else if out.has_ended() && back.has_ended() {
-            let agree = |end: &TcpStream, way: &Way| {
+            let agree = |end: &TcpStream, way: &RelayDirection| {
                 socket::received_to_the_end(end).is_none_or(|kernel| kernel == way.taken())
             };
             if !(agree(near, out) && agree(far, back)) {
@@ -342,7 +342,7 @@ impl<'a> Relay<'a> {
 }
 
 /// Has a sink tell when it takes more, once it was full: most never are, and need not say that they have room.
-fn await_room(registry: &Registry, sink: &mut TcpStream, token: Token, way: &mut Way) {
+fn await_room(registry: &Registry, sink: &mut TcpStream, token: Token, way: &mut RelayDirection) {
     if way.begins_to_wait_for_room() {
         let both = Interest::READABLE | Interest::WRITABLE;
         // a sink that cannot be waited for is tried again whenever its source speaks
@@ -353,8 +353,8 @@ fn await_room(registry: &Registry, sink: &mut TcpStream, token: Token, way: &mut
 /// Shows something to an observation; one that breaks is given up.
 fn observe(
     observation: &mut Option<Observation>,
-    books: &mut Books<'_>,
-    show: impl FnOnce(&mut Observation, &mut Books<'_>),
+    books: &mut RunContext<'_>,
+    show: impl FnOnce(&mut Observation, &mut RunContext<'_>),
 ) {
     if let Some(seen) = observation
         && catch_unwind(AssertUnwindSafe(|| show(seen, books))).is_err()

@@ -4,7 +4,7 @@
 //! socket beside its work costs it nothing.
 
 use crate::platform::observe::Observation;
-use crate::platform::sys::process::Place;
+use crate::platform::sys::process::SocketLocation;
 use crate::platform::sys::socket;
 
 /// Looks in vain after which only some connections are looked at.
@@ -24,7 +24,7 @@ impl Looks {
     /// Where nobody sets them, most connections are passed over.
     pub(super) fn look_now_and_then(
         &mut self,
-        place: Option<&Place>,
+        place: Option<&SocketLocation>,
         observation: &mut Option<Observation>,
     ) {
         if self.in_vain >= EAGER {
@@ -38,9 +38,9 @@ impl Looks {
     }
 
     /// Looks at the socket of a connection.
-    pub(super) fn look(&mut self, place: Option<&Place>, observation: &mut Option<Observation>) {
+    pub(super) fn look(&mut self, place: Option<&SocketLocation>, observation: &mut Option<Observation>) {
         let interval = place
-            .and_then(Place::copy)
+            .and_then(SocketLocation::copy)
             .and_then(|socket| socket::probe_interval(&socket));
         match (interval, observation) {
             (Some(interval), Some(seen)) => {

@@ -7,14 +7,14 @@
 
 mod budget;
 mod candidate;
-mod hold;
+mod exit_holds;
 mod memory;
 
-pub(crate) use hold::Holds;
+pub(crate) use exit_holds::ExitHolds;
 
 use crate::platform::sys::process;
 use budget::Budget;
-use intact_wire::tls::decrypt::Lock;
+use intact_wire::tls::decrypt::SecretCheck;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -35,18 +35,18 @@ type Random = [u8; 32];
 struct Wanted {
     process: u32,
     random: Random,
-    locks: Vec<Lock>,
+    locks: Vec<SecretCheck>,
 }
 
 /// What came of a search for one connection: the lines of a key log, or none.
-struct Answer {
+struct SearchResult {
     random: Random,
     lines: Vec<String>,
 }
 
 /// Searches on a thread of its own, which is started when it is needed.
-pub(crate) struct Seeker {
-    holds: Holds,
+pub(crate) struct SecretSearch {
+    holds: ExitHolds,
     search: Option<Search>,
     /// Connections without an answer.
     sought: HashSet<Random>,
@@ -54,21 +54,21 @@ pub(crate) struct Seeker {
 
 struct Search {
     wanted: Sender<Wanted>,
-    answers: Receiver<Answer>,
+    answers: Receiver<SearchResult>,
 }
 
-impl Seeker {
-    pub(crate) fn new(holds: Holds) -> Seeker {
-        Seeker {
+impl SecretSearch {
+    pub(crate) fn new(holds: ExitHolds) -> SecretSearch {
+        SecretSearch {
             holds,
             search: None,
             sought: HashSet::new(),
         }
     }
 
-    /// Asks for the secrets of a connection of that process; they come with [`Seeker::found`], or never.
-    pub(crate) fn seek(&mut self, process: u32, locks: Vec<Lock>) {
-        let Some(random) = locks.first().map(Lock::client_random) else {
+    /// Asks for the secrets of a connection of that process; they come with [`SecretSearch::found`], or never.
+    pub(crate) fn seek(&mut self, process: u32, locks: Vec<SecretCheck>) {
+        let Some(random) = locks.first().map(SecretCheck::client_random) else {
             return;
         };
         if self.search.is_none() {
@@ -127,7 +127,7 @@ impl Seeker {
 }
 
 impl Search {
-    fn start(holds: Holds) -> io::Result<Search> {
+    fn start(holds: ExitHolds) -> io::Result<Search> {
         let (wanted, asked) = mpsc::channel();
         let (answers, found) = mpsc::channel();
         thread::Builder::new()
@@ -141,9 +141,9 @@ impl Search {
 }
 
 /// Answers until nobody asks.
-fn search(asked: &Receiver<Wanted>, answers: &Sender<Answer>, holds: &Holds) {
+fn search(asked: &Receiver<Wanted>, answers: &Sender<SearchResult>, holds: &ExitHolds) {
     /// However this ends, nobody waits for it any longer.
-    struct End<'a>(&'a Holds);
+    struct End<'a>(&'a ExitHolds);
     impl Drop for End<'_> {
         fn drop(&mut self) {
             self.0.release_all();
@@ -171,7 +171,7 @@ fn search(asked: &Receiver<Wanted>, answers: &Sender<Answer>, holds: &Holds) {
             look(process, ours, holds)
         } else {
             holds.release(process, ours.len());
-            ours.iter().map(Answer::none).collect()
+            ours.iter().map(SearchResult::none).collect()
         };
         let is_in_vain = found.iter().all(|answer| answer.lines.is_empty());
         // numbers of processes that have gone are given to others
@@ -188,23 +188,23 @@ fn search(asked: &Receiver<Wanted>, answers: &Sender<Answer>, holds: &Holds) {
 }
 
 /// Looks through the memory of a process for the secrets of some connections of it; one answer for each.
-fn look(process: u32, mut wanted: Vec<Wanted>, holds: &Holds) -> Vec<Answer> {
+fn look(process: u32, mut wanted: Vec<Wanted>, holds: &ExitHolds) -> Vec<SearchResult> {
     let until = Instant::now() + LONGEST_SEARCH;
     let candidates = memory::candidates(process, until);
     holds.release(process, wanted.len());
     let few = wanted.len().min(MOST_WAITING);
-    let mut answers: Vec<Answer> = wanted.drain(few..).map(|one| Answer::none(&one)).collect();
+    let mut answers: Vec<SearchResult> = wanted.drain(few..).map(|one| SearchResult::none(&one)).collect();
     match candidates {
         Ok(candidates) => answers.extend(try_all(&candidates, wanted, until)),
         // it has gone, or does not let itself be looked at
-        Err(_) => answers.extend(wanted.iter().map(Answer::none)),
+        Err(_) => answers.extend(wanted.iter().map(SearchResult::none)),
     }
     answers
 }
 
-impl Answer {
-    fn none(wanted: &Wanted) -> Answer {
-        Answer {
+impl SearchResult {
+    fn none(wanted: &Wanted) -> SearchResult {
+        SearchResult {
             random: wanted.random,
             lines: Vec::new(),
         }
@@ -212,21 +212,21 @@ impl Answer {
 }
 
 /// Tries all candidates on all connections; a connection has an answer only with all of its secrets.
-fn try_all(candidates: &candidate::Candidates, wanted: Vec<Wanted>, until: Instant) -> Vec<Answer> {
+fn try_all(candidates: &candidate::Candidates, wanted: Vec<Wanted>, until: Instant) -> Vec<SearchResult> {
     let mut answers = Vec::new();
     let mut needed = Vec::new();
     let (mut owners, mut locks) = (Vec::new(), Vec::new());
     for wanted in wanted {
         owners.extend(wanted.locks.iter().map(|_| answers.len()));
         needed.push(wanted.locks.len());
-        answers.push(Answer::none(&wanted));
+        answers.push(SearchResult::none(&wanted));
         locks.extend(wanted.locks);
     }
     for candidate in candidates.iter() {
         if locks.is_empty() || Instant::now() > until {
             break;
         }
-        if let Some(place) = Lock::find(&locks, candidate.bytes()) {
+        if let Some(place) = SecretCheck::find(&locks, candidate.bytes()) {
             let line = locks.swap_remove(place).key_log_line(candidate.bytes());
             answers[owners.swap_remove(place)].lines.push(line);
         }

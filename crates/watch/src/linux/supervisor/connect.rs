@@ -1,12 +1,12 @@
 //! Takes a `connect` of the program: what it names, on which socket, and whether it is for us. [`super::stages`] goes on from there.
 
 use super::Supervisor;
-use super::call::{Call, Dial, HOLD, Stage};
-use super::trap::begin;
+use super::connect_call::{ConnectCall, Dial, HOLD, CallStage};
+use super::pending_listener::begin;
 use crate::Unwatched;
 use crate::platform::sys::address::{self, Named, unmapped};
 use crate::platform::sys::filter::is_indirect_32;
-use crate::platform::sys::notify::{Answer, Notice};
+use crate::platform::sys::notify::{NotificationResponse, Notification};
 use crate::platform::sys::process::read_memory;
 use crate::platform::sys::socket;
 use intact_ledger::{Connection, Nanos, Origin, Owner, Scheme};
@@ -19,8 +19,8 @@ use std::time::Instant;
 
 impl Supervisor {
     /// Takes a `connect`; `None`: it is answered later.
-    pub(super) fn connect(&mut self, notice: &Notice) -> Option<Answer> {
-        const UNTOUCHED: Option<Answer> = Some(Answer::Continue);
+    pub(super) fn connect(&mut self, notice: &Notification) -> Option<NotificationResponse> {
+        const UNTOUCHED: Option<NotificationResponse> = Some(NotificationResponse::Continue);
         let began = self.clock.now();
         let Some((named, socket)) = self.examine(notice) else {
             return UNTOUCHED;
@@ -42,10 +42,10 @@ impl Supervisor {
         }
         if let Some(number) = self.by_cookie.get(&cookie)
             && let Some(call) = self.calls.get_mut(number)
-            && let Stage::Held { .. } = call.stage
+            && let CallStage::Held { .. } = call.stage
         {
             if self.listener.is_valid(call.dial.notice.id) {
-                return Some(Answer::Error(libc::EALREADY));
+                return Some(NotificationResponse::Error(libc::EALREADY));
             }
             // a signal interrupted the call, and the program makes it again
             call.dial.notice = *notice;
@@ -86,7 +86,7 @@ impl Supervisor {
         if let Err(error) = begin(&far, unmapped(wanted)) {
             let number = error.raw_os_error().unwrap_or(libc::ECONNREFUSED);
             self.record_failure(about, number);
-            return Some(Answer::Error(number));
+            return Some(NotificationResponse::Error(number));
         }
         let far = TcpStream::from_std(far.into());
         let blocking = !socket.nonblocking().unwrap_or(false);
@@ -117,8 +117,8 @@ impl Supervisor {
         let number = self.next_call;
         self.next_call += 1;
         self.by_cookie.insert(cookie, number);
-        let stage = Stage::Held { socket, until };
-        self.calls.insert(number, Call { dial, stage });
+        let stage = CallStage::Held { socket, until };
+        self.calls.insert(number, ConnectCall { dial, stage });
         self.guard(number, Supervisor::advance);
         None
     }
@@ -142,7 +142,7 @@ impl Supervisor {
     }
 
     /// Counts a `connect` of a 32-bit program, which is left to the kernel.
-    pub(super) fn count_connect_32(&mut self, notice: &Notice) -> Option<()> {
+    pub(super) fn count_connect_32(&mut self, notice: &Notification) -> Option<()> {
         let mut direct = *notice;
         if is_indirect_32(notice.call) {
             let mut words = [0; 12];
@@ -188,7 +188,7 @@ impl Supervisor {
     }
 
     /// The address that a `connect` names, and a copy of its socket; `None` where it is not for us.
-    pub(super) fn examine(&mut self, notice: &Notice) -> Option<(Named, OwnedFd)> {
+    pub(super) fn examine(&mut self, notice: &Notification) -> Option<(Named, OwnedFd)> {
         let [descriptor, place, len, ..] = notice.arguments;
         let len = usize::try_from(len as i32).ok()?.min(address::MAX_LEN);
         let mut bytes = [0; address::MAX_LEN];

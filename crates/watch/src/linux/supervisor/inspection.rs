@@ -5,7 +5,7 @@
 
 use super::Supervisor;
 use crate::Unwatched;
-use crate::platform::sys::notify::Notice;
+use crate::platform::sys::notify::Notification;
 use crate::platform::sys::process::{try_copy_descriptor, try_read_memory};
 use std::io;
 
@@ -40,7 +40,7 @@ fn refusal(tried: io::Result<()>) -> Option<i32> {
 impl Supervisor {
     /// What was read of the caller. Where that failed, counts a connection that nobody watches, unless
     /// the caller made a mistake that the kernel will report, or has gone.
-    pub(super) fn inspected<T>(&mut self, notice: &Notice, read: io::Result<T>) -> Option<T> {
+    pub(super) fn inspected<T>(&mut self, notice: &Notification, read: io::Result<T>) -> Option<T> {
         let error = match read {
             Ok(value) => return Some(value),
             Err(error) => error,

@@ -3,37 +3,37 @@
 //! Whatever happens in here, every call gets an answer: what cannot be followed continues untouched, and a panic is
 //! caught for the one call that caused it. The data itself is the relay's.
 
-mod beside;
-mod call;
-mod census;
+mod passthrough;
+mod connect_call;
+mod unseen_scan;
 mod connect;
-mod ends;
+mod delayed_exits;
 mod inspection;
-mod landing;
+mod local_listener;
 mod lookups;
-mod names;
+mod real_addresses;
 mod stages;
-mod trap;
+mod pending_listener;
 
-use crate::platform::order::Orders;
-use crate::platform::outside::Outside;
+use crate::platform::relay_command::RelaySender;
+use crate::platform::sock_diag_tracker::SockDiagTracker;
 use crate::platform::sys::launch;
-use crate::platform::sys::notify::{Answer, Listener, Notice};
+use crate::platform::sys::notify::{NotificationResponse, Listener, Notification};
 use crate::platform::sys::process::{Processes, raise_descriptor_limit};
 use crate::platform::sys::signals::{self, Signals};
 use crate::platform::sys::socket;
 use crate::platform::sys::timer::Timer;
-use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, Place, Unwatched};
-use call::Call;
-use census::Census;
-use ends::Leavers;
+use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, RunPosition, Unwatched};
+use connect_call::ConnectCall;
+use unseen_scan::UnseenScan;
+use delayed_exits::DelayedExits;
 use inspection::Inspection;
 use intact_ledger::{Nanos, Row, Span};
-use landing::Pad;
+use local_listener::LocalListener;
 use lookups::Lookups;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
-use names::Names;
+use real_addresses::AddressTable;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::net::SocketAddr;
@@ -41,7 +41,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use trap::Traps;
+use pending_listener::Traps;
 
 const CALLS: Token = Token(0);
 const SIGNALS: Token = Token(1);
@@ -70,29 +70,29 @@ pub(crate) struct Supervisor {
     over: Nanos,
     cpu: Cpu,
     abandoned: bool,
-    orders: Orders,
+    orders: RelaySender,
     clock: Clock,
     numbers: Numbers,
-    place: Option<Place>,
+    place: Option<RunPosition>,
     apart: Option<SocketAddr>,
     processes: Processes,
     inspection: Inspection,
-    names: Names,
+    names: AddressTable,
     lookups: Lookups,
     mode: Mode,
     /// Our network namespace, where the kernel tells.
     namespace: Option<u64>,
     /// A socket of ours with this number or a higher one leaves too little room for others.
     last_descriptor: RawFd,
-    outside: Option<Outside>,
+    outside: Option<SockDiagTracker>,
     /// When what the kernel has told of ends is read at the latest.
     ends_due: Option<Instant>,
-    census: Census,
+    census: UnseenScan,
     /// Of our loop.
     waker: Arc<Waker>,
-    pads: [Option<Pad>; 2],
+    pads: [Option<LocalListener>; 2],
     traps: Traps,
-    calls: HashMap<usize, Call>,
+    calls: HashMap<usize, ConnectCall>,
     by_cookie: HashMap<u64, usize>,
     deadlines: BTreeSet<(Instant, usize)>,
     timer: Timer,
@@ -100,7 +100,7 @@ pub(crate) struct Supervisor {
     /// Connections that are left to the kernel; where inspection is refused, calls that may be some.
     unwatched: BTreeMap<Unwatched, u64>,
     round_trip: Duration,
-    leavers: Leavers,
+    leavers: DelayedExits,
 }
 
 impl Supervisor {
@@ -108,7 +108,7 @@ impl Supervisor {
         listener: OwnedFd,
         signals: Signals,
         program: u32,
-        orders: Orders,
+        orders: RelaySender,
         clock: Clock,
         config: &Config,
         began: Nanos,
@@ -128,7 +128,7 @@ impl Supervisor {
         )?;
         // each socket's end on this machine is told to it, so it is there only where it is needed
         let outside = match config.mode {
-            Mode::Passthrough => Some(beside::listen(registry)?),
+            Mode::Passthrough => Some(passthrough::listen(registry)?),
             Mode::Auto | Mode::Relay => None,
         };
         let timer = Timer::new()?;
@@ -139,7 +139,7 @@ impl Supervisor {
         )?;
         let waker = Arc::new(Waker::new(registry, WOKEN)?);
         // a machine may have one family only
-        let pads = [Pad::open(false).ok(), Pad::open(true).ok()];
+        let pads = [LocalListener::open(false).ok(), LocalListener::open(true).ok()];
         let namespace = pads.iter().flatten().next().and_then(socket::namespace);
         Ok(Supervisor {
             poll,
@@ -158,7 +158,7 @@ impl Supervisor {
             apart: config.apart,
             processes: Processes::default(),
             inspection,
-            names: Names::default(),
+            names: AddressTable::default(),
             lookups: Lookups::default(),
             mode: config.mode,
             namespace,
@@ -166,7 +166,7 @@ impl Supervisor {
                 .unwrap_or(RawFd::MAX),
             outside,
             ends_due: None,
-            census: Census::new(),
+            census: UnseenScan::new(),
             waker,
             pads,
             traps: Traps::default(),
@@ -177,7 +177,7 @@ impl Supervisor {
             next_call: 0,
             unwatched: BTreeMap::new(),
             round_trip: config.round_trip,
-            leavers: Leavers::default(),
+            leavers: DelayedExits::default(),
         })
     }
 
@@ -265,7 +265,7 @@ impl Supervisor {
         let answered = catch_unwind(AssertUnwindSafe(|| self.take_call(&notice)));
         let answer = answered.unwrap_or_else(|_| {
             self.leave(Unwatched::Fault);
-            Some(Answer::Continue)
+            Some(NotificationResponse::Continue)
         });
         if let Some(answer) = answer {
             self.listener.answer(notice.id, answer);
@@ -273,11 +273,11 @@ impl Supervisor {
     }
 
     /// `None`: the answer comes later.
-    fn take_call(&mut self, notice: &Notice) -> Option<Answer> {
+    fn take_call(&mut self, notice: &Notification) -> Option<NotificationResponse> {
         match notice.call {
             _ if notice.is_32 => {
                 let _ = self.count_connect_32(notice);
-                Some(Answer::Continue)
+                Some(NotificationResponse::Continue)
             }
             libc::SYS_connect if self.mode == Mode::Passthrough => self.pass_by(notice),
             libc::SYS_connect => self.connect(notice),
@@ -286,17 +286,17 @@ impl Supervisor {
             libc::SYS_getsockname => Some(self.tell_name(notice, |ends| ends.local)),
             libc::SYS_sendto => {
                 let _ = self.see_sendto(notice);
-                Some(Answer::Continue)
+                Some(NotificationResponse::Continue)
             }
             libc::SYS_sendmmsg => {
                 let _ = self.see_sendmmsg(notice);
-                Some(Answer::Continue)
+                Some(NotificationResponse::Continue)
             }
             libc::SYS_recvfrom => {
                 let _ = self.see_recvfrom(notice);
-                Some(Answer::Continue)
+                Some(NotificationResponse::Continue)
             }
-            _ => Some(Answer::Continue),
+            _ => Some(NotificationResponse::Continue),
         }
     }
 
@@ -331,7 +331,7 @@ impl Supervisor {
     }
 
     fn take_arrivals(&mut self, pad: usize) {
-        while let Some((call, near)) = self.pads[pad].as_mut().and_then(Pad::accept) {
+        while let Some((call, near)) = self.pads[pad].as_mut().and_then(LocalListener::accept) {
             self.arrive(call, near);
         }
         if let Some(awaiting) = &mut self.pads[pad] {
@@ -358,7 +358,7 @@ impl Supervisor {
             self.leave(Unwatched::Fault);
             self.calls.remove(&number);
             if let Some(id) = notice {
-                self.listener.answer(id, Answer::Continue);
+                self.listener.answer(id, NotificationResponse::Continue);
             }
         }
     }

@@ -1,13 +1,13 @@
 //! The stages of a `connect` that we make: first to the real destination, then the program's own socket to us.
 
-use super::call::{Call, Dial, LOOK, Stage};
-use super::names::Ends;
-use super::trap::{Trap, begin};
+use super::connect_call::{ConnectCall, Dial, LOOK, CallStage};
+use super::real_addresses::RealAddresses;
+use super::pending_listener::{PendingListener, begin};
 use super::{FIRST_CALL, Supervisor};
 use crate::Unwatched;
-use crate::platform::order::Carriage;
+use crate::platform::relay_command::RelayedConnection;
 use crate::platform::sys::address::{on_socket, unmapped};
-use crate::platform::sys::notify::Answer;
+use crate::platform::sys::notify::NotificationResponse;
 use crate::platform::sys::process::has_signal;
 use crate::platform::sys::socket;
 use intact_ledger::{Connection, DialFailure, Failure, Row, SetupPhase, Span};
@@ -21,46 +21,46 @@ use std::time::Instant;
 impl Supervisor {
     /// Goes on with a call as far as it can go now.
     pub(super) fn advance(&mut self, number: usize) {
-        let Some(Call { mut dial, stage }) = self.calls.remove(&number) else {
+        let Some(ConnectCall { mut dial, stage }) = self.calls.remove(&number) else {
             return;
         };
         let now = Instant::now();
         let shown = dial.look(now);
         match (stage, shown) {
-            (Stage::Held { .. }, Some(Err(error))) => {
-                self.listener.answer(dial.notice.id, Answer::Error(error));
+            (CallStage::Held { .. }, Some(Err(error))) => {
+                self.listener.answer(dial.notice.id, NotificationResponse::Error(error));
                 self.end_failed(dial, error);
             }
             // with the trap gone, the next SYN finds nobody: the program is refused
-            (Stage::Trapped { .. }, Some(Err(error))) => self.end_failed(dial, error),
-            (Stage::Held { socket, .. }, Some(Ok(()))) => self.land(number, dial, socket),
-            (Stage::Trapped { trap, child }, Some(Ok(()))) => self.meet(number, dial, trap, child),
-            (Stage::Held { socket, until }, None) => {
+            (CallStage::Trapped { .. }, Some(Err(error))) => self.end_failed(dial, error),
+            (CallStage::Held { socket, .. }, Some(Ok(()))) => self.land(number, dial, socket),
+            (CallStage::Trapped { trap, child }, Some(Ok(()))) => self.meet(number, dial, trap, child),
+            (CallStage::Held { socket, until }, None) => {
                 let interrupted = dial.blocking && !self.listener.is_valid(dial.notice.id);
                 if interrupted || until.is_some_and(|until| now >= until) {
-                    self.trap(number, dial, socket, Answer::Error(libc::EINPROGRESS));
+                    self.trap(number, dial, socket, NotificationResponse::Error(libc::EINPROGRESS));
                 } else if dial.blocking && has_signal(dial.notice.thread) {
                     // the kernel goes on with the connect that is under way, and lets the signal in
-                    self.trap(number, dial, socket, Answer::Continue);
+                    self.trap(number, dial, socket, NotificationResponse::Continue);
                 } else {
                     let look = dial.blocking.then(|| now + LOOK);
                     let soonest = until.into_iter().chain(look).min();
-                    self.wait(number, dial, Stage::Held { socket, until }, soonest);
+                    self.wait(number, dial, CallStage::Held { socket, until }, soonest);
                 }
             }
-            (Stage::Meeting { trap, near }, _) => match near.take_error() {
+            (CallStage::Meeting { trap, near }, _) => match near.take_error() {
                 Ok(None) if near.peer_addr().is_ok() => self.depart(dial, trap, near),
-                Ok(None) => self.wait(number, dial, Stage::Meeting { trap, near }, None),
+                Ok(None) => self.wait(number, dial, CallStage::Meeting { trap, near }, None),
                 _ => self.give_up(dial, trap),
             },
-            (stage @ (Stage::Landing | Stage::Trapped { .. }), _) => {
+            (stage @ (CallStage::Landing | CallStage::Trapped { .. }), _) => {
                 self.wait(number, dial, stage, None);
             }
         }
     }
 
     /// Waits for the destination, for the time at which its answer may show, and for `soonest`.
-    fn wait(&mut self, number: usize, mut dial: Dial, stage: Stage, soonest: Option<Instant>) {
+    fn wait(&mut self, number: usize, mut dial: Dial, stage: CallStage, soonest: Option<Instant>) {
         if !dial.registered {
             let token = Token(FIRST_CALL + number * 2);
             let registry = self.poll.registry();
@@ -71,7 +71,7 @@ impl Supervisor {
         let shows = dial.decided.map(|_| dial.not_before);
         let deadline = soonest.into_iter().chain(shows).min();
         self.set_deadline(number, &mut dial, deadline);
-        self.calls.insert(number, Call { dial, stage });
+        self.calls.insert(number, ConnectCall { dial, stage });
     }
 
     fn set_deadline(&mut self, number: usize, dial: &mut Dial, deadline: Option<Instant>) {
@@ -101,21 +101,21 @@ impl Supervisor {
         // a copy of it would put off the end of the connection, should the program close it now
         drop(socket);
         let answer = if dial.blocking {
-            Answer::Value(0)
+            NotificationResponse::Value(0)
         } else {
-            Answer::Error(libc::EINPROGRESS)
+            NotificationResponse::Error(libc::EINPROGRESS)
         };
         self.note_connected(&mut dial);
         // the program goes on while we do the rest; what it asks meanwhile waits for that
         self.listener.answer(dial.notice.id, answer);
-        let stage = Stage::Landing;
-        self.calls.insert(number, Call { dial, stage });
+        let stage = CallStage::Landing;
+        self.calls.insert(number, ConnectCall { dial, stage });
         self.take_arrivals(place);
     }
 
     /// Our end of a landed socket has shown.
     pub(super) fn arrive(&mut self, number: usize, near: TcpStream) {
-        let Some(Call { mut dial, .. }) = self.calls.remove(&number) else {
+        let Some(ConnectCall { mut dial, .. }) = self.calls.remove(&number) else {
             return;
         };
         self.remember(&mut dial);
@@ -123,9 +123,9 @@ impl Supervisor {
     }
 
     /// It takes longer: puts the program's socket into a connect that is under way, and lets the caller go on.
-    fn trap(&mut self, number: usize, mut dial: Dial, socket: Socket, answer: Answer) {
+    fn trap(&mut self, number: usize, mut dial: Dial, socket: Socket, answer: NotificationResponse) {
         let v6 = dial.about.peer.is_some_and(|peer| peer.is_ipv6());
-        let trapped = self.traps.lend(v6).and_then(|trap| {
+        let trapped = self.traps.take(v6).and_then(|trap| {
             connect(&socket, on_socket(trap.address(), dial.v6), dial.blocking)?;
             let child = socket::local_address(&socket).ok_or(io::ErrorKind::AddrNotAvailable)?;
             Ok((trap, unmapped(child)))
@@ -136,13 +136,13 @@ impl Supervisor {
         drop(socket);
         self.remember(&mut dial);
         self.listener.answer(dial.notice.id, answer);
-        self.wait(number, dial, Stage::Trapped { trap, child }, None);
+        self.wait(number, dial, CallStage::Trapped { trap, child }, None);
     }
 
     /// The destination has answered a trapped call: connects to the program's socket.
-    fn meet(&mut self, number: usize, mut dial: Dial, trap: Trap, child: SocketAddr) {
+    fn meet(&mut self, number: usize, mut dial: Dial, trap: PendingListener, child: SocketAddr) {
         self.set_deadline(number, &mut dial, None);
-        let Ok(mut near) = trap.meet(child) else {
+        let Ok(mut near) = trap.complete(child) else {
             return self.give_up(dial, trap);
         };
         let token = Token(FIRST_CALL + number * 2 + 1);
@@ -153,13 +153,13 @@ impl Supervisor {
         {
             return self.give_up(dial, trap);
         }
-        let stage = Stage::Meeting { trap, near };
-        self.calls.insert(number, Call { dial, stage });
+        let stage = CallStage::Meeting { trap, near };
+        self.calls.insert(number, ConnectCall { dial, stage });
         self.advance(number);
     }
 
     /// Both ends of a trapped call are established.
-    fn depart(&mut self, mut dial: Dial, trap: Trap, mut near: TcpStream) {
+    fn depart(&mut self, mut dial: Dial, trap: PendingListener, mut near: TcpStream) {
         let _ = self.poll.registry().deregister(&mut near);
         self.note_connected(&mut dial);
         self.traps.keep(trap);
@@ -173,7 +173,7 @@ impl Supervisor {
     }
 
     /// The program closed its socket before the destination had answered.
-    fn give_up(&mut self, dial: Dial, trap: Trap) {
+    fn give_up(&mut self, dial: Dial, trap: PendingListener) {
         self.traps.keep(trap);
         self.by_cookie.remove(&dial.cookie);
         self.record_given_up(dial.about);
@@ -192,7 +192,7 @@ impl Supervisor {
     fn let_go(&mut self, dial: Dial) {
         self.by_cookie.remove(&dial.cookie);
         self.follow(&dial.notice, dial.cookie, dial.about, Unwatched::NoRelay);
-        self.listener.answer(dial.notice.id, Answer::Continue);
+        self.listener.answer(dial.notice.id, NotificationResponse::Continue);
     }
 
     fn end_failed(&mut self, dial: Dial, error: i32) {
@@ -208,7 +208,7 @@ impl Supervisor {
         };
         dial.about.local = Some(local);
         if let Some(peer) = dial.about.peer {
-            let ends = Ends {
+            let ends = RealAddresses {
                 local,
                 peer,
                 v6: dial.v6,
@@ -224,7 +224,7 @@ impl Supervisor {
             let _ = self.poll.registry().deregister(&mut dial.far);
         }
         let _ = dial.far.set_nodelay(true);
-        let carriage = Box::new(Carriage {
+        let carriage = Box::new(RelayedConnection {
             near,
             far: dial.far,
             about: dial.about,

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// What the kernel said of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct SocketReport {
     /// Its cookie.
     pub(crate) cookie: u64,
     /// Its inode, which descriptors are known by; 0 once no process has it.
@@ -91,7 +91,7 @@ impl Destroyed {
     }
 
     /// Hands on what was told since the last time.
-    pub(crate) fn read(&mut self, mut visit: impl FnMut(Told)) {
+    pub(crate) fn read(&mut self, mut visit: impl FnMut(SocketReport)) {
         loop {
             match receive_many(&self.socket, &mut self.buffer) {
                 Ok(lengths) => {
@@ -125,7 +125,7 @@ impl AsRawFd for Destroyed {
 ///
 /// # Errors
 /// The kernel does not list them, or stopped in between.
-pub(crate) fn list(mut visit: impl FnMut(Told)) -> io::Result<()> {
+pub(crate) fn list(mut visit: impl FnMut(SocketReport)) -> io::Result<()> {
     for family in [libc::AF_INET, libc::AF_INET6] {
         dump(family, libc::IPPROTO_TCP, &mut visit)?;
     }
@@ -133,7 +133,7 @@ pub(crate) fn list(mut visit: impl FnMut(Told)) -> io::Result<()> {
 }
 
 /// Hands on all sockets of a family and a protocol.
-fn dump(family: i32, protocol: i32, visit: &mut impl FnMut(Told)) -> io::Result<()> {
+fn dump(family: i32, protocol: i32, visit: &mut impl FnMut(SocketReport)) -> io::Result<()> {
     let socket = netlink(0, 0)?;
     let mut request = [0; HEAD + 56];
     request[..4].copy_from_slice(&(HEAD as u32 + 56).to_ne_bytes());
@@ -241,7 +241,7 @@ fn receive_many(
 }
 
 /// Reads a datagram of messages; how the list ends, if it ends with this one.
-fn parse(mut bytes: &[u8], visit: &mut impl FnMut(Told)) -> Option<io::Result<()>> {
+fn parse(mut bytes: &[u8], visit: &mut impl FnMut(SocketReport)) -> Option<io::Result<()>> {
     while bytes.len() >= HEAD {
         let len = read_u32(bytes, 0) as usize;
         if len < HEAD || len > bytes.len() {
@@ -264,7 +264,7 @@ fn parse(mut bytes: &[u8], visit: &mut impl FnMut(Told)) -> Option<io::Result<()
 }
 
 /// Reads an `inet_diag_msg` with its attributes.
-fn parse_socket(message: &[u8]) -> Option<Told> {
+fn parse_socket(message: &[u8]) -> Option<SocketReport> {
     let mut attributes = message.get(MESSAGE..)?;
     let cookie =
         u64::from(read_u32(message, COOKIE)) | u64::from(read_u32(message, COOKIE + 4)) << 32;
@@ -279,7 +279,7 @@ fn parse_socket(message: &[u8]) -> Option<Told> {
             let sent = read_u64(info, BYTES_SENT).saturating_sub(read_u64(info, BYTES_RETRANS));
             // a connect that failed has at least sent its SYN
             let was_reset = read_u32(info, SEGS_OUT) == 0;
-            return Some(Told {
+            return Some(SocketReport {
                 cookie,
                 inode: read_u32(message, INODE),
                 is_listening: message[STATE] == TCP_LISTEN,

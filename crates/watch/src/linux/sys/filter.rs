@@ -45,7 +45,7 @@ const QUESTION: u32 = 512;
 
 /// What is asked about besides `connect`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct FilteredCalls {
     /// `getpeername` and `getsockname`: where a relay has to keep up appearances.
     pub(crate) names: bool,
     /// The end of a process: what is in its memory may still be looked for.
@@ -55,7 +55,7 @@ pub(crate) struct Asked {
 }
 
 /// The filter's instructions.
-pub(crate) fn program(asked: Asked) -> Vec<sock_filter> {
+pub(crate) fn program(asked: FilteredCalls) -> Vec<sock_filter> {
     const ALLOW: sock_filter = give(SECCOMP_RET_ALLOW);
     const ASK: sock_filter = give(SECCOMP_RET_USER_NOTIF);
     const fn refuse(errno: i32) -> sock_filter {
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    const ALL: Asked = Asked {
+    const ALL: FilteredCalls = FilteredCalls {
         names: true,
         questions: true,
         ends: true,
@@ -219,7 +219,7 @@ mod tests {
     const ASK: u32 = SECCOMP_RET_USER_NOTIF;
     const ALLOW: u32 = SECCOMP_RET_ALLOW;
 
-    fn says(asked: Asked, number: libc::c_long, arguments: [u64; 6]) -> u32 {
+    fn says(asked: FilteredCalls, number: libc::c_long, arguments: [u64; 6]) -> u32 {
         verdict(&program(asked), ARCH, number, arguments)
     }
 
@@ -227,7 +227,7 @@ mod tests {
     fn connect_is_always_asked_about_and_data_never() {
         for asked in [
             ALL,
-            Asked {
+            FilteredCalls {
                 ends: false,
                 names: false,
                 questions: false,

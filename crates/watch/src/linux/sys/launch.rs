@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// What stood in the way.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum LaunchError {
     /// The filter was refused with this error.
     Filter(io::Error),
     /// The program could not be run.
@@ -34,9 +34,9 @@ pub(crate) fn launch(
     mut command: Command,
     filter: &[libc::sock_filter],
     blocked: libc::sigset_t,
-) -> Result<(Child, OwnedFd), Trouble> {
-    let (ours, theirs) = UnixStream::pair().map_err(Trouble::Io)?;
-    let words = Words::of(&command).map_err(Trouble::Exec)?;
+) -> Result<(Child, OwnedFd), LaunchError> {
+    let (ours, theirs) = UnixStream::pair().map_err(LaunchError::Io)?;
+    let words = ExecArgs::of(&command).map_err(LaunchError::Exec)?;
     let code = filter.to_vec();
     let end = theirs.as_raw_fd();
     let prepare = move || {
@@ -72,15 +72,15 @@ pub(crate) fn launch(
             Ok(Some((number, _))) => {
                 let _ = child.wait();
                 let error = io::Error::from_raw_os_error(number.into());
-                Err(Trouble::Exec(error))
+                Err(LaunchError::Exec(error))
             }
             Err(error) => {
                 drop(listener);
                 Err(ended(child, error))
             }
         },
-        (Err(error), Ok(Some((REFUSED, _)))) => Err(Trouble::Filter(error)),
-        (Err(error), _) => Err(Trouble::Exec(error)),
+        (Err(error), Ok(Some((REFUSED, _)))) => Err(LaunchError::Filter(error)),
+        (Err(error), _) => Err(LaunchError::Exec(error)),
         (Ok(child), received) => {
             let silent = io::Error::from(io::ErrorKind::UnexpectedEof);
             Err(ended(child, received.err().unwrap_or(silent)))
@@ -89,14 +89,14 @@ pub(crate) fn launch(
 }
 
 /// Ends a child that cannot be watched.
-fn ended(mut child: Child, error: io::Error) -> Trouble {
+fn ended(mut child: Child, error: io::Error) -> LaunchError {
     let _ = child.kill();
     let _ = child.wait();
-    Trouble::Io(error)
+    LaunchError::Io(error)
 }
 
 /// What a program is run with, as the kernel wants it.
-struct Words {
+struct ExecArgs {
     /// Owned by the lists of pointers, which end in a null.
     _owned: Vec<CString>,
     arguments: Vec<*const libc::c_char>,
@@ -104,12 +104,12 @@ struct Words {
 }
 
 // SAFETY: the pointers are to the strings in here, which are not changed.
-unsafe impl Send for Words {}
+unsafe impl Send for ExecArgs {}
 // SAFETY: as above.
-unsafe impl Sync for Words {}
+unsafe impl Sync for ExecArgs {}
 
-impl Words {
-    fn of(command: &Command) -> io::Result<Words> {
+impl ExecArgs {
+    fn of(command: &Command) -> io::Result<ExecArgs> {
         let word = |bytes: &[u8]| {
             CString::new(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
         };
@@ -132,7 +132,7 @@ impl Words {
             let pointers = words.iter().map(|word| word.as_ptr());
             pointers.chain([std::ptr::null()]).collect()
         };
-        Ok(Words {
+        Ok(ExecArgs {
             arguments: list(&owned[..count]),
             environment: list(&owned[count..]),
             _owned: owned,

@@ -4,12 +4,12 @@
 pub(crate) mod address;
 pub(crate) mod diag;
 pub(crate) mod filter;
-pub(crate) mod heir;
+pub(crate) mod fallback_responder;
 pub(crate) mod launch;
 pub(crate) mod notify;
 pub(crate) mod process;
 pub(crate) mod program;
-pub(crate) mod refuge;
+pub(crate) mod secret_dir;
 pub(crate) mod signals;
 pub(crate) mod socket;
 pub(crate) mod terminal;

@@ -3,7 +3,7 @@
 
 use super::checked;
 use super::filter::ARCH_32;
-use super::heir::Heir;
+use super::fallback_responder::FallbackResponder;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -12,7 +12,7 @@ const SYNC_WAKE_UP: u32 = 1;
 
 /// One call that waits for its answer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Notice {
+pub(crate) struct Notification {
     /// Names the call; invalid once the caller was interrupted or killed.
     pub(crate) id: u64,
     /// The thread that made it.
@@ -27,7 +27,7 @@ pub(crate) struct Notice {
 
 /// An answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum NotificationResponse {
     /// The kernel makes the call as if nobody had asked.
     Continue,
     /// It returns this.
@@ -40,26 +40,26 @@ pub(crate) enum Answer {
 pub(crate) struct Listener {
     descriptor: OwnedFd,
     /// Where there is none, calls fail once we are gone.
-    heir: Option<Heir>,
+    heir: Option<FallbackResponder>,
 }
 
 impl Listener {
     /// To be called while we have one thread.
     pub(crate) fn new(descriptor: OwnedFd) -> Listener {
-        let heir = Heir::appoint(descriptor.as_fd()).ok();
+        let heir = FallbackResponder::start(descriptor.as_fd()).ok();
         Listener { descriptor, heir }
     }
 
     /// A child of ours that has not run another program, or this process where there is none.
     pub(crate) fn own_child(&self) -> u32 {
-        let child = self.heir.as_ref().map(Heir::process);
+        let child = self.heir.as_ref().map(FallbackResponder::process);
         child.unwrap_or_else(std::process::id)
     }
 
     /// Nobody is left to ask.
     pub(crate) fn dismiss_heir(&mut self) {
         if let Some(heir) = self.heir.take() {
-            heir.dismiss();
+            heir.stop();
         }
     }
 
@@ -108,7 +108,7 @@ impl Listener {
     }
 
     /// Takes a call that waits; `None` where its caller has gone in the meantime. Blocks where none waits.
-    pub(crate) fn take(&self) -> io::Result<Option<Notice>> {
+    pub(crate) fn take(&self) -> io::Result<Option<Notification>> {
         if let Some(heir) = &self.heir {
             heir.begin();
         }
@@ -127,7 +127,7 @@ impl Listener {
             heir.end(id, |id| self.is_valid(id));
         }
         match taken {
-            Ok(raw) => Ok(Some(Notice {
+            Ok(raw) => Ok(Some(Notification {
                 id: raw.id,
                 thread: raw.pid,
                 call: libc::c_long::from(raw.data.nr),
@@ -155,7 +155,7 @@ impl Listener {
     }
 
     /// Answers; whether the caller was still waiting for it.
-    pub(crate) fn answer(&self, id: u64, answer: Answer) -> bool {
+    pub(crate) fn answer(&self, id: u64, answer: NotificationResponse) -> bool {
         let mut raw = libc::seccomp_notif_resp {
             id,
             val: 0,
@@ -163,9 +163,9 @@ impl Listener {
             flags: 0,
         };
         match answer {
-            Answer::Continue => raw.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
-            Answer::Value(value) => raw.val = value,
-            Answer::Error(number) => raw.error = -number,
+            NotificationResponse::Continue => raw.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+            NotificationResponse::Value(value) => raw.val = value,
+            NotificationResponse::Error(number) => raw.error = -number,
         }
         // SAFETY: the kernel reads the structure.
         let sent = unsafe {

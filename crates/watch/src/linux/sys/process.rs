@@ -110,13 +110,13 @@ struct Known {
 }
 
 /// Where a socket is found in its process, as long as that keeps it there.
-pub(crate) struct Place {
+pub(crate) struct SocketLocation {
     handle: Arc<OwnedFd>,
     number: i32,
     cookie: u64,
 }
 
-impl Place {
+impl SocketLocation {
     /// A copy of the socket; `None` once it is not there any more.
     pub(crate) fn copy(&self) -> Option<OwnedFd> {
         let copied = copy(self.handle.as_raw_fd(), self.number).ok()?;
@@ -165,9 +165,9 @@ impl Processes {
     }
 
     /// Where to find a socket that was copied.
-    pub(crate) fn place(&self, thread: u32, number: i32, cookie: u64) -> Option<Place> {
+    pub(crate) fn place(&self, thread: u32, number: i32, cookie: u64) -> Option<SocketLocation> {
         let handle = self.known.get(&thread)?.handle.clone();
-        Some(Place {
+        Some(SocketLocation {
             handle,
             number,
             cookie,

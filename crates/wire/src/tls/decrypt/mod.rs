@@ -3,25 +3,25 @@
 //! [`Decryptor`] reads both directions: TLS 1.2 (AES-GCM, ChaCha20-Poly1305, AES-CBC) and TLS 1.3, key updates and
 //! early data included. Records wait, up to a limit, for lines that the key log gets late. Renegotiation is not followed.
 
-mod half;
+mod direction;
 mod keylog;
-mod lock;
-mod opener;
+mod secret_check;
+mod record_decryptor;
 mod schedule;
 mod suite;
 
 pub use keylog::{KeyLog, MalformedLine};
-pub use lock::Lock;
+pub use secret_check::SecretCheck;
 pub(crate) use schedule::expand_label;
 pub(crate) use suite::Hash;
 
-use half::{Half, Ladder};
+use direction::{DirectionDecryptor, KeyUpdates};
 use keylog::Secrets;
-use opener::Handshake12;
+use record_decryptor::Handshake12;
 use suite::Suite;
 
 use super::record::{ContentType, Record};
-use super::watcher::{Facts, Finished, Watcher};
+use super::watcher::{TlsFacts, Finished, Watcher};
 use super::{Error, TLS12, TLS13};
 use crate::Side;
 
@@ -76,8 +76,8 @@ pub enum Status {
 /// Reads both directions of one connection.
 pub struct Decryptor {
     watcher: Watcher,
-    client: Half,
-    server: Half,
+    client: DirectionDecryptor,
+    server: DirectionDecryptor,
     inner: Inner,
     max_waiting: usize,
 }
@@ -87,15 +87,15 @@ impl Decryptor {
     pub fn new(max_waiting: usize) -> Self {
         Self {
             watcher: Watcher::default(),
-            client: Half::new(Side::Client),
-            server: Half::new(Side::Server),
+            client: DirectionDecryptor::new(Side::Client),
+            server: DirectionDecryptor::new(Side::Server),
             inner: Inner::default(),
             max_waiting,
         }
     }
 
     /// What is known without keys.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &TlsFacts {
         self.watcher.facts()
     }
 
@@ -177,14 +177,14 @@ impl Decryptor {
         };
         for half in [&mut self.client, &mut self.server] {
             let ladder = match server_hello.version() {
-                TLS13 => Ladder::Tls13(suite, secrets.ladder(half.side())),
+                TLS13 => KeyUpdates::Tls13(suite, secrets.ladder(half.side())),
                 TLS12 => {
                     let Some(master) = &secrets.master else {
                         continue;
                     };
                     let side = half.side();
                     let handshake = Handshake12::of(suite, client_hello, server_hello);
-                    Ladder::Tls12(Box::new(move || handshake.opener(master, side)))
+                    KeyUpdates::Tls12(Box::new(move || handshake.opener(master, side)))
                 }
                 _ => return,
             };
@@ -211,7 +211,7 @@ impl Secrets {
 
 /// In TLS 1.3 what is encrypted says that it is application data, even before the version is known (early data). In
 /// TLS 1.2 everything after the side's ChangeCipherSpec is.
-fn is_encrypted(facts: &Facts, record: &Record<'_>, changed_cipher: bool) -> bool {
+fn is_encrypted(facts: &TlsFacts, record: &Record<'_>, changed_cipher: bool) -> bool {
     match record.content {
         ContentType::ApplicationData => true,
         _ => changed_cipher && facts.version() == Some(TLS12),

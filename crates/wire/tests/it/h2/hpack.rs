@@ -1,6 +1,6 @@
 //! Round trips, limits and hostile header blocks.
 
-use intact_wire::h2::hpack::{Block, Decoder, Encoder, Error, Field, Indexing, Memo};
+use intact_wire::h2::hpack::{Block, Decoder, Encoder, Error, Field, Indexing, BlockCache};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -145,7 +145,7 @@ fn a_memo_repeats_only_what_does_not_depend_on_the_table() {
             *digest = std::str::from_utf8(field.value).unwrap().parse().unwrap();
         }
     };
-    let mut memo = Memo::default();
+    let mut memo = BlockCache::default();
     let mut decoder = Decoder::default();
     let mut calls = 0;
     for _ in 0..3 {

@@ -10,7 +10,7 @@ use intact_wire::h2::writer::{
     write_data, write_go_away, write_headers, write_ping, write_reset, write_settings,
     write_settings_ack, write_window_update,
 };
-use intact_wire::h2::{ErrorCode, Lost, Observer, PREFACE, Setting};
+use intact_wire::h2::{ErrorCode, Lost, Http2Observer, PREFACE, Setting};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
@@ -81,7 +81,7 @@ fn opening() -> [(Side, Vec<u8>); 2] {
     [(Client, client), (Server, server)]
 }
 
-fn overhear(observer: &mut Observer, pieces: &[(Side, Vec<u8>)], chunk: usize) -> Vec<String> {
+fn overhear(observer: &mut Http2Observer, pieces: &[(Side, Vec<u8>)], chunk: usize) -> Vec<String> {
     let mut log = Log::default();
     for (at, (from, bytes)) in pieces.iter().enumerate() {
         for chunk in bytes.chunks(chunk) {
@@ -101,7 +101,7 @@ fn streams_become_exchanges_with_the_gap_between_head_and_data() {
     pieces.push((Server, script.head(1, "200", false)));
     pieces.push((Server, frames(|out| write_data(out, 1, b"hel", false))));
     pieces.push((Server, frames(|out| write_data(out, 1, b"lo", true))));
-    let mut observer = Observer::default();
+    let mut observer = Http2Observer::default();
     let mut done = None;
     for (at, (from, bytes)) in pieces.iter().enumerate() {
         observer.read(*from, bytes, at as u64, |event| {
@@ -160,7 +160,7 @@ fn resets_and_go_away_tell_what_may_be_sent_again() {
         Server,
         frames(|out| write_go_away(out, 5, ErrorCode::NO_ERROR, b"")),
     ));
-    let mut observer = Observer::default();
+    let mut observer = Http2Observer::default();
     assert_eq!(
         overhear(&mut observer, &pieces, usize::MAX),
         [
@@ -195,7 +195,7 @@ fn interims_and_trailers_are_not_responses() {
         frames(|out| write_headers(out, 1, &trailers, true, 5)),
     ));
     assert_eq!(
-        overhear(&mut Observer::default(), &pieces, usize::MAX),
+        overhear(&mut Http2Observer::default(), &pieces, usize::MAX),
         ["1: GET /+0 -> 200+1 interims 1 Complete"]
     );
 }
@@ -206,7 +206,7 @@ fn a_stream_that_is_promised_again_is_opened_once() {
     // GET / by the static table
     let promise = [0, 0, 6, 5, 4, 0, 0, 0, 1, 0, 0, 0, 2, 0x82, 0x84];
     pieces.push((Server, [promise, promise].concat()));
-    let mut observer = Observer::default();
+    let mut observer = Http2Observer::default();
     let (mut opened, mut done) = (0, 0);
     let mut count = |event: Event<'_>| match event {
         Event::Opened(_) => opened += 1,
@@ -226,7 +226,7 @@ fn pings_are_timed_and_windows_counted() {
     pieces.push((Client, frames(|out| write_ping(out, false, *b"question"))));
     pieces.push((Client, frames(|out| write_window_update(out, 0, 1000))));
     pieces.push((Server, frames(|out| write_ping(out, true, *b"question"))));
-    let mut observer = Observer::default();
+    let mut observer = Http2Observer::default();
     overhear(&mut observer, &pieces, usize::MAX);
     let facts = observer.facts();
     assert_eq!(
@@ -247,7 +247,7 @@ fn a_connection_joined_late_tells_what_its_header_tables_disclose() {
     ];
     // `/secret` and the authority were inserted before; the static table still tells the method and the status
     assert_eq!(
-        overhear(&mut Observer::mid_stream(), &pieces, usize::MAX),
+        overhear(&mut Http2Observer::mid_stream(), &pieces, usize::MAX),
         [
             "3: GET +0 -> 200+0 Complete",
             "5: GET /new+0 -> 404+0 Complete"
@@ -258,7 +258,7 @@ fn a_connection_joined_late_tells_what_its_header_tables_disclose() {
 #[test]
 fn a_hole_ends_a_direction_and_says_so() {
     let mut script = Script::default();
-    let mut observer = Observer::default();
+    let mut observer = Http2Observer::default();
     let mut log = Log::default();
     let [client, server] = opening();
     for (from, bytes) in [client, server, (Client, script.get(1, "/"))] {
@@ -382,7 +382,7 @@ fn conversations_of_the_h2_crate_are_understood_at_any_split() {
         .collect();
     expected.sort();
     for chunk in [1, 10, usize::MAX] {
-        let mut observer = Observer::default();
+        let mut observer = Http2Observer::default();
         let mut got = overhear(&mut observer, &pieces, chunk);
         got.sort();
         assert_eq!(got, expected, "in chunks of {chunk}");
@@ -406,7 +406,7 @@ proptest! {
             let len = bytes.len();
             bytes[at / 7 % len] = byte;
         }
-        let mut observer = if late { Observer::mid_stream() } else { Observer::default() };
+        let mut observer = if late { Http2Observer::mid_stream() } else { Http2Observer::default() };
         overhear(&mut observer, &pieces, 3);
         prop_assert_eq!(observer.outstanding(), 0);
     }

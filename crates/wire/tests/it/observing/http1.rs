@@ -2,7 +2,7 @@
 
 use intact_wire::Side::{self, Client, Server};
 use intact_wire::exchange::{Event, Exchange};
-use intact_wire::http1::Observer;
+use intact_wire::http1::Http1Observer;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::pieces::cut;
 
 /// The exchanges of a conversation in which the n-th piece has the time n, and then both ends are done.
 fn overhear(pieces: &[(Side, &str)]) -> Vec<String> {
-    let mut observer = Observer::default();
+    let mut observer = Http1Observer::default();
     let mut log = Log::default();
     for (at, (from, text)) in pieces.iter().enumerate() {
         observer.read(*from, text.as_bytes(), at as u64, |event| log.take(event));
@@ -20,7 +20,7 @@ fn overhear(pieces: &[(Side, &str)]) -> Vec<String> {
     log.0
 }
 
-fn end(observer: &mut Observer, at: u64, log: &mut Log) {
+fn end(observer: &mut Http1Observer, at: u64, log: &mut Log) {
     observer.end(Client, at, |event| log.take(event));
     observer.end(Server, at, |event| log.take(event));
     assert_eq!(observer.outstanding(), 0);
@@ -52,7 +52,7 @@ fn times_are_those_of_the_first_and_last_bytes() {
         (Server, "ab"),
         (Server, "cd"),
     ];
-    let mut observer = Observer::default();
+    let mut observer = Http1Observer::default();
     let mut done = None;
     for (at, (from, text)) in pieces.iter().enumerate() {
         observer.read(*from, text.as_bytes(), at as u64 * 10, |event| {
@@ -194,7 +194,7 @@ fn a_response_that_nobody_asked_for_stands_alone() {
 
 #[test]
 fn a_connection_joined_late_is_read_from_its_next_heads() {
-    let mut observer = Observer::mid_stream();
+    let mut observer = Http1Observer::mid_stream();
     let mut log = Log::default();
     for (from, text) in [
         (Server, "rest of a body"),
@@ -209,7 +209,7 @@ fn a_connection_joined_late_is_read_from_its_next_heads() {
 
 #[test]
 fn a_hole_within_a_body_of_known_length_is_counted_over() {
-    let mut observer = Observer::default();
+    let mut observer = Http1Observer::default();
     let mut log = Log::default();
     let post = (Client, "POST /p HTTP/1.1\r\nContent-Length: 1000\r\n\r\nab");
     observer.read(Client, post.1.as_bytes(), 0, |event| log.take(event));
@@ -229,7 +229,7 @@ fn a_hole_within_a_body_of_known_length_is_counted_over() {
 
 #[test]
 fn a_hole_elsewhere_costs_what_was_under_way_and_no_more() {
-    let mut observer = Observer::default();
+    let mut observer = Http1Observer::default();
     let mut log = Log::default();
     observer.read(Client, GET.1.as_bytes(), 0, |event| log.take(event));
     observer.read(
@@ -252,7 +252,7 @@ fn a_hole_elsewhere_costs_what_was_under_way_and_no_more() {
 
 #[test]
 fn what_is_not_http_is_told_and_not_read() {
-    let mut observer = Observer::default();
+    let mut observer = Http1Observer::default();
     observer.read(Client, b"\x16\x03\x01\x02\x00", 0, |_| {
         panic!("nothing happened")
     });
@@ -272,7 +272,7 @@ proptest! {
             (Server, "HTTP/1.1 304 Not Modified\r\n\r\n"),
             (Server, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
         ][n]).collect();
-        let mut observer = Observer::default();
+        let mut observer = Http1Observer::default();
         let mut log = Log::default();
         for (from, text) in &pieces {
             for piece in cut(text.as_bytes(), &places) {
@@ -287,7 +287,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_and_holes_never_panic(pieces in vec((any::<bool>(), vec(any::<u8>(), 0..40), 0..3u64), 0..12), late in any::<bool>()) {
-        let mut observer = if late { Observer::mid_stream() } else { Observer::default() };
+        let mut observer = if late { Http1Observer::mid_stream() } else { Http1Observer::default() };
         let mut log = Log::default();
         for (client, bytes, hole) in &pieces {
             let from = if *client { Client } else { Server };

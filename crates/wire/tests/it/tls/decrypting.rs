@@ -1,7 +1,7 @@
 //! Decryption held against what the ends of a rustls connection really said.
 
 use intact_wire::Side;
-use intact_wire::tls::decrypt::{Decryptor, Inner, KeyLog, Lock, Status};
+use intact_wire::tls::decrypt::{Decryptor, Inner, KeyLog, SecretCheck, Status};
 use intact_wire::tls::{Evidence, Mode};
 use proptest::prelude::*;
 use rustls::crypto::aws_lc_rs::cipher_suite::*;
@@ -233,14 +233,14 @@ fn a_secret_is_known_by_what_it_opens_and_alone_lets_all_be_read() {
         }
         let mut locks = decryptor.locks();
         assert_eq!(locks.len(), secrets_needed);
-        assert_eq!(Lock::find(&locks, &[7; 64]), None);
-        assert_eq!(Lock::find(&locks, &[]), None);
+        assert_eq!(SecretCheck::find(&locks, &[7; 64]), None);
+        assert_eq!(SecretCheck::find(&locks, &[]), None);
         let logged = pair.keys.0.lock().unwrap().clone();
         let mut found = KeyLog::default();
         for line in logged.lines() {
             let mut bytes = unhex(line.rsplit(' ').next().unwrap());
             bytes.extend_from_slice(b"what stands behind it");
-            if let Some(place) = Lock::find(&locks, &bytes) {
+            if let Some(place) = SecretCheck::find(&locks, &bytes) {
                 assert_eq!(locks.remove(place).key_log_line(&bytes), line);
                 found.add_line(line).unwrap();
             }

@@ -1,7 +1,7 @@
 //! Bytes that are not TLS, or nearly.
 
 use intact_wire::Side;
-use intact_wire::tls::{ClientHello, Error, Facts, RecordReader, ServerHello, Watcher};
+use intact_wire::tls::{ClientHello, Error, TlsFacts, RecordReader, ServerHello, Watcher};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rustls::version;
@@ -9,7 +9,7 @@ use rustls::version;
 use super::tape::{Pair, Setup};
 use crate::pieces::cut;
 
-fn watch(from: Side, pieces: &[&[u8]]) -> (Facts, Option<Error>) {
+fn watch(from: Side, pieces: &[&[u8]]) -> (TlsFacts, Option<Error>) {
     let mut watcher = Watcher::default();
     let mut failed = None;
     for piece in pieces {

@@ -1,14 +1,14 @@
 //! Real handshakes, watched without keys.
 
 use intact_wire::Side;
-use intact_wire::tls::{Evidence, Facts, Mode, TLS12, TLS13, Watcher};
+use intact_wire::tls::{Evidence, TlsFacts, Mode, TLS12, TLS13, Watcher};
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::version;
 
 use super::tape::{Pair, Setup, Tape};
 
 /// The facts when every piece comes in chunks of that size; the n-th piece has the time n.
-fn watch(tape: &Tape, chunk: usize) -> Facts {
+fn watch(tape: &Tape, chunk: usize) -> TlsFacts {
     let mut watcher = Watcher::default();
     for (at, (side, bytes)) in tape.pieces.iter().enumerate() {
         for chunk in bytes.chunks(chunk) {
@@ -18,7 +18,7 @@ fn watch(tape: &Tape, chunk: usize) -> Facts {
     watcher.facts().clone()
 }
 
-fn facts(tape: &Tape) -> Facts {
+fn facts(tape: &Tape) -> TlsFacts {
     let whole = watch(tape, usize::MAX);
     for chunk in [1, 7, 1000] {
         assert_eq!(watch(tape, chunk), whole, "in chunks of {chunk}");

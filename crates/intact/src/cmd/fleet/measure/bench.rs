@@ -2,9 +2,9 @@
 
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
-use intact_bench::{Axes, Bench, Coalesce, Config, Keep, Length, Observer, Position, Target};
+use intact_bench::{Axes, Bench, Coalesce, Config, RowPolicy, Length, BenchObserver, Position, Target};
 use intact_dial::Clock;
-use intact_fleet::{Measured, Message, RowFiles, Trouble};
+use intact_fleet::{Measured, Message, RowFiles, MeasureError};
 use intact_ledger::{Row, Rows, Tally};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ pub(super) fn measure(
     message: &Message,
     rows: &mut RowFiles,
     interrupt: &Interrupt,
-) -> Result<Measured, Trouble> {
+) -> Result<Measured, MeasureError> {
     let config = config(message).map_err(|words| pointless(&words))?;
     let bench = Bench::new(config).map_err(|error| pointless(&error))?;
     let mut run = head(message);
@@ -48,7 +48,7 @@ struct Watch<'a> {
     gauge: Arc<intact_bench::Gauge>,
 }
 
-impl Observer for Watch<'_> {
+impl BenchObserver for Watch<'_> {
     fn rows(&mut self, rows: &[Row]) {
         for row in rows {
             if let Row::Exchange(exchange) = row {
@@ -126,7 +126,7 @@ fn config(message: &Message) -> Result<Config, String> {
         look_up_once: false,
         proxy: None,
         unix_socket: None,
-        keep: Keep::Ledger(Rows::All),
+        keep: RowPolicy::Ledger(Rows::All),
         server_pid: None,
     })
 }

@@ -2,10 +2,10 @@
 
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
-use intact_check::{CheckError, Observer, Stage};
+use intact_check::{CheckError, CheckProgress, ProbeKind};
 use intact_dial::Clock;
-use intact_fleet::{Checked, Measured, Message, RowFiles, Trouble};
-use intact_ledger::card::{Card, WATERFALL};
+use intact_fleet::{CheckResult, Measured, Message, RowFiles, MeasureError};
+use intact_ledger::server_profile::{ServerProfile, WATERFALL};
 use intact_ledger::{Caveat, Event, Exchange, Sink, Tally};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ pub(super) fn measure(
     message: &Message,
     rows: &mut RowFiles,
     interrupt: &Interrupt,
-) -> Result<Measured, Trouble> {
+) -> Result<Measured, MeasureError> {
     let recipe = &message.recipe;
     let check = recipe
         .target
@@ -59,7 +59,7 @@ pub(super) fn measure(
     Ok(Measured {
         run,
         tally,
-        checked: Some(Checked { card, waterfall }),
+        checked: Some(CheckResult { card, waterfall }),
     })
 }
 
@@ -78,7 +78,7 @@ impl Watch<'_> {
     }
 }
 
-impl Observer for Watch<'_> {
+impl CheckProgress for Watch<'_> {
     fn event(&mut self, event: Event<'_>) {
         self.tally.record(event);
         if let Event::Exchange(exchange) = event {
@@ -89,7 +89,7 @@ impl Observer for Watch<'_> {
         }
     }
 
-    fn stage(&mut self, _: Stage, _: &Card) {}
+    fn stage(&mut self, _: ProbeKind, _: &ServerProfile) {}
 
     fn waiting(&mut self, _: Duration) {}
 

@@ -16,13 +16,13 @@ const MAX_TAKEN: usize = 256 * 1024;
 
 pub(super) struct Pane {
     near: OwnedFd,
-    parser: Parser<Answers>,
+    parser: Parser<TerminalReplies>,
     typed: Vec<u8>,
 }
 
 /// What the terminal answers when the program asks.
 #[derive(Default)]
-struct Answers(Vec<u8>);
+struct TerminalReplies(Vec<u8>);
 
 impl Pane {
     /// A pane of that size, and the program's end of it.
@@ -41,7 +41,7 @@ impl Pane {
         let (near, far) = open().context("--live: a pseudo-terminal")?;
         let pane = Pane {
             near,
-            parser: Parser::new_with_callbacks(rows, columns, SCROLLBACK, Answers::default()),
+            parser: Parser::new_with_callbacks(rows, columns, SCROLLBACK, TerminalReplies::default()),
             typed: Vec::new(),
         };
         pane.tell_size(columns, rows);
@@ -159,7 +159,7 @@ impl Pane {
     }
 }
 
-impl Callbacks for Answers {
+impl Callbacks for TerminalReplies {
     fn unhandled_csi(
         &mut self,
         screen: &mut Screen,

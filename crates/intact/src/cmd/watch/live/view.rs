@@ -1,9 +1,9 @@
 //! What the view looks like: the pane at the upper left, so that the program's mouse keeps its coordinates, and the board beside it
 //! where there is room for both, else under it.
 
-use super::board::Shown;
+use super::snapshot::Shown;
 use super::pane::Pane;
-use intact_findings::observe::ObservedFacts;
+use intact_findings::traffic::ObservedFacts;
 use intact_findings::{Finding, Severity};
 use intact_report::number::{count, percent, time};
 use ratatui::backend::TermionBackend;

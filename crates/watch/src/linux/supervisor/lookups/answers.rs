@@ -1,10 +1,10 @@
 //! Answers of name servers: looked at in the program's own socket, before it takes them where it lets us.
 
 use super::super::Supervisor;
-use super::forward::Way;
+use super::forward::ForwardPath;
 use super::open::UNREACHABLE;
 use super::{Lookups, name_addresses};
-use crate::platform::sys::notify::Notice;
+use crate::platform::sys::notify::Notification;
 use crate::platform::sys::socket::{self, Peeked};
 use intact_wire::dns;
 use mio::Token;
@@ -16,7 +16,7 @@ const MAX_ANSWERED: usize = 8;
 
 impl Supervisor {
     /// A datagram is to be taken with its sender's address: looks at it first.
-    pub(in super::super) fn see_recvfrom(&mut self, notice: &Notice) -> Option<()> {
+    pub(in super::super) fn see_recvfrom(&mut self, notice: &Notification) -> Option<()> {
         if self.lookups.sockets.is_empty() {
             return None;
         }
@@ -35,8 +35,8 @@ impl Supervisor {
         };
         match self.lookups.sockets.get(&cookie) {
             Some(asking) if asking.forward.is_none() => self.look_at_answer(cookie),
-            Some(asking) if asking.token == token => self.pass_on(cookie, Way::Out),
-            _ => self.pass_on(cookie, Way::Back),
+            Some(asking) if asking.token == token => self.pass_on(cookie, ForwardPath::Out),
+            _ => self.pass_on(cookie, ForwardPath::Back),
         }
     }
 

@@ -3,7 +3,7 @@
 //! The program's socket is connected to one of ours and goes by the server's name; another of ours is connected to the
 //! server. Datagrams pass unchanged, refusals as refusals. In the end the program's socket is connected to the server itself.
 
-use super::super::names::Ends;
+use super::super::real_addresses::RealAddresses;
 use super::super::{LOOKUP, Supervisor};
 use super::open::UNREACHABLE;
 use super::{Lookups, name_addresses};
@@ -33,7 +33,7 @@ pub(super) struct Forward {
 
 /// Which way a datagram goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ForwardPath {
     /// To the server.
     Out,
     /// To the program.
@@ -77,13 +77,13 @@ impl Forward {
     /// Passes on what there is one way, and shows it. An error is the server's refusal.
     pub(super) fn pass(
         &self,
-        way: Way,
+        way: ForwardPath,
         scratch: &mut [u8],
         mut see: impl FnMut(&[u8]),
     ) -> io::Result<()> {
         let (from, to) = match way {
-            Way::Out => (&self.near, &self.far),
-            Way::Back => (&self.far, &self.near),
+            ForwardPath::Out => (&self.near, &self.far),
+            ForwardPath::Back => (&self.far, &self.near),
         };
         for _ in 0..TURN {
             let count = match from.recv(scratch) {
@@ -91,13 +91,13 @@ impl Forward {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 // the program is gone, and its socket with it
-                Err(_) if way == Way::Out => return Ok(()),
+                Err(_) if way == ForwardPath::Out => return Ok(()),
                 Err(error) => return Err(error),
             };
             see(&scratch[..count]);
             match to.send(&scratch[..count]) {
                 // a lost datagram is what the protocol expects
-                Err(error) if way == Way::Out && error.kind() != io::ErrorKind::WouldBlock => {
+                Err(error) if way == ForwardPath::Out && error.kind() != io::ErrorKind::WouldBlock => {
                     return Err(error);
                 }
                 _ => {}
@@ -140,7 +140,7 @@ impl Supervisor {
         self.lookups.tokens.insert(near, cookie);
         self.lookups.tokens.insert(far, cookie);
         asking.token = near;
-        let ends = Ends {
+        let ends = RealAddresses {
             local: forward.local,
             peer: server,
             v6,
@@ -151,7 +151,7 @@ impl Supervisor {
     }
 
     /// Passes on what has come for a look-up.
-    pub(super) fn pass_on(&mut self, cookie: u64, way: Way) {
+    pub(super) fn pass_on(&mut self, cookie: u64, way: ForwardPath) {
         let now = self.clock.now().0;
         let Lookups {
             sockets,

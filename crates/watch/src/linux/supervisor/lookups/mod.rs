@@ -14,7 +14,7 @@ mod questions;
 use super::{LOOKUP, Supervisor};
 use crate::Mode;
 use crate::platform::sys::address::{on_socket, unmapped};
-use crate::platform::sys::notify::{Answer, Notice};
+use crate::platform::sys::notify::{NotificationResponse, Notification};
 use crate::platform::sys::program;
 use crate::platform::sys::socket;
 use forward::Forward;
@@ -110,32 +110,32 @@ impl Supervisor {
     /// A datagram socket is being connected.
     pub(super) fn connect_datagrams(
         &mut self,
-        notice: &Notice,
+        notice: &Notification,
         copy: OwnedFd,
         to: SocketAddr,
-    ) -> Answer {
+    ) -> NotificationResponse {
         let server = unmapped(to);
         let (Ok(cookie), Some(local)) = (socket::cookie(&copy), socket::local_address(&copy))
         else {
-            return Answer::Continue;
+            return NotificationResponse::Continue;
         };
         self.let_asking_go(cookie);
         if server.port() != PORT {
-            return Answer::Continue;
+            return NotificationResponse::Continue;
         }
         self.follow_asking(notice, cookie, copy, server);
         let is_bound = local.port() != 0 || !unmapped(local).ip().is_unspecified();
         if self.mode == Mode::Passthrough || is_bound || !program::is_go(notice.thread) {
-            return Answer::Continue;
+            return NotificationResponse::Continue;
         }
         match self.forward(cookie, local.is_ipv6()) {
-            Some(()) => Answer::Value(0),
-            None => Answer::Continue,
+            Some(()) => NotificationResponse::Value(0),
+            None => NotificationResponse::Continue,
         }
     }
 
     /// Follows a socket that speaks with a name server from now on.
-    fn follow_asking(&mut self, notice: &Notice, cookie: u64, copy: OwnedFd, server: SocketAddr) {
+    fn follow_asking(&mut self, notice: &Notification, cookie: u64, copy: OwnedFd, server: SocketAddr) {
         let owner = self.owner(notice.thread);
         let asker = Asker { owner, server };
         let now = self.clock.now().0;

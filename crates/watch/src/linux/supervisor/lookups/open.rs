@@ -28,7 +28,7 @@ const WAITED: u64 = 1_000_000_000;
 pub(super) const UNREACHABLE: &str = "unreachable";
 
 /// A question: the socket's cookie and the number in it.
-pub(super) type Question = (u64, u16);
+pub(super) type PendingQuery = (u64, u16);
 
 /// One look-up.
 struct Open {
@@ -38,7 +38,7 @@ struct Open {
     since: u64,
     kinds: Vec<u16>,
     /// Questions without an answer.
-    waiting: Vec<Question>,
+    waiting: Vec<PendingQuery>,
     /// When the last answer came.
     last: Option<u64>,
     addresses: Vec<IpAddr>,
@@ -87,7 +87,7 @@ impl LookupsOpen {
     }
 
     /// A question was sent.
-    pub(super) fn ask(&mut self, asker: &Asker, question: Question, asked: &Message, at: u64) {
+    pub(super) fn ask(&mut self, asker: &Asker, question: PendingQuery, asked: &Message, at: u64) {
         let process = asker.process();
         let own = self.open.iter_mut().rev().find(|open| {
             let same = open.process() == process && *open.name == *asked.name;
@@ -114,7 +114,7 @@ impl LookupsOpen {
     pub(super) fn answer(
         &mut self,
         asker: &Asker,
-        question: Question,
+        question: PendingQuery,
         answer: &Message,
         since: u64,
         at: u64,
@@ -156,7 +156,7 @@ impl LookupsOpen {
 
     /// Something came on a socket and was gone before it could be read; or the way to the server is closed, `error`.
     pub(super) fn lose(&mut self, cookie: u64, error: Option<&'static str>, at: u64) {
-        let of_socket = |question: &Question| question.0 == cookie;
+        let of_socket = |question: &PendingQuery| question.0 == cookie;
         for open in &mut self.open {
             let before = open.waiting.len();
             match (error, open.waiting.iter().position(of_socket)) {
@@ -274,7 +274,7 @@ impl Open {
         self.owner.as_ref().map_or(0, |owner| owner.pid)
     }
 
-    fn waits_for(&self, question: Question) -> bool {
+    fn waits_for(&self, question: PendingQuery) -> bool {
         self.waiting.contains(&question)
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::Supervisor;
 use crate::platform::sys::address::{self, Named, unmapped};
-use crate::platform::sys::notify::Notice;
+use crate::platform::sys::notify::Notification;
 use crate::platform::sys::process::read_memory;
 use crate::platform::sys::socket;
 use intact_wire::dns::{self, PORT};
@@ -15,7 +15,7 @@ const MAX_AT_ONCE: usize = 2;
 
 impl Supervisor {
     /// A short datagram with an address is being sent.
-    pub(in super::super) fn see_sendto(&mut self, notice: &Notice) -> Option<()> {
+    pub(in super::super) fn see_sendto(&mut self, notice: &Notification) -> Option<()> {
         let [descriptor, place, len, _, address, address_len] = notice.arguments;
         let server = self.name_server(notice.thread, address, address_len)?;
         let cookie = self.asking_with(notice, descriptor, Some(server))?;
@@ -24,7 +24,7 @@ impl Supervisor {
     }
 
     /// One or two datagrams are being sent at once.
-    pub(in super::super) fn see_sendmmsg(&mut self, notice: &Notice) -> Option<()> {
+    pub(in super::super) fn see_sendmmsg(&mut self, notice: &Notification) -> Option<()> {
         const HEADER: usize = 64;
         let [descriptor, place, count, ..] = notice.arguments;
         let count = usize::try_from(count).ok()?.min(MAX_AT_ONCE);
@@ -56,7 +56,7 @@ impl Supervisor {
     /// The cookie of a socket that sends to a name server; one that is not connected to it is followed from now on.
     fn asking_with(
         &mut self,
-        notice: &Notice,
+        notice: &Notification,
         descriptor: u64,
         server: Option<SocketAddr>,
     ) -> Option<u64> {
@@ -84,7 +84,7 @@ impl Supervisor {
         }
     }
 
-    fn see_question(&mut self, notice: &Notice, place: u64, len: u64, cookie: u64) {
+    fn see_question(&mut self, notice: &Notification, place: u64, len: u64, cookie: u64) {
         let mut bytes = [0; MAX_QUESTION];
         let Some(bytes) = usize::try_from(len)
             .ok()

@@ -1,0 +1,545 @@
+//! All connections of a capture: finds the one that a packet belongs to, and lets go of those that are over.
+
+use super::Packet;
+use super::tcp_connection::{OpaqueReason, TcpConnection, ConnectionState};
+use super::fragments::Fragments;
+use super::ip::{self, Datagram, Udp, protocol};
+use super::ladder::Ladder;
+use super::link::{self, Inside};
+use super::dns_lookups::DnsLookups;
+use super::opaque::{Opaque, OpaquePackets};
+use super::quic::Quic;
+use super::detect_protocol::{Guess, guess_client, guess_server};
+use super::tunnel;
+use crate::audit::LadderSelection;
+use crate::event_writer::EventWriter;
+use intact_wire::Side;
+use intact_wire::dns;
+use intact_wire::tcp::Segment;
+use intact_wire::tls::decrypt::KeyLog;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+
+/// Connections that are followed at once; beyond, those that were silent longest are let go.
+const MAX_LIVE: usize = 32_768;
+/// Bytes that may wait for missing packets, over all connections.
+const MAX_WAITING: usize = 64 << 20;
+/// How long a connection that is over stays while packets of it are missing. Nanoseconds.
+const GRACE: u64 = 1_000_000_000;
+/// How long the ports of a connection that is over are remembered. Nanoseconds.
+const MEMORY: u64 = 60_000_000_000;
+/// Connections whose packets are kept at once.
+const MAX_CLIMBING: usize = 64;
+/// Tunnels within tunnels.
+const MAX_DEPTH: usize = 4;
+
+/// What the packets of one file were found to be.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PacketCounts {
+    /// Those of TCP or QUIC.
+    pub(super) transport: u64,
+    /// Those of no use here: not IP, another protocol, damaged.
+    pub(super) skipped: u64,
+    /// Those that cannot be looked into.
+    pub(super) opaque: OpaquePackets,
+}
+
+/// What a packet was found to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// TCP, or a QUIC connection's.
+    Transport,
+    /// Something else that is of use: a lookup, a part of a packet.
+    Useful,
+    /// Nothing of use.
+    Useless,
+    /// Less than its headers need.
+    Short,
+    Opaque(Opaque),
+}
+
+/// Counts of what was met, over all files.
+#[derive(Clone, Debug, Default)]
+struct CaptureCounts {
+    unseen: u64,
+    let_go: u64,
+    too_late: u64,
+    blind_tls: u64,
+    blind_unknown: u64,
+    joined: u64,
+    /// Connections of which one direction is in the capture.
+    one_direction: u64,
+    /// Connections of which packets are missing.
+    with_missing: u64,
+    cut_packets: u64,
+}
+
+/// The two ends of a connection, the smaller first.
+type Pair = (SocketAddr, SocketAddr);
+
+/// What is known of a pair of ends.
+enum Slot {
+    Live(Box<TcpConnection>),
+    /// It is over since then; late packets are ignored.
+    Over(u64),
+}
+
+/// The connections of a capture.
+#[derive(Default)]
+pub(crate) struct ConnectionTable {
+    wanted: Option<LadderSelection>,
+    /// The packets of the one that was wanted.
+    pub(crate) ladder: Option<Box<Ladder>>,
+    /// Connections whose packets are kept until it is known whether they are wanted.
+    climbing: usize,
+    slots: HashMap<Pair, Slot>,
+    live: usize,
+    /// Connections that are over but stay for a while, in order of time.
+    leaving: VecDeque<(u64, Pair)>,
+    fragments: Fragments,
+    names: DnsLookups,
+    quic: Quic,
+    waiting: usize,
+    now: u64,
+    facts: CaptureCounts,
+    has_transport: bool,
+    /// Of the file under way.
+    counts: PacketCounts,
+}
+
+impl ConnectionTable {
+    /// A network of which nothing has been seen.
+    pub(crate) fn new(wanted: Option<LadderSelection>) -> ConnectionTable {
+        ConnectionTable {
+            wanted,
+            ..ConnectionTable::default()
+        }
+    }
+
+    /// Whether any packet of TCP or QUIC was met.
+    pub(crate) fn has_transport(&self) -> bool {
+        self.has_transport
+    }
+
+    /// What the packets since the last call were found to be.
+    pub(super) fn take_counts(&mut self) -> PacketCounts {
+        let counts = std::mem::take(&mut self.counts);
+        self.has_transport |= counts.transport > 0;
+        counts
+    }
+
+    /// Takes one packet.
+    pub(super) fn take(&mut self, packet: &Packet<'_>, keys: &KeyLog, scope: &mut EventWriter<'_>) {
+        self.now = self.now.max(packet.at);
+        self.release(keys, scope);
+        let inside = link::open(packet.link, packet.bytes);
+        let counts = match self.look_into(inside, packet.at, 0, keys, scope) {
+            Found::Short if packet.is_cut => return self.counts.opaque.add(Opaque::Cut),
+            Found::Opaque(what) => return self.counts.opaque.add(what),
+            Found::Transport => &mut self.counts.transport,
+            Found::Useless | Found::Short => &mut self.counts.skipped,
+            Found::Useful => return,
+        };
+        *counts += 1;
+    }
+
+    /// Takes what a frame or a tunnel holds, which is within `depth` tunnels.
+    fn look_into(
+        &mut self,
+        inside: Inside<'_>,
+        at: u64,
+        depth: usize,
+        keys: &KeyLog,
+        scope: &mut EventWriter<'_>,
+    ) -> Found {
+        match inside {
+            Inside::Ip(_) if depth > MAX_DEPTH => {
+                Found::Opaque(Opaque::Named("a tunnel within four others"))
+            }
+            Inside::Ip(bytes) => self.take_ip(bytes, at, depth, keys, scope),
+            Inside::Other => Found::Useless,
+            Inside::Short => Found::Short,
+            Inside::Opaque(what) => Found::Opaque(what),
+        }
+    }
+
+    fn take_ip(
+        &mut self,
+        bytes: &[u8],
+        at: u64,
+        depth: usize,
+        keys: &KeyLog,
+        scope: &mut EventWriter<'_>,
+    ) -> Found {
+        let Some(datagram) = ip::parse(bytes) else {
+            return Found::Short;
+        };
+        let Some(part) = datagram.fragment else {
+            return self.take_payload(&datagram, at, depth, keys, scope);
+        };
+        if datagram.payload.len() < datagram.len {
+            // it cannot be completed
+            return Found::Short;
+        }
+        match self.fragments.take(&datagram, part) {
+            Some(whole) => {
+                let joined = Datagram {
+                    payload: &whole,
+                    len: whole.len(),
+                    fragment: None,
+                    ..datagram
+                };
+                self.take_payload(&joined, at, depth, keys, scope)
+            }
+            None => Found::Useful,
+        }
+    }
+
+    fn take_payload(
+        &mut self,
+        datagram: &Datagram<'_>,
+        at: u64,
+        depth: usize,
+        keys: &KeyLog,
+        scope: &mut EventWriter<'_>,
+    ) -> Found {
+        let inside = match datagram.protocol {
+            protocol::TCP => {
+                let Some(tcp) = ip::parse_tcp(datagram.payload, datagram.len, at) else {
+                    return Found::Short;
+                };
+                let source = SocketAddr::new(datagram.source, tcp.source);
+                let target = SocketAddr::new(datagram.target, tcp.target);
+                self.take_segment(source, target, &tcp.segment, keys, scope);
+                return Found::Transport;
+            }
+            protocol::UDP => {
+                let Some(udp) = ip::parse_udp(datagram.payload) else {
+                    return Found::Short;
+                };
+                match tunnel::in_udp(&udp) {
+                    Some(inside) => inside,
+                    None => return self.take_udp(datagram, &udp, at, scope),
+                }
+            }
+            protocol::GRE => tunnel::gre(datagram.payload),
+            protocol::IPV4 | protocol::IPV6 => Inside::Ip(datagram.payload),
+            protocol::ESP => Inside::Opaque(Opaque::Named("IPsec ESP")),
+            _ => Inside::Other,
+        };
+        self.look_into(inside, at, depth + 1, keys, scope)
+    }
+
+    fn take_udp(
+        &mut self,
+        datagram: &Datagram<'_>,
+        udp: &Udp<'_>,
+        at: u64,
+        scope: &mut EventWriter<'_>,
+    ) -> Found {
+        let source = SocketAddr::new(datagram.source, udp.source);
+        let target = SocketAddr::new(datagram.target, udp.target);
+        let len = datagram.len.saturating_sub(8);
+        if udp.source == dns::PORT || udp.target == dns::PORT {
+            self.names.take(source, target, udp.payload, at, scope);
+            return Found::Useful;
+        }
+        match self.quic.take(source, target, udp.payload, len, at, scope) {
+            true => Found::Transport,
+            false => Found::Useless,
+        }
+    }
+
+    fn take_segment(
+        &mut self,
+        source: SocketAddr,
+        target: SocketAddr,
+        segment: &Segment<'_>,
+        keys: &KeyLog,
+        scope: &mut EventWriter<'_>,
+    ) {
+        let pair = (source.min(target), source.max(target));
+        let reopened = match self.slots.get(&pair) {
+            Some(Slot::Live(live)) => live.is_reopened_by(live.side_of(source), segment),
+            Some(Slot::Over(since)) => {
+                if !segment.syn && segment.at.saturating_sub(*since) < MEMORY {
+                    return;
+                }
+                true
+            }
+            None => false,
+        };
+        if reopened {
+            self.let_go(pair, true, keys, scope);
+            self.slots.remove(&pair);
+        }
+        if self.live >= MAX_LIVE || self.waiting > MAX_WAITING {
+            self.make_room(keys, scope);
+        }
+        let live = match self.slots.entry(pair) {
+            Entry::Occupied(slot) => slot.into_mut(),
+            Entry::Vacant(slot) => {
+                let Some(opening) = opening(source, target, segment) else {
+                    return;
+                };
+                self.live += 1;
+                self.facts.joined += u64::from(opening.late);
+                let (client, server) = (opening.client, opening.server);
+                let mut live = TcpConnection::new(client, server, segment.at, opening.late, scope);
+                let climbs = match self.wanted {
+                    Some(LadderSelection::Number(number)) => live.id().0 == number,
+                    Some(LadderSelection::First) => self.ladder.is_none() && self.climbing < MAX_CLIMBING,
+                    None => false,
+                };
+                if climbs {
+                    self.climbing += 1;
+                    live.climb(client, server);
+                }
+                slot.insert(Slot::Live(Box::new(live)))
+            }
+        };
+        let Slot::Live(live) = live else { return };
+        let was_over = live.is_over();
+        let waited = live.waiting();
+        live.take(live.side_of(source), segment, keys, scope);
+        self.waiting = self.waiting + live.waiting() - waited;
+        if live.is_over() && live.waiting() == 0 {
+            // at once, so that who looks at the events knows of the end before the next opening
+            self.let_go(pair, true, keys, scope);
+        } else if live.is_over() && !was_over {
+            self.leaving.push_back((self.now + GRACE, pair));
+        }
+    }
+
+    /// Lets go of the connections whose time after their end has passed.
+    fn release(&mut self, keys: &KeyLog, scope: &mut EventWriter<'_>) {
+        while let Some(&(until, pair)) = self.leaving.front()
+            && until <= self.now
+        {
+            self.leaving.pop_front();
+            // another connection may have taken the place
+            let over = matches!(self.slots.get(&pair), Some(Slot::Live(live)) if live.is_over());
+            if over {
+                self.let_go(pair, true, keys, scope);
+            }
+        }
+    }
+
+    /// Ends one connection and remembers its ports.
+    fn let_go(&mut self, pair: Pair, complete: bool, keys: &KeyLog, scope: &mut EventWriter<'_>) {
+        let Some(slot) = self.slots.get_mut(&pair) else {
+            return;
+        };
+        let now = self.now;
+        let Slot::Live(live) = std::mem::replace(slot, Slot::Over(now)) else {
+            return;
+        };
+        self.live -= 1;
+        self.waiting -= live.waiting();
+        match live.finish(complete, now, keys, scope) {
+            ConnectionState::Connection {
+                unseen,
+                blind,
+                carried,
+                lacks,
+                ladder,
+            } => {
+                if let Some(ladder) = ladder {
+                    self.climbing -= 1;
+                    let wanted = carried > 0 || self.wanted != Some(LadderSelection::First);
+                    let number = ladder.connection;
+                    let known = self.ladder.as_ref().map(|known| known.connection);
+                    if wanted && known.is_none_or(|known| number < known) {
+                        self.ladder = Some(ladder);
+                    }
+                }
+                self.facts.unseen += unseen;
+                self.facts.one_direction += u64::from(lacks.direction);
+                self.facts.with_missing += u64::from(lacks.packets);
+                self.facts.cut_packets += lacks.cut_packets;
+                match blind {
+                    Some(OpaqueReason::Tls) => self.facts.blind_tls += 1,
+                    Some(OpaqueReason::Unknown) => self.facts.blind_unknown += 1,
+                    None => {}
+                }
+            }
+            ConnectionState::TooLate => self.facts.too_late += 1,
+        }
+    }
+
+    /// Lets go of the quarter of connections that were silent longest, and of what is remembered of old ones.
+    fn make_room(&mut self, keys: &KeyLog, scope: &mut EventWriter<'_>) {
+        let now = self.now;
+        self.slots.retain(|_, slot| match slot {
+            Slot::Live(_) => true,
+            Slot::Over(since) => now.saturating_sub(*since) < MEMORY,
+        });
+        let mut silent: Vec<(u64, Pair)> = Vec::with_capacity(self.live);
+        for (pair, slot) in &self.slots {
+            if let Slot::Live(live) = slot {
+                silent.push((live.seen_at(), *pair));
+            }
+        }
+        let quarter = (silent.len() / 4)
+            .max(1)
+            .min(silent.len().saturating_sub(1));
+        silent.select_nth_unstable(quarter);
+        for (_, pair) in silent.into_iter().take(quarter.max(1)) {
+            self.facts.let_go += 1;
+            self.let_go(pair, false, keys, scope);
+            self.slots.remove(&pair);
+        }
+    }
+
+    /// Ends everything; the captures are over.
+    pub(crate) fn finish(&mut self, keys: &KeyLog, scope: &mut EventWriter<'_>) {
+        let mut rest: Vec<(u64, Pair)> = Vec::with_capacity(self.live);
+        for (pair, slot) in &self.slots {
+            if let Slot::Live(live) = slot {
+                rest.push((live.seen_at(), *pair));
+            }
+        }
+        // roughly in the order of their ends, as consumers expect
+        rest.sort_unstable();
+        for (_, pair) in rest {
+            self.let_go(pair, false, keys, scope);
+        }
+        self.slots.clear();
+        self.leaving.clear();
+        self.names.finish(self.now, scope);
+        self.quic.finish(self.now, scope);
+        self.tell_limits(scope);
+    }
+
+    fn tell_limits(&mut self, scope: &mut EventWriter<'_>) {
+        let facts = std::mem::take(&mut self.facts);
+        let quic = &self.quic;
+        // nothing is missing: the connections are counted, and those that cannot be seen inside are known as such
+        let limits = [
+            (
+                facts.blind_tls,
+                "tls-without-keys",
+                "connections are encrypted and cannot be seen inside: record with SSLKEYLOGFILE and pass --keylog FILE",
+            ),
+            (
+                quic.told,
+                "quic",
+                "connections are QUIC (HTTP/3), and what they carry cannot be seen in a capture: a HAR or a NetLog of the client tells more",
+            ),
+            (
+                facts.blind_unknown,
+                "not-http",
+                "connections carry something that is not HTTP and was not read",
+            ),
+            (
+                facts.joined,
+                "joined-late",
+                "connections were open before the capture began: what they carried before is not counted",
+            ),
+            (
+                facts.unseen,
+                "end-not-captured",
+                "requests have no complete answer in the capture: packets are missing, or it ends before them",
+            ),
+            (
+                facts.too_late + quic.too_late,
+                "dial-at-the-end",
+                "connections were about to be opened when the capture ended; they are not counted",
+            ),
+            (
+                facts.let_go,
+                "too-many-connections",
+                "connections were let go to bound memory: what came later on them counts as other connections",
+            ),
+        ];
+        for (count, id, words) in limits {
+            if count > 0 {
+                scope.caveat(id, format!("{count} {words}"));
+            }
+        }
+        let missing = [
+            (
+                facts.one_direction,
+                "one-direction",
+                "connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass",
+            ),
+            (
+                facts.with_missing,
+                "packets-missing",
+                "connections lack packets that their receivers acknowledged: requests in these packets are not counted. Capture with a larger buffer, e.g. `tcpdump -B 65536`",
+            ),
+            (
+                facts.cut_packets,
+                "packets-cut",
+                "packets were cut off while capturing (snap length): requests in the rest of them are not counted. Record whole packets with `tcpdump -s 0`",
+            ),
+            (
+                quic.joined,
+                "quic-joined-late",
+                "packets on UDP port 443 look like QUIC and belong to no connection whose start is in the capture: these connections are not counted",
+            ),
+            (
+                quic.untracked,
+                "too-many-quic-connections",
+                "first packets of QUIC connections came while memory for more of these was exhausted: these connections are not counted",
+            ),
+        ];
+        for (count, id, words) in missing {
+            if count > 0 {
+                scope.incomplete(id, format!("{count} {words}"));
+            }
+        }
+    }
+}
+
+/// Which end of a new connection is the client, and whether its start was seen.
+struct Opening {
+    client: SocketAddr,
+    server: SocketAddr,
+    late: bool,
+}
+
+/// `None` for a segment that says nothing of a connection whose start was not seen.
+fn opening(source: SocketAddr, target: SocketAddr, segment: &Segment<'_>) -> Option<Opening> {
+    let by_client = |late| Opening {
+        client: source,
+        server: target,
+        late,
+    };
+    let by_server = |late| Opening {
+        client: target,
+        server: source,
+        late,
+    };
+    if segment.syn {
+        return Some(match segment.ack {
+            None => by_client(false),
+            Some(_) => by_server(false),
+        });
+    }
+    if segment.len == 0 {
+        return None;
+    }
+    let client_guess = guess_client(segment.payload);
+    let server_guess = guess_server(segment.payload);
+    let says_client = matches!(client_guess, Guess::Http1 | Guess::Http2);
+    let says_server = server_guess == Guess::Http1;
+    // TLS: a ClientHello is handshake message 1, a ServerHello 2
+    let hello = match segment.payload {
+        [0x16, 0x03, _, _, _, 1, ..] => Some(Side::Client),
+        [0x16, 0x03, _, _, _, 2, ..] => Some(Side::Server),
+        _ => None,
+    };
+    let from_client = match hello {
+        Some(side) => side == Side::Client,
+        None if says_client != says_server => says_client,
+        // servers listen on the smaller port
+        None => source.port() > target.port(),
+    };
+    Some(if from_client {
+        by_client(true)
+    } else {
+        by_server(true)
+    })
+}

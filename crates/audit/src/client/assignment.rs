@@ -1,0 +1,387 @@
+//! Which connection carried which entry, by the evidence that holds for a file; where there is none, entries are laid on as few
+//! connections as their overlap allows, and that is said.
+
+use super::entry::Entry;
+use crate::event_writer::EventWriter;
+use intact_ledger::{
+    Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Nanos, Origin,
+    Outcome, Protocol, Reuse, Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
+};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+/// A file with requests.
+pub(crate) struct Source<'a> {
+    /// Those that went over a network.
+    pub(crate) entries: &'a [Entry],
+    /// Who wrote it; empty where it does not say.
+    pub(crate) writer: &'a str,
+    /// What caveats begin with.
+    pub(crate) kind: &'static str,
+    /// What would tell more than it does, in a sentence without its end.
+    pub(crate) better: &'static str,
+    /// Its times are told to the second.
+    pub(crate) is_coarse: bool,
+    /// Its name.
+    pub(crate) name: &'a str,
+}
+
+/// What tells connections apart in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Evidence {
+    /// Ids of connections.
+    Ids,
+    /// Whether an entry has time for connecting.
+    Timings,
+    /// Nothing.
+    Nothing,
+}
+
+/// A connection while entries are laid on it.
+struct AssignedConnection {
+    connection: Connection,
+    origin: Option<Origin>,
+    multiplexes: bool,
+    /// When the last request on it was over, in nanoseconds since 1970.
+    free_at: u64,
+    carried: u32,
+    /// Its setup is in the file.
+    is_new: bool,
+    closing: bool,
+}
+
+/// Writes the entries into the ledger; the evidence in words.
+pub(crate) fn tell(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
+    let evidence = choose(source);
+    let early = source.entries.iter().filter(|entry| entry.at < scope.base);
+    let early = early.count();
+    if early > 0 {
+        scope.caveat(
+            "input-out-of-order",
+            format!("{}: {early} entries began before the first ones in the file: they are put at its beginning", source.name),
+        );
+    }
+    let mut layout = Assignment {
+        evidence,
+        is_coarse: source.is_coarse,
+        tool_tells_connects: source.entries.iter().any(|entry| entry.timings.has_setup()),
+        laid: Vec::new(),
+        by_id: HashMap::new(),
+        by_origin: HashMap::new(),
+    };
+    let mut order: Vec<usize> = (0..source.entries.len()).collect();
+    order.sort_by_key(|&at| source.entries[at].sent_at());
+    let mut exchanges: Vec<Exchange> = Vec::with_capacity(order.len());
+    for at in order {
+        exchanges.push(layout.lay(&source.entries[at], scope));
+    }
+    // openings in the order of their times, requests in that of their ends, as they would have been seen
+    exchanges.sort_by_key(|exchange| exchange.end);
+    let mut connections: Vec<Connection> = layout
+        .laid
+        .into_iter()
+        .map(|laid| laid.connection)
+        .collect();
+    connections.sort_by_key(|connection| connection.at);
+    let mut connections = connections.iter().peekable();
+    let mut told = std::collections::HashSet::new();
+    for exchange in &exchanges {
+        while let Some(connection) = connections.next_if(|connection| {
+            connection.at <= exchange.end || Some(connection.id) == exchange.connection
+        }) {
+            told.insert(connection.id);
+            scope.record(Event::Opened(connection));
+        }
+        scope.record(Event::Exchange(exchange));
+    }
+    for connection in connections {
+        scope.record(Event::Opened(connection));
+    }
+    words(source, evidence, scope)
+}
+
+/// The evidence in words; what is missing becomes a caveat.
+fn words(source: &Source<'_>, evidence: Evidence, scope: &mut EventWriter<'_>) -> String {
+    let Source {
+        kind, name, better, ..
+    } = source;
+    let by = match source.writer {
+        "" => "an unknown tool",
+        writer => writer,
+    };
+    let ids = source.entries.iter().filter(|entry| entry.id.is_some());
+    let has_ids = ids.count();
+    match evidence {
+        Evidence::Ids => format!(
+            "written by {by}; connections told apart by `connection`, which {has_ids} of {} entries have",
+            source.entries.len()
+        ),
+        Evidence::Timings => {
+            let why = if has_ids > 0 {
+                "`connection` holds the server's port and not a connection's id"
+            } else {
+                "it has no ids of connections"
+            };
+            scope.caveat(
+                &format!("{kind}-without-ids"),
+                format!(
+                    "{name}: {why}: reuse is told by the time for connecting, connections are the fewest that the overlap of requests allows"
+                ),
+            );
+            format!("written by {by}; reuse told by the time for connecting: {why}")
+        }
+        Evidence::Nothing => {
+            scope.incomplete(
+                &format!("{kind}-without-evidence"),
+                format!(
+                    "{name}: it says neither which connection carried a request nor when one was opened: reuse cannot be seen, \
+                     connections are the fewest that the overlap of requests allows. {better}"
+                ),
+            );
+            format!("written by {by}; nothing in it tells whether connections were reused")
+        }
+    }
+}
+
+/// Decides what a file's fields are worth.
+fn choose(source: &Source<'_>) -> Evidence {
+    let port = |entry: &Entry| entry.origin.as_ref().map(|origin| origin.port.to_string());
+    let mut with_id = source
+        .entries
+        .iter()
+        .filter_map(|entry| Some((entry, entry.id.as_deref()?)))
+        .peekable();
+    let has_ids = with_id.peek().is_some();
+    if has_ids && !with_id.all(|(entry, id)| port(entry).is_some_and(|port| id == port)) {
+        return Evidence::Ids;
+    }
+    if source.entries.iter().any(|entry| entry.timings.has_setup()) {
+        Evidence::Timings
+    } else {
+        Evidence::Nothing
+    }
+}
+
+struct Assignment {
+    evidence: Evidence,
+    is_coarse: bool,
+    /// The file has at least one time for connecting, so that the lack of one means something.
+    tool_tells_connects: bool,
+    laid: Vec<AssignedConnection>,
+    by_id: HashMap<Box<str>, usize>,
+    by_origin: HashMap<Option<Origin>, Vec<usize>>,
+}
+
+impl Assignment {
+    fn lay(&mut self, entry: &Entry, scope: &mut EventWriter<'_>) -> Exchange {
+        let sent = Exchange::new(scope.next_exchange(), scope.nanos(entry.at));
+        if let (Some(phase), Outcome::Failed(kind)) = (entry.dial, entry.outcome) {
+            return self.fail(entry, sent, phase, kind, scope);
+        }
+        let at = match self.find(entry) {
+            Some(at) => at,
+            None => self.open(entry, scope),
+        };
+        let laid = &mut self.laid[at];
+        laid.free_at = laid.free_at.max(entry.ended_at());
+        laid.carried += 1;
+        laid.closing |= entry.client_closes || entry.server_closes;
+        let terms = &mut laid.connection.terms;
+        terms.timeout_s = entry.terms.timeout_s.or(terms.timeout_s);
+        terms.max = entry.terms.max.or(terms.max);
+        let mut one = fill(entry, sent, scope);
+        one.connection = Some(laid.connection.id);
+        let has_id = self.evidence == Evidence::Ids && entry.id.is_some();
+        let tells_reuse =
+            has_id || (self.evidence != Evidence::Nothing && self.tool_tells_connects);
+        laid.is_new |= entry.timings.has_setup();
+        one.reuse = match laid.carried {
+            _ if entry.timings.has_setup() => Some(Reuse::Fresh),
+            // its connection was opened ahead, or carried requests before the file began
+            0 | 1 => None,
+            _ => tells_reuse.then_some(Reuse::Reused),
+        };
+        if has_id {
+            one.ordinal = laid.is_new.then_some(laid.carried);
+        } else {
+            one.certainty = why();
+        }
+        one
+    }
+
+    /// The connection that an entry came on, among those known.
+    fn find(&self, entry: &Entry) -> Option<usize> {
+        let sets_up = entry.timings.has_setup();
+        if self.evidence == Evidence::Ids
+            && let Some(id) = &entry.id
+        {
+            // an id that connects again is that of another connection: browsers count from 1 in each run
+            return self.by_id.get(id).copied().filter(|_| !sets_up);
+        }
+        if sets_up {
+            return None;
+        }
+        let places = self.by_origin.get(&entry.origin)?;
+        let fits = |at: &usize| {
+            let laid = &self.laid[*at];
+            !laid.closing && (laid.multiplexes || laid.free_at <= entry.sent_at())
+        };
+        let free = places.iter().rev().find(|at| fits(at));
+        // times to the second overlap where requests did not; one that did not connect came on a connection that was there
+        let any = || {
+            places
+                .last()
+                .filter(|_| self.is_coarse && self.tool_tells_connects)
+        };
+        free.or_else(any).copied()
+    }
+
+    fn open(&mut self, entry: &Entry, scope: &mut EventWriter<'_>) -> usize {
+        let begun = scope.nanos(entry.at.saturating_add(entry.timings.blocked.unwrap_or(0)));
+        let mut connection = connection(entry, begun, scope);
+        connection.setup = setup(entry, begun);
+        if self.evidence != Evidence::Ids || entry.id.is_none() {
+            connection.certainty = why();
+        }
+        let at = self.laid.len();
+        self.laid.push(AssignedConnection {
+            connection,
+            origin: entry.origin.clone(),
+            multiplexes: matches!(entry.protocol, Some(Protocol::Http2 | Protocol::Http3)),
+            free_at: 0,
+            carried: 0,
+            is_new: false,
+            closing: false,
+        });
+        if let Some(id) = &entry.id
+            && self.evidence == Evidence::Ids
+        {
+            self.by_id.insert(id.clone(), at);
+        }
+        let places = self
+            .by_origin
+            .entry(self.laid[at].origin.clone())
+            .or_default();
+        // those that are busy for ever are few; the list stays as long as the peak
+        places.retain(|&old| !self.laid[old].closing);
+        places.push(at);
+        at
+    }
+
+    /// A dial that failed is a connection, too.
+    fn fail(
+        &mut self,
+        entry: &Entry,
+        sent: Exchange,
+        phase: SetupPhase,
+        kind: Failure,
+        scope: &mut EventWriter<'_>,
+    ) -> Exchange {
+        let begun = sent.at;
+        let mut connection = connection(entry, begun, scope);
+        connection.failed = Some(DialFailure {
+            phase,
+            kind,
+            detail: None,
+        });
+        let mut one = fill(entry, sent, scope);
+        one.connection = Some(connection.id);
+        self.laid.push(AssignedConnection {
+            connection,
+            origin: entry.origin.clone(),
+            multiplexes: false,
+            free_at: 0,
+            carried: 0,
+            is_new: false,
+            closing: true,
+        });
+        one
+    }
+}
+
+fn why() -> Certainty {
+    Certainty::Inferred("the file does not say which connection carried a request".into())
+}
+
+fn connection(entry: &Entry, begun: Nanos, scope: &mut EventWriter<'_>) -> Connection {
+    let id: ConnectionId = scope.next_connection();
+    let mut connection = Connection::new(id, begun);
+    connection.origin = entry.origin.clone();
+    let port = entry.origin.as_ref().map(|origin| origin.port);
+    connection.peer = entry
+        .address
+        .zip(port)
+        .map(|(address, port)| SocketAddr::new(address, port));
+    connection.agent.clone_from(&entry.agent);
+    connection.protocol = entry.protocol;
+    if entry.protocol == Some(Protocol::Http3) {
+        connection.transport = Transport::Quic;
+    }
+    let scheme = entry.origin.as_ref().map(|origin| origin.scheme);
+    if scheme == Some(Scheme::Https) {
+        connection.tls = Some(Tls::default());
+    }
+    connection
+}
+
+/// The steps one after another, from where the request stopped being blocked.
+fn setup(entry: &Entry, begun: Nanos) -> Setup {
+    let mut at = begun;
+    let mut step = |nanos: Option<u64>| {
+        nanos.map(|nanos| {
+            let span = Span::new(at, at.after(nanos));
+            at = span.end;
+            span
+        })
+    };
+    Setup {
+        dns: step(entry.timings.dns),
+        connect: step(entry.timings.connect),
+        ssl: step(entry.timings.ssl),
+    }
+}
+
+/// An exchange with all that the entry says of it.
+fn fill(entry: &Entry, mut one: Exchange, scope: &EventWriter<'_>) -> Exchange {
+    let timings = &entry.timings;
+    let mut at = one.at;
+    let mut phase = |nanos: Option<u64>| {
+        nanos.map(|nanos| {
+            let span = Span::new(at, at.after(nanos));
+            at = span.end;
+            span
+        })
+    };
+    one.spans.blocked = phase(timings.blocked);
+    one.spans.dns = phase(timings.dns);
+    one.spans.connect = phase(timings.connect);
+    one.spans.ssl = phase(timings.ssl);
+    one.spans.send = phase(timings.send);
+    one.spans.wait = phase(timings.wait);
+    one.spans.receive = phase(timings.receive);
+    one.end = scope.nanos(entry.ended_at()).max(one.at);
+    // one from before the run's beginning was put there
+    one.spans.keep_within(one.at, one.end);
+    // with a body, or without its method and target, a request cannot be told from another
+    one.fingerprint = (entry.request_body.unwrap_or(0) == 0 && entry.target.is_some())
+        .then_some(entry.method.as_ref())
+        .flatten()
+        .map(|method| scope.key.of(method.as_str(), &entry.full_target, b""));
+    one.method = entry.method.clone();
+    one.target = entry.target.clone();
+    one.status = entry.status;
+    one.outcome = entry.outcome;
+    one.terms = entry.terms;
+    one.bytes.request_head = entry.request_head;
+    one.bytes.request_body = entry.request_body.unwrap_or(0);
+    one.bytes.head = entry.head;
+    one.bytes.body = entry.body.unwrap_or(0);
+    // sizes before and after decoding are mixed up by some tools: no proof that a body was left unread
+    one.body.read = entry.body;
+    one.close_sent_by = match (entry.client_closes, entry.server_closes) {
+        (true, _) => Some(Side::Client),
+        (false, true) => Some(Side::Server),
+        (false, false) => None,
+    };
+    one
+}

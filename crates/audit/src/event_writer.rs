@@ -1,0 +1,54 @@
+//! What every reader needs while it writes: where events go, the time base, the numbers that are still free.
+
+use intact_ledger::{Caveat, ConnectionId, Event, FingerprintKey, Nanos, Sink};
+
+/// The numbers given so far. They are unique over all inputs of an audit.
+#[derive(Debug, Default)]
+pub(crate) struct IdAllocator {
+    pub(crate) connections: u64,
+    pub(crate) exchanges: u64,
+}
+
+/// The way out for events.
+pub(crate) struct EventWriter<'a> {
+    pub(crate) sink: &'a mut dyn Sink,
+    pub(crate) numbers: &'a mut IdAllocator,
+    pub(crate) key: &'a FingerprintKey,
+    /// Nanosecond 0 of the run, in nanoseconds since 1970.
+    pub(crate) base: u64,
+}
+
+impl EventWriter<'_> {
+    /// A wall time in nanoseconds since 1970, on the run's clock; earlier than the run is its start.
+    pub(crate) fn nanos(&self, wall: u64) -> Nanos {
+        Nanos(wall.saturating_sub(self.base))
+    }
+
+    /// The next connection's number, from 1.
+    pub(crate) fn next_connection(&mut self) -> ConnectionId {
+        self.numbers.connections += 1;
+        ConnectionId(self.numbers.connections)
+    }
+
+    /// The next exchange's number, from 1.
+    pub(crate) fn next_exchange(&mut self) -> u64 {
+        self.numbers.exchanges += 1;
+        self.numbers.exchanges
+    }
+
+    /// Records one event.
+    pub(crate) fn record(&mut self, event: Event<'_>) {
+        self.sink.record(event);
+    }
+
+    /// Records what limits the result, where all traffic is in the record.
+    pub(crate) fn caveat(&mut self, id: &str, words: String) {
+        self.sink.record(Event::Caveat(&Caveat::new(id, words)));
+    }
+
+    /// Records that traffic is missing from the record, so that counts are lower bounds.
+    pub(crate) fn incomplete(&mut self, id: &str, words: String) {
+        self.sink
+            .record(Event::Caveat(&Caveat::incomplete(id, words)));
+    }
+}

@@ -1,0 +1,102 @@
+//! Values whose type nobody agrees on: numbers as strings, strings as numbers, null for nothing. Nothing here fails.
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+
+/// A value of any type, as far as it is of use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Lenient {
+    /// Absent, null, or a list or object.
+    #[default]
+    Nothing,
+    Number(f64),
+    Text(String),
+    Flag(bool),
+}
+
+impl Lenient {
+    /// A number; one written as text too.
+    pub(crate) fn number(&self) -> Option<f64> {
+        let number = match self {
+            Lenient::Number(number) => *number,
+            Lenient::Text(text) => text.trim().parse().ok()?,
+            Lenient::Nothing | Lenient::Flag(_) => return None,
+        };
+        number.is_finite().then_some(number)
+    }
+
+    /// A number that is not negative: -1 stands for unknown.
+    pub(crate) fn count(&self) -> Option<u64> {
+        let number = self.number().filter(|number| *number >= 0.0)?;
+        Some(number as u64)
+    }
+
+    /// Text that is not empty; a number in its digits.
+    pub(crate) fn text(&self) -> Option<String> {
+        match self {
+            Lenient::Text(text) if !text.is_empty() => Some(text.clone()),
+            Lenient::Number(number) => Some(number.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Whether it says yes: true, a text that is not empty, a number but zero.
+    pub(crate) fn is_set(&self) -> bool {
+        match self {
+            Lenient::Nothing => false,
+            Lenient::Number(number) => *number != 0.0,
+            Lenient::Text(text) => !text.is_empty(),
+            Lenient::Flag(flag) => *flag,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Lenient {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Lenient, D::Error> {
+        deserializer.deserialize_any(AnyValue)
+    }
+}
+
+struct AnyValue;
+
+impl<'de> Visitor<'de> for AnyValue {
+    type Value = Lenient;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Lenient, E> {
+        Ok(Lenient::Flag(flag))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Lenient, E> {
+        Ok(Lenient::Number(number as f64))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Lenient, E> {
+        Ok(Lenient::Number(number as f64))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Lenient, E> {
+        Ok(Lenient::Number(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Lenient, E> {
+        Ok(Lenient::Text(text.to_owned()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Lenient, E> {
+        Ok(Lenient::Nothing)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Lenient, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Lenient::Nothing)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Lenient, A::Error> {
+        while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Lenient::Nothing)
+    }
+}

@@ -1,0 +1,161 @@
+//! vegeta: a row or an object for each request, after its documentation of `encode`. It does not measure connecting: whether a connection was
+//! reused cannot be seen.
+
+use super::cells::cells;
+use crate::client::{Entry, Timings, split};
+use crate::log::timestamp;
+use crate::lenient::Lenient;
+use intact_ledger::{Failure, Method, Outcome, SetupPhase, Target};
+use serde::Deserialize;
+
+/// Columns of its CSV, which has no head: timestamp, code, latency, bytes out, bytes in, error, body, attack, seq, method, URL, headers.
+const COLUMNS: usize = 12;
+
+/// Whether a line is a row: nanoseconds since 1970, a status, a latency, and as many columns.
+pub(super) fn is_row(line: &str) -> bool {
+    let row = cells(line);
+    let digits = |at: usize, len: usize| {
+        let cell: &str = &row[at];
+        cell.len() >= len && cell.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    row.len() == COLUMNS && digits(0, 18) && digits(1, 1) && row[1].len() <= 3 && digits(2, 1)
+}
+
+pub(super) fn is_object(line: &str) -> bool {
+    line.starts_with('{')
+        && serde_json::from_str::<Hit>(line).is_ok_and(|hit| {
+            hit.timestamp.text().is_some()
+                && hit.code.count().is_some()
+                && hit.latency.count().is_some()
+                && hit.seq.count().is_some()
+        })
+}
+
+/// A line of its JSON.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Hit {
+    timestamp: Lenient,
+    code: Lenient,
+    /// Nanoseconds.
+    latency: Lenient,
+    seq: Lenient,
+    bytes_in: Lenient,
+    bytes_out: Lenient,
+    error: Lenient,
+    method: Lenient,
+    url: Lenient,
+}
+
+/// A line of its CSV.
+pub(super) fn row(line: &str) -> Option<Entry> {
+    hit(line)?.entry()
+}
+
+/// A line of its JSON.
+pub(super) fn object(line: &str) -> Option<Entry> {
+    let hit: Hit = serde_json::from_str(line).ok()?;
+    hit.entry()
+}
+
+fn hit(line: &str) -> Option<Hit> {
+    let row = cells(line);
+    if row.len() != COLUMNS {
+        return None;
+    }
+    let cell = |at: usize| Lenient::Text(row[at].clone().into_owned());
+    Some(Hit {
+        timestamp: cell(0),
+        code: cell(1),
+        latency: cell(2),
+        seq: cell(8),
+        bytes_out: cell(3),
+        bytes_in: cell(4),
+        error: cell(5),
+        method: cell(9),
+        url: cell(10),
+    })
+}
+
+impl Hit {
+    fn entry(&self) -> Option<Entry> {
+        let stamp = timestamp::read(&self.timestamp.text()?)?;
+        let mut entry = Entry::of_tool(stamp.nanos);
+        entry.time = self.latency.count()?;
+        entry.timings = Timings {
+            wait: Some(entry.time),
+            ..Timings::default()
+        };
+        if let Some((origin, path)) = self.url.text().and_then(|url| split(&url)) {
+            entry.origin = Some(origin);
+            entry.target = Some(Target::new(&path));
+            entry.full_target = path.into();
+        }
+        entry.method = self.method.text().map(|name| Method::new(&name));
+        let status = self.code.count()?;
+        entry.status = u16::try_from(status).ok().filter(|&status| status > 0);
+        entry.body = self.bytes_in.count();
+        entry.request_body = self.bytes_out.count();
+        if entry.status.is_none() {
+            (entry.outcome, entry.dial) = failure(&self.error.text().unwrap_or_default());
+        }
+        Some(entry)
+    }
+}
+
+/// What Go's words mean.
+fn failure(error: &str) -> (Outcome, Option<SetupPhase>) {
+    use Failure as F;
+    use SetupPhase::{Connect, Dns, Ssl};
+    let has = |words: &str| error.contains(words);
+    let (kind, phase) = if has("no such host") || has("lookup ") {
+        (F::Lookup, Some(Dns))
+    } else if has("connection refused") {
+        (F::Refused, Some(Connect))
+    } else if has("dial tcp") && has("timeout") {
+        (F::ConnectTimeout, Some(Connect))
+    } else if has("cannot assign requested address") {
+        (F::NoFreePort, Some(Connect))
+    } else if has("too many open files") {
+        (F::NoFreeFd, Some(Connect))
+    } else if has("x509:") {
+        (F::Certificate, Some(Ssl))
+    } else if has("tls:") {
+        (F::Tls, Some(Ssl))
+    } else if has("connection reset") {
+        (F::Reset, None)
+    } else if has("unexpected EOF") {
+        (F::Truncated, None)
+    } else if has("Client.Timeout") || has("deadline exceeded") {
+        (F::Timeout, None)
+    } else {
+        (F::Closed, None)
+    };
+    (Outcome::Failed(kind), phase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_and_objects_say_the_same() {
+        let row = "1795259227123456789,200,1500000,0,100,,aGk=,,0,GET,http://a.example:81/x?y=1,Q29udGVudA==";
+        let object = r#"{"attack":"","seq":0,"code":200,"timestamp":"2026-11-21T11:07:07.123456789Z","latency":1500000,"bytes_out":0,"bytes_in":100,"error":"","body":"aGk=","method":"GET","url":"http://a.example:81/x?y=1","headers":{"A":["b"]}}"#;
+        assert!(is_row(row) && is_object(object));
+        let both = [super::row(row).unwrap(), super::object(object).unwrap()];
+        for one in both {
+            assert_eq!(one.at, 1_795_259_227_123_456_789);
+            assert_eq!(one.ended_at() - one.at, 1_500_000);
+            assert_eq!(one.target.as_ref().unwrap().as_str(), "/x");
+            assert_eq!((one.status, one.body), (Some(200), Some(100)));
+        }
+    }
+
+    #[test]
+    fn other_tables_are_none_of_it() {
+        assert!(!is_row("1,2,3"));
+        assert!(!is_row(&",".repeat(11)));
+        assert!(!is_object(r#"{"status":200,"timestamp":"x"}"#));
+    }
+}

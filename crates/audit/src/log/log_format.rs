@@ -1,0 +1,222 @@
+//! Which of the known formats a log is written in, told by its first lines.
+
+use super::line::Line;
+use super::pattern::{COMBINED, COMMON, ENVOY, Pattern};
+use super::{balancer, json};
+
+/// Lines that a format is told by.
+const LOOKED_AT: usize = 32;
+/// nginx and Apache with the virtual host in front.
+const WITH_HOST: &str = r#"$host $remote_addr $identity $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
+
+/// A way to write lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    /// As `--log-format` says.
+    Given(Pattern),
+    /// nginx's and Apache's usual formats, perhaps with `key=value` behind.
+    Usual(Pattern),
+    Envoy(Pattern),
+    Json,
+    Haproxy,
+    Alb,
+    AlbConnection,
+}
+
+impl LogFormat {
+    /// The one that at least half of the first lines are written in.
+    pub(crate) fn tell(prefix: &[u8]) -> Option<LogFormat> {
+        let text = String::from_utf8_lossy(prefix);
+        // the last line of the prefix may be cut
+        let whole = match text.rfind('\n') {
+            Some(end) => &text[..end],
+            None => &text,
+        };
+        let lines: Vec<&str> = whole
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            .take(LOOKED_AT)
+            .collect();
+        let known = [
+            LogFormat::Json,
+            LogFormat::Alb,
+            LogFormat::AlbConnection,
+            LogFormat::Haproxy,
+            LogFormat::Usual(Pattern::known(COMBINED)),
+            LogFormat::Usual(Pattern::known(COMMON)),
+            LogFormat::Usual(Pattern::known(WITH_HOST)),
+            LogFormat::Envoy(Pattern::known(ENVOY)),
+        ];
+        known.into_iter().find(|dialect| {
+            let fitting = lines.iter().filter(|line| dialect.read(line).is_some());
+            let fitting = fitting.count();
+            fitting > 0 && fitting * 2 >= lines.len()
+        })
+    }
+
+    /// Takes a line apart; `None` where it does not fit, or tells no time.
+    pub(super) fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {
+        let line = match self {
+            LogFormat::Given(pattern) | LogFormat::Usual(pattern) | LogFormat::Envoy(pattern) => {
+                pattern.read(text)
+            }
+            LogFormat::Json => json::read(text),
+            LogFormat::Haproxy => balancer::haproxy(text),
+            LogFormat::Alb => balancer::alb(text),
+            LogFormat::AlbConnection => balancer::alb_connection(text),
+        }?;
+        (line.end.is_some() || line.start.is_some()).then_some(line)
+    }
+
+    /// What a person calls it.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            LogFormat::Given(_) => "in the format given",
+            LogFormat::Usual(_) => "in the format of nginx and Apache",
+            LogFormat::Envoy(_) => "in Envoy's format",
+            LogFormat::Json => "in JSON",
+            LogFormat::Haproxy => "in HAProxy's format",
+            LogFormat::Alb => "in the format of AWS's ALB",
+            LogFormat::AlbConnection => "connections of AWS's ALB, without their requests",
+        }
+    }
+
+    /// The fields that name the connection of a request, as the end of a sentence; empty where the format cannot have any.
+    pub(super) fn connection_fields(&self) -> &'static str {
+        match self {
+            LogFormat::Usual(_) => {
+                ". Add `conn=$connection reqs=$connection_requests` to nginx's log_format, or `port=%{remote}p k=%k X=%X` to Apache's LogFormat"
+            }
+            LogFormat::Envoy(_) => ". Add `conn=%CONNECTION_ID%` to the format",
+            LogFormat::Given(_) | LogFormat::Json => {
+                ". Add $connection and $connection_requests (nginx), %{remote}p and %k (Apache) or %CONNECTION_ID% (Envoy)"
+            }
+            LogFormat::Haproxy | LogFormat::Alb | LogFormat::AlbConnection => "",
+        }
+    }
+
+    /// The field that holds a request's position on its connection, as the end of a sentence; empty where the server has none.
+    /// `has_ids`: connections have ids of the server, as in logs of nginx and Envoy.
+    pub(super) fn position_field(&self, has_ids: bool) -> &'static str {
+        match self {
+            LogFormat::Usual(_) => {
+                ". Add `reqs=$connection_requests` to nginx's log_format, or `k=%k` to Apache's LogFormat"
+            }
+            LogFormat::Given(_) => ". Add $connection_requests (nginx) or %k (Apache)",
+            LogFormat::Json if has_ids => ". Add $connection_requests, if it is nginx's",
+            LogFormat::Json
+            | LogFormat::Envoy(_)
+            | LogFormat::Haproxy
+            | LogFormat::Alb
+            | LogFormat::AlbConnection => "",
+        }
+    }
+
+    /// What to put into the server's configuration so that its log tells which connection carried what.
+    pub(super) fn advice(&self) -> Vec<String> {
+        let (nginx, apache, envoy) = match self {
+            LogFormat::Usual(_) => (true, true, false),
+            LogFormat::Given(_) | LogFormat::Json => (true, true, true),
+            LogFormat::Envoy(_) => (false, false, true),
+            LogFormat::Haproxy | LogFormat::Alb | LogFormat::AlbConnection => (false, false, false),
+        };
+        let all = [(nginx, NGINX), (apache, APACHE), (envoy, ENVOY_DIRECTIVE)];
+        let wanted = all.iter().filter(|(wanted, _)| *wanted);
+        wanted
+            .flat_map(|(_, text)| text.lines())
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+/// For nginx's `http` block.
+pub(super) const NGINX: &str = r#"# nginx, in the http block:
+log_format intact '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent '
+    '"$http_referer" "$http_user_agent" msec=$msec rt=$request_time conn=$connection '
+    'reqs=$connection_requests scheme=$scheme host=$host tls=$ssl_protocol '
+    'resumed=$ssl_session_reused';
+access_log /var/log/nginx/access.log intact;"#;
+
+/// For Apache's server configuration.
+pub(super) const APACHE: &str = r#"# Apache:
+LogFormat "%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" start_usec=%{usec}t usec=%D port=%{remote}p k=%k X=%X host=%V" intact
+CustomLog ${APACHE_LOG_DIR}/access.log intact"#;
+
+/// For Envoy's access log.
+pub(super) const ENVOY_DIRECTIVE: &str = r#"# Envoy, in access_log:
+log_format:
+  json_format:
+    start_time: "%START_TIME%"
+    downstream_direct_remote_address: "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"
+    connection_id: "%CONNECTION_ID%"
+    method: "%REQ(:METHOD)%"
+    path: "%REQ(X-ENVOY-ORIGINAL-PATH?:PATH)%"
+    protocol: "%PROTOCOL%"
+    response_code: "%RESPONSE_CODE%"
+    duration: "%DURATION%"
+    host: "%REQ(:AUTHORITY)%"
+    scheme: "%REQ(:SCHEME)%"
+    downstream_tls_version: "%DOWNSTREAM_TLS_VERSION%""#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_by_their_lines() {
+        let combined =
+            "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 5 \"-\" \"curl/8\"\n";
+        assert!(matches!(
+            LogFormat::tell(combined.as_bytes()),
+            Some(LogFormat::Usual(_))
+        ));
+        let common = "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 5\n";
+        assert!(matches!(
+            LogFormat::tell(common.as_bytes()),
+            Some(LogFormat::Usual(_))
+        ));
+        let hosted = "a.example:80 ::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 5\n";
+        assert!(matches!(
+            LogFormat::tell(hosted.as_bytes()),
+            Some(LogFormat::Usual(_))
+        ));
+        for text in [
+            "",
+            "\n\n",
+            "hello\nworld\n",
+            "{\"a\":1}\n",
+            "a,b,c\n1,2,3\n",
+        ] {
+            assert_eq!(LogFormat::tell(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_recommended_is_understood() {
+        let directive = NGINX.split_once('\n').unwrap().1;
+        let directive = directive.split_once(";\n").unwrap().0;
+        let nginx = Pattern::new(directive).unwrap();
+        let line = "::1 - - [21/Nov/2026:08:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"curl/8\" msec=1795248000.250 \
+            rt=0.125 conn=7 reqs=2 scheme=https host=a.example tls=TLSv1.3 resumed=r";
+        for dialect in [
+            LogFormat::Given(nginx),
+            LogFormat::tell(line.as_bytes()).unwrap(),
+        ] {
+            let read = dialect.read(line).unwrap();
+            assert_eq!((read.connection.as_deref(), read.nth), (Some("7"), Some(2)));
+            assert_eq!(read.resumed, Some(true));
+            assert_eq!(read.end.unwrap().nanos, 1_795_248_000_250_000_000);
+        }
+        assert!(Pattern::new(APACHE.lines().nth(1).unwrap()).is_ok());
+        let line = "127.0.0.1 - - [21/Nov/2026:08:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"curl/8\" \
+            start_usec=1795248000123456 usec=250 port=5000 k=0 X=+ host=a";
+        let read = LogFormat::tell(line.as_bytes()).unwrap().read(line).unwrap();
+        assert_eq!(
+            (read.port, read.nth, read.closes),
+            (Some(5000), Some(1), false)
+        );
+        assert_eq!(read.took, Some(250_000));
+        assert_eq!(read.start.unwrap().nanos, 1_795_248_000_123_456_000);
+    }
+}

@@ -1,0 +1,385 @@
+//! Requests, jobs, sessions and sockets of a NetLog put together: which request came on which socket. State is bounded.
+
+use super::constants::{Constants, Kind, Origin as From};
+use super::event::{EventPhase, RawEvent};
+use super::request::Request;
+use super::socket::Socket;
+use crate::client;
+use crate::event_writer::EventWriter;
+use intact_ledger::{Event, Protocol, Side};
+use std::collections::BTreeMap;
+
+/// Requests, jobs and sockets that are followed at once, each; of more, the oldest are let go.
+const MAX_OPEN: usize = 32_768;
+
+/// What is open, by the number of its source.
+pub(super) struct Assembler {
+    constants: Constants,
+    requests: BTreeMap<u64, Request>,
+    /// What a job found: a socket or a session.
+    jobs: BTreeMap<u64, u64>,
+    /// The socket of an HTTP/2 session.
+    sessions: BTreeMap<u64, u64>,
+    /// When the job began that opens a connection, and where to.
+    connects: BTreeMap<u64, (u64, Option<intact_ledger::Origin>)>,
+    sockets: BTreeMap<u64, Socket>,
+    told: u64,
+    /// Requests on sockets that the log does not have.
+    strays: u64,
+    let_go: u64,
+}
+
+impl Assembler {
+    pub(super) fn new(constants: Constants) -> Assembler {
+        Assembler {
+            constants,
+            requests: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            connects: BTreeMap::new(),
+            sockets: BTreeMap::new(),
+            told: 0,
+            strays: 0,
+            let_go: 0,
+        }
+    }
+
+    pub(super) fn take(&mut self, event: &RawEvent, scope: &mut EventWriter<'_>) {
+        let (Some(kind), Some(origin), Some(at)) = (
+            self.constants.kind(event),
+            self.constants.origin(event),
+            self.constants.nanos(event),
+        ) else {
+            return;
+        };
+        match origin {
+            From::Request => self.request(kind, event, at, scope),
+            From::Job => self.job(kind, event),
+            From::Connect => self.connect(kind, event, at),
+            From::Http2 => self.session(kind, event, scope),
+            From::Quic => self.quic(kind, event, at, scope),
+            From::Socket => self.socket(kind, event, at, scope),
+        }
+    }
+
+    fn request(&mut self, kind: Kind, event: &RawEvent, at: u64, scope: &mut EventWriter<'_>) {
+        let id = event.source.id;
+        let params = &event.params;
+        let edge = event.edge();
+        if kind == Kind::RequestAlive && edge == EventPhase::Begin {
+            let mut request = Request::default();
+            request.aim(params);
+            self.requests.insert(id, request);
+            self.let_go += make_room(&mut self.requests);
+            return;
+        }
+        let Some(request) = self.requests.get_mut(&id) else {
+            return;
+        };
+        match (kind, edge) {
+            // a redirect goes on under the same number
+            (Kind::StartJob, EventPhase::Begin) => {
+                self.restart(id, at, scope);
+                if let Some(request) = self.requests.get_mut(&id) {
+                    request.aim(params);
+                }
+            }
+            (Kind::StartJob, EventPhase::End) => request.fail(params, &self.constants),
+            (Kind::StreamRequest, EventPhase::Begin) => {
+                self.restart(id, at, scope);
+                if let Some(request) = self.requests.get_mut(&id) {
+                    request.wanted = Some(at);
+                }
+            }
+            (Kind::BoundToJob, _) => {
+                request.job = params.dependency;
+                self.give(id);
+            }
+            (Kind::SendRequest, EventPhase::Begin) => {
+                request.send_begins(at);
+                self.give(id);
+            }
+            (Kind::SendRequest, EventPhase::End) => request.send_ends(at),
+            (Kind::RequestHeaders, _) => request.head_out(params, at),
+            (Kind::ResponseHeaders, _) => request.head_in(params, at),
+            (Kind::ReadBody, EventPhase::End) => request.body_in(params, at),
+            (Kind::RequestAlive, EventPhase::End) => {
+                request.fail(params, &self.constants);
+                self.end_request(id, at, scope);
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives a request the socket that its job found.
+    fn give(&mut self, id: u64) {
+        let Some(request) = self.requests.get_mut(&id) else {
+            return;
+        };
+        if request.carrier.is_some() {
+            return;
+        }
+        let found = request.job.and_then(|job| self.jobs.get(&job)).copied();
+        let carrier = found.map(|found| self.sessions.get(&found).copied().unwrap_or(found));
+        let Some(carrier) = carrier else { return };
+        if let Some(socket) = self.sockets.get_mut(&carrier) {
+            socket.given += 1;
+            socket.in_flight += 1;
+            if socket.origin.is_none() {
+                socket.origin.clone_from(&request.origin);
+            }
+            request.carrier = Some((carrier, socket.given));
+        }
+    }
+
+    /// What was sent under this number before is an exchange of its own.
+    fn restart(&mut self, id: u64, at: u64, scope: &mut EventWriter<'_>) {
+        let Some(request) = self.requests.get(&id) else {
+            return;
+        };
+        if request.has_begun() {
+            let next = request.again();
+            self.end_request(id, at, scope);
+            self.requests.insert(id, next);
+        }
+    }
+
+    fn end_request(&mut self, id: u64, at: u64, scope: &mut EventWriter<'_>) {
+        let Some(request) = self.requests.remove(&id) else {
+            return;
+        };
+        let number = request.carrier.map(|(number, _)| number);
+        let socket = number.and_then(|number| self.sockets.get_mut(&number));
+        // from a cache, or given up before it was sent
+        let went_out = request.has_begun() && request.wanted.is_some();
+        let mut over_at = at;
+        if went_out {
+            self.told += 1;
+            let carrier = match socket {
+                Some(socket) => {
+                    socket.terms.timeout_s = request.terms.timeout_s.or(socket.terms.timeout_s);
+                    socket.terms.max = request.terms.max.or(socket.terms.max);
+                    socket.announced_by = socket.announced_by.or(request.close_sent_by);
+                    let is_new = socket.agent.is_none() && request.agent.is_some();
+                    if is_new {
+                        socket.agent.clone_from(&request.agent);
+                        socket.revise(scope);
+                    }
+                    Some((socket.tell(scope), &*socket))
+                }
+                None => None,
+            };
+            let mut exchange = request.exchange(carrier, at, scope);
+            if exchange.connection.is_none() {
+                exchange.connection = request.tell_dial(&exchange, scope);
+                self.strays += u64::from(exchange.status.is_some());
+            }
+            over_at = exchange.end.0.saturating_add(scope.base);
+            scope.record(Event::Exchange(&exchange));
+        }
+        if let Some(number) = number {
+            if let Some(socket) = self.sockets.get_mut(&number) {
+                socket.carried(over_at);
+            }
+            self.bury(number, scope);
+        }
+    }
+
+    fn job(&mut self, kind: Kind, event: &RawEvent) {
+        let finds = matches!(
+            kind,
+            Kind::BoundToSocket | Kind::Http2Session | Kind::BoundToQuicSession
+        );
+        if let (true, Some(found)) = (finds, event.params.dependency) {
+            // the session behind a socket is found by its number, whichever comes last
+            self.jobs.insert(event.source.id, found);
+            make_room(&mut self.jobs);
+        }
+    }
+
+    fn connect(&mut self, kind: Kind, event: &RawEvent, at: u64) {
+        let job = self.connects.entry(event.source.id).or_insert((at, None));
+        if matches!(kind, Kind::ConnectJobCreated | Kind::ConnectJob)
+            && let Some(group) = event.params.group.text()
+        {
+            // `pm/https://a.example:8443 <https://a.example same_site>`
+            let first = group.split(' ').next().unwrap_or_default();
+            let url = first.find("http").map_or("", |start| &first[start..]);
+            job.1 = client::split(url)
+                .map(|(origin, _)| origin)
+                .or(job.1.take());
+        }
+        make_room(&mut self.connects);
+    }
+
+    fn session(&mut self, kind: Kind, event: &RawEvent, scope: &mut EventWriter<'_>) {
+        let id = event.source.id;
+        if kind == Kind::Http2Initialized
+            && let Some(socket) = event.params.dependency
+        {
+            self.sessions.insert(id, socket);
+            make_room(&mut self.sessions);
+        }
+        let socket = self.sessions.get(&id);
+        let Some(socket) = socket.and_then(|number| self.sockets.get_mut(number)) else {
+            return;
+        };
+        match kind {
+            Kind::Http2Initialized if socket.protocol != Some(Protocol::Http2) => {
+                socket.protocol = Some(Protocol::Http2);
+                socket.revise(scope);
+            }
+            Kind::Http2Goaway => socket.announced_by = Some(Side::Server),
+            Kind::Http2Setting => {
+                let name = event.params.id.text().unwrap_or_default();
+                if name.contains("MAX_CONCURRENT_STREAMS") {
+                    let value = event.params.value.count();
+                    socket.terms.max_streams = value.and_then(|value| u32::try_from(value).ok());
+                    socket.revise(scope);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn quic(&mut self, kind: Kind, event: &RawEvent, at: u64, scope: &mut EventWriter<'_>) {
+        if kind != Kind::QuicSession {
+            return;
+        }
+        let id = event.source.id;
+        match event.edge() {
+            EventPhase::Begin => {
+                let mut socket = Socket::begin(at);
+                socket.is_quic = true;
+                socket.protocol = Some(Protocol::Http3);
+                let host = event.params.host.text().unwrap_or_default();
+                socket.origin = client::split(&format!("https://{host}")).map(|(origin, _)| origin);
+                self.insert(id, socket, scope);
+            }
+            EventPhase::End => self.gone(id, at, scope),
+            EventPhase::Point => {}
+        }
+    }
+
+    fn socket(&mut self, kind: Kind, event: &RawEvent, at: u64, scope: &mut EventWriter<'_>) {
+        let id = event.source.id;
+        let params = &event.params;
+        let edge = event.edge();
+        if (kind, edge) == (Kind::SocketAlive, EventPhase::Begin) {
+            let mut socket = Socket::begin(at);
+            let job = params.dependency.and_then(|job| self.connects.get(&job));
+            if let Some((began, origin)) = job {
+                socket.job_at = Some(*began);
+                socket.origin.clone_from(origin);
+            }
+            self.insert(id, socket, scope);
+            return;
+        }
+        let Some(socket) = self.sockets.get_mut(&id) else {
+            return;
+        };
+        match (kind, edge) {
+            (Kind::TcpConnect, EventPhase::Begin) => socket.dial(at),
+            (Kind::TcpConnect, EventPhase::End) => socket.dialled(params, at, &self.constants),
+            (Kind::SslConnect, EventPhase::Begin) => socket.secure(at),
+            (Kind::SslConnect, EventPhase::End) => socket.secured(params, at, &self.constants),
+            (Kind::BytesSent, _) => socket.sent(params),
+            (Kind::BytesReceived, _) => socket.received(params),
+            (Kind::ReadError, _) => socket.broke(params, &self.constants),
+            (Kind::ClosingSocket, _) => {
+                socket.closing(&params.reason.text().unwrap_or_default());
+            }
+            (Kind::SocketAlive, EventPhase::End) => self.gone(id, at, scope),
+            _ => {}
+        }
+        let ends_a_step = matches!(kind, Kind::TcpConnect | Kind::SslConnect) && edge == EventPhase::End;
+        if let Some(socket) = self.sockets.get_mut(&id)
+            && ends_a_step
+            && socket.is_set_up()
+        {
+            socket.tell(scope);
+        }
+    }
+
+    fn insert(&mut self, id: u64, socket: Socket, scope: &mut EventWriter<'_>) {
+        if self.sockets.len() >= MAX_OPEN
+            && let Some((_, oldest)) = self.sockets.pop_first()
+        {
+            self.let_go += 1;
+            oldest.tell_end(scope);
+        }
+        if let Some(old) = self.sockets.insert(id, socket) {
+            old.tell_end(scope);
+        }
+    }
+
+    fn gone(&mut self, id: u64, at: u64, scope: &mut EventWriter<'_>) {
+        if let Some(socket) = self.sockets.get_mut(&id) {
+            socket.gone(at);
+        }
+        self.bury(id, scope);
+    }
+
+    /// Tells of a socket's end once all its requests are over: their last events come behind it.
+    fn bury(&mut self, id: u64, scope: &mut EventWriter<'_>) {
+        let is_over = self
+            .sockets
+            .get(&id)
+            .is_some_and(|socket| socket.is_gone() && socket.in_flight == 0);
+        if is_over && let Some(socket) = self.sockets.remove(&id) {
+            socket.tell_end(scope);
+        }
+    }
+
+    /// The file is over; what it told, in words.
+    pub(super) fn finish(mut self, name: &str, scope: &mut EventWriter<'_>) -> String {
+        let under_way = self.requests.values().filter(|one| one.has_begun());
+        let under_way = under_way.count();
+        if self.let_go > 0 {
+            scope.incomplete(
+                "too-many-connections",
+                format!(
+                    "{name}: {} requests or sockets were let go to bound memory",
+                    self.let_go
+                ),
+            );
+        }
+        if self.strays > 0 {
+            scope.incomplete(
+                "netlog-strays",
+                format!(
+                    "{name}: {} requests came on sockets that were open before the log began: these connections are not counted",
+                    self.strays
+                ),
+            );
+        }
+        if under_way > 0 {
+            scope.caveat(
+                "end-not-captured",
+                format!("{name}: {under_way} requests were under way when the log ended: they are not counted"),
+            );
+        }
+        for socket in self.sockets.values_mut() {
+            if socket.is_gone() {
+                socket.tell_end(scope);
+            }
+        }
+        let rest = match under_way {
+            0 => String::new(),
+            count => format!("; {count} were under way at its end"),
+        };
+        format!(
+            "sockets followed by their numbers, {} requests went over the network{rest}",
+            self.told
+        )
+    }
+}
+
+/// Lets go of the oldest; how many those were.
+fn make_room<T>(open: &mut BTreeMap<u64, T>) -> u64 {
+    let over = open.len().saturating_sub(MAX_OPEN);
+    for _ in 0..over {
+        open.pop_first();
+    }
+    over as u64
+}

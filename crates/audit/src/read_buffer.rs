@@ -1,0 +1,131 @@
+//! A moving window over a stream: the next bytes as one slice, without copying them out of the buffer.
+
+use std::io::{self, Read};
+
+/// Reads ahead in large pieces and hands out slices.
+pub(crate) struct ReadBuffer<R> {
+    inner: R,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Bytes handed out so far.
+    taken: u64,
+}
+
+/// How much is read ahead, in bytes.
+const AHEAD: usize = 1 << 20;
+/// The first read, in bytes: most inputs are small.
+const FIRST: usize = 64 << 10;
+
+impl<R: Read> ReadBuffer<R> {
+    /// A window over `inner`.
+    pub(crate) fn new(inner: R) -> ReadBuffer<R> {
+        ReadBuffer {
+            inner,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            taken: 0,
+        }
+    }
+
+    /// How many bytes were handed out.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Makes at least `len` bytes available if the stream has them; tells how many there are.
+    pub(crate) fn fill(&mut self, len: usize) -> io::Result<usize> {
+        while self.end - self.start < len {
+            if self.end == self.buffer.len() {
+                self.buffer.copy_within(self.start..self.end, 0);
+                self.end -= self.start;
+                self.start = 0;
+                // grows with what has come, so that a false length costs nothing
+                let is_full = self.end == self.buffer.len();
+                if is_full || self.buffer.len() < AHEAD {
+                    let more = self.buffer.len().clamp(FIRST, AHEAD);
+                    self.buffer.resize(self.buffer.len() + more, 0);
+                }
+            }
+            let read = match self.inner.read(&mut self.buffer[self.end..]) {
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if read == 0 {
+                break;
+            }
+            self.end += read;
+        }
+        Ok(self.end - self.start)
+    }
+
+    /// What is available without reading on.
+    pub(crate) fn available(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// The next `len` bytes; `None` where the stream ends before them, and then none are taken.
+    pub(crate) fn pull(&mut self, len: usize) -> io::Result<Option<&[u8]>> {
+        if self.fill(len)? < len {
+            return Ok(None);
+        }
+        let from = self.start;
+        self.start += len;
+        self.taken += len as u64;
+        Ok(Some(&self.buffer[from..from + len]))
+    }
+}
+
+impl<R: Read> ReadBuffer<R> {
+    /// Puts the next line into `line`, without its end; of one that is longer than `longest` nothing. False at the end, or
+    /// where the stream cannot be read any further.
+    pub(crate) fn line(&mut self, line: &mut Vec<u8>, longest: usize) -> bool {
+        line.clear();
+        let mut too_long = false;
+        loop {
+            if !matches!(self.fill(1), Ok(1..)) {
+                return !line.is_empty();
+            }
+            let there = self.available();
+            let end = memchr::memchr(b'\n', there);
+            let len = end.unwrap_or(there.len());
+            too_long |= line.len() + len > longest;
+            if too_long {
+                line.clear();
+            } else {
+                line.extend_from_slice(&self.buffer[self.start..self.start + len]);
+            }
+            let taken = len + usize::from(end.is_some());
+            self.start += taken;
+            self.taken += taken as u64;
+            if end.is_some() {
+                return true;
+            }
+        }
+    }
+}
+
+/// For readers that want bytes one after another.
+impl<R: Read> Read for ReadBuffer<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let len = self.fill(1)?.min(into.len());
+        into[..len].copy_from_slice(&self.available()[..len]);
+        self.start += len;
+        self.taken += len as u64;
+        Ok(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn a_false_length_does_not_allocate() {
+        let mut window = ReadBuffer::new(&b"short"[..]);
+        assert!(window.pull(usize::MAX / 4).unwrap().is_none());
+        assert!(window.buffer.len() <= 3 * AHEAD);
+        assert_eq!(window.pull(5).unwrap(), Some(&b"short"[..]));
+    }
+}

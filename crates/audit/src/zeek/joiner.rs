@@ -1,0 +1,317 @@
+//! Puts together what the logs tell, in the order in which it happened: each is written in the order of ends, and none knows of
+//! the others. Connections are kept until they have been told; memory is bounded, and what that costs is said.
+
+use super::Log;
+use super::record::{Field, Record};
+use super::connection::{Request, Service, ZeekConnection};
+use crate::event_writer::EventWriter;
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::SocketAddr;
+
+/// Connections that are known at once.
+const MAX_TALKS: usize = 150_000;
+/// Requests that wait to be put in order: a line is written when the answer is over, its time is that of the request.
+const MAX_WAITING: usize = 32_768;
+/// Servers that are known to speak HTTP.
+const MAX_SERVERS: usize = 65_536;
+/// A connection whose end is not known is forgotten after this silence. Nanoseconds.
+const SILENCE: u64 = 300_000_000_000;
+
+/// What is due at a time. At the same time a request's end comes before its connection's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Open,
+    Answer,
+    Close,
+    Forget,
+}
+
+/// A request and when it came; the earliest is the greatest.
+struct Waiting {
+    /// Which line it was: of several at the same time the first comes first.
+    line: u64,
+    key: u64,
+    request: Request,
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Waiting) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Waiting {}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Waiting) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Waiting) -> Ordering {
+        (other.request.at, other.line).cmp(&(self.request.at, self.line))
+    }
+}
+
+/// The logs so far.
+#[derive(Default)]
+pub(crate) struct Joiner {
+    /// Boxed: the table has up to twice as many places as it needs.
+    talks: HashMap<u64, Box<ZeekConnection>>,
+    due: BinaryHeap<Reverse<(u64, What, u64)>>,
+    waiting: BinaryHeap<Waiting>,
+    servers: HashSet<SocketAddr>,
+    /// Which logs were given.
+    given: [bool; 3],
+    known: u64,
+    /// Connections that were told before all was known of them.
+    hurried: u64,
+    /// Requests on connections that `conn.log` does not have.
+    strays: u64,
+    requests: u64,
+    unseen: u64,
+    /// Connections of which Zeek did not see all bytes.
+    with_missing: u64,
+}
+
+impl Joiner {
+    /// A log of this kind follows.
+    pub(super) fn begin(&mut self, log: Log) {
+        self.given[log as usize] = true;
+    }
+
+    /// Whether any line was of use.
+    pub(super) fn knows_anything(&self) -> bool {
+        self.known > 0
+    }
+
+    /// Takes a line; whether it is of use.
+    pub(super) fn take(&mut self, log: Log, record: &Record<'_>, scope: &mut EventWriter<'_>) -> bool {
+        let Some(uid) = record.text(Field::Uid) else {
+            return false;
+        };
+        let key = key(uid);
+        // told of now, before more is known: the earliest first
+        while self.talks.len() >= MAX_TALKS {
+            self.hurried += 1;
+            self.step(scope);
+        }
+        match log {
+            Log::Connections => self.connection(key, record),
+            Log::Tls => self.handshake(key, record),
+            Log::Requests => self.request(key, record, scope),
+        }
+    }
+
+    fn connection(&mut self, key: u64, record: &Record<'_>) -> bool {
+        let Some(talk) = ZeekConnection::of(record) else {
+            return false;
+        };
+        self.known += 1;
+        if talk.service == Service::Other || self.talks.contains_key(&key) {
+            return false;
+        }
+        if let (Service::Http | Service::Tls, Some(server)) = (talk.service, talk.server()) {
+            self.note_server(server);
+        }
+        self.with_missing += u64::from(talk.missed > 0);
+        self.due.push(Reverse((talk.start, What::Open, key)));
+        self.talks.insert(key, Box::new(talk));
+        true
+    }
+
+    fn handshake(&mut self, key: u64, record: &Record<'_>) -> bool {
+        let Some(at) = record.start() else {
+            return false;
+        };
+        self.known += 1;
+        if !self.talks.contains_key(&key) {
+            // without an end, so far
+            self.due.push(Reverse((at, What::Open, key)));
+            let talk = ZeekConnection::begun(at, record.ends());
+            self.talks.insert(key, Box::new(talk));
+        }
+        if let Some(talk) = self.talks.get_mut(&key) {
+            talk.secure(record);
+        }
+        true
+    }
+
+    fn request(&mut self, key: u64, record: &Record<'_>, scope: &mut EventWriter<'_>) -> bool {
+        let Some(request) = Request::of(record, scope) else {
+            return false;
+        };
+        self.known += 1;
+        if let Some((_, server)) = request.ends {
+            self.note_server(server);
+        }
+        self.waiting.push(Waiting {
+            line: self.known,
+            key,
+            request,
+        });
+        if self.waiting.len() > MAX_WAITING {
+            self.next_request(scope);
+        }
+        true
+    }
+
+    fn note_server(&mut self, server: SocketAddr) {
+        if self.servers.len() < MAX_SERVERS {
+            self.servers.insert(server);
+        }
+    }
+
+    /// Puts the earliest request on its connection.
+    fn next_request(&mut self, scope: &mut EventWriter<'_>) {
+        let Some(Waiting { key, request, .. }) = self.waiting.pop() else {
+            return;
+        };
+        let before = Reverse((request.at, What::Answer, 0));
+        while self.due.peek().is_some_and(|due| *due > before) {
+            self.step(scope);
+        }
+        let at = request.at;
+        self.requests += 1;
+        let talk = self.talks.entry(key).or_insert_with(|| {
+            self.strays += 1;
+            self.due
+                .push(Reverse((at.saturating_add(SILENCE), What::Forget, key)));
+            Box::new(ZeekConnection::begun(at, request.ends))
+        });
+        if !talk.is_told() {
+            talk.open(scope);
+        }
+        if let Some(due) = talk.carry(request, scope) {
+            self.due.push(Reverse((due, What::Answer, key)));
+        }
+    }
+
+    /// Does what is due next; false where nothing is.
+    fn step(&mut self, scope: &mut EventWriter<'_>) -> bool {
+        let Some(Reverse((at, what, key))) = self.due.pop() else {
+            return false;
+        };
+        let Some(talk) = self.talks.get_mut(&key) else {
+            return true;
+        };
+        match what {
+            What::Open => {
+                let served = talk
+                    .server()
+                    .is_some_and(|server| self.servers.contains(&server));
+                if !talk.is_told() && talk.concerns_us(served) {
+                    talk.open(scope);
+                }
+                let next = match talk.ended_at() {
+                    Some(end) => (end, What::Close, key),
+                    None => (at.saturating_add(SILENCE), What::Forget, key),
+                };
+                self.due.push(Reverse(next));
+            }
+            What::Answer => {
+                if let Some(later) = talk.ask_at(at, scope) {
+                    self.due.push(Reverse((later, What::Answer, key)));
+                }
+            }
+            What::Forget if talk.seen_at.saturating_add(SILENCE) > at => {
+                let later = talk.seen_at.saturating_add(SILENCE);
+                self.due.push(Reverse((later, What::Forget, key)));
+            }
+            What::Close | What::Forget => {
+                if let Some(talk) = self.talks.remove(&key) {
+                    self.unseen += u64::from(talk.is_told() && talk.is_blind());
+                    talk.close(scope);
+                }
+            }
+        }
+        true
+    }
+
+    /// The logs are over.
+    pub(crate) fn finish(&mut self, scope: &mut EventWriter<'_>) {
+        while !self.waiting.is_empty() {
+            self.next_request(scope);
+        }
+        while self.step(scope) {}
+        let [connections, _, requests] = self.given;
+        if self.known == 0 {
+            return;
+        }
+        if !connections {
+            scope.incomplete(
+                "zeek-without-connections",
+                "without Zeek's conn.log: how connections ended and those that carried nothing cannot be seen. Give it beside the others: intact audit conn.log ssl.log http.log".to_owned(),
+            );
+        }
+        if !requests && self.unseen > 0 {
+            scope.caveat(
+                "zeek-without-requests",
+                "without Zeek's http.log: which requests came on which connection cannot be seen. Give it beside the others (it has what is not encrypted): intact audit conn.log ssl.log http.log".to_owned(),
+            );
+        }
+        if self.requests > 0 {
+            let taken_for = if connections {
+                "latencies are not known, and it counts as under way until the next one on its connection, or that one's end, at most a second"
+            } else {
+                "latencies are not known"
+            };
+            scope.caveat(
+                "log-without-durations",
+                format!("Zeek's http.log does not tell how long a request took: {taken_for}"),
+            );
+        }
+        if connections && self.strays > 0 {
+            scope.incomplete(
+                "zeek-strays",
+                format!(
+                    "requests came on {} connections that conn.log does not have (still open when it was cut?): how these ended is not known",
+                    self.strays
+                ),
+            );
+        }
+        if self.with_missing > 0 {
+            scope.incomplete(
+                "packets-missing",
+                format!(
+                    "of {} connections Zeek did not see all bytes (missed_bytes): requests in these are not counted",
+                    self.with_missing
+                ),
+            );
+        }
+        if self.hurried > 0 {
+            scope.caveat(
+                "too-many-connections",
+                "more connections than memory is kept for: some were told before all logs were read, so that requests on them count as on others. Audit fewer hours at once".to_owned(),
+            );
+        }
+    }
+}
+
+/// Stands for a `uid`; the same in every run, so that the numbers of connections are.
+fn key(uid: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    uid.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_request_comes_before_that_of_its_connection() {
+        let mut due = BinaryHeap::from([
+            Reverse((7, What::Close, 1)),
+            Reverse((7, What::Open, 2)),
+            Reverse((7, What::Answer, 1)),
+        ]);
+        let order: Vec<What> = std::iter::from_fn(|| due.pop())
+            .map(|Reverse((_, what, _))| what)
+            .collect();
+        assert_eq!(order, [What::Open, What::Answer, What::Close]);
+    }
+}

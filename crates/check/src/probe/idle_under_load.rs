@@ -1,0 +1,51 @@
+//! The idle limit once more while other connections idle beside it: servers under pressure give up idle connections sooner.
+
+use super::{ProbeContext, Ended, close_all};
+use crate::line::Line;
+use intact_ledger::Span;
+use intact_ledger::server_profile::{IdleUnderLoad, IdleWait};
+
+pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let mut lines = Vec::new();
+    let done = hold(bench, &mut lines);
+    close_all(bench, &mut lines);
+    done
+}
+
+fn hold(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
+    let plan = bench.plans.plan(bench.http, None, false)?;
+    let request = bench.keeping_request();
+    // the last one is the one that is watched
+    for _ in 0..=bench.config.hold {
+        let Ok(line) = bench.caller.open(&plan)? else {
+            break;
+        };
+        lines.push(line);
+        if let Some(line) = lines.last_mut()
+            && !bench.caller.ask(line, &request, None)?.is_ok()
+        {
+            break;
+        }
+    }
+    let connections = lines.len().saturating_sub(1) as u32;
+    bench.card.idle_under_load = Some(IdleUnderLoad {
+        connections,
+        waited: None,
+    });
+    let Some(watched) = lines.last_mut().filter(|line| line.is_usable()) else {
+        return Ok(());
+    };
+    let from = watched.active_at;
+    let until = from.after(bench.config.idle_limit.as_nanos() as u64);
+    let done = bench.caller.listen(std::slice::from_mut(watched), until);
+    let ended = watched.ended();
+    let now = bench.caller.clock.now();
+    bench.card.idle_under_load = Some(IdleUnderLoad {
+        connections,
+        waited: Some(IdleWait {
+            span: Span::new(from, ended.map_or(now, |(at, _)| at)),
+            ended: ended.map(|(_, ended)| ended),
+        }),
+    });
+    Ok(done?)
+}

@@ -1,0 +1,51 @@
+//! Requests per connection: one connection, as many requests as the budget says, until the server ends it.
+
+use super::{ProbeContext, Ended};
+use crate::line::Line;
+use intact_ledger::Side;
+use intact_ledger::server_profile::RequestLimit;
+use std::time::Duration;
+
+/// How long an announced end is waited for.
+const LINGER: Duration = Duration::from_secs(1);
+
+pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let plan = bench.plans.plan(bench.http, None, false)?;
+    let Ok(mut line) = bench.caller.open(&plan)? else {
+        return Ok(());
+    };
+    let mut tried = RequestLimit {
+        http: bench.http,
+        answered: 0,
+        wanted: bench.caller.budget.cap,
+        announced: None,
+        last_announced: false,
+        ended: None,
+        failed: None,
+    };
+    let done = ask_all(bench, &mut line, &mut tried);
+    tried.ended = line.ended().map(|(_, ended)| ended);
+    bench.caller.close(line);
+    bench.card.requests = Some(tried);
+    done
+}
+
+fn ask_all(bench: &mut ProbeContext<'_>, line: &mut Line, tried: &mut RequestLimit) -> Result<(), Ended> {
+    let request = bench.keeping_request();
+    while tried.answered < tried.wanted && line.is_usable() {
+        let answered = bench.caller.ask(line, &request, None)?;
+        if tried.answered == 0 {
+            tried.announced = answered.exchange.terms.max;
+        }
+        if !answered.is_ok() {
+            tried.failed = answered.exchange.outcome.failure();
+            return Ok(());
+        }
+        tried.answered += 1;
+    }
+    if !line.is_usable() {
+        tried.last_announced = line.talk.announced_by() == Some(Side::Server);
+        bench.caller.linger(line, LINGER)?;
+    }
+    Ok(())
+}

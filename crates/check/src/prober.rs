@@ -1,0 +1,377 @@
+//! Opens connections and asks on them, one step at a time, on an event loop of its own. Every request goes through the budget,
+//! every event to the observer.
+
+use crate::budget::Budget;
+use crate::conversation::{Answered, InFlight};
+use crate::line::Line;
+use crate::plans::is_local;
+use crate::probe::CheckProgress;
+use crate::request::Request;
+use intact_dial::{Clock, Dial, Plan, Progress, Resolver, judge};
+use intact_ledger::{Connection, ConnectionId, Event, Exchange, Failure, Nanos};
+use mio::{Events, Poll, Token, Waker};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes read at once.
+const BUFFER: usize = 64 * 1024;
+/// The token of the resolver's waker.
+const RESOLVER: Token = Token(usize::MAX);
+/// How often the person's wish to stop is looked at.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// New connections a second that a server elsewhere gets.
+pub const CONNECTIONS_PER_S: u32 = 10;
+
+/// Nanoseconds from one of them to the next.
+const SPACING: u64 = 1_000_000_000 / CONNECTIONS_PER_S as u64;
+
+/// Why a probe ended early.
+#[derive(Debug)]
+pub(crate) enum StopReason {
+    /// The person wants to stop.
+    Stopped,
+    /// The budget is spent.
+    Spent,
+    /// The event loop does not work.
+    Own(io::Error),
+}
+
+impl From<io::Error> for StopReason {
+    fn from(error: io::Error) -> StopReason {
+        StopReason::Own(error)
+    }
+}
+
+/// The one that calls.
+pub(crate) struct Prober<'a> {
+    pub(crate) clock: Clock,
+    pub(crate) observer: &'a mut dyn CheckProgress,
+    pub(crate) budget: Budget,
+    poll: Poll,
+    events: Events,
+    resolver: Resolver,
+    buffer: Vec<u8>,
+    /// The limit for one request and for one dial, in nanoseconds.
+    timeout: u64,
+    last_id: u64,
+    /// When the next connection to a server elsewhere may be opened.
+    next_opening: Nanos,
+    /// When the next request may be sent.
+    next_request: Nanos,
+    /// Nanoseconds from one request to the next, at least.
+    request_spacing: u64,
+}
+
+impl<'a> Prober<'a> {
+    /// A caller whose requests and dials may take `timeout`.
+    pub(crate) fn new(
+        clock: Clock,
+        timeout: Duration,
+        budget: Budget,
+        observer: &'a mut dyn CheckProgress,
+    ) -> io::Result<Prober<'a>> {
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), RESOLVER)?;
+        Ok(Prober {
+            clock,
+            observer,
+            budget,
+            poll,
+            events: Events::with_capacity(64),
+            resolver: Resolver::new(waker),
+            buffer: vec![0; BUFFER],
+            timeout: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
+            last_id: 0,
+            next_opening: Nanos(0),
+            next_request: Nanos(0),
+            request_spacing: 0,
+        })
+    }
+
+    /// The same, with so many requests a second at most.
+    pub(crate) fn at_most(mut self, requests_per_s: Option<f64>) -> Prober<'a> {
+        // a float that is too large for the type becomes its largest value
+        self.request_spacing = requests_per_s.map_or(0, |rate| (1e9 / rate).ceil() as u64);
+        self
+    }
+
+    /// Waits until another connection may be opened; on this machine that is at once.
+    pub(crate) fn wait_for_turn(&mut self, local: bool) -> Result<(), StopReason> {
+        // the first request's turn too: waiting for it on the open connection would count as that request's time
+        self.wait_until(self.next_request)?;
+        if local {
+            return Ok(());
+        }
+        self.wait_until(self.next_opening)?;
+        self.next_opening = self.clock.now().after(SPACING);
+        Ok(())
+    }
+
+    /// When the next request may be sent; [`Prober::ask`] waits for it.
+    pub(crate) fn next_request(&self) -> Nanos {
+        self.next_request
+    }
+
+    fn wait_until(&mut self, turn: Nanos) -> Result<(), StopReason> {
+        while self.clock.now() < turn {
+            if self.observer.stopped() {
+                return Err(StopReason::Stopped);
+            }
+            self.wait(turn)?;
+        }
+        Ok(())
+    }
+
+    /// How long a request or a dial may take.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_nanos(self.timeout)
+    }
+
+    /// Changes that, for a server that may need to be given up sooner.
+    pub(crate) fn be_patient_for(&mut self, timeout: Duration) {
+        self.timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+    }
+
+    /// A number for a connection or an exchange.
+    pub(crate) fn id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// Opens a connection; the inner error is a dial that failed.
+    pub(crate) fn open(&mut self, plan: &Arc<Plan>) -> Result<Result<Line, Box<Connection>>, StopReason> {
+        self.wait_for_turn(is_local(&plan.endpoint))?;
+        let id = self.id();
+        let token = Token(id as usize);
+        let deadline = self.clock.now().after(self.timeout);
+        let (mut dial, mut progress) = Dial::start(
+            plan,
+            ConnectionId(id),
+            id,
+            token,
+            &mut self.resolver,
+            self.poll.registry(),
+            &self.clock,
+        );
+        loop {
+            match progress {
+                Progress::Established(established) => {
+                    self.observer.event(Event::Opened(&established.connection));
+                    return Ok(Ok(Line::new(*established, plan.protocol)));
+                }
+                Progress::Failed(connection) => {
+                    self.observer.event(Event::Opened(&connection));
+                    return Ok(Err(connection));
+                }
+                Progress::Pending => {}
+            }
+            let stopped = self.observer.stopped();
+            if stopped || self.clock.now() >= deadline {
+                let kind = if stopped {
+                    Failure::Aborted
+                } else {
+                    Failure::Timeout
+                };
+                let connection = dial.give_up(&self.clock, kind);
+                self.observer.event(Event::Opened(&connection));
+                return if stopped {
+                    Err(StopReason::Stopped)
+                } else {
+                    Ok(Err(connection))
+                };
+            }
+            self.wait(deadline)?;
+            progress = Progress::Pending;
+            let ready = self.events.iter().any(|event| event.token() == token);
+            if ready {
+                progress = dial.ready(self.poll.registry(), &self.clock);
+            }
+            while let Some(answer) = self.resolver.answer() {
+                // answers to dials that were given up come here too
+                if answer.key == id {
+                    progress = dial.resolved(answer.addresses, self.poll.registry(), &self.clock);
+                    if let Some(lookup) = dial.take_lookup() {
+                        self.observer.event(Event::Lookup(&lookup));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a request and waits for what becomes of it.
+    pub(crate) fn ask(
+        &mut self,
+        line: &mut Line,
+        request: &Request,
+        tag: Option<&str>,
+    ) -> Result<Answered, StopReason> {
+        self.exchange(line, request, tag, true)
+    }
+
+    /// Waits for the answer to a request that went with the handshake.
+    pub(crate) fn hear_early(
+        &mut self,
+        line: &mut Line,
+        request: &Request,
+    ) -> Result<Answered, StopReason> {
+        self.exchange(line, request, None, false)
+    }
+
+    fn exchange(
+        &mut self,
+        line: &mut Line,
+        request: &Request,
+        tag: Option<&str>,
+        send: bool,
+    ) -> Result<Answered, StopReason> {
+        if !self.budget.take() {
+            return Err(StopReason::Spent);
+        }
+        if send {
+            self.wait_until(self.next_request)?;
+        }
+        let now = self.clock.now();
+        self.next_request = now.after(self.request_spacing);
+        let first = line.exchanges == 0;
+        line.exchanges += 1;
+        let mut exchange = Exchange::new(self.id(), if first { line.connection.at } else { now });
+        exchange.connection = Some(line.connection.id);
+        exchange.tag = tag.map(Into::into);
+        exchange.ordinal = Some(line.exchanges);
+        exchange.method = Some(request.method.clone());
+        exchange.target = Some(request.target());
+        let flight = InFlight::new(exchange, first.then_some(&line.connection.setup));
+        line.queue(|talk, out| {
+            let before = out.len();
+            talk.begin(request, flight, out);
+            if !send {
+                out.truncate(before);
+            }
+        });
+        line.flush(self.clock.now());
+        let deadline = now.after(self.timeout);
+        loop {
+            line.pump(&self.clock, &mut self.buffer, deadline);
+            if let Some(mut answered) = line.answered.take() {
+                if answered.is_ok() {
+                    let expect = request.expected(answered.exchange.status);
+                    judge(&mut answered.exchange, expect, answered.reply.is_tls_port);
+                }
+                self.observer.event(Event::Exchange(&answered.exchange));
+                return Ok(answered);
+            }
+            let now = self.clock.now();
+            let stopped = self.observer.stopped();
+            if stopped {
+                line.give_up(Failure::Aborted, now);
+            } else if now >= deadline {
+                line.give_up(Failure::Timeout, now);
+            } else {
+                self.wait(deadline)?;
+                continue;
+            }
+            if let Some(answered) = line.answered.take() {
+                self.observer.event(Event::Exchange(&answered.exchange));
+                if !stopped {
+                    return Ok(answered);
+                }
+            }
+            return Err(StopReason::Stopped);
+        }
+    }
+
+    /// Watches idle connections until the server has ended all of them, or until then.
+    pub(crate) fn listen(&mut self, lines: &mut [Line], until: Nanos) -> Result<(), StopReason> {
+        self.watch(lines, until, true)
+    }
+
+    /// Watches idle connections until then, whatever becomes of them.
+    pub(crate) fn pause(&mut self, lines: &mut [Line], until: Nanos) -> Result<(), StopReason> {
+        self.watch(lines, until, false)
+    }
+
+    fn watch(&mut self, lines: &mut [Line], until: Nanos, leave: bool) -> Result<(), StopReason> {
+        loop {
+            for line in &mut *lines {
+                line.pump(&self.clock, &mut self.buffer, until);
+            }
+            let now = self.clock.now();
+            if now >= until || leave && lines.iter().all(|line| line.ended().is_some()) {
+                return Ok(());
+            }
+            if self.observer.stopped() {
+                return Err(StopReason::Stopped);
+            }
+            self.observer.waiting(self.clock.until(until));
+            self.wait(until)?;
+        }
+    }
+
+    /// Waits a moment for a server's end that was announced, so that who closed is known and not assumed.
+    pub(crate) fn linger(&mut self, line: &mut Line, most: Duration) -> Result<(), StopReason> {
+        let until = self.clock.now().after(most.as_nanos() as u64);
+        self.listen(std::slice::from_mut(line), until)
+    }
+
+    /// Closes a connection.
+    pub(crate) fn close(&mut self, line: Line) {
+        let closed = line.close(self.clock.now());
+        self.observer.event(Event::Closed(&closed));
+    }
+
+    /// Waits for anything to happen.
+    fn wait(&mut self, deadline: Nanos) -> Result<(), StopReason> {
+        let timeout = self.clock.until(deadline).min(GLANCE);
+        match self.poll.poll(&mut self.events, Some(timeout)) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(StopReason::Own(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::probe::ProbeKind;
+    use intact_ledger::server_profile::ServerProfile;
+
+    struct NullObserver;
+
+    impl CheckProgress for NullObserver {
+        fn event(&mut self, _: Event<'_>) {}
+        fn stage(&mut self, _: ProbeKind, _: &ServerProfile) {}
+        fn waiting(&mut self, _: Duration) {}
+        fn stopped(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn connections_to_another_machine_are_spaced() {
+        let budget = Budget::of(&Config::new("http://h/").unwrap());
+        let clock = Clock::start();
+        let mut nobody = NullObserver;
+        let mut caller = Prober::new(clock, Duration::from_secs(1), budget, &mut nobody).unwrap();
+        let from = clock.now();
+        for _ in 0..3 {
+            caller.wait_for_turn(false).unwrap();
+        }
+        assert!(clock.now().since(from) >= 2 * SPACING);
+    }
+
+    #[test]
+    fn a_rate_becomes_the_time_between_requests() {
+        let budget = Budget::of(&Config::new("http://h/").unwrap());
+        let spacing = |rate| {
+            let mut nobody = NullObserver;
+            let caller = Prober::new(Clock::start(), Duration::ZERO, budget, &mut nobody).unwrap();
+            caller.at_most(rate).request_spacing
+        };
+        assert_eq!(spacing(None), 0);
+        assert_eq!(spacing(Some(50.0)), 20_000_000);
+        assert_eq!(spacing(Some(f64::MIN_POSITIVE)), u64::MAX);
+    }
+}

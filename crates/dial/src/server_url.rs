@@ -1,0 +1,287 @@
+//! Where a URL leads: the URL taken apart, and curl's two ways of leading elsewhere (`--resolve`, `--connect-to`).
+//!
+//! Looks nothing up and connects to nothing; what comes of it is an [`Endpoint`] for a dial.
+
+use crate::plan::{Endpoint, Family};
+use http::Uri;
+use intact_ledger::{Origin, Scheme};
+use std::net::{IpAddr, SocketAddr};
+
+/// Why a URL or a rule cannot be used. Each message names what would help.
+#[derive(Debug, thiserror::Error)]
+pub enum AddressError {
+    /// The URL cannot be used.
+    #[error("{url}: {reason}")]
+    Url {
+        /// The URL, without its query.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A `--resolve` or `--connect-to` cannot be used.
+    #[error("{option}: {reason}")]
+    Rule {
+        /// The option.
+        option: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// A URL taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerUrl {
+    /// `http` or `https`.
+    pub scheme: Scheme,
+    /// A name in lower case, or an address without brackets.
+    pub host: String,
+    /// The port, by the scheme where the URL names none.
+    pub port: u16,
+    /// Path and query as they are sent.
+    pub path: String,
+    /// Whether the URL names the port.
+    pub explicit_port: bool,
+}
+
+impl ServerUrl {
+    /// Parses a URL; without a scheme it is `http://`.
+    pub fn parse(url: &str) -> Result<ServerUrl, AddressError> {
+        let wrong = |reason: &str| AddressError::Url {
+            url: intact_ledger::redact::url(url),
+            reason: reason.to_owned(),
+        };
+        let whole = if url.contains("://") {
+            url.to_owned()
+        } else {
+            format!("http://{url}")
+        };
+        let uri: Uri = whole
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))?;
+        let scheme = match uri.scheme_str() {
+            Some("http") => Scheme::Http,
+            Some("https") => Scheme::Https,
+            _ => return Err(wrong("the scheme has to be http or https")),
+        };
+        let authority = uri.authority().ok_or_else(|| wrong("it names no host"))?;
+        if authority.as_str().contains('@') {
+            return Err(wrong(
+                "a user and password in the URL are not sent: use -H 'Authorization: ...'",
+            ));
+        }
+        let host = authority
+            .host()
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .to_ascii_lowercase();
+        if host.is_empty() {
+            return Err(wrong("it names no host"));
+        }
+        let after_host = authority.as_str().rsplit(']').next().unwrap_or("");
+        let port = match (after_host.split_once(':'), authority.port_u16()) {
+            (None, _) => scheme.default_port().unwrap_or(0),
+            (Some(_), Some(port)) if port > 0 => port,
+            (Some(_), _) => return Err(wrong("the port has to be a number from 1 to 65535")),
+        };
+        Ok(ServerUrl {
+            scheme,
+            host,
+            port,
+            path: uri
+                .path_and_query()
+                .map_or_else(|| "/".to_owned(), |path| path.as_str().to_owned()),
+            explicit_port: after_host.contains(':'),
+        })
+    }
+
+    /// The value of `Host` or `:authority`.
+    pub fn authority(&self) -> String {
+        let host = if self.host.contains(':') {
+            format!("[{}]", self.host)
+        } else {
+            self.host.clone()
+        };
+        if self.scheme.default_port() == Some(self.port) {
+            host
+        } else {
+            format!("{host}:{}", self.port)
+        }
+    }
+
+    /// Scheme, host and port.
+    pub fn origin(&self) -> Origin {
+        Origin {
+            scheme: self.scheme,
+            host: self.host.as_str().into(),
+            port: self.port,
+        }
+    }
+}
+
+/// Leads to another place than the URL says, by curl's rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConnectOverride {
+    /// `host:port:address[,address]`: use these addresses for the name.
+    pub resolve: Vec<String>,
+    /// `host1:port1:host2:port2`: connect to the second where the URL names the first; empty parts fit everything.
+    pub connect_to: Vec<String>,
+    /// Which addresses count.
+    pub family: Family,
+}
+
+impl ConnectOverride {
+    /// Where to connect to for a host and port.
+    pub fn endpoint(&self, host: &str, port: u16) -> Result<Endpoint, AddressError> {
+        let (host, port) = self.other_end(host, port)?;
+        for rule in &self.resolve {
+            let wrong = || AddressError::Rule {
+                option: "--resolve",
+                reason: format!("{rule:?} is not HOST:PORT:ADDRESS[,ADDRESS]"),
+            };
+            let mut parts = rule.splitn(3, ':');
+            let (Some(name), Some(at), Some(to)) = (parts.next(), parts.next(), parts.next())
+            else {
+                return Err(wrong());
+            };
+            let at: u16 = at.parse().map_err(|_| wrong())?;
+            let mut addresses = Vec::new();
+            for address in to.split(',') {
+                let bare = address.trim_start_matches('[').trim_end_matches(']');
+                let ip: IpAddr = bare.parse().map_err(|_| wrong())?;
+                addresses.push(SocketAddr::new(ip, port));
+            }
+            if name.eq_ignore_ascii_case(&host) && at == port {
+                addresses.retain(|address| self.family.allows(address));
+                if addresses.is_empty() {
+                    return Err(AddressError::Rule {
+                        option: "--resolve",
+                        reason: format!(
+                            "{rule:?} has no address of the family that -4 or -6 asks for"
+                        ),
+                    });
+                }
+                return Ok(Endpoint::Addresses(addresses.into()));
+            }
+        }
+        if let Ok(ip) = host.parse::<IpAddr>() {
+            return Ok(Endpoint::Addresses([SocketAddr::new(ip, port)].into()));
+        }
+        Ok(Endpoint::Name {
+            host: host.into(),
+            port,
+            family: self.family,
+        })
+    }
+
+    /// Host and port after the first `--connect-to` that fits.
+    fn other_end(&self, host: &str, port: u16) -> Result<(String, u16), AddressError> {
+        let wrong = |reason: String| AddressError::Rule {
+            option: "--connect-to",
+            reason,
+        };
+        for rule in &self.connect_to {
+            let parts = split_hosts(rule);
+            let [from, from_port, to, to_port] = parts.as_slice() else {
+                return Err(wrong(format!("{rule:?} is not HOST1:PORT1:HOST2:PORT2")));
+            };
+            let fits = (from.is_empty() || from == host)
+                && (from_port.is_empty() || *from_port == port.to_string());
+            if !fits {
+                continue;
+            }
+            let host = if to.is_empty() { host } else { to }.to_owned();
+            let port = match to_port.as_str() {
+                "" => port,
+                other => other
+                    .parse()
+                    .map_err(|_| wrong(format!("{other:?} is no port")))?,
+            };
+            return Ok((host, port));
+        }
+        Ok((host.to_owned(), port))
+    }
+}
+
+/// Splits at colons, except inside brackets, which are taken off.
+fn split_hosts(rule: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut depth = 0;
+    for letter in rule.chars() {
+        match letter {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            ':' if depth == 0 => parts.push(String::new()),
+            other => {
+                if let Some(part) = parts.last_mut() {
+                    part.push(other);
+                }
+            }
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_apart() {
+        let address = ServerUrl::parse("https://Example.org/a?b=1").unwrap();
+        assert_eq!(address.authority(), "example.org");
+        assert_eq!((address.port, &*address.path), (443, "/a?b=1"));
+        assert_eq!(
+            ServerUrl::parse("http://[::1]:8080").unwrap().authority(),
+            "[::1]:8080"
+        );
+        assert_eq!(
+            ServerUrl::parse("localhost:9000/x").unwrap().authority(),
+            "localhost:9000"
+        );
+    }
+
+    #[test]
+    fn a_url_that_cannot_be_used_is_refused_with_the_reason() {
+        for url in [
+            "ftp://x",
+            "http://",
+            "http://a b",
+            "http://host:0",
+            "http://host:99999",
+            "http://u:p@host",
+            "http://host:",
+            "",
+        ] {
+            assert!(
+                matches!(ServerUrl::parse(url), Err(AddressError::Url { .. })),
+                "{url}"
+            );
+        }
+        let told = ServerUrl::parse("http://u:secret@host/?q=secret")
+            .unwrap_err()
+            .to_string();
+        assert!(!told.contains("secret"), "{told}");
+    }
+
+    #[test]
+    fn brackets_protect_colons() {
+        assert_eq!(
+            split_hosts("a:80:[::1]:8080"),
+            ["a", "80", "::1", "8080"].map(str::to_owned)
+        );
+    }
+
+    #[test]
+    fn the_first_rule_that_fits_leads_elsewhere() {
+        let route = ConnectOverride {
+            resolve: vec!["b:8:127.0.0.9".to_owned()],
+            connect_to: vec!["a:80:b:8".to_owned()],
+            family: Family::Any,
+        };
+        let elsewhere = Endpoint::Addresses(["127.0.0.9:8".parse().unwrap()].into());
+        assert_eq!(route.endpoint("a", 80).unwrap(), elsewhere);
+        let asked =
+            |endpoint| matches!(endpoint, Endpoint::Name { host, port: 81, .. } if &*host == "a");
+        assert!(asked(route.endpoint("a", 81).unwrap()));
+    }
+}

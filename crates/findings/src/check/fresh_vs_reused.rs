@@ -1,0 +1,280 @@
+//! The waterfall: requests on new connections against the next ones on the same, and what the difference means.
+
+use super::{CheckFacts, finding, ms};
+use crate::figures::NANOS_PER_MS;
+use crate::finding::{Finding, Severity};
+use intact_ledger::server_profile::WATERFALL;
+use intact_ledger::{Exchange, Phase, Reuse, Row};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The keys of the waterfall: the phases that an exchange of a check can have, then sums.
+pub const PHASES: [&str; 9] = [
+    "dns",
+    "connect",
+    "ssl",
+    "send",
+    "wait",
+    "headers_to_body",
+    "receive",
+    "without_setup",
+    "total",
+];
+/// A difference below this is the machine's, not the server's, in milliseconds.
+const NOTEWORTHY: f64 = 1.0;
+/// Reuse that makes an answer later by as much is no coincidence: delayed acknowledgements begin at 40 ms.
+const SLOWER: f64 = 10.0;
+/// A share of the first request's time below which reuse saves next to nothing.
+const LITTLE: f64 = 0.1;
+
+/// A handful of measurements, in milliseconds. Too few for percentiles: the middle one claims to be no more than that.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SmallSample {
+    /// The mean.
+    pub mean: f64,
+    /// The median where ten values lie beyond it on each side; a check never takes so many.
+    pub p50: Option<f64>,
+    /// The middle one.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl SmallSample {
+    fn of(mut values: Vec<u64>) -> Option<SmallSample> {
+        values.sort_unstable();
+        let (&min, &max) = (values.first()?, values.last()?);
+        let in_ms = |nanos: u64| nanos as f64 / NANOS_PER_MS;
+        let middle = values[values.len() / 2];
+        Some(SmallSample {
+            mean: in_ms(values.iter().sum()) / values.len() as f64,
+            p50: (values.len() >= 20).then(|| in_ms(middle)),
+            median: in_ms(middle),
+            min: in_ms(min),
+            max: in_ms(max),
+            count: values.len() as u64,
+        })
+    }
+}
+
+/// Times by phase; a phase that no exchange had is null.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FreshVsReused {
+    /// The first request on a new connection.
+    pub fresh: BTreeMap<&'static str, Option<SmallSample>>,
+    /// The next ones on the same.
+    pub reused: BTreeMap<&'static str, Option<SmallSample>>,
+}
+
+impl FreshVsReused {
+    /// From the exchanges that the probe marked.
+    pub(super) fn of(rows: &[Row]) -> FreshVsReused {
+        let (cold, warm): (Vec<&Exchange>, Vec<&Exchange>) = rows
+            .iter()
+            .filter_map(|row| match row {
+                Row::Exchange(exchange) => Some(&**exchange),
+                _ => None,
+            })
+            .filter(|exchange| {
+                exchange.tag.as_deref() == Some(WATERFALL) && exchange.outcome.is_ok()
+            })
+            .partition(|exchange| exchange.reuse == Some(Reuse::Fresh));
+        FreshVsReused {
+            fresh: phases(&cold),
+            reused: phases(&warm),
+        }
+    }
+
+    pub(crate) fn cold(&self, phase: &str) -> Option<&SmallSample> {
+        self.fresh.get(phase)?.as_ref()
+    }
+
+    pub(crate) fn warm(&self, phase: &str) -> Option<&SmallSample> {
+        self.reused.get(phase)?.as_ref()
+    }
+}
+
+fn phases(exchanges: &[&Exchange]) -> BTreeMap<&'static str, Option<SmallSample>> {
+    PHASES
+        .iter()
+        .map(|&key| {
+            let values = exchanges
+                .iter()
+                .filter_map(|exchange| match key {
+                    "total" => Some(exchange.latency()),
+                    "without_setup" => Some(exchange.latency_without_setup()),
+                    key => {
+                        let phase = Phase::ALL.into_iter().find(|phase| phase.id() == key)?;
+                        exchange.spans.of(phase).map(|span| span.nanos())
+                    }
+                })
+                .collect();
+            (key, SmallSample::of(values))
+        })
+        .collect()
+}
+
+pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
+    let fall = &facts.phases_ms;
+    let (Some(cold), Some(warm)) = (fall.cold("without_setup"), fall.warm("without_setup")) else {
+        return Vec::new();
+    };
+    if warm.min > cold.max && warm.median - cold.median > SLOWER {
+        return vec![slower(facts, cold, warm)];
+    }
+    let mut found = Vec::new();
+    if cold.min > warm.max && cold.median - warm.median > NOTEWORTHY {
+        found.push(hidden_cost(facts, cold, warm));
+    }
+    if let (Some(first), Some(next)) = (fall.cold("total"), fall.warm("total"))
+        && first.median > 0.0
+        && (first.median - next.median) / first.median < LITTLE
+    {
+        found.push(little(facts, first, next));
+    }
+    found
+}
+
+fn slower(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Finding {
+    let claim = format!(
+        "answers come later on reused connections: {} against {} on new ones, set-up left out",
+        ms(warm.median),
+        ms(cold.median)
+    );
+    let gap = facts.phases_ms.warm("headers_to_body");
+    let gap = gap
+        .filter(|gap| gap.median > SLOWER)
+        .map_or_else(String::new, |gap| {
+            format!("; {} of it lie between head and body", ms(gap.median))
+        });
+    Finding {
+        evidence: format!(
+            "{} answers on reused connections took {} to {}, {} on new ones {} to {}{gap}",
+            warm.count,
+            ms(warm.min),
+            ms(warm.max),
+            cold.count,
+            ms(cold.min),
+            ms(cold.max)
+        ),
+        fix: "the server writes its answer in small pieces and waits for our acknowledgement, which the kernel delays (about 40 ms): set TCP_NODELAY at the server, or write head and body at once".to_owned(),
+        ..finding(facts, "slower-when-reused", Severity::Warning, claim)
+    }
+}
+
+fn hidden_cost(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Finding {
+    let claim = format!(
+        "the first answer of a connection takes {} longer than the next ones, beyond the handshakes",
+        ms(cold.median - warm.median)
+    );
+    Finding {
+        evidence: format!(
+            "set-up left out, {} first answers took {} to {}, {} later ones {} to {}",
+            cold.count,
+            ms(cold.min),
+            ms(cold.max),
+            warm.count,
+            ms(warm.min),
+            ms(warm.max)
+        ),
+        cost_ms: Some(cold.median - warm.median),
+        fix: "the server or a proxy does something once per connection (authentication, a thread, a connection of its own): one more reason to keep them".to_owned(),
+        ..finding(facts, "first-request-costs-more", Severity::Info, claim)
+    }
+}
+
+fn little(facts: &CheckFacts, first: &SmallSample, next: &SmallSample) -> Finding {
+    let claim = format!(
+        "reuse saves next to nothing here: {} on a new connection, {} on a reused one",
+        ms(first.median),
+        ms(next.median)
+    );
+    Finding {
+        evidence: format!(
+            "the middle ones of {} and {} requests; the server takes longer than the set-up",
+            first.count, next.count
+        ),
+        fix: "look at the server's own time first".to_owned(),
+        ..finding(facts, "reuse-saves-little", Severity::Info, claim)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use intact_ledger::server_profile::{ServerProfile, FirstRequest};
+    use intact_ledger::{Nanos, Outcome, Span};
+
+    const MS: u64 = 1_000_000;
+
+    /// Five connections with three requests each: set-up, the first answer, the next ones, in milliseconds.
+    fn found(setup: u64, first: u64, next: u64) -> Vec<&'static str> {
+        let mut rows = Vec::new();
+        for connection in 0..5u64 {
+            for nth in 0..3 {
+                let mut one = Exchange::new(connection * 3 + nth, Nanos(0));
+                one.tag = Some(WATERFALL.into());
+                one.reuse = Some(Reuse::of_position(nth as u32 + 1));
+                let setup = if nth == 0 { setup * MS } else { 0 };
+                if nth == 0 {
+                    one.spans.connect = Some(Span::new(Nanos(0), Nanos(setup)));
+                }
+                let wait = if nth == 0 { first } else { next } * MS + connection * 1_000;
+                one.spans.wait = Some(Span::new(Nanos(setup), Nanos(setup + wait)));
+                one.end = Nanos(setup + wait);
+                rows.push(Row::Exchange(Box::new(one)));
+            }
+        }
+        let card = ServerProfile {
+            contact: Some(FirstRequest {
+                url: "http://h/".to_owned(),
+                outcome: Outcome::Ok,
+                detail: None,
+                status: Some(200),
+                server: None,
+                body: 2,
+                by_head: false,
+                followed: Vec::new(),
+                redirect: None,
+                other_scheme: None,
+                expect: None,
+            }),
+            ..ServerProfile::default()
+        };
+        let facts = CheckFacts::new(&card, &rows);
+        assert_eq!(facts.phases_ms.cold("total").map(|few| few.count), Some(5));
+        assert_eq!(facts.phases_ms.warm("total").map(|few| few.count), Some(10));
+        facts.findings.iter().map(|finding| finding.rule).collect()
+    }
+
+    #[test]
+    fn a_server_that_only_pays_for_the_set_up_has_nothing_to_say() {
+        assert!(found(60, 30, 30).is_empty());
+    }
+
+    #[test]
+    fn a_cost_beyond_the_handshakes_is_told_apart() {
+        assert_eq!(found(60, 50, 30), ["first-request-costs-more"]);
+        assert!(found(60, 31, 30).is_empty(), "one millisecond is noise");
+    }
+
+    #[test]
+    fn reuse_that_makes_answers_later_is_told() {
+        assert_eq!(
+            found(60, 30, 74),
+            ["slower-when-reused"],
+            "a delayed acknowledgement"
+        );
+        assert_eq!(found(20, 30, 74), ["slower-when-reused"]);
+    }
+
+    #[test]
+    fn a_set_up_that_is_small_beside_the_answer_is_told() {
+        assert_eq!(found(5, 95, 95), ["reuse-saves-little"]);
+        assert!(found(20, 80, 80).is_empty());
+    }
+}

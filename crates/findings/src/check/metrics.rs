@@ -1,0 +1,68 @@
+//! A check's figures as requirements ask for them: one subject, the server.
+
+use super::CheckFacts;
+use crate::finding::{Finding, Severity};
+use crate::requirement::{MetricSource, Measured, Metric, NoData, Subject};
+
+const NANOS_PER_S: f64 = 1e9;
+/// How to have the idle limit measured.
+const WATCH_IDLE: &str = "leave --no-idle out";
+
+impl MetricSource for CheckFacts {
+    fn subjects(&self) -> Vec<Subject> {
+        let Some(target) = &self.target else {
+            return Vec::new();
+        };
+        let (scheme, rest) = target.url.split_once("://").unwrap_or(("", &target.url));
+        let authority = rest.split('/').next().unwrap_or(rest);
+        vec![Subject {
+            name: target.url.clone(),
+            labels: vec![
+                ("host", authority.to_owned()),
+                ("origin", format!("{scheme}://{authority}")),
+            ],
+        }]
+    }
+
+    fn value(&self, _: usize, metric: &Metric) -> Result<Measured, NoData> {
+        if let Some(why) = self.no_success() {
+            return Err(NoData::CannotSee(why));
+        }
+        let found = |which: &dyn Fn(&Finding) -> bool| {
+            let count = self.findings.iter().filter(|one| which(one)).count();
+            Ok(Measured::exactly(count as f64))
+        };
+        match metric.entry().name {
+            "idle-timeout" => self.idle_value(),
+            "max-requests" => self.max_value(),
+            "findings" => found(&|_| true),
+            "findings.<rule>" => found(&|one| Some(one.rule) == metric.parameter()),
+            "warnings" => found(&|one| one.severity == Severity::Warning),
+            "errors" => found(&|one| one.severity == Severity::Error),
+            _ => Err(NoData::CannotSee("check does not measure it")),
+        }
+    }
+}
+
+impl CheckFacts {
+    fn idle_value(&self) -> Result<Measured, NoData> {
+        let idle = self
+            .idle_timeout
+            .as_ref()
+            .ok_or(NoData::NotMeasured(WATCH_IDLE))?;
+        match (idle.measured_s, idle.at_least_s) {
+            (Some(seconds), _) => Ok(Measured::exactly(seconds * NANOS_PER_S)),
+            (None, Some(least)) => Ok(Measured::at_least(least * NANOS_PER_S)),
+            (None, None) => Err(NoData::NothingHappened),
+        }
+    }
+
+    fn max_value(&self) -> Result<Measured, NoData> {
+        let max = self.max_requests.as_ref().ok_or(NoData::NothingHappened)?;
+        match (max.measured, max.at_least) {
+            (Some(measured), _) => Ok(Measured::exactly(f64::from(measured))),
+            (None, Some(least)) => Ok(Measured::at_least(f64::from(least))),
+            (None, None) => Err(NoData::NothingHappened),
+        }
+    }
+}

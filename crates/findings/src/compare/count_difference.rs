@@ -1,0 +1,83 @@
+//! Times and counts of each program against the baseline: one figure for each round, paired by round.
+
+use super::variant::{ProgramFacts, RoundFigures};
+use crate::time_difference::{self, TimeDifference, Rounds};
+use crate::stats::Interval;
+use serde::Serialize;
+
+/// A count of a program against the baseline's, for one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CountDifference {
+    /// The baseline.
+    pub a: String,
+    /// The program held against it.
+    pub b: String,
+    /// `connections`, `avoidable`, `requests`, `failed`, `stale`, `handshakes`, `look_ups`.
+    pub count: &'static str,
+    /// Mean over the rounds that both completed, of `a` and `b`.
+    pub a_mean: f64,
+    /// See `a_mean`.
+    pub b_mean: f64,
+    /// `a - b`. Absent with fewer than 8 rounds.
+    pub reduction: Option<Interval>,
+    /// Whether a difference was shown; with fewer than 8 rounds absent.
+    pub significant: Option<bool>,
+}
+
+impl Rounds for ProgramFacts {
+    type Round = RoundFigures;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rounds(&self) -> impl Iterator<Item = (u32, &RoundFigures)> {
+        self.rounds.iter().map(|one| (one.round, one))
+    }
+}
+
+type Of = fn(&RoundFigures) -> Option<f64>;
+
+const TIMES: [(&str, Of); 3] = [
+    ("wall", |round| round.wall_ms),
+    ("cpu", |round| round.cpu_ms),
+    ("outbound", |round| round.outbound_ms),
+];
+
+const COUNTS: [(&str, Of); 7] = [
+    ("connections", |round| Some(round.connections as f64)),
+    ("avoidable", |round| Some(round.avoidable as f64)),
+    ("requests", |round| Some(round.requests as f64)),
+    ("failed", |round| Some(round.failed as f64)),
+    ("stale", |round| Some(round.stale as f64)),
+    ("handshakes", |round| Some(round.handshakes as f64)),
+    ("look_ups", |round| Some(round.lookups as f64)),
+];
+
+pub(super) fn times(programs: &[ProgramFacts]) -> Vec<TimeDifference> {
+    let of_each = TIMES.map(|(statistic, of)| {
+        time_difference::times(statistic, &time_difference::against_the_first(programs, of))
+    });
+    of_each.into_iter().flatten().collect()
+}
+
+pub(super) fn counts(programs: &[ProgramFacts]) -> Vec<CountDifference> {
+    let mut all = Vec::new();
+    for (count, of) in COUNTS {
+        let pairs = time_difference::against_the_first(programs, of);
+        for (pair, difference) in pairs.iter().zip(time_difference::differences(&pairs)) {
+            let sure = difference.ok();
+            let (a_mean, b_mean) = pair.means();
+            all.push(CountDifference {
+                a: pair.a.to_owned(),
+                b: pair.b.to_owned(),
+                count,
+                a_mean,
+                b_mean,
+                reduction: sure.as_ref().map(|one| one.interval),
+                significant: sure.map(|one| one.significant),
+            });
+        }
+    }
+    all
+}

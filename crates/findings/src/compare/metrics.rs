@@ -1,0 +1,138 @@
+//! A comparison as requirements ask for it: subjects are the programs, counts are those of one run on average. Without a selector
+//! a requirement is about the programs that are held against the baseline, so the baseline is the last subject.
+
+use super::{CompareFacts, ProgramFacts};
+use crate::figures::NANOS_PER_MS;
+use crate::finding::Severity;
+use crate::traffic::metrics::missing;
+use crate::requirement::{MetricSource, Measured, Metric, NoData, Subject};
+use crate::stats::MIN_ROUNDS;
+
+impl MetricSource for CompareFacts {
+    fn subjects(&self) -> Vec<Subject> {
+        let subject = |one: &ProgramFacts| Subject {
+            name: one.name.clone(),
+            labels: vec![("variant", one.name.clone())],
+        };
+        let (first, rest) = (self.variants.iter().take(1), self.variants.iter().skip(1));
+        rest.chain(first).map(subject).collect()
+    }
+
+    fn default_subjects(&self) -> Option<usize> {
+        Some(self.variants.len().saturating_sub(1).max(1))
+    }
+
+    fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData> {
+        let all = self.variants.len();
+        let index = if subject + 1 == all { 0 } else { subject + 1 };
+        let program = self.variants.get(index).ok_or(NoData::NothingHappened)?;
+        let name = metric.entry().name;
+        let parameter = metric.parameter();
+        let rounds = program.rounds.len() as f64;
+        if rounds == 0.0 {
+            return Err(NoData::NothingHappened);
+        }
+        let mut unobserved = program.unobserved;
+        unobserved.traffic |= self.missing().is_some();
+        let requests = &program.requests;
+        let total = requests.total;
+        let opened = program.connections.opened;
+        let of_requests = |sum: u64| Ok(unobserved.requests(sum, total)?.divided_by(rounds));
+        let of_connections = |sum: u64| Ok(unobserved.connections(sum, opened)?.divided_by(rounds));
+        let found = |which: &dyn Fn(&str, Severity) -> bool| {
+            let findings = program.findings.iter().map(|one| &one.finding);
+            let found = findings.filter(|one| which(one.rule, one.severity));
+            Ok(unobserved.findings(found.count()))
+        };
+        match name {
+            "requests" => of_requests(total),
+            "ok" => of_requests(requests.ok),
+            "failed" => of_requests(requests.failures()),
+            "failed.<kind>" => {
+                let kind = parameter.and_then(|kind| requests.failed.get(kind));
+                of_requests(kind.copied().unwrap_or(0))
+            }
+            "stale" => of_requests(requests.failed.get("stale").copied().unwrap_or(0)),
+            "status.<code>" => {
+                of_requests(parameter.map_or(0, |wanted| requests.of_status(wanted)))
+            }
+            "connections" => of_connections(opened),
+            "connections-failed" => of_connections(program.connections.failed.values().sum()),
+            "needed" => of_connections(program.connections.needed),
+            "avoidable" => Ok(unobserved
+                .avoidable(program.avoidable, opened)?
+                .divided_by(rounds)),
+            "reused" => Ok(unobserved
+                .reused(program.reused, program.reuse_known, total)?
+                .divided_by(rounds)),
+            "reuse" => unobserved.reuse(program.reused, program.reuse_known, total),
+            "requests-per-connection" => {
+                unobserved.requests(total, total)?;
+                unobserved.connections(opened, opened)?;
+                let ratio = total as f64 / opened as f64;
+                Some(ratio)
+                    .filter(|ratio| ratio.is_finite())
+                    .map(|ratio| unobserved.ratio(ratio))
+                    .ok_or(NoData::NothingHappened)
+            }
+            "look-ups" => {
+                Ok(Measured::count(program.lookups, !unobserved.traffic).divided_by(rounds))
+            }
+            "resumed-share" => match program.handshakes.total() {
+                0 => Err(NoData::NothingHappened),
+                all => {
+                    let share = program.handshakes.resumed as f64 / all as f64;
+                    Ok(unobserved.share_of_connections(share))
+                }
+            },
+            "cpu-per-request" => match (program.cpu_ms, total) {
+                (Some(cpu), 1..) => {
+                    let each = cpu.mean * NANOS_PER_MS * rounds / total as f64;
+                    Ok(unobserved.statistic(each))
+                }
+                (None, _) => Err(NoData::NotMeasured("stored ledgers do not tell it")),
+                (_, 0) => Err(NoData::NothingHappened),
+            },
+            "saved" => self
+                .saved(program, |one| Some(one.saved_ms?.low * NANOS_PER_MS))
+                .map(Measured::exactly),
+            "saved-share" => self
+                .saved(program, |one| Some(one.saved_share?.low))
+                .map(Measured::exactly),
+            "findings" => found(&|_, _| true),
+            "findings.<rule>" => found(&|rule, _| Some(rule) == parameter),
+            "warnings" => found(&|_, severity| severity == Severity::Warning),
+            "errors" => found(&|_, severity| severity == Severity::Error),
+            _ => Err(NoData::NotMeasured(
+                "compare tells wall time (saved, saved-share); `intact watch` tells latencies of one program",
+            )),
+        }
+    }
+
+    fn missing(&self) -> Option<&str> {
+        missing(&self.caveats)
+    }
+}
+
+impl CompareFacts {
+    /// What a program saves of the baseline's wall time, at the end of the interval that saves least.
+    fn saved(
+        &self,
+        program: &ProgramFacts,
+        low: impl Fn(&super::TimeDifference) -> Option<f64>,
+    ) -> Result<f64, NoData> {
+        let mut walls = self
+            .comparisons
+            .iter()
+            .filter(|one| one.statistic == "wall");
+        let compared = walls
+            .find(|one| one.b == program.name)
+            .ok_or(NoData::NotMeasured(
+                "it is the one that others are held against, or a stored ledger",
+            ))?;
+        low(compared).ok_or(NoData::TooFew {
+            had: program.rounds.len() as u64,
+            needed: MIN_ROUNDS as u64,
+        })
+    }
+}

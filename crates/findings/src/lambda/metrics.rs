@@ -1,0 +1,86 @@
+//! A function's facts as requirements ask for them: subjects are the variants. Latency is the function's own time of invocations that
+//! found their environment there; counts are of the traffic that the variant sent.
+
+use super::{LambdaFacts, VariantFacts};
+use crate::figures::NANOS_PER_MS;
+use crate::finding::Severity;
+use crate::traffic::metrics::missing;
+use crate::requirement::{MetricSource, Measured, Metric, NoData, Subject};
+use crate::stats::MIN_ROUNDS;
+
+const UNSEEN: NoData = NoData::NotMeasured("nobody followed its connections (--watch off)");
+
+impl MetricSource for LambdaFacts {
+    fn subjects(&self) -> Vec<Subject> {
+        let subject = |one: &VariantFacts| Subject {
+            name: one.name.clone(),
+            labels: vec![("variant", one.name.clone())],
+        };
+        self.variants.iter().map(subject).collect()
+    }
+
+    fn default_subjects(&self) -> Option<usize> {
+        None
+    }
+
+    fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData> {
+        let variant = self.variants.get(subject).ok_or(NoData::NothingHappened)?;
+        let name = metric.entry().name;
+        let parameter = metric.parameter();
+        let all: u64 = variant.outcomes.values().sum();
+        let answered = variant.outcomes.get("answered").copied().unwrap_or(0);
+        let observed = variant.observed.as_deref().ok_or(UNSEEN);
+        let found = |which: &dyn Fn(&str, Severity) -> bool| {
+            let findings = observed?.findings.iter();
+            let found = findings.filter(|one| which(one.rule, one.severity));
+            Ok(observed?.totals.unobserved.findings(found.count()))
+        };
+        let exactly = |value: f64| Ok(Measured::exactly(value));
+        match name {
+            "invocations" => exactly(all as f64),
+            "invocations-failed" => exactly((all - answered) as f64),
+            "connections-per-invocation" => {
+                let sent = variant.sent.as_ref().ok_or(UNSEEN)?;
+                let each = sent.connections_per_invocation.ok_or(NoData::NothingHappened)?;
+                Ok(observed?.totals.unobserved.at_least_connections(each))
+            }
+            "first" => variant
+                .cold_start_ms
+                .map(|ms| Measured::exactly(ms * NANOS_PER_MS))
+                .ok_or(NoData::NothingHappened),
+            "saved" => self.saved(variant).map(Measured::exactly),
+            "findings" => found(&|_, _| true),
+            "findings.<rule>" => found(&|rule, _| Some(rule) == parameter),
+            "warnings" => found(&|_, severity| severity == Severity::Warning),
+            "errors" => found(&|_, severity| severity == Severity::Error),
+            _ => match variant.warm_ms.statistic(name) {
+                Some(Ok(ms)) => exactly(ms * NANOS_PER_MS),
+                Some(Err(_)) if answered == 0 => Err(NoData::NothingHappened),
+                Some(Err(needed)) => Err(NoData::TooFew {
+                    had: answered,
+                    needed,
+                }),
+                None => observed?.totals.value(name, parameter),
+            },
+        }
+    }
+
+    fn missing(&self) -> Option<&str> {
+        missing(&self.caveats)
+    }
+}
+
+impl LambdaFacts {
+    /// What a variant saves against the first, at the end of the interval that saves least.
+    fn saved(&self, variant: &VariantFacts) -> Result<f64, NoData> {
+        let compared = self.comparisons.iter().find(|one| one.b == variant.name);
+        let compared = compared.ok_or(NoData::NotMeasured(
+            "it is the one that others are held against",
+        ))?;
+        let saved = compared.saved_ms.ok_or(NoData::TooFew {
+            had: variant.rounds.len() as u64,
+            needed: MIN_ROUNDS as u64,
+        })?;
+        Ok(saved.low * NANOS_PER_MS)
+    }
+}

@@ -1,0 +1,173 @@
+//! Who pays for what: the avoidable set-ups of each destination, which rules claim until none is left.
+
+use crate::figures::NANOS_PER_MS;
+use crate::finding::Severity;
+use crate::traffic::{Tracker, Counts, OpenReason};
+use crate::rules::Client;
+use crate::words::{many, ms};
+use std::collections::BTreeSet;
+
+/// Avoidable connections from which on a claim is more than a note.
+const SEVERAL: u64 = 3;
+/// The share of a destination's time from which on it is more than a note.
+const DEAR: f64 = 0.05;
+
+/// Avoidable connections that a rule has claimed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Claim {
+    /// How many.
+    pub connections: u64,
+    /// Their set-up in milliseconds (the mean of that destination for each); absent where set-up was not seen.
+    pub cost_ms: Option<f64>,
+    /// The same as a share of the time of all exchanges with that destination.
+    pub share: Option<f64>,
+}
+
+impl Claim {
+    /// A warning from three connections, or a twentieth of the destination's time, on; else a note.
+    pub(crate) fn severity(&self) -> Severity {
+        if self.connections >= SEVERAL || self.share.is_some_and(|share| share >= DEAR) {
+            Severity::Warning
+        } else {
+            Severity::Info
+        }
+    }
+
+    /// What the claimed set-ups took, for a sentence of evidence.
+    pub(crate) fn words(&self) -> String {
+        let each = self
+            .cost_ms
+            .map(|cost| cost / self.connections.max(1) as f64);
+        let each = each.map_or_else(String::new, |each| format!(", {} of set-up each", ms(each)));
+        format!(
+            "{} that need not have been opened{each}",
+            many(self.connections, "connection")
+        )
+    }
+}
+
+/// The avoidable set-ups that nobody has claimed yet.
+#[derive(Debug)]
+pub struct Attribution<'a> {
+    books: &'a Tracker,
+    needed: Vec<u64>,
+    left: Vec<u64>,
+    explained: BTreeSet<(usize, OpenReason)>,
+}
+
+impl<'a> Attribution<'a> {
+    pub(crate) fn new(books: &'a Tracker) -> Attribution<'a> {
+        let needed = books.needed();
+        let left = books
+            .counts
+            .iter()
+            .zip(&needed)
+            .map(|(counts, needed)| counts.opened.saturating_sub(*needed))
+            .collect();
+        Attribution {
+            books,
+            needed,
+            left,
+            explained: BTreeSet::new(),
+        }
+    }
+
+    /// The books.
+    pub fn books(&self) -> &'a Tracker {
+        self.books
+    }
+
+    /// The destinations: index, name, counts.
+    pub fn destinations(&self) -> impl Iterator<Item = (usize, String, &'a Counts)> + use<'a> {
+        let books = self.books;
+        let names = books.places.iter().map(|place| place.name());
+        let counts = names.zip(&books.counts).enumerate();
+        counts.map(|(at, (name, counts))| (at, name, counts))
+    }
+
+    /// The connections that the peak overlap needs.
+    pub fn needed(&self, destination: usize) -> u64 {
+        self.needed[destination]
+    }
+
+    /// The avoidable connections that nobody has claimed yet.
+    pub fn left(&self, destination: usize) -> u64 {
+        self.left[destination]
+    }
+
+    /// How many openings had one of these reasons.
+    pub fn openings(&self, destination: usize, whys: &[OpenReason]) -> u64 {
+        let why = &self.books.counts[destination].why;
+        whys.iter()
+            .map(|one| why.get(one).copied().unwrap_or(0))
+            .sum()
+    }
+
+    /// Why connections were opened of which no rule has spoken yet, and how many for each reason; the most frequent first.
+    pub fn unexplained(&self, destination: usize) -> Vec<(u64, OpenReason)> {
+        let whys = self.books.counts[destination].why.iter();
+        let mut found: Vec<(u64, OpenReason)> = whys
+            .filter(|(why, openings)| !matches!(why, OpenReason::Growth | OpenReason::Unseen) && **openings > 0)
+            .filter(|(why, _)| !self.explained.contains(&(destination, **why)))
+            .map(|(why, openings)| (*openings, *why))
+            .collect();
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        found
+    }
+
+    /// Claims, at each destination, what is left and was opened for one of these reasons: (destination, openings, claim),
+    /// where at least `least` can be claimed.
+    pub fn claim_by(&mut self, whys: &[OpenReason], least: u64) -> Vec<(usize, u64, Claim)> {
+        let mut claims = Vec::new();
+        for destination in 0..self.left.len() {
+            let openings = self.openings(destination, whys);
+            if openings.min(self.left[destination]) >= least.max(1) {
+                claims.push((destination, openings, self.claim(destination, openings)));
+                self.explained
+                    .extend(whys.iter().map(|&why| (destination, why)));
+            }
+        }
+        claims
+    }
+
+    /// What a person calls a destination.
+    pub fn name(&self, destination: usize) -> String {
+        self.books.places[destination].name()
+    }
+
+    /// The counts of a destination.
+    pub fn counts(&self, destination: usize) -> &'a Counts {
+        &self.books.counts[destination]
+    }
+
+    /// The client of most connections to a destination, if it is recognised.
+    pub fn client(&self, destination: usize) -> Option<Client> {
+        Client::recognise(self.counts(destination))
+    }
+
+    /// Claims up to `connections` of what is left.
+    pub fn claim(&mut self, destination: usize, connections: u64) -> Claim {
+        let connections = connections.min(self.left[destination]);
+        self.left[destination] -= connections;
+        let counts = &self.books.counts[destination];
+        let cost_ms = cost_ms(counts, connections);
+        Claim {
+            connections,
+            cost_ms,
+            share: share(counts, cost_ms),
+        }
+    }
+}
+
+/// What so many set-ups of a destination cost.
+pub(crate) fn cost_ms(counts: &Counts, connections: u64) -> Option<f64> {
+    let mean = counts.setup_total.mean()?;
+    Some(mean * connections as f64 / NANOS_PER_MS)
+}
+
+/// A cost as a share of the time of all exchanges.
+pub(crate) fn share(counts: &Counts, cost_ms: Option<f64>) -> Option<f64> {
+    let outbound = counts.outbound as f64 / NANOS_PER_MS;
+    let cost = cost_ms.filter(|_| outbound > 0.0)?;
+    Some((cost / outbound).min(1.0))
+}

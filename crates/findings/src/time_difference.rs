@@ -1,0 +1,154 @@
+//! Times of one variant, function or program against another's: one figure for each round, paired by round, and what is sure of the difference.
+//! Which pairs and which figures is the caller's matter.
+
+use crate::stats::{
+    Adjusted, PairedDifference, Confidence, Interval, NoInterval, adjust, paired_difference,
+    paired_share_saved,
+};
+use serde::Serialize;
+
+/// One comparison: what `b` saves against `a`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TimeDifference {
+    /// The one held against: of a bench keep-alive off, resumption off, else the axis' first value; elsewhere the first.
+    pub a: String,
+    /// The one that might save something.
+    pub b: String,
+    /// The axis in which they differ, where there are axes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub axis: Option<String>,
+    /// Which time: of a bench `mean`, `p50` or `p99` of the latency, set-up included; of programs `wall`, `cpu`, or `outbound` (the time their
+    /// requests took together); of a function `mean`, per invocation.
+    pub statistic: &'static str,
+    /// Its mean over the rounds that both completed, in milliseconds, of `a` and `b`.
+    pub a_ms: f64,
+    /// See `a_ms`.
+    pub b_ms: f64,
+    /// `a - b` in milliseconds; negative when `b` takes longer. Absent with fewer than 8 rounds.
+    pub saved_ms: Option<Interval>,
+    /// `(a - b) / a`.
+    pub saved_share: Option<Interval>,
+    /// p-value of no difference (Holm's, with more than ten comparisons).
+    pub p_value: Option<f64>,
+    /// Whether a difference was shown.
+    pub significant: Option<bool>,
+    /// Why there is no interval.
+    pub no_interval_reason: Option<String>,
+    /// Where `a` and `b` stand in the run.
+    #[serde(skip)]
+    pub(crate) indices: (usize, usize),
+}
+
+/// A figure of two over the rounds that both completed.
+pub(crate) struct Pair<'a> {
+    /// Who; see [`TimeDifference`].
+    pub(crate) a: &'a str,
+    pub(crate) b: &'a str,
+    pub(crate) axis: Option<&'a str>,
+    pub(crate) indices: (usize, usize),
+    /// The figures, round by round.
+    pub(crate) values: (Vec<f64>, Vec<f64>),
+}
+
+impl Pair<'_> {
+    /// Mean over rounds, of both; they are never empty.
+    pub(crate) fn means(&self) -> (f64, f64) {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        (mean(&self.values.0), mean(&self.values.1))
+    }
+}
+
+/// What has a figure for each round.
+pub(crate) trait Rounds {
+    /// The figures of a round.
+    type Round;
+    /// Its name.
+    fn name(&self) -> &str;
+    /// Its rounds, by their numbers.
+    fn rounds(&self) -> impl Iterator<Item = (u32, &Self::Round)>;
+}
+
+/// The figure of both over the rounds that both have it in.
+pub(crate) fn paired<T: Rounds>(
+    a: &T,
+    b: &T,
+    of: impl Fn(&T::Round) -> Option<f64>,
+) -> (Vec<f64>, Vec<f64>) {
+    let pairs = a.rounds().filter_map(|(round, ours)| {
+        let (_, theirs) = b.rounds().find(|(other, _)| *other == round)?;
+        Some((of(ours)?, of(theirs)?))
+    });
+    pairs.unzip()
+}
+
+/// All but the first against the first, where both have the figure at all.
+pub(crate) fn against_the_first<T: Rounds>(
+    all: &[T],
+    of: impl Fn(&T::Round) -> Option<f64>,
+) -> Vec<Pair<'_>> {
+    let Some((first, rest)) = all.split_first() else {
+        return Vec::new();
+    };
+    let pairs = rest.iter().zip(1..).map(|(other, index)| Pair {
+        a: first.name(),
+        b: other.name(),
+        axis: None,
+        indices: (0, index),
+        values: paired(first, other, &of),
+    });
+    pairs.filter(|pair| !pair.values.0.is_empty()).collect()
+}
+
+/// The comparisons of one time, adjusted for each other where there are many.
+pub(crate) fn times(statistic: &'static str, pairs: &[Pair<'_>]) -> Vec<TimeDifference> {
+    let both = differences(pairs)
+        .into_iter()
+        .zip(held(pairs, paired_share_saved));
+    let told = pairs.iter().zip(both).map(|(pair, (difference, share))| {
+        let (a_ms, b_ms) = pair.means();
+        let sure = difference.as_ref().ok();
+        TimeDifference {
+            a: pair.a.to_owned(),
+            b: pair.b.to_owned(),
+            axis: pair.axis.map(str::to_owned),
+            statistic,
+            a_ms,
+            b_ms,
+            saved_ms: sure.map(|one| one.interval),
+            saved_share: share.ok().map(|one| one.interval),
+            p_value: sure.map(|one| one.p_value),
+            significant: sure.map(|one| one.significant),
+            no_interval_reason: difference.err().map(|refusal| refusal.to_string()),
+            indices: pair.indices,
+        }
+    });
+    told.collect()
+}
+
+/// The differences of one figure, adjusted for each other where there are many.
+pub(crate) fn differences(pairs: &[Pair<'_>]) -> Vec<Result<Adjusted, NoInterval>> {
+    held(pairs, paired_difference)
+}
+
+type Pairing = fn(&[f64], &[f64], Confidence) -> Result<PairedDifference, NoInterval>;
+
+fn held(pairs: &[Pair<'_>], pairing: Pairing) -> Vec<Result<Adjusted, NoInterval>> {
+    let each: Vec<Result<PairedDifference, NoInterval>> = pairs
+        .iter()
+        .map(|pair| pairing(&pair.values.0, &pair.values.1, Confidence::P95))
+        .collect();
+    let comparisons: Vec<PairedDifference> = each
+        .iter()
+        .filter_map(|one| one.as_ref().ok())
+        .copied()
+        .collect();
+    let mut adjusted = adjust(&comparisons, Confidence::P95).into_iter();
+    let mut held = Vec::new();
+    for one in each {
+        match one {
+            Err(refusal) => held.push(Err(refusal)),
+            Ok(_) => held.extend(adjusted.next().map(Ok)),
+        }
+    }
+    held
+}

@@ -1,0 +1,122 @@
+//! What `watch`, `audit` and every other observer found out, from the events as they come: totals, destinations, findings.
+//!
+//! ```text
+//! let mut observed = Observed::new(&run);     // a intact_ledger::Sink: feed it live, or replay a stored ledger
+//! observed.record(Event::Opened(&connection));
+//! let facts = observed.facts();               // at any time; a live view calls it as often as it likes
+//! ```
+//! One pass, bounded memory. Producers tell `Opened` before what the connection carries, `Closed` after it, and events roughly in
+//! the order of their ends. Observing gives no causal interval: only experiments do.
+
+pub(crate) mod metrics;
+mod tracker;
+mod destination;
+mod facts;
+mod open_connection;
+mod level_shift;
+mod charts;
+mod verdict;
+mod open_reason;
+
+pub use tracker::{Tracker, Context, Lookups};
+pub use destination::{Counts, Detail, DestinationKey, Sum};
+pub use facts::{
+    Destination, Figures, Gaps, LookupFigures, ObservedFacts, PerConnection, Phases, SetupMeans,
+    TlsFigures,
+};
+pub(crate) use facts::{at_least, danger_from, server_limit};
+pub use open_connection::{Last, OpenConnection, PoolOwner};
+pub use level_shift::{Period, LevelShift, StepSide};
+pub use charts::{GapPanel, Charts};
+pub use open_reason::OpenReason;
+
+use crate::rules::{self, Rule};
+use crate::timeline::Timeline;
+use intact_ledger::{Event, Run, Sink};
+use level_shift::OverTime;
+
+/// A fold over the events of a run.
+pub struct TrafficAnalysis {
+    books: Tracker,
+    rules: Vec<Box<dyn Rule>>,
+    timeline: Timeline,
+    over_time: OverTime,
+}
+
+impl TrafficAnalysis {
+    /// An observer that has seen nothing yet.
+    pub fn new(run: &Run) -> TrafficAnalysis {
+        TrafficAnalysis {
+            books: Tracker::new(run),
+            rules: rules::all(),
+            timeline: Timeline::of_destinations(run.vantage),
+            over_time: OverTime::new(run.durations_seen),
+        }
+    }
+
+    /// What was found out so far.
+    pub fn facts(&self) -> ObservedFacts {
+        ObservedFacts::new(&self.books, &self.rules)
+    }
+
+    /// What changed over time, if latency changed its level.
+    pub fn step(&self) -> Option<LevelShift> {
+        self.over_time.step()
+    }
+}
+
+impl Sink for TrafficAnalysis {
+    fn record(&mut self, event: Event<'_>) {
+        self.timeline.record(event);
+        match event {
+            Event::Opened(connection) => self.over_time.opened(connection),
+            Event::Exchange(exchange) => self.over_time.exchange(exchange),
+            _ => {}
+        }
+        let books = &mut self.books;
+        let closed;
+        let context = match event {
+            Event::Opened(connection) => {
+                let id = books.opened(connection);
+                books.context(id)
+            }
+            Event::Revised(connection) => {
+                let id = books.revised(connection);
+                books.context(id)
+            }
+            Event::Exchange(exchange) => {
+                let (destination, id, gap) = books.exchange(exchange);
+                Context {
+                    destination: Some(destination),
+                    live: id.and_then(|id| books.live(id)),
+                    gap,
+                }
+            }
+            Event::Closed(end) => {
+                closed = books.closed(end);
+                Context {
+                    destination: closed.map(|live| live.destination),
+                    live: closed,
+                    gap: None,
+                }
+            }
+            Event::Lookup(lookup) => {
+                books.lookup(lookup);
+                Context::default()
+            }
+            Event::Sockets(sockets) => {
+                books.sockets.truncate(1);
+                books.sockets.push(*sockets);
+                Context::default()
+            }
+            Event::Caveat(caveat) => {
+                books.caveat(caveat);
+                Context::default()
+            }
+            Event::Round(_) | Event::Invocation(_) => Context::default(),
+        };
+        for rule in &mut self.rules {
+            rule.observe(event, &context);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What the pictures of an observed run show beyond its tables. Worked out here, because a report only lays out.
+
+use super::TrafficAnalysis;
+use super::level_shift::{Period, LevelShift};
+use super::{danger_from, server_limit};
+use crate::population::{Population, buckets_ms};
+use crate::stats::ChangePoint;
+use crate::timeline::TimelineGroup;
+use intact_ledger::{Cell, Run};
+use serde::Serialize;
+use std::cmp::Reverse;
+
+/// Destinations whose idle gaps are drawn.
+const GAPS: usize = 6;
+/// Gaps that a destination needs to be drawn.
+const ENOUGH: u64 = 10;
+const NANOS_PER_MS: f64 = 1e6;
+
+/// Everything that the page draws.
+#[derive(Clone, Debug, Serialize)]
+pub struct Charts {
+    /// Latency of complete requests: fresh, reused, unknown.
+    pub latency: Vec<Population>,
+    /// Periods of equal length, from the first in which something happened.
+    pub periods: Vec<Period>,
+    /// Their length, in seconds.
+    pub period_s: f64,
+    /// Where the latency changed its level, in seconds since the run began, and how.
+    pub change: Option<(f64, ChangePoint)>,
+    /// What was the case on both sides of that, if they differ by enough to be worth a word.
+    pub step: Option<LevelShift>,
+    /// Idle times before a connection was used again, by destination, those with most first.
+    pub gaps: Vec<GapPanel>,
+    /// The first connections of the first destinations.
+    pub timeline: Vec<TimelineGroup>,
+    /// Connections to destinations that the timeline has no room for.
+    pub elsewhere: u64,
+}
+
+/// The idle gaps of one destination.
+#[derive(Clone, Debug, Serialize)]
+pub struct GapPanel {
+    /// The destination.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// The histogram: low, high (milliseconds), count.
+    pub buckets: Vec<(f64, f64, u64)>,
+    /// Where a reuse begins to race the server's timer, and the timer, in milliseconds; absent where no limit is known.
+    pub danger_ms: Option<(f64, f64)>,
+}
+
+impl TrafficAnalysis {
+    /// What the pictures show; `run` is the head that this was made with.
+    pub fn pictures(&self, run: &Run) -> Charts {
+        let books = &self.books;
+        let whole: Vec<&Cell> = books.all.detail.iter().map(|detail| &detail.cell).collect();
+        let mut gaps: Vec<GapPanel> = books
+            .places
+            .iter()
+            .zip(&books.counts)
+            .filter_map(|(place, counts)| {
+                let gaps = &counts.detail.as_deref()?.gaps;
+                let limit = server_limit(counts);
+                (gaps.count() >= ENOUGH).then(|| GapPanel {
+                    name: place.name(),
+                    count: gaps.count(),
+                    buckets: buckets_ms(gaps),
+                    danger_ms: limit.map(|limit| {
+                        let from = danger_from(limit) as f64 / NANOS_PER_MS;
+                        (from, limit as f64 / NANOS_PER_MS)
+                    }),
+                })
+            })
+            .collect();
+        gaps.sort_by_key(|panel| Reverse(panel.count));
+        gaps.truncate(GAPS);
+        Charts {
+            latency: Population::all(&whole),
+            periods: self.over_time.periods(),
+            period_s: self.over_time.length_s(),
+            change: self.over_time.change(),
+            step: self.over_time.step(),
+            gaps,
+            timeline: self.timeline.lanes(run),
+            elsewhere: self.timeline.elsewhere(),
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! What is counted of one destination, or of all: plain counters for each, histograms for the first ones. Must not conclude.
+
+use super::open_connection::{OpenConnection, client_address, multiplexes};
+use super::open_reason::OpenReason;
+use crate::overlap::Overlap;
+use intact_ledger::{
+    Cell, Certainty, Close, Connection, EndedBy, Exchange, Failure, Handshake, Histogram, ClosePoint,
+    Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Side, Span, TlsVersion, Transport, Vantage,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// Commands, processes and reasons that are kept by name.
+const NAMES: usize = 16;
+
+/// What connections are counted together by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DestinationKey {
+    /// Where they lead.
+    pub origin: Option<Origin>,
+    /// The address, where the origin is not known.
+    pub address: Option<SocketAddr>,
+    /// The client, where the ledger was recorded by a server.
+    pub client: Option<IpAddr>,
+    /// What that client calls itself.
+    pub agent: Option<Arc<str>>,
+}
+
+impl DestinationKey {
+    /// Where a connection belongs, as far as it tells by itself.
+    pub fn of(connection: &Connection, vantage: Vantage) -> DestinationKey {
+        let server = vantage == Vantage::Server;
+        let unix = connection.transport == Transport::Unix;
+        let address = connection
+            .peer
+            .filter(|_| connection.origin.is_none() && !server && !unix);
+        DestinationKey {
+            origin: connection.origin.clone(),
+            address,
+            client: client_address(connection).filter(|_| server),
+            agent: connection.agent.clone().filter(|_| server),
+        }
+    }
+
+    /// What a person calls it.
+    pub fn name(&self) -> String {
+        let there = match (&self.origin, self.address) {
+            (Some(origin), _) => origin.to_string(),
+            (None, Some(address)) => format!("{}://{address}", Scheme::Tcp.as_str()),
+            (None, None) => "(others)".to_owned(),
+        };
+        let agent = self.agent.as_deref();
+        let agent = agent.map_or(String::new(), |agent| format!(" ({agent})"));
+        match self.client {
+            Some(client) if self.origin.is_none() => format!("client {client}{agent}"),
+            Some(client) => format!("client {client}{agent} of {there}"),
+            None => there,
+        }
+    }
+
+    /// The host that selectors find it by, with its port if that is unusual.
+    pub fn host(&self) -> Option<String> {
+        let origin = self.origin.as_ref()?;
+        let name = origin.to_string();
+        name.split_once("://").map(|(_, host)| host.to_owned())
+    }
+}
+
+/// A count and a sum of nanoseconds, from which records can be taken back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// How many.
+    pub count: u64,
+    /// Their sum in nanoseconds.
+    pub nanos: u64,
+}
+
+impl Sum {
+    fn change(&mut self, nanos: u64, sign: Sign) {
+        match sign {
+            Sign::Add => {
+                self.count += 1;
+                self.nanos = self.nanos.saturating_add(nanos);
+            }
+            Sign::Remove => {
+                self.count = self.count.saturating_sub(1);
+                self.nanos = self.nanos.saturating_sub(nanos);
+            }
+        }
+    }
+
+    /// The mean in nanoseconds.
+    pub fn mean(self) -> Option<f64> {
+        (self.count > 0).then(|| self.nanos as f64 / self.count as f64)
+    }
+}
+
+/// Whether a record is counted or taken back, because more is known of it now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// Counted.
+    Add,
+    /// Taken back.
+    Remove,
+}
+
+impl Sign {
+    fn on(self, count: &mut u64) {
+        match self {
+            Sign::Add => *count += 1,
+            Sign::Remove => *count = count.saturating_sub(1),
+        }
+    }
+}
+
+/// Histograms.
+#[derive(Clone, Debug, Default)]
+pub struct Detail {
+    /// Exchanges by kind.
+    pub cell: Cell,
+    /// Idle times before a connection was used again.
+    pub gaps: Histogram,
+    /// Exchanges on connections that ended (plain numbers).
+    pub per_connection: Histogram,
+}
+
+/// The counts of one destination.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Exchanges.
+    pub requests: u64,
+    /// Complete ones.
+    pub ok: u64,
+    /// The others.
+    pub failed: BTreeMap<Failure, u64>,
+    /// Complete ones by status.
+    pub status: BTreeMap<u16, u64>,
+    /// Exchanges that were the first on their connection, or waited for its setup: fresh and preconnected ones.
+    pub first: u64,
+    /// Exchanges that reused a connection.
+    pub reused: u64,
+    /// Answered exchanges whose connection is unknown.
+    pub without_connection: u64,
+    /// Sum of their latencies, in nanoseconds.
+    pub outbound: u64,
+    /// Exchanges that it is the sum of: those whose duration is known.
+    pub timed: u64,
+    /// Connections: transport established.
+    pub opened: u64,
+    /// Of these, those whose TLS handshake failed.
+    pub opened_in_vain: u64,
+    /// Connections of each execution environment of a function: one cannot use another's.
+    pub environments: BTreeMap<u64, u64>,
+    /// Dials that failed.
+    pub dials_failed: BTreeMap<Failure, u64>,
+    /// Ends.
+    pub ended_by: BTreeMap<EndedBy, u64>,
+    /// Connections that carried nothing.
+    pub unused: u64,
+    /// Connections inside which nothing could be seen.
+    pub opaque: u64,
+    /// Set-up steps: look-up, transport, TLS.
+    pub setup: [Sum; 3],
+    /// Whole set-ups.
+    pub setup_total: Sum,
+    /// Protocols of the connections.
+    pub protocols: BTreeMap<Protocol, u64>,
+    /// TLS handshakes.
+    pub tls: BTreeMap<(Option<TlsVersion>, Option<Handshake>), u64>,
+    /// Connections whose client offered to resume a session.
+    pub resumption_offered: u64,
+    /// Connections on which the server sent session tickets.
+    pub ticketed: u64,
+    /// TLS connections by whether the client offered HTTP/2 and whether the server chose it; those whose offer was not seen are not here.
+    pub h2: BTreeMap<(bool, bool), u64>,
+    /// Commands of the processes.
+    pub commands: BTreeMap<Arc<str>, u64>,
+    /// What their clients call themselves.
+    pub agents: BTreeMap<Arc<str>, u64>,
+    /// The processes, the first sixteen.
+    pub pids: BTreeSet<u32>,
+    /// What was worked out, not seen.
+    pub inferred: BTreeSet<Arc<str>>,
+    /// Why connections were opened, by [`Why`].
+    pub why: BTreeMap<OpenReason, u64>,
+    /// The shortest idle time after which the server closed, in nanoseconds.
+    pub server_idle: Option<u64>,
+    /// The shortest idle time after which the client closed, in nanoseconds.
+    pub client_idle: Option<u64>,
+    /// The shortest `Keep-Alive: timeout` that was announced, in seconds.
+    pub announced_timeout_s: Option<u32>,
+    /// First and last moment at which something happened.
+    pub span: Option<Span>,
+    /// Most exchanges at once on connections that carry one at a time.
+    pub(crate) single: Overlap,
+    /// Most exchanges at once on connections that carry several.
+    pub(crate) streams: Overlap,
+    /// Streams that a connection takes at once, the smallest told.
+    pub(crate) streams_each: Option<u32>,
+    /// Most connections at once of those inside which nothing can be seen.
+    pub(crate) lifetimes: Overlap,
+    /// Histograms, where there was room for them.
+    pub detail: Option<Box<Detail>>,
+}
+
+impl Counts {
+    pub(super) fn detailed() -> Counts {
+        Counts {
+            detail: Some(Box::default()),
+            ..Counts::default()
+        }
+    }
+
+    /// Counts a connection, or takes its earlier record back.
+    pub(super) fn connection(&mut self, connection: &Connection, sign: Sign) {
+        self.seen(connection.at, connection.at);
+        if connection.is_opened() {
+            sign.on(&mut self.opened);
+            if let Some(environment) = connection.environment {
+                sign.on(self.environments.entry(environment).or_default());
+            }
+        }
+        if let Some(failed) = &connection.failed {
+            sign.on(self.dials_failed.entry(failed.kind).or_default());
+            if connection.is_opened() {
+                sign.on(&mut self.opened_in_vain);
+            }
+        }
+        if let Some(protocol) = connection.protocol {
+            sign.on(self.protocols.entry(protocol).or_default());
+        }
+        if let (Some(tls), None) = (&connection.tls, &connection.failed) {
+            sign.on(self.tls.entry((tls.version, tls.handshake)).or_default());
+            if tls.resumption_offered == Some(true) {
+                sign.on(&mut self.resumption_offered);
+            }
+            if tls.tickets.is_some_and(|tickets| tickets > 0) {
+                sign.on(&mut self.ticketed);
+            }
+            if let Some(offered) = &tls.alpn_offered {
+                let offers = offered.iter().any(|one| &**one == "h2");
+                let chosen = tls.alpn_chosen.as_deref() == Some("h2");
+                sign.on(self.h2.entry((offers, chosen)).or_default());
+            }
+        }
+        let setup = &connection.setup;
+        for (sum, step) in self
+            .setup
+            .iter_mut()
+            .zip([setup.dns, setup.connect, setup.ssl])
+        {
+            if let Some(span) = step {
+                sum.change(span.nanos(), sign);
+            }
+        }
+        if let (Some(nanos), true) = (setup.nanos(), connection.is_opened()) {
+            self.setup_total.change(nanos, sign);
+        }
+        if let Some(owner) = &connection.owner {
+            let known = self.commands.contains_key(&owner.command);
+            if known || self.commands.len() < NAMES {
+                sign.on(self.commands.entry(owner.command.clone()).or_default());
+            }
+            if self.pids.len() < NAMES {
+                self.pids.insert(owner.pid);
+            }
+        }
+        if let Some(agent) = &connection.agent {
+            let known = self.agents.contains_key(agent);
+            if known || self.agents.len() < NAMES {
+                sign.on(self.agents.entry(agent.clone()).or_default());
+            }
+        }
+        self.terms(connection.terms.timeout_s, connection.terms.max_streams);
+        self.infer(&connection.certainty);
+        self.protocols.retain(|_, count| *count > 0);
+        self.tls.retain(|_, count| *count > 0);
+        self.h2.retain(|_, count| *count > 0);
+        self.dials_failed.retain(|_, count| *count > 0);
+        self.commands.retain(|_, count| *count > 0);
+        self.agents.retain(|_, count| *count > 0);
+    }
+
+    pub(super) fn why(&mut self, why: OpenReason, sign: Sign) {
+        sign.on(self.why.entry(why).or_default());
+    }
+
+    /// Counts an exchange; `timed` where its duration is known.
+    pub(super) fn exchange(&mut self, exchange: &Exchange, gap: Option<u64>, timed: bool) {
+        self.seen(exchange.at, exchange.end);
+        self.requests += 1;
+        match exchange.outcome {
+            Outcome::Ok => self.ok += 1,
+            Outcome::Failed(kind) => *self.failed.entry(kind).or_default() += 1,
+        }
+        if let (Some(status), Outcome::Ok) = (exchange.status, exchange.outcome) {
+            *self.status.entry(status).or_default() += 1;
+        }
+        if exchange.connection.is_none() && exchange.outcome.is_ok() {
+            self.without_connection += 1;
+        }
+        match exchange.reuse.map(Reuse::is_reused) {
+            Some(true) => self.reused += 1,
+            Some(false) => self.first += 1,
+            None => {}
+        }
+        if timed {
+            self.timed += 1;
+            self.outbound = self.outbound.saturating_add(exchange.latency());
+        }
+        self.terms(exchange.terms.timeout_s, None);
+        self.infer(&exchange.certainty);
+        if let Some(detail) = &mut self.detail {
+            if timed {
+                detail.cell.exchange(exchange);
+            }
+            if let Some(gap) = gap {
+                detail.gaps.record(gap);
+            }
+        }
+    }
+
+    /// Enters an exchange into what runs at once; only asked of single destinations, so that all together need not.
+    pub(super) fn overlap(&mut self, exchange: &Exchange, live: Option<&OpenConnection>) {
+        let span = Span::new(exchange.at, exchange.end);
+        match live {
+            Some(live) if multiplexes(&live.connection) => {
+                self.streams.add(span);
+                let each = live.streams();
+                self.streams_each = Some(self.streams_each.map_or(each, |least| least.min(each)));
+            }
+            _ => self.single.add(span),
+        }
+    }
+
+    /// Counts the end of a connection.
+    pub(super) fn close(&mut self, live: &OpenConnection, close: &Close) {
+        self.seen(close.at, close.at);
+        *self.ended_by.entry(close.ended_by()).or_default() += 1;
+        let carried = close
+            .exchanges
+            .or((live.exchanges > 0).then_some(live.exchanges));
+        match carried {
+            None if close.moment == Some(ClosePoint::Unused) => self.unused += 1,
+            None => {
+                self.opaque += 1;
+                self.lifetimes.add(Span::new(live.connection.at, close.at));
+            }
+            Some(0) => self.unused += 1,
+            Some(_) => {}
+        }
+        if let (Some(carried), Some(detail)) = (carried, &mut self.detail) {
+            detail.per_connection.record(carried);
+        }
+        let idle = live.last.as_ref().map(|last| close.at.since(last.end));
+        if let (Some(idle), Some(ClosePoint::Idle)) = (idle, close.moment) {
+            let shortest = match close.by {
+                Some(Side::Server) => &mut self.server_idle,
+                Some(Side::Client) => &mut self.client_idle,
+                None => return,
+            };
+            *shortest = Some(shortest.map_or(idle, |least| least.min(idle)));
+        }
+    }
+
+    /// The connections that the peak overlap needs, `open` being those inside which nothing was seen so far.
+    pub(super) fn needed<'a>(&self, open: impl Iterator<Item = &'a OpenConnection>, end: Nanos) -> u64 {
+        let streams_each = u64::from(self.streams_each.unwrap_or(1));
+        let mut lifetimes = None;
+        for live in open.filter(|live| live.exchanges == 0) {
+            lifetimes
+                .get_or_insert_with(|| self.lifetimes.clone())
+                .add(Span::new(live.connection.at, end));
+        }
+        let unseen = lifetimes.as_ref().unwrap_or(&self.lifetimes).peak();
+        let at_once = self.single.peak() + self.streams.peak().div_ceil(streams_each) + unseen;
+        let environments = self.environments.values().filter(|opened| **opened > 0);
+        let needed = at_once * environments.count().max(1) as u64 + self.opened_in_vain;
+        needed.min(self.opened)
+    }
+
+    /// Most requests at once on connections that carry one at a time.
+    pub fn single_at_once(&self) -> u64 {
+        self.single.peak()
+    }
+
+    /// Most requests at once on connections that carry several.
+    pub fn streams_at_once(&self) -> u64 {
+        self.streams.peak()
+    }
+
+    /// The time between first and last event, in seconds.
+    pub fn seconds(&self) -> Option<f64> {
+        let span = self.span?;
+        (span.nanos() > 0).then(|| span.nanos() as f64 / 1e9)
+    }
+
+    fn seen(&mut self, start: Nanos, end: Nanos) {
+        let span = self.span.unwrap_or(Span::new(start, end));
+        self.span = Some(Span::new(span.start.min(start), span.end.max(end)));
+    }
+
+    fn terms(&mut self, timeout_s: Option<u32>, max_streams: Option<u32>) {
+        if let Some(timeout) = timeout_s {
+            let least = self.announced_timeout_s.unwrap_or(timeout);
+            self.announced_timeout_s = Some(least.min(timeout));
+        }
+        if let Some(streams) = max_streams {
+            let least = self.streams_each.unwrap_or(streams);
+            self.streams_each = Some(least.min(streams).max(1));
+        }
+    }
+
+    fn infer(&mut self, certainty: &Certainty) {
+        if let Certainty::Inferred(reason) = certainty
+            && self.inferred.len() < NAMES
+        {
+            self.inferred.insert(reason.clone());
+        }
+    }
+}

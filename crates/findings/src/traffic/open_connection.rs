@@ -1,0 +1,205 @@
+//! A connection that is open, and what its client's pool looks like. Bounded by who keeps them (`books`).
+
+use super::open_reason::{AT_ONCE, OpenReason};
+use intact_ledger::{
+    Connection, ConnectionId, Exchange, Failure, Nanos, Outcome, Protocol, Run, Side, Vantage,
+};
+use std::collections::{BTreeSet, VecDeque};
+use std::net::IpAddr;
+
+/// Ends of connections that a pool remembers until something is opened in their place.
+const ENDS: usize = 256;
+/// Streams at once where a server does not say (RFC 9113 section 6.5.2 recommends no less).
+const STREAMS: u32 = 100;
+
+/// How long a client may take, in nanoseconds, from the last byte of an answer to having the connection back in its pool: until
+/// then it is idle on the wire, but nobody could use it.
+pub(super) const HAND_BACK: u64 = 5_000_000;
+
+/// Who has the client end: connections are reused within one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PoolOwner {
+    /// A process.
+    Process(u32),
+    /// An address, where processes cannot be seen.
+    Address(IpAddr),
+    /// Not known.
+    Unknown,
+}
+
+impl PoolOwner {
+    pub(super) fn of(connection: &Connection, run: &Run) -> PoolOwner {
+        if let Some(owner) = &connection.owner {
+            return PoolOwner::Process(owner.pid);
+        }
+        match run.vantage {
+            Vantage::Server => client_address(connection).map_or(PoolOwner::Unknown, PoolOwner::Address),
+            Vantage::Client => PoolOwner::Unknown,
+            Vantage::OnPath => connection
+                .local
+                .map_or(PoolOwner::Unknown, |local| PoolOwner::Address(local.ip())),
+        }
+    }
+}
+
+/// The client's address as a server sees it.
+pub(super) fn client_address(connection: &Connection) -> Option<IpAddr> {
+    connection.peer.map(|peer| peer.ip())
+}
+
+/// The exchange on a connection that ended last.
+#[derive(Clone, Debug)]
+pub struct Last {
+    /// Its end.
+    pub end: Nanos,
+    /// Whether it was complete.
+    pub ok: bool,
+    /// Who announced the end of the connection in it.
+    pub close_sent_by: Option<Side>,
+    /// Whether the client left a part of the answer unread.
+    pub undrained: bool,
+    /// Whether it met a connection that had died.
+    pub stale: bool,
+}
+
+impl Last {
+    fn of(exchange: &Exchange) -> Last {
+        let bodiless = exchange
+            .method
+            .as_ref()
+            .is_some_and(|method| method.as_str() == "HEAD")
+            || matches!(exchange.status, Some(204 | 304));
+        let body = &exchange.body;
+        let short = body
+            .announced
+            .zip(body.read)
+            .is_some_and(|(announced, read)| read < announced);
+        let cut = matches!(
+            exchange.outcome,
+            Outcome::Failed(Failure::Truncated | Failure::Aborted)
+        );
+        Last {
+            end: exchange.end,
+            ok: exchange.outcome.is_ok(),
+            close_sent_by: exchange.close_sent_by,
+            undrained: !bodiless && exchange.status.is_some() && (short || cut),
+            stale: exchange.outcome == Outcome::Failed(Failure::Stale),
+        }
+    }
+}
+
+/// An opening that took this connection for idle; confirmed or not by the next exchange on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PendingOpen {
+    pub(super) at: Nanos,
+    pub(super) connection: ConnectionId,
+    pub(super) tries: u8,
+}
+
+/// An open connection.
+#[derive(Clone, Debug)]
+pub struct OpenConnection {
+    /// What is known of it.
+    pub connection: Box<Connection>,
+    /// Index of its destination.
+    pub destination: usize,
+    /// Who has the client end.
+    pub party: PoolOwner,
+    /// Why it was opened.
+    pub why: OpenReason,
+    /// Exchanges that ended on it.
+    pub exchanges: u64,
+    /// The exchange that ended last.
+    pub last: Option<Last>,
+    pub(super) waiters: Vec<PendingOpen>,
+}
+
+impl OpenConnection {
+    /// Takes in an exchange; returns how long the connection had been idle before it, in nanoseconds.
+    pub(super) fn carry(&mut self, exchange: &Exchange) -> Option<u64> {
+        self.exchanges += 1;
+        let gap = match &self.last {
+            Some(last) if exchange.at >= last.end => Some(exchange.at.since(last.end)),
+            _ => None,
+        };
+        let later = self
+            .last
+            .as_ref()
+            .is_none_or(|last| exchange.end >= last.end);
+        if later {
+            self.last = Some(Last::of(exchange));
+        }
+        gap
+    }
+
+    /// Whether its end has been announced, so that nothing more will be sent on it.
+    pub fn is_retiring(&self) -> bool {
+        self.last
+            .as_ref()
+            .is_some_and(|last| last.close_sent_by.is_some())
+    }
+
+    /// Since when it could be used again, if it has carried something and may carry more.
+    pub(super) fn idle_since(&self) -> Option<Nanos> {
+        let last = self.last.as_ref()?;
+        (last.close_sent_by.is_none() && last.ok).then_some(last.end)
+    }
+
+    /// Whether several exchanges may be on it at once.
+    pub fn multiplexes(&self) -> bool {
+        multiplexes(&self.connection)
+    }
+
+    /// Streams that it takes at once.
+    pub fn streams(&self) -> u32 {
+        let announced = self.connection.terms.max_streams;
+        announced.unwrap_or(STREAMS).max(1)
+    }
+}
+
+/// Whether a connection carries several exchanges at once.
+pub(super) fn multiplexes(connection: &Connection) -> bool {
+    matches!(connection.protocol, Some(Protocol::Http2 | Protocol::Http3))
+}
+
+/// The connections of one party to one destination.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pool {
+    /// Open ones that have carried something, by the end of their last exchange.
+    pub(super) idle: BTreeSet<(Nanos, ConnectionId)>,
+    /// Open ones.
+    pub(super) open: u64,
+    /// Open ones that were reused.
+    pub(super) reused: u64,
+    /// Open ones that multiplex.
+    pub(super) multiplexing: u64,
+    ended: VecDeque<(Nanos, OpenReason)>,
+}
+
+impl Pool {
+    pub(super) fn end(&mut self, at: Nanos, why: OpenReason) {
+        if self.ended.len() == ENDS {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((at, why));
+    }
+
+    /// The end that an opening at `at` replaces: the latest before it.
+    pub(super) fn replace(&mut self, at: Nanos) -> Option<OpenReason> {
+        let found = self.ended.iter().rposition(|&(end, _)| end <= at)?;
+        let (_, why) = self.ended.remove(found)?;
+        // that others were kept shows only in their being there still
+        let idle = self.idle.first();
+        let kept = self.reused > 0 || idle.is_some_and(|&(end, _)| at.since(end) >= AT_ONCE);
+        Some(match why {
+            OpenReason::ClientAtOnce if kept => OpenReason::PoolFull,
+            other => other,
+        })
+    }
+
+    /// The connection that has been idle for the longest time at `at`.
+    pub(super) fn idle_at(&self, at: Nanos) -> Option<ConnectionId> {
+        let (end, id) = self.idle.first()?;
+        (end.after(HAND_BACK) <= at).then_some(*id)
+    }
+}

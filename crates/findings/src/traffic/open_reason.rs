@@ -1,0 +1,155 @@
+//! OpenReason a connection was opened although one had been opened before: what became of its predecessor. The rules claim
+//! avoidable set-ups by it. Must not decide whether that is worth a finding.
+
+use super::open_connection::OpenConnection;
+use intact_ledger::{Close, CloseKind, ClosePoint, Protocol, Side};
+
+/// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where the producer does not say.
+pub(super) const AT_ONCE: u64 = 100_000_000;
+
+macro_rules! whys {
+    ($($variant:ident $words:literal,)*) => {
+        /// What led to the opening of a connection.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum OpenReason {
+            $(#[doc = concat!("It was opened ", $words, ".")] $variant,)*
+        }
+
+        impl OpenReason {
+            /// Every one, in the order of declaration.
+            pub const ALL: &[OpenReason] = &[$(OpenReason::$variant,)*];
+
+            /// For a sentence that begins with "opened".
+            pub fn words(self) -> &'static str {
+                match self { $(OpenReason::$variant => $words,)* }
+            }
+        }
+    };
+}
+
+whys! {
+    Unseen "for a reason that cannot be seen: how connections end is not told",
+    Growth "because there was none, or all were busy",
+    IdleExisted "though the same client had an idle one",
+    StreamsFree "though a connection of the same client had free streams",
+    OtherProcess "though another process had an idle one",
+    NewProcess "by a new process, after others had closed theirs",
+    ClientAnnounced "after the client had announced the end of the last one",
+    ServerAnnouncedAtOnce "after the server had announced the end of the last one with its first answer",
+    ServerLimit "after the server had announced the end of the last one, which had carried several requests",
+    Undrained "after the client had closed the last one without reading the answer to its end",
+    PoolFull "after the client had closed one that its pool had no room for",
+    NotKept "after the server had closed the last one without a word, right after an answer",
+    ServerIdle "after the server had closed the last one while it was idle",
+    Stale "after a request had met a connection that the server had closed",
+    ClientAtOnce "after the client had closed the last one right after an answer",
+    ClientIdle "after the client had closed the last one while it was idle",
+    Broken "after the last one had broken",
+}
+
+impl OpenReason {
+    /// What an announced end means for the connection that is opened in its place; `carried` counts the exchange that announced it.
+    pub(super) fn announced(by: Side, carried: u64) -> OpenReason {
+        match by {
+            Side::Client => OpenReason::ClientAnnounced,
+            Side::Server if carried > 1 => OpenReason::ServerLimit,
+            Side::Server => OpenReason::ServerAnnouncedAtOnce,
+        }
+    }
+
+    /// What the end of a connection means for the one that is opened in its place.
+    pub(super) fn end_of(live: &OpenConnection, close: &Close) -> OpenReason {
+        let last = live.last.as_ref();
+        if close.moment == Some(ClosePoint::Stale) || last.is_some_and(|last| last.stale) {
+            return OpenReason::Stale;
+        }
+        let announced = close
+            .announced_by
+            .or(last.and_then(|last| last.close_sent_by));
+        let idle = last.map_or(0, |last| close.at.since(last.end));
+        let at_once = match close.moment {
+            Some(ClosePoint::AfterExchange) => true,
+            Some(ClosePoint::Idle) => false,
+            _ => idle < AT_ONCE,
+        };
+        let carried = close.exchanges.unwrap_or(live.exchanges);
+        // a socket that is closed with unread bytes in it sends a RST (RFC 2525 section 2.17)
+        let reset = close.how == Some(CloseKind::Rst) && at_once && last.is_some_and(|last| last.ok);
+        let undrained = last.is_some_and(|last| last.undrained) || reset;
+        match (close.by, announced) {
+            (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
+            (_, Some(side)) => OpenReason::announced(side, carried),
+            _ if close.moment == Some(ClosePoint::MidExchange) => OpenReason::Broken,
+            _ if last.is_some_and(|last| !last.ok) => OpenReason::Broken,
+            (Some(Side::Server), _) if close.how == Some(CloseKind::Rst) && at_once => OpenReason::Broken,
+            // without keep-alive in HTTP/1.0 the close is what was agreed (RFC 9112 section 9.3)
+            (Some(Side::Server), _) if at_once && is_old(live) => OpenReason::ServerAnnouncedAtOnce,
+            (Some(Side::Server), _) if at_once && carried > 0 => OpenReason::NotKept,
+            (Some(Side::Server), _) => OpenReason::ServerIdle,
+            (Some(Side::Client), _) if at_once => OpenReason::ClientAtOnce,
+            (Some(Side::Client), _) => OpenReason::ClientIdle,
+            // from outside nothing is seen but that it is gone
+            (None, _)
+                if close.how.is_none() && matches!(close.moment, None | Some(ClosePoint::Unused)) =>
+            {
+                OpenReason::Unseen
+            }
+            (None, _) => OpenReason::Broken,
+        }
+    }
+
+    /// Whether the connection was never idle in the sense that something else could have used it.
+    pub(super) fn is_at_once(self) -> bool {
+        use OpenReason::{
+            Broken, ClientAnnounced, ClientAtOnce, NotKept, ServerAnnouncedAtOnce, Undrained,
+        };
+        matches!(
+            self,
+            Undrained | ClientAtOnce | ClientAnnounced | ServerAnnouncedAtOnce | NotKept | Broken
+        )
+    }
+}
+
+fn is_old(live: &OpenConnection) -> bool {
+    matches!(
+        live.connection.protocol,
+        Some(Protocol::Http09 | Protocol::Http10)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::open_connection::PoolOwner;
+    use intact_ledger::{Connection, ConnectionBytes, ConnectionId, Nanos, Probes};
+
+    #[test]
+    fn an_end_of_which_nothing_was_seen_is_not_called_broken() {
+        let live = OpenConnection {
+            connection: Box::new(Connection::new(ConnectionId(1), Nanos(0))),
+            destination: 0,
+            party: PoolOwner::Unknown,
+            why: OpenReason::Growth,
+            exchanges: 0,
+            last: None,
+            waiters: Vec::new(),
+        };
+        let why = |how, moment| {
+            let close = Close {
+                at: Nanos(7),
+                by: None,
+                how,
+                announced_by: None,
+                moment,
+                exchanges: None,
+                bytes: ConnectionBytes::default(),
+                probes: Probes::default(),
+            };
+            OpenReason::end_of(&live, &close)
+        };
+        assert_eq!(why(None, None), OpenReason::Unseen);
+        assert_eq!(why(None, Some(ClosePoint::Unused)), OpenReason::Unseen);
+        assert_eq!(why(Some(CloseKind::Rst), None), OpenReason::Broken);
+        assert_eq!(why(None, Some(ClosePoint::MidExchange)), OpenReason::Broken);
+    }
+}

@@ -1,0 +1,160 @@
+//! The first sentences of a page: what the waste is, where most of it goes, what could not be seen.
+
+use super::metrics::missing;
+use super::tracker::Tracker;
+use super::facts::{Destination, Figures};
+use crate::error_responses::ErrorResponses;
+use crate::finding::{Finding, Severity};
+use crate::words::{many, ms, percent};
+use intact_ledger::{Caveat, Vantage};
+
+pub(super) fn sentences(
+    books: &Tracker,
+    totals: &Figures,
+    destinations: &[Destination],
+    findings: &[Finding],
+    caveats: &[Caveat],
+) -> Vec<String> {
+    let mut said = vec![first(books, totals, missing(caveats))];
+    said.extend(ErrorResponses::among(&totals.requests.status, None).share());
+    if let Some(dearest) = destinations.first()
+        && destinations.len() > 1
+        && totals.avoidable > 0
+        && dearest.figures.avoidable > 0
+    {
+        said.push(format!(
+            "Most of it goes to {}: {} where {} would do{}",
+            dearest.origin,
+            many(dearest.figures.connections.opened, "connection"),
+            dearest.figures.connections.needed,
+            dearest
+                .figures
+                .wasted_ms
+                .map_or(String::new(), |wasted| format!(
+                    ", {} of set-up",
+                    ms(wasted)
+                ))
+        ));
+    }
+    let mut broken: Vec<&str> = findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error)
+        .map(|finding| finding.rule)
+        .collect();
+    broken.dedup();
+    if !broken.is_empty() {
+        said.push(format!(
+            "Beside the cost, something breaks: {}",
+            broken.join(", ")
+        ));
+    }
+    said
+}
+
+fn first(books: &Tracker, totals: &Figures, missing: Option<&str>) -> String {
+    let opened = totals.connections.opened;
+    let needed = totals.connections.needed;
+    let requests = totals.requests.total;
+    let whose = if books.all.pids.is_empty() && books.run().vantage != Vantage::Client {
+        "the time of these requests"
+    } else {
+        "the program's outbound time"
+    };
+    let connections = many(opened, "connection");
+    let were = if opened == 1 { "was" } else { "were" };
+    let about = if totals.inferred.is_empty() { "" } else { "~" };
+    if opened == 0 && requests == 0 {
+        let failed: u64 = totals.connections.failed.values().sum();
+        return match (failed, missing) {
+            (0, Some(reason)) => format!("Nothing was observed: {reason}"),
+            (0, None) => "No connection was opened: nothing to reuse".to_owned(),
+            (failed, _) => {
+                let kinds = totals.connections.failed.iter();
+                let kinds: Vec<String> = kinds
+                    .map(|(kind, count)| format!("{kind} {count}"))
+                    .collect();
+                format!(
+                    "No connection could be opened: {} failed ({})",
+                    many(failed, "attempt"),
+                    kinds.join(", ")
+                )
+            }
+        };
+    }
+    if requests == 0 {
+        return format!(
+            "{connections} {were} opened; what they carried cannot be seen, so neither can reuse"
+        );
+    }
+    if let Some(sentence) = unsuccessful(totals) {
+        return sentence;
+    }
+    let reuse = match (totals.reuse_range, totals.reuse) {
+        (Some([low, high]), _) => format!(
+            "{about}{} to {} of {about}{requests} requests reused a connection",
+            percent(low),
+            percent(high)
+        ),
+        (None, Some(reuse)) => format!(
+            "{about}{} of {about}{requests} requests reused a connection",
+            percent(reuse)
+        ),
+        (None, None) => {
+            format!("{about}{requests} requests; whether they reused a connection cannot be seen")
+        }
+    };
+    let unobserved = &totals.unobserved;
+    if opened == 0 {
+        return match missing {
+            Some(reason) => format!("{reuse}. Connections were not observed: {reason}"),
+            None => format!("{reuse}; which connections carried them is unknown"),
+        };
+    }
+    if totals.avoidable == 0 {
+        return match missing {
+            Some(reason) => format!(
+                "No avoidable connection was seen, but a part of the traffic was not observed: {reason}. Of what was observed, {reuse}"
+            ),
+            None if totals.reuse_range.is_some()
+                || totals.reuse.is_none()
+                || unobserved.without_connection > 0 =>
+            {
+                format!("{connections} {were} seen, and none was avoidable; {reuse}")
+            }
+            None => format!("Nothing to gain: {reuse}, and {connections} {were} needed"),
+        };
+    }
+    match (totals.wasted_share, totals.outbound_ms) {
+        (Some(share), Some(outbound)) => format!(
+            "{} of {whose} is set-up of connections that were not needed: {opened} were opened where {needed} would do, {} lost; {reuse}",
+            percent(share),
+            ms(share * outbound)
+        ),
+        _ => format!("{connections} {were} opened where {needed} would do; {reuse}"),
+    }
+}
+
+/// The sentence for a run in which no response was a success: its reuse is that of error responses.
+fn unsuccessful(totals: &Figures) -> Option<String> {
+    let requests = &totals.requests;
+    if requests.ok == 0 {
+        let kinds = requests.failed.iter();
+        let kinds: Vec<String> = kinds
+            .map(|(kind, count)| format!("{kind} {count}"))
+            .collect();
+        return Some(format!(
+            "No request got a complete response: {} failed ({})",
+            many(requests.failures(), "request"),
+            kinds.join(", ")
+        ));
+    }
+    let errors = ErrorResponses::among(&requests.status, None);
+    errors.is_all().then(|| {
+        format!(
+            "Every response was {} ({} of {}): error responses do not show what reuse would gain",
+            errors.names(),
+            errors.count(),
+            errors.count()
+        )
+    })
+}

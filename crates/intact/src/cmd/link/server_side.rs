@@ -1,0 +1,190 @@
+//! The server side of a link: our own server, or a command that is one.
+
+use crate::cmd::builtin::Builtin;
+use anyhow::{Context, bail};
+use intact_ledger::{Group, Tally};
+use intact_link::{Link, SERVER_NAME, SERVER_V4, LinkEnd};
+use serde::Serialize;
+use std::ffi::OsString;
+use std::io;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The longest that a server's command may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PLAIN: u16 = 80;
+const TLS: u16 = 443;
+
+/// What is to run on the server side.
+pub(crate) enum Server {
+    /// `intact serve` with these words.
+    Builtin(Vec<OsString>),
+    /// A shell command that listens on `port`, or on 80 or 443.
+    Command { command: String, port: Option<u16> },
+}
+
+/// A server that listens. It ends with this value.
+pub(crate) struct ServerSide {
+    environment: Vec<(&'static str, String)>,
+    server: Running,
+}
+
+/// What our own server counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Served {
+    /// Requests.
+    requests: u64,
+    /// Connections that were opened to it.
+    connections: u64,
+}
+
+impl Served {
+    /// What is in our server's tally.
+    pub(crate) fn of(mut tally: Tally) -> Served {
+        let cell = tally.cell(None, None);
+        Served {
+            requests: cell.groups.iter().map(Group::count).sum(),
+            connections: cell.connections.opened,
+        }
+    }
+
+    /// Both, in words.
+    pub(crate) fn words(&self) -> String {
+        let counted = |count: u64, what: &str| {
+            let plural = if count == 1 { "" } else { "s" };
+            format!("{count} {what}{plural}")
+        };
+        format!(
+            "the server had {} on {}",
+            counted(self.requests, "request"),
+            counted(self.connections, "connection")
+        )
+    }
+}
+
+enum Running {
+    Builtin(Builtin),
+    Command(ExternalServer),
+}
+
+/// A server's command; its proxy takes it along.
+struct ExternalServer(Child);
+
+impl Drop for ExternalServer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl ServerSide {
+    /// Starts a server on the link and waits until it listens.
+    pub(crate) fn start(link: &Link, server: Server) -> anyhow::Result<ServerSide> {
+        let name = if link.has_names() {
+            SERVER_NAME.to_owned()
+        } else {
+            SERVER_V4.to_string()
+        };
+        let url = |scheme: &str, port: Option<u16>| {
+            let port = port.map_or(String::new(), |port| format!(":{port}"));
+            format!("{scheme}://{name}{port}/")
+        };
+        match server {
+            Server::Builtin(words) => {
+                let builtin = Builtin::start_on(link, &words)?;
+                let mut environment = vec![
+                    ("INTACT_URL", url("http", None)),
+                    ("INTACT_TLS_URL", url("https", None)),
+                ];
+                let ca = &builtin.ready().ca;
+                if !ca.is_empty() {
+                    let path = link.share_certificate(ca).context("INTACT_CA")?;
+                    environment.push(("INTACT_CA", path.display().to_string()));
+                }
+                Ok(ServerSide {
+                    environment,
+                    server: Running::Builtin(builtin),
+                })
+            }
+            Server::Command { command, port } => {
+                let child = spawn(link, &command)?;
+                // from here on the child is taken down whatever happens
+                let mut far = ServerSide {
+                    environment: Vec::new(),
+                    server: Running::Command(ExternalServer(child)),
+                };
+                let listening = far.await_listening(link, &command, port)?;
+                for (wanted, name, scheme) in [
+                    (PLAIN, "INTACT_URL", "http"),
+                    (TLS, "INTACT_TLS_URL", "https"),
+                ] {
+                    // which of the two a port of its own speaks is not known here
+                    if port.is_some() || listening.contains(&wanted) {
+                        far.environment.push((name, url(scheme, port)));
+                    }
+                }
+                Ok(far)
+            }
+        }
+    }
+
+    /// What the command on the client side is told.
+    pub(crate) fn environment(&self) -> &[(&'static str, String)] {
+        &self.environment
+    }
+
+    /// Ends it; what it counted, if it is ours.
+    pub(crate) fn end(self) -> anyhow::Result<Option<Served>> {
+        let Running::Builtin(builtin) = self.server else {
+            return Ok(None);
+        };
+        Ok(Some(Served::of(builtin.end()?)))
+    }
+
+    /// Which of the ports that are waited for listen, one of them at least.
+    fn await_listening(
+        &mut self,
+        link: &Link,
+        command: &str,
+        port: Option<u16>,
+    ) -> anyhow::Result<Vec<u16>> {
+        let ports = port.map_or_else(|| vec![PLAIN, TLS], |port| vec![port]);
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let mut listening = Vec::new();
+            for &port in &ports {
+                if link.is_listening(port)? {
+                    listening.push(port);
+                }
+            }
+            if !listening.is_empty() {
+                return Ok(listening);
+            }
+            if let Running::Command(ExternalServer(child)) = &mut self.server
+                && let Some(status) = child.try_wait().context("--server")?
+            {
+                bail!("--server {command:?} has ended ({status}) before it listened");
+            }
+            if Instant::now() > give_up {
+                let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+                bail!(
+                    "--server {command:?} does not listen on port {} of {SERVER_V4} after {} s: let it listen on 0.0.0.0 (not only on localhost), or name its port with --port",
+                    ports.join(" or "),
+                    PATIENCE.as_secs()
+                );
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Standard output belongs to the command on the client side.
+fn spawn(link: &Link, shell: &str) -> anyhow::Result<Child> {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", shell])
+        .stdin(Stdio::null())
+        .stdout(io::stderr());
+    link.enter(LinkEnd::Server, &mut command);
+    command.spawn().context("--server: cannot start sh")
+}

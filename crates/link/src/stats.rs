@@ -1,0 +1,109 @@
+//! How a link did, so that one can tell how far to trust what was measured on it.
+
+use serde::{Deserialize, Serialize};
+
+/// SYN round trips to a closed port, measured before anything else ran on the link.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundTrip {
+    /// How many were measured.
+    pub count: usize,
+    /// The shortest, in ms.
+    pub min_ms: f64,
+    /// The median, in ms.
+    pub p50_ms: f64,
+    /// The longest, in ms.
+    pub max_ms: f64,
+}
+
+/// How the forwarder did: the link is what it says as far as this is small.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkStats {
+    /// How late packets were released. `None`: none were.
+    pub lateness: Option<Lateness>,
+    /// Packets from client to server.
+    pub up: Counts,
+    /// Packets from server to client.
+    pub down: Counts,
+}
+
+/// By how much packets were released after they were due.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// Median, in us.
+    pub p50_us: f64,
+    /// 99th percentile, in us; `None`: fewer than ten packets lie beyond it.
+    pub p99_us: Option<f64>,
+    /// The worst, in us.
+    pub max_us: f64,
+    /// The lateness that this link tolerates, in us: a twentieth of its round trip, but 0.1 to 1 ms.
+    pub tolerance_us: f64,
+    /// Packets that were later than that.
+    pub late: u64,
+}
+
+/// Packets of one direction, by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Came in.
+    pub arrived: u64,
+    /// Went out on the other side.
+    pub delivered: u64,
+    /// Lost, as `loss` asks.
+    pub lost: u64,
+    /// Dropped by `drop`, or thrown away on their way.
+    pub dropped: u64,
+    /// Dropped because the queue before a `rate` was full.
+    pub tail_dropped: u64,
+    /// Of a flow that the middle box had forgotten.
+    pub forgotten: u64,
+    /// Lost by us, which no link was asked to do: backlog, ring or queue full, sending refused. The link is not what it says.
+    pub failed: u64,
+}
+
+impl LinkStats {
+    /// Whether the link was what it says: at most one packet of a hundred later than tolerated, and none lost by us.
+    pub fn is_punctual(&self) -> bool {
+        let late = self.lateness.map_or(0, |lateness| lateness.late);
+        late * 100 <= self.delivered() && self.failed() == 0
+    }
+
+    /// Packets that went out on the other side, both ways.
+    pub fn delivered(&self) -> u64 {
+        self.up.delivered + self.down.delivered
+    }
+
+    /// Packets lost by the link itself, both ways.
+    pub fn failed(&self) -> u64 {
+        self.up.failed + self.down.failed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(late: u64, failed: u64) -> LinkStats {
+        LinkStats {
+            lateness: Some(Lateness {
+                p50_us: 1.0,
+                p99_us: None,
+                max_us: 5000.0,
+                tolerance_us: 1000.0,
+                late,
+            }),
+            up: Counts {
+                delivered: 200,
+                failed,
+                ..Counts::default()
+            },
+            down: Counts::default(),
+        }
+    }
+
+    #[test]
+    fn late_packets_and_lost_ones_spoil_a_link() {
+        assert!(account(2, 0).is_punctual());
+        assert!(!account(3, 0).is_punctual());
+        assert!(!account(0, 1).is_punctual());
+    }
+}

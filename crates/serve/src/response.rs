@@ -1,0 +1,183 @@
+//! What is answered to which path, independent of the HTTP version.
+
+use crate::config::Config;
+use crate::delay::Delay;
+use crate::fault::Fault;
+use std::time::Duration;
+
+/// The largest body that a path may ask for, in bytes.
+const LARGEST: u64 = 1 << 30;
+/// The largest request body that is sent back, in bytes.
+pub(crate) const LARGEST_ECHO: usize = 1 << 20;
+/// Where the server tells about itself.
+const ADMIN: &[u8] = b"/.intact/";
+
+static FILLER: [u8; 64 * 1024] = [b'x'; 64 * 1024];
+
+/// A body; the usual one takes no memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// That many `x`.
+    Filler(u64),
+    /// These bytes.
+    Given(Vec<u8>),
+    /// The request's own.
+    Echo,
+}
+
+impl Body {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Body::Filler(len) => *len,
+            Body::Given(bytes) => bytes.len() as u64,
+            Body::Echo => 0,
+        }
+    }
+
+    /// Up to `most` bytes from `at` on, at least one while there are any.
+    pub(crate) fn piece(&self, at: u64, most: usize) -> &[u8] {
+        let left = usize::try_from(self.len().saturating_sub(at)).unwrap_or(usize::MAX);
+        let most = most.min(left);
+        match self {
+            Body::Filler(_) => &FILLER[..most.min(FILLER.len())],
+            Body::Given(bytes) => &bytes[bytes.len() - left..][..most],
+            Body::Echo => &[],
+        }
+    }
+}
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) body: Body,
+    /// Its length is not announced: chunked in HTTP/1.1.
+    pub(crate) unannounced: bool,
+    pub(crate) content_type: &'static str,
+    pub(crate) location: Option<&'static str>,
+    pub(crate) delay: Delay,
+    /// A pause beside the usual one, asked for by the path.
+    pub(crate) extra_delay: Duration,
+    /// The connection is closed after it.
+    pub(crate) closes: bool,
+    pub(crate) fault: Option<Fault>,
+}
+
+impl Response {
+    /// An answer of our own, neither delayed nor recorded.
+    pub(crate) fn ours(status: u16, content_type: &'static str, text: String) -> Response {
+        Response {
+            status,
+            body: Body::Given(text.into_bytes()),
+            unannounced: false,
+            content_type,
+            location: None,
+            delay: Delay::default(),
+            extra_delay: Duration::ZERO,
+            closes: false,
+            fault: None,
+        }
+    }
+
+    /// Whether it has no body whatever the request was (RFC 9110 section 6.4.1).
+    pub(crate) fn is_bodiless(&self) -> bool {
+        matches!(self.status, 204 | 304)
+    }
+}
+
+/// Whether the server itself is asked, not what it serves.
+pub(crate) fn is_admin(target: &[u8]) -> bool {
+    target.starts_with(ADMIN)
+}
+
+/// Answers by path: `/bytes/N`, `/chunked/N`, `/status/CODE`, `/delay/MS`, `/close`, `/echo`, `/redirect`, `/fault/NAME`; all others alike.
+pub(crate) struct ResponseRoutes {
+    usual: Response,
+}
+
+impl ResponseRoutes {
+    pub(crate) fn new(config: &Config) -> ResponseRoutes {
+        ResponseRoutes {
+            usual: Response {
+                status: config.status,
+                body: Body::Filler(config.body),
+                unannounced: false,
+                content_type: "text/plain",
+                location: None,
+                delay: config.delay,
+                extra_delay: Duration::ZERO,
+                closes: false,
+                fault: None,
+            },
+        }
+    }
+
+    /// The answer to a request target.
+    pub(crate) fn to(&self, target: &[u8]) -> Response {
+        let mut answer = self.usual.clone();
+        let path = target.split(|&byte| byte == b'?').next().unwrap_or(b"");
+        let rest = |prefix: &[u8]| std::str::from_utf8(path.strip_prefix(prefix)?).ok();
+        let number = |prefix: &[u8]| rest(prefix)?.parse::<u64>().ok();
+        if path == b"/" {
+            // by far the most frequent
+        } else if path == b"/close" {
+            answer.closes = true;
+        } else if path == b"/echo" {
+            answer.body = Body::Echo;
+        } else if path == b"/redirect" {
+            answer.status = 302;
+            answer.location = Some("/");
+        } else if let Some(bytes) = number(b"/bytes/") {
+            answer.body = Body::Filler(bytes.min(LARGEST));
+        } else if let Some(bytes) = number(b"/chunked/") {
+            answer.body = Body::Filler(bytes.min(LARGEST));
+            answer.unannounced = true;
+        } else if let Some(ms) = number(b"/delay/") {
+            answer.extra_delay = Duration::from_millis(ms);
+        } else if let Some(status @ 200..=999) = number(b"/status/") {
+            answer.status = status as u16;
+        } else if let Some(fault) = rest(b"/fault/").and_then(|id| id.parse().ok()) {
+            answer.fault = Some(fault);
+        }
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_choose_the_answer() {
+        let answers = ResponseRoutes::new(&Config::default());
+        assert_eq!(answers.to(b"/").body.len(), 100);
+        assert_eq!(answers.to(b"/bytes/7?x").body.len(), 7);
+        assert!(answers.to(b"/chunked/7").unannounced);
+        assert_eq!(answers.to(b"/status/404").status, 404);
+        assert_eq!(answers.to(b"/status/7").status, 200);
+        assert_eq!(
+            answers.to(b"/delay/5").extra_delay,
+            Duration::from_millis(5)
+        );
+        assert_eq!(answers.to(b"/redirect").location, Some("/"));
+        assert_eq!(answers.to(b"/fault/stall").fault, Some(Fault::Stall));
+        assert_eq!(answers.to(b"/fault/none").fault, None);
+        assert!(answers.to(b"/close").closes);
+    }
+
+    #[test]
+    fn the_pieces_of_a_body_add_up_to_it() {
+        for body in [
+            Body::Filler(200_000),
+            Body::Given((0..=255).collect()),
+            Body::Filler(0),
+        ] {
+            let mut at = 0;
+            while !body.piece(at, 1000).is_empty() {
+                at += body.piece(at, 1000).len() as u64;
+            }
+            assert_eq!(at, body.len());
+        }
+        assert_eq!(Body::Given(b"abcdef".to_vec()).piece(2, 3), b"cde");
+    }
+}

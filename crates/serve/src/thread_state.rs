@@ -1,0 +1,93 @@
+//! What all connections of one thread share.
+
+use crate::admin;
+use crate::response::{Response, ResponseRoutes, is_admin};
+use crate::config::Config;
+use crate::fault::Fault;
+use crate::record::{ThreadRecorder, Record};
+use intact_ledger::order::Rng;
+use std::cell::RefCell;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Settings, records and dice.
+pub(crate) struct ThreadState {
+    pub(crate) config: Arc<Config>,
+    pub(crate) clerk: Rc<ThreadRecorder>,
+    answers: ResponseRoutes,
+    dice: RefCell<Rng>,
+}
+
+/// Who is at the other end, since when.
+#[derive(Clone, Copy)]
+pub(crate) struct Peer {
+    pub(crate) peer: IpAddr,
+    pub(crate) since: Instant,
+}
+
+/// What to do with a request.
+pub(crate) struct ResponsePlan {
+    pub(crate) answer: Response,
+    pub(crate) pause: Duration,
+    pub(crate) fault: Option<Fault>,
+    /// It is about the server, so it is not counted and cannot go wrong.
+    pub(crate) hidden: bool,
+}
+
+impl ThreadState {
+    pub(crate) fn new(config: Arc<Config>, clerk: ThreadRecorder, thread: usize) -> ThreadState {
+        ThreadState {
+            answers: ResponseRoutes::new(&config),
+            clerk: Rc::new(clerk),
+            dice: RefCell::new(Rng::seeded(config.seed.wrapping_add(thread as u64))),
+            config,
+        }
+    }
+
+    /// Decides about the next request on a connection.
+    pub(crate) fn plan(&self, target: &[u8], guest: Peer, record: &Record) -> ResponsePlan {
+        if is_admin(target) {
+            // before the answer is made, which would count the connection
+            record.asked();
+            return ResponsePlan {
+                answer: admin::answer(target, guest.peer, self.clerk.books()),
+                pause: Duration::ZERO,
+                fault: None,
+                hidden: true,
+            };
+        }
+        let answer = self.answers.to(target);
+        let dice = &mut self.dice.borrow_mut();
+        let mut pause = answer.delay.draw(dice) + answer.extra_delay;
+        if record.exchanges() == 0 {
+            pause += self.config.first_request_cost;
+        }
+        ResponsePlan {
+            pause,
+            fault: answer.fault.or_else(|| self.config.faults.draw(dice)),
+            hidden: false,
+            answer,
+        }
+    }
+
+    /// How long a connection may go on being idle.
+    pub(crate) fn patience(&self, guest: Peer) -> Option<Duration> {
+        let age = self.config.max_age;
+        let young = age.map(|age| age.saturating_sub(guest.since.elapsed()));
+        match (self.config.idle_timeout, young) {
+            (Some(idle), Some(young)) => Some(idle.min(young)),
+            (idle, young) => idle.or(young),
+        }
+    }
+
+    /// Whether a connection ends once its exchange `number` (from 1) is answered.
+    pub(crate) fn is_last(&self, number: u64, guest: Peer) -> bool {
+        self.config.max_requests.is_some_and(|most| number >= most)
+            || self
+                .config
+                .max_age
+                .is_some_and(|age| guest.since.elapsed() >= age)
+    }
+}

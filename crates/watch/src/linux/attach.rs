@@ -1,0 +1,355 @@
+//! Follows programs that run already, from outside: their TCP connections are looked up again and
+//! again, and the kernel reports when one ends. No data is seen.
+//!
+//! A connection that comes and goes between two looks has no owner. [`Others`] counts what may have
+//! been one, and the run is then incomplete.
+
+use crate::platform::others::Others;
+use crate::platform::sock_diag_tracker::SockDiagTracker;
+use crate::platform::sys::diag::{self, SocketReport};
+use crate::platform::sys::process;
+use crate::platform::sys::signals::Signals;
+use crate::platform::sys::timer::Timer;
+use crate::{Clock, WatchSink, Unwatched, WatchError};
+use intact_ledger::{Caveat, Connection, ConnectionId, Origin, Owner, Row, Scheme};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+const ENDS: Token = Token(0);
+const SIGNALS: Token = Token(1);
+const LOOKS: Token = Token(2);
+/// The time between two looks; longer where a look takes longer than a twentieth of it.
+const PACE: Duration = Duration::from_millis(10);
+const SHARE: u32 = 20;
+/// How often files are flushed.
+const TICK: Duration = Duration::from_secs(1);
+/// How long the kernel may take to report a socket that ended before the run did.
+const LATE: Duration = Duration::from_millis(20);
+
+/// Whose connections are followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subjects {
+    /// Those of these processes and of their descendants, until the last of them ends.
+    Processes(Vec<u32>),
+    /// Those of every process that we may look at.
+    All,
+}
+
+/// Follows running programs until they end, the time is over, or a signal comes: its number.
+pub fn follow(
+    subjects: &Subjects,
+    at_most: Option<Duration>,
+    clock: Clock,
+    observer: &mut dyn WatchSink,
+) -> Result<Option<i32>, WatchError> {
+    if let Subjects::Processes(processes) = subjects {
+        for process in processes {
+            if !process::is_alive(*process) {
+                return Err(WatchError::NoProcess(*process));
+            }
+            process::each_socket(*process, |_| {})
+                .map_err(|error| WatchError::Closed(*process, error))?;
+        }
+    }
+    let mut follower = Follower::new(subjects, clock)?;
+    let deadline = at_most.map(|time| Instant::now() + time);
+    let signal = follower.run(deadline, observer);
+    follower.finish(observer);
+    Ok(signal)
+}
+
+struct Follower<'a> {
+    subjects: &'a Subjects,
+    clock: Clock,
+    poll: Poll,
+    timer: Timer,
+    signals: Signals,
+    outside: SockDiagTracker,
+    others: Others,
+    looks: Looks,
+    /// Our own network namespace, the only one whose sockets are listed.
+    namespace: Option<u64>,
+    /// Followed processes in other network namespaces.
+    elsewhere: BTreeSet<u32>,
+    /// Followed processes whose descriptors cannot be read, and in how many scans: one that is ending
+    /// cannot be read for a moment.
+    unreadable: BTreeMap<u32, u32>,
+    next_id: u64,
+    /// Connections that were there before us.
+    earlier: u64,
+}
+
+/// How the looks went.
+#[derive(Default)]
+struct Looks {
+    /// When the last one began that gave a list.
+    last: Option<Instant>,
+    /// The longest time between two of them.
+    longest: Duration,
+    failed: u64,
+    error: Option<io::Error>,
+}
+
+impl Looks {
+    /// A look that began then has ended.
+    fn end(&mut self, began: Instant, done: io::Result<()>) {
+        match done {
+            Ok(()) => {
+                let before = self.last.replace(began);
+                let since = before.map_or(Duration::ZERO, |before| began - before);
+                self.longest = self.longest.max(since);
+            }
+            Err(error) => {
+                self.failed += 1;
+                self.error = Some(error);
+            }
+        }
+    }
+}
+
+impl<'a> Follower<'a> {
+    fn new(subjects: &'a Subjects, clock: Clock) -> Result<Follower<'a>, WatchError> {
+        let setup = |what| move |error| WatchError::Setup(what, error);
+        let poll = Poll::new().map_err(setup("epoll"))?;
+        let timer = Timer::new().map_err(setup("timerfd"))?;
+        let signals = Signals::take_over().map_err(setup("signalfd"))?;
+        let outside = SockDiagTracker::new().map_err(setup("sock_diag"))?;
+        for (descriptor, token) in [
+            (outside.as_raw_fd(), ENDS),
+            (signals.as_raw_fd(), SIGNALS),
+            (timer.as_raw_fd(), LOOKS),
+        ] {
+            poll.registry()
+                .register(&mut SourceFd(&descriptor), token, Interest::READABLE)
+                .map_err(setup("epoll"))?;
+        }
+        Ok(Follower {
+            subjects,
+            clock,
+            poll,
+            timer,
+            signals,
+            outside,
+            others: Others::default(),
+            looks: Looks::default(),
+            namespace: process::network_namespace(std::process::id()),
+            elsewhere: BTreeSet::new(),
+            unreadable: BTreeMap::new(),
+            next_id: 1,
+            earlier: 0,
+        })
+    }
+
+    fn run(&mut self, deadline: Option<Instant>, observer: &mut dyn WatchSink) -> Option<i32> {
+        let mut events = Events::with_capacity(16);
+        let mut next_tick = Instant::now() + TICK;
+        // what ended before the first look is no part of the run
+        self.outside
+            .take_ends(self.clock.now(), &mut |_| {}, &mut |_| {});
+        self.owners();
+        loop {
+            let began = Instant::now();
+            let done = self.look();
+            self.looks.end(began, done);
+            let pace = PACE.max(began.elapsed() * SHARE);
+            self.timer.set(Some(began + pace));
+            if self.poll.poll(&mut events, Some(TICK)).is_err() {
+                events.clear();
+            }
+            self.timer.rung();
+            self.take_ends(observer);
+            while let Some(signal) = self.signals.next() {
+                if signal.number != libc::SIGCHLD {
+                    return Some(signal.number);
+                }
+            }
+            let now = Instant::now();
+            if now >= next_tick {
+                next_tick = now + TICK;
+                observer.tick();
+                // a process in another namespace shows no socket that would have us look at it
+                self.owners();
+            }
+            if self.are_gone() || deadline.is_some_and(|deadline| now >= deadline) {
+                return None;
+            }
+        }
+    }
+
+    fn are_gone(&self) -> bool {
+        match self.subjects {
+            Subjects::Processes(processes) => {
+                !processes.iter().any(|process| process::is_alive(*process))
+            }
+            Subjects::All => false,
+        }
+    }
+
+    fn take_ends(&mut self, observer: &mut dyn WatchSink) {
+        self.outside.take_ends(
+            self.clock.now(),
+            &mut |row: Row| observer.record(row.as_event()),
+            &mut |told| self.others.end(told),
+        );
+    }
+
+    /// Looks at all sockets, and whose the new ones are.
+    fn look(&mut self) -> io::Result<()> {
+        let mut there: Vec<SocketReport> = Vec::new();
+        let mut served = HashSet::new();
+        diag::list(|told| {
+            if told.is_listening {
+                served.insert(told.local.port());
+            } else {
+                there.push(told);
+            }
+        })?;
+        self.others.begin_look(served, &there);
+        there.retain(|told| !(self.outside.follows(told.cookie) || self.others.knows(told.cookie)));
+        if there.is_empty() {
+            return Ok(());
+        }
+        let is_first = self.looks.last.is_none();
+        let owners = self.owners();
+        for told in there {
+            let owner = owners.get(&told.inode);
+            // a port that somebody listens on is the accepting side's
+            match owner.filter(|_| !self.others.is_accepted(&told)) {
+                Some(owner) => {
+                    self.earlier += u64::from(is_first);
+                    self.follow(&told, owner.clone());
+                }
+                None => self.others.see(&told, is_first),
+            }
+        }
+        Ok(())
+    }
+
+    /// The processes that are followed, by the inodes of their sockets.
+    fn owners(&mut self) -> HashMap<u32, Owner> {
+        let processes = match self.subjects {
+            Subjects::All => process::all(),
+            Subjects::Processes(processes) => process::descendants(processes.clone()).collect(),
+        };
+        let mut owners = HashMap::new();
+        for pid in processes {
+            let Some(command) = process::command(pid) else {
+                continue;
+            };
+            let namespace = process::network_namespace(pid);
+            if namespace.is_some() && namespace != self.namespace {
+                self.elsewhere.insert(pid);
+                continue;
+            }
+            let owner = Owner { pid, command };
+            let read = process::each_socket(pid, |inode| {
+                owners.entry(inode).or_insert_with(|| owner.clone());
+            });
+            // of all processes, those are followed that we may look at
+            if *self.subjects != Subjects::All
+                && read.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+                && process::is_alive(pid)
+            {
+                *self.unreadable.entry(pid).or_default() += 1;
+            }
+        }
+        owners
+    }
+
+    fn follow(&mut self, told: &SocketReport, owner: Owner) {
+        let mut about = Connection::new(ConnectionId(self.next_id), self.clock.now());
+        self.next_id += 1;
+        about.local = Some(told.local);
+        about.peer = Some(told.peer);
+        about.origin = Some(Origin {
+            scheme: Scheme::Tcp,
+            host: told.peer.ip().to_canonical().to_string().into(),
+            port: told.peer.port(),
+        });
+        about.owner = Some(owner);
+        self.outside.follow(told.cookie, about, None);
+    }
+
+    fn finish(mut self, observer: &mut dyn WatchSink) {
+        // a socket is known to be another program's once two looks have seen it
+        for _ in 0..2 {
+            let began = Instant::now();
+            let done = self.look();
+            self.looks.end(began, done);
+        }
+        std::thread::sleep(LATE);
+        self.take_ends(observer);
+        let caveats = self.caveats();
+        let mut tell = |row: Row| observer.record(row.as_event());
+        self.outside.finish(self.clock, &mut tell);
+        for caveat in caveats {
+            tell(Row::Caveat(caveat));
+        }
+    }
+
+    /// What limits the record.
+    fn caveats(&self) -> Vec<Caveat> {
+        let mut caveats = Vec::new();
+        let (gone, dropped) = (self.others.unexplained(), self.outside.overruns());
+        if gone > 0 || dropped > 0 {
+            let more = if dropped > 0 {
+                ", and the kernel dropped reports of more"
+            } else {
+                ""
+            };
+            let words = format!(
+                "sockets are looked up every {} ms (at most {} ms apart), so shorter connections can be missed. Sockets of this machine that were closed before their owner was seen: {gone}{more}",
+                PACE.as_millis(),
+                self.looks.longest.max(PACE).as_millis()
+            );
+            caveats.push(Caveat::incomplete("unwatched-short", words));
+        }
+        if let Some(error) = &self.looks.error {
+            let words = format!(
+                "{} times the kernel did not list its sockets ({error}): connections are missing",
+                self.looks.failed
+            );
+            caveats.push(Caveat::incomplete("unwatched-not-listed", words));
+        }
+        if let Some(process) = self.elsewhere.first() {
+            let words = format!(
+                "another network namespace hides the connections of {}: `nsenter --net --target {process} intact watch --pid {process}` sees them",
+                named(&self.elsewhere)
+            );
+            let id = Unwatched::OtherNamespace.id();
+            caveats.push(Caveat::incomplete(id, words));
+        }
+        let unreadable = self.unreadable.iter().filter(|(_, scans)| **scans > 1);
+        let unreadable: BTreeSet<u32> = unreadable.map(|(process, _)| *process).collect();
+        if !unreadable.is_empty() {
+            let words = format!(
+                "{} cannot be inspected (another user's, setuid, not dumpable): run intact as root to see its connections",
+                named(&unreadable)
+            );
+            let id = Unwatched::Unreadable.id();
+            caveats.push(Caveat::incomplete(id, words));
+        }
+        if self.earlier > 0 {
+            let words = format!(
+                "{} connections were open before we looked: when they were opened is not known",
+                self.earlier
+            );
+            caveats.push(Caveat::new("opened-earlier", words));
+        }
+        caveats
+    }
+}
+
+/// The first of some processes, and how many more there are.
+fn named(processes: &BTreeSet<u32>) -> String {
+    let first = processes.first().copied().unwrap_or_default();
+    match processes.len() {
+        0 | 1 => format!("process {first}"),
+        2 => format!("process {first} and one other"),
+        more => format!("process {first} and {} others", more - 1),
+    }
+}

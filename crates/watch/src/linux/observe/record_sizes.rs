@@ -1,0 +1,227 @@
+//! What the size of encrypted records tells of what is in them: farewells, and the frames of HTTP/2 that are no requests.
+//!
+//! It cannot tell which version of HTTP is spoken where TLS hides that; it only knows what no request is as small as.
+
+use intact_wire::Side;
+use intact_wire::tls::{TlsFacts, TLS13};
+
+/// A type byte and a tag (RFC 8446 section 5.2).
+const OVERHEAD_13: u64 = 17;
+/// What the JDK adds to each record of TLS 1.3: as many zeroes.
+const PADDING: u64 = 16;
+/// A Finished: its head and a hash.
+const FINISHED_HEAD: u64 = 4;
+const AES_256_GCM_SHA384: u16 = 0x1302;
+/// An alert.
+const ALERT: u64 = 2;
+
+/// Of HTTP/2 (RFC 9113): a frame's head, which is an empty SETTINGS as well; a WINDOW_UPDATE; a PING or a GOAWAY.
+const SETTINGS_ACK: u64 = 9;
+const WINDOW_UPDATE: u64 = 13;
+const PING: u64 = 17;
+/// What a client begins with, before its SETTINGS; and one of those.
+const PREFACE: u64 = 24;
+const SETTING: u64 = 6;
+const MAX_SETTINGS: u64 = 8;
+/// So few that what follows cannot be the fields of a first request, which are longer than a GOAWAY by more than a few of them.
+const FEW_SETTINGS: u64 = 4;
+
+/// What passed, as far as its size tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RecordSizes {
+    /// One or more alerts, with a GOAWAY before it maybe.
+    Farewell,
+    /// Of HTTP/2, but no request and no answer.
+    Control,
+    /// A PING, or a request whose fields were all sent before.
+    Doubtful,
+    /// Anything else.
+    Data,
+}
+
+/// Records that passed one way at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RecordBurst {
+    pub(super) from: Side,
+    pub(super) records: u64,
+    /// Their payload, still encrypted, in bytes; and that of the last alone.
+    pub(super) bytes: u64,
+    pub(super) last: u64,
+}
+
+/// Where a side says something after the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HandshakePosition {
+    /// Among the first that it says.
+    Opening,
+    /// A client has said its preface of HTTP/2 alone.
+    AfterPreface,
+    /// Anywhere else.
+    Later,
+}
+
+/// What has to be known of a connection before sizes tell anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sizes {
+    /// What encryption adds to a record.
+    overhead: u64,
+    may_be_http2: bool,
+}
+
+impl Sizes {
+    /// Only for TLS 1.3: before it records are of many sizes, and alerts have a type of their own.
+    pub(super) fn of(facts: &TlsFacts) -> Option<Sizes> {
+        let server = facts.server_hello.as_ref()?;
+        if server.version() != TLS13 {
+            return None;
+        }
+        let hash = match server.cipher_suite {
+            AES_256_GCM_SHA384 => 48,
+            _ => 32,
+        };
+        let finished = OVERHEAD_13 + FINISHED_HEAD + hash;
+        let pads = facts.client_data.first_len == Some(finished + PADDING);
+        let offered = facts.client_hello.as_ref().map(|hello| &hello.alpn);
+        Some(Sizes {
+            overhead: OVERHEAD_13 + if pads { PADDING } else { 0 },
+            may_be_http2: offered.is_some_and(|names| names.iter().any(|name| *name == *b"h2")),
+        })
+    }
+
+    /// Whether a client says its preface and nothing else.
+    pub(super) fn is_preface_alone(self, speech: RecordBurst) -> bool {
+        self.may_be_http2 && speech.bytes == speech.records * self.overhead + PREFACE
+    }
+
+    /// What passed.
+    pub(super) fn shape(self, speech: RecordBurst, place: HandshakePosition) -> RecordSizes {
+        let RecordBurst { from, records, .. } = speech;
+        let Some(plain) = speech.bytes.checked_sub(records * self.overhead) else {
+            return RecordSizes::Data;
+        };
+        match (from, records, plain) {
+            // the JDK sends two
+            (_, 1 | 2, _) if plain == records * ALERT => RecordSizes::Farewell,
+            _ if !self.may_be_http2 => RecordSizes::Data,
+            (_, 2, _) if [SETTINGS_ACK, PING].contains(&(plain.saturating_sub(ALERT))) => {
+                RecordSizes::Farewell
+            }
+            (_, 1, SETTINGS_ACK | WINDOW_UPDATE) | (Side::Server, 1, PING) => RecordSizes::Control,
+            (Side::Client, 1, PING) => RecordSizes::Doubtful,
+            // begins and leaves: another connection was quicker
+            (Side::Client, 2.., _)
+                if place != HandshakePosition::Later && speech.last == self.overhead + ALERT =>
+            {
+                RecordSizes::Control
+            }
+            (Side::Client, _, _) if place == HandshakePosition::Opening && is_preface(plain) => RecordSizes::Control,
+            (Side::Client, _, _) if place == HandshakePosition::AfterPreface && is_beginning(plain) => {
+                RecordSizes::Control
+            }
+            (Side::Server, 1, _) if place == HandshakePosition::Opening && is_settings(plain, MAX_SETTINGS) => {
+                RecordSizes::Control
+            }
+            _ => RecordSizes::Data,
+        }
+    }
+}
+
+/// Whether a client's first words are its preface alone, with SETTINGS and a WINDOW_UPDATE or without.
+fn is_preface(plain: u64) -> bool {
+    plain == PREFACE || plain.checked_sub(PREFACE).is_some_and(is_beginning)
+}
+
+/// Whether what a client says after its preface are SETTINGS, or a few of them and that it goes away.
+fn is_beginning(plain: u64) -> bool {
+    let leaves = |before| is_settings(before, FEW_SETTINGS);
+    is_settings(plain, MAX_SETTINGS) || plain.checked_sub(PING).is_some_and(leaves)
+}
+
+/// SETTINGS, at most so many, with a WINDOW_UPDATE or without.
+fn is_settings(plain: u64, most: u64) -> bool {
+    let is_list = |len: u64| len.is_multiple_of(SETTING) && len / SETTING <= most;
+    let heads = [SETTINGS_ACK, SETTINGS_ACK + WINDOW_UPDATE];
+    let rest = heads.map(|head| plain.checked_sub(head));
+    rest.into_iter().flatten().any(is_list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use HandshakePosition::{AfterPreface, Later, Opening};
+    use RecordSizes::{Control, Data, Doubtful, Farewell};
+    use Side::{Client, Server};
+
+    const SIZES: Sizes = Sizes {
+        overhead: 17,
+        may_be_http2: true,
+    };
+
+    fn speech(from: Side, records: u64, bytes: u64) -> RecordBurst {
+        RecordBurst {
+            from,
+            records,
+            bytes,
+            last: bytes,
+        }
+    }
+
+    fn told(sizes: Sizes, from: Side, records: u64, bytes: u64, place: HandshakePosition) -> RecordSizes {
+        sizes.shape(speech(from, records, bytes), place)
+    }
+
+    // as they were seen
+    #[test]
+    fn go_over_http_2() {
+        assert_eq!(told(SIZES, Client, 1, 87, Opening), Control);
+        assert_eq!(told(SIZES, Server, 1, 51, Opening), Control);
+        assert_eq!(told(SIZES, Server, 1, 26, Later), Control);
+        assert_eq!(told(SIZES, Client, 1, 26, Later), Control);
+        // the tenth request of ten
+        assert_eq!(told(SIZES, Client, 1, 32, Later), Data);
+        assert_eq!(told(SIZES, Client, 2, 45, Later), Farewell);
+    }
+
+    #[test]
+    fn hyper_over_http_2() {
+        assert_eq!(told(SIZES, Client, 1, 41, Opening), Control);
+        let preface = speech(Client, 1, 41);
+        assert!(SIZES.is_preface_alone(preface));
+        // settings, GOAWAY, the alert: another connection was quicker
+        let leaves = RecordBurst {
+            last: 19,
+            ..speech(Client, 2, 86)
+        };
+        assert_eq!(SIZES.shape(leaves, AfterPreface), Control);
+        // the same without the alert, which comes later
+        let goes = speech(Client, 1, 67);
+        assert_eq!(SIZES.shape(goes, AfterPreface), Control);
+        let asks = speech(Client, 2, 293);
+        assert_eq!(SIZES.shape(asks, AfterPreface), Data);
+        assert_eq!(told(SIZES, Client, 1, 39, Later), Data);
+        assert_eq!(told(SIZES, Client, 1, 34, Later), Doubtful);
+        assert_eq!(told(SIZES, Client, 2, 53, Later), Farewell);
+    }
+
+    #[test]
+    fn the_jdk_pads() {
+        let padded = Sizes {
+            overhead: 33,
+            may_be_http2: false,
+        };
+        assert_eq!(told(padded, Client, 2, 70, Later), Farewell);
+        assert_eq!(told(padded, Client, 1, 42, Later), Data);
+        let http2 = Sizes {
+            may_be_http2: true,
+            ..padded
+        };
+        assert_eq!(told(http2, Client, 1, 42, Later), Control);
+    }
+
+    #[test]
+    fn requests_of_http_1_are_data() {
+        for plain in 18..2000 {
+            assert_eq!(told(SIZES, Client, 1, plain + 17, Later), Data);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! One direction of a relayed connection: read here, write there, hold what does not fit.
+
+use super::delay::Delay;
+use mio::net::TcpStream;
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::time::{Duration, Instant};
+
+/// Reads in a row before another connection has its turn.
+const TURN: usize = 16;
+
+/// What came.
+pub(super) enum ReadResult<'a> {
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// The end of the stream.
+    Fin,
+}
+
+/// Why a pass over a direction stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Nothing more to read for now, or no room to write.
+    Waiting,
+    /// There is more; another connection's turn first.
+    Turn,
+    /// The stream was passed on to its end.
+    Ended,
+    /// The source was reset.
+    SourceReset,
+    /// The destination was reset.
+    SinkReset,
+}
+
+/// One direction.
+#[derive(Default)]
+pub(super) struct RelayDirection {
+    /// Read and not yet written.
+    held: Vec<u8>,
+    /// How much of that has been written.
+    written: usize,
+    /// The source may have more.
+    pub(super) readable: bool,
+    /// The source has said that its end is near.
+    pub(super) closing: bool,
+    /// The end of the stream was read.
+    fin: bool,
+    /// It was a reset, which what is on its way still precedes.
+    reset: bool,
+    /// It was passed on.
+    ended: bool,
+    /// How many bytes have left the source.
+    taken: u64,
+    /// Whether the sink tells when it has room.
+    room_told: bool,
+    /// Where a distance is emulated.
+    delay: Option<Box<Delay>>,
+    /// Bytes are shown when they arrive and not when they depart: so the program sees answers.
+    shown_late: bool,
+}
+
+impl RelayDirection {
+    /// A direction in which everything takes that long.
+    pub(super) fn over(distance: Duration, shown_late: bool) -> RelayDirection {
+        RelayDirection {
+            delay: (!distance.is_zero()).then(|| Box::new(Delay::new(distance))),
+            shown_late: shown_late && !distance.is_zero(),
+            ..RelayDirection::default()
+        }
+    }
+
+    /// When something arrives over the emulated distance.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.delay.as_ref().filter(|_| !self.ended)?.next()
+    }
+
+    /// Whether any bytes have left the source.
+    pub(super) fn has_spoken(&self) -> bool {
+        self.taken > 0
+    }
+
+    /// How many bytes have left the source.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Whether the end of the stream was passed on.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Whether the sink is full, and was not asked to tell when it has room.
+    pub(super) fn begins_to_wait_for_room(&mut self) -> bool {
+        let waits = self.written < self.held.len();
+        waits && !std::mem::replace(&mut self.room_told, true)
+    }
+
+    /// Passes on what there is. Where the other direction has ended, `is_last`, the end of the stream is passed on by the
+    /// close that follows.
+    pub(super) fn pass(
+        &mut self,
+        from: &mut TcpStream,
+        to: &mut TcpStream,
+        scratch: &mut [u8],
+        is_last: bool,
+        mut see: impl FnMut(ReadResult<'_>),
+    ) -> Stop {
+        for _ in 0..TURN {
+            self.take_arrivals(&mut see);
+            match self.write_held(to) {
+                Ok(true) => {}
+                Ok(false) => return Stop::Waiting,
+                Err(_) => return Stop::SinkReset,
+            }
+            if self.fin && self.has_arrived() {
+                if self.reset {
+                    return Stop::SourceReset;
+                }
+                if !self.ended {
+                    self.ended = true;
+                    if self.shown_late {
+                        see(ReadResult::Fin);
+                    }
+                    if !is_last {
+                        let _ = to.shutdown(Shutdown::Write);
+                    }
+                }
+                return Stop::Ended;
+            }
+            if !self.readable || self.fin || self.is_full() {
+                return Stop::Waiting;
+            }
+            match from.read(scratch) {
+                Ok(0) => {
+                    self.fin = true;
+                    if let Some(delay) = &mut self.delay {
+                        delay.depart_end(Instant::now());
+                    }
+                    if !self.shown_late {
+                        see(ReadResult::Fin);
+                    }
+                }
+                Ok(count) => {
+                    self.taken += count as u64;
+                    let bytes = &scratch[..count];
+                    // a short read has emptied the socket; only an end may follow without another event
+                    self.readable = count == scratch.len() || self.closing;
+                    if !self.shown_late {
+                        see(ReadResult::Bytes(bytes));
+                    }
+                    if let Some(delay) = &mut self.delay {
+                        delay.depart(Instant::now(), bytes);
+                        continue;
+                    }
+                    match to.write(bytes) {
+                        Ok(written) => self.held.extend_from_slice(&bytes[written..]),
+                        Err(error) if is_patient(&error) => self.held.extend_from_slice(bytes),
+                        Err(_) => return Stop::SinkReset,
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    let Some(delay) = &mut self.delay else {
+                        return Stop::SourceReset;
+                    };
+                    delay.depart_end(Instant::now());
+                    self.fin = true;
+                    self.reset = true;
+                }
+            }
+        }
+        Stop::Turn
+    }
+
+    /// Holds what has arrived over the emulated distance ready for writing.
+    fn take_arrivals(&mut self, see: &mut impl FnMut(ReadResult<'_>)) {
+        let Some(delay) = &mut self.delay else { return };
+        let now = Instant::now();
+        while let Some(bytes) = delay.arrive(now) {
+            if self.shown_late {
+                see(ReadResult::Bytes(&bytes));
+            }
+            self.held.extend_from_slice(&bytes);
+        }
+    }
+
+    fn has_arrived(&self) -> bool {
+        let delay = self.delay.as_ref();
+        delay.is_none_or(|delay| delay.has_ended(Instant::now()))
+    }
+
+    fn is_full(&self) -> bool {
+        self.delay.as_ref().is_some_and(|delay| delay.is_full())
+    }
+
+    /// Whether all that was held has been written.
+    fn write_held(&mut self, to: &mut TcpStream) -> io::Result<bool> {
+        while self.written < self.held.len() {
+            match to.write(&self.held[self.written..]) {
+                Ok(count) => self.written += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_patient(&error) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        self.held.clear();
+        self.written = 0;
+        Ok(true)
+    }
+}
+
+fn is_patient(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}

@@ -1,0 +1,111 @@
+//! What the supervisor tells the relay.
+
+use crate::platform::sys::process::SocketLocation;
+use crate::platform::sys::socket;
+use intact_ledger::{Connection, ConnectionId, Row};
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token, Waker};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A connection whose two ends are established.
+pub(crate) struct RelayedConnection {
+    /// Our end towards the program.
+    pub(crate) near: TcpStream,
+    /// Our end towards the destination.
+    pub(crate) far: TcpStream,
+    /// What is known of it.
+    pub(crate) about: Connection,
+    /// Where the program's socket is found.
+    pub(crate) place: Option<SocketLocation>,
+}
+
+/// What the supervisor tells the relay.
+pub(crate) enum RelayCommand {
+    /// Carry this from now on: both ends are registered.
+    Carry(Box<RelayedConnection>),
+    /// Record this.
+    Record(Box<Row>),
+    /// The program has ended: pass on what is left and end.
+    Finish,
+}
+
+/// The relay's token of a connection's end towards the program.
+pub(crate) fn near_token(connection: ConnectionId) -> Token {
+    Token(connection.0 as usize * 2)
+}
+
+/// The relay's token of a connection's end towards the destination.
+pub(crate) fn far_token(connection: ConnectionId) -> Token {
+    Token(connection.0 as usize * 2 + 1)
+}
+
+/// Records that may wait until the relay next looks; it does so once a second at least.
+const PATIENT: usize = 256;
+
+/// The way from the supervisor to the relay.
+#[derive(Clone)]
+pub(crate) struct RelaySender {
+    waiting: Arc<Mutex<Vec<RelayCommand>>>,
+    registry: Arc<Registry>,
+    waker: Arc<Waker>,
+}
+
+impl RelaySender {
+    pub(crate) fn new(registry: Registry, waker: Waker) -> RelaySender {
+        RelaySender {
+            waiting: Arc::default(),
+            registry: Arc::new(registry),
+            waker: Arc::new(waker),
+        }
+    }
+
+    /// Has this recorded. It waits until the relay is awake for another reason: waking a thread for each would cost the
+    /// program more than the look at its call does.
+    pub(crate) fn record(&self, row: Row) {
+        let mut waiting = self.lock();
+        waiting.push(RelayCommand::Record(Box::new(row)));
+        if waiting.len().is_multiple_of(PATIENT) {
+            let _ = self.waker.wake();
+        }
+    }
+
+    /// Says that the program has ended.
+    pub(crate) fn finish(&self) {
+        self.lock().push(RelayCommand::Finish);
+        let _ = self.waker.wake();
+    }
+
+    /// Hands a connection over. The relay sleeps on until one of its ends has something to say: a wake-up a connection
+    /// would cost more than all else here. Where the ends cannot be waited for, the program sees a reset, which is what it
+    /// would see of a machine without memory or descriptors.
+    pub(crate) fn carry(&self, mut carriage: Box<RelayedConnection>) -> io::Result<()> {
+        let id = carriage.about.id;
+        let RelayedConnection { near, far, .. } = &mut *carriage;
+        // whoever sees an event of it takes this lock first, and so finds the order
+        let mut waiting = self.lock();
+        let registered = self
+            .registry
+            .register(far, far_token(id), Interest::READABLE)
+            // last: the program may have spoken already, and then this wakes the relay
+            .and_then(|()| {
+                self.registry
+                    .register(near, near_token(id), Interest::READABLE)
+            });
+        match registered {
+            Ok(()) => waiting.push(RelayCommand::Carry(carriage)),
+            Err(_) => socket::reset_on_close(near),
+        }
+        registered
+    }
+
+    /// Takes all orders that wait; `into` is empty.
+    pub(crate) fn take(&self, into: &mut Vec<RelayCommand>) {
+        std::mem::swap(&mut *self.lock(), into);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<RelayCommand>> {
+        // a list is whole at any time
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,227 @@
+//! Connections that are left to the kernel and followed from outside: that they were opened, how much they carried, when
+//! they were gone. What they carried cannot be seen from there.
+
+use crate::Clock;
+use crate::platform::sys::diag::{self, Destroyed, SocketReport};
+use intact_ledger::{
+    Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, DialFailure, CloseKind, Failure,
+    Nanos, Probes, Row, SetupPhase, Side,
+};
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::{Duration, Instant};
+
+/// Why such a connection is inferred.
+const WHY: &str = "followed from outside: what it carried cannot be seen";
+/// Ends that are remembered between two looks.
+const MAX_ENDED: usize = 1 << 16;
+/// How long we wait for the kernel's last words, once the program is gone.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Connections that are followed from outside.
+pub(crate) struct SockDiagTracker {
+    destroyed: Destroyed,
+    open: HashMap<u64, Followed>,
+    /// The cookies of sockets by process and descriptor.
+    places: HashMap<ProcessSocket, u64>,
+    /// Cookies of those that have ended since somebody began to look around.
+    ended: HashSet<u64>,
+    count: u64,
+    /// Connections whose socket was connected again before the kernel reported their end.
+    replaced: u64,
+}
+
+/// A process, and a descriptor of its.
+type ProcessSocket = (u32, i32);
+
+/// A connection that the kernel has not told the end of.
+struct Followed {
+    about: Connection,
+    place: Option<ProcessSocket>,
+    /// When its process had closed it at the latest, where that is known: the kernel tells later, on a busy machine much later.
+    closed: Option<Nanos>,
+}
+
+impl SockDiagTracker {
+    pub(crate) fn new() -> io::Result<SockDiagTracker> {
+        Ok(SockDiagTracker {
+            destroyed: Destroyed::subscribe()?,
+            open: HashMap::new(),
+            places: HashMap::new(),
+            ended: HashSet::new(),
+            count: 0,
+            replaced: 0,
+        })
+    }
+
+    /// Follows the socket with this cookie, which is about to connect, by this descriptor of its process where that is known.
+    pub(crate) fn follow(&mut self, cookie: u64, mut about: Connection, descriptor: Option<i32>) {
+        about.certainty = Certainty::Inferred(WHY.into());
+        self.count += 1;
+        let place = about.owner.as_ref().map(|owner| owner.pid).zip(descriptor);
+        // who has another socket in that place has closed the one before
+        if let Some(before) = place.and_then(|place| self.places.insert(place, cookie))
+            && before != cookie
+            && let Some(before) = self.open.get_mut(&before)
+        {
+            before.closed = Some(about.at.max(before.about.at));
+        }
+        let followed = Followed {
+            about,
+            place,
+            closed: None,
+        };
+        self.open.insert(cookie, followed);
+    }
+
+    /// A followed socket was disconnected and connects again. The kernel will report its end once, with
+    /// the figures of the last connection.
+    pub(crate) fn replace(&mut self, cookie: u64) {
+        self.replaced += u64::from(self.open.remove(&cookie).is_some());
+    }
+
+    /// Takes what the kernel has reported of sockets, all of which had ended by then. Those that are not
+    /// followed go to `stranger`.
+    pub(crate) fn take_ends(
+        &mut self,
+        at: Nanos,
+        tell: &mut dyn FnMut(Row),
+        stranger: &mut dyn FnMut(&SocketReport),
+    ) {
+        let SockDiagTracker {
+            destroyed,
+            open,
+            places,
+            ended,
+            ..
+        } = self;
+        destroyed.read(|told| match open.remove(&told.cookie) {
+            Some(one) => {
+                if ended.len() < MAX_ENDED {
+                    ended.insert(told.cookie);
+                }
+                if let Some(place) = one.place
+                    && places.get(&place) == Some(&told.cookie)
+                {
+                    places.remove(&place);
+                }
+                let at = one.closed.map_or(at, |closed| closed.min(at));
+                record(one.about, told, true, at, tell);
+            }
+            None => stranger(&told),
+        });
+    }
+
+    /// Somebody looks around: those that end from now on are known still.
+    pub(crate) fn remember_ends(&mut self) {
+        self.ended.clear();
+    }
+
+    /// Whether the socket with this cookie is followed, or was when somebody began to look around.
+    pub(crate) fn knows(&self, cookie: u64) -> bool {
+        self.follows(cookie) || self.ended.contains(&cookie)
+    }
+
+    /// Whether the socket with this cookie is followed.
+    pub(crate) fn follows(&self, cookie: u64) -> bool {
+        self.open.contains_key(&cookie)
+    }
+
+    /// How often the kernel dropped reports of sockets that ended.
+    pub(crate) fn overruns(&self) -> u64 {
+        self.destroyed.overruns
+    }
+
+    /// The program is gone: waits for what the kernel still reports, then asks for the rest.
+    pub(crate) fn finish_after_end(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+        self.await_ends(clock, tell);
+        self.finish(clock, tell);
+    }
+
+    /// Asks for what is still open, and tells what was missed.
+    pub(crate) fn finish(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+        let at = clock.now();
+        let open = &mut self.open;
+        if !open.is_empty() {
+            // what a failed list leaves out counts as missed
+            let _ = diag::list(|told| {
+                if let Some(one) = open.remove(&told.cookie) {
+                    record(one.about, told, false, at, tell);
+                }
+            });
+        }
+        // those that are not there have ended just now
+        self.await_ends(clock, tell);
+        let missed = self.open.len() as u64 + self.replaced;
+        if missed > 0 {
+            let words = format!(
+                "the kernel did not report how {missed} connections ended; they are not counted"
+            );
+            tell(Row::Caveat(Caveat::incomplete("outside-missed", words)));
+        }
+        if self.count > 0 {
+            let words = format!(
+                "{} connections were followed from outside: they and their bytes are counted by the kernel, requests cannot be seen",
+                self.count
+            );
+            tell(Row::Caveat(Caveat::new("outside", words)));
+        }
+    }
+
+    /// Waits for the ends of what is followed.
+    fn await_ends(&mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+        let deadline = Instant::now() + LAST_WORDS;
+        while !self.open.is_empty() && Instant::now() < deadline {
+            self.take_ends(clock.now(), tell, &mut |_| {});
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl AsRawFd for SockDiagTracker {
+    fn as_raw_fd(&self) -> RawFd {
+        self.destroyed.as_raw_fd()
+    }
+}
+
+fn record(mut about: Connection, told: SocketReport, is_gone: bool, at: Nanos, tell: &mut dyn FnMut(Row)) {
+    if !told.was_established {
+        let (kind, detail) = if told.was_answered {
+            (
+                Failure::Refused,
+                "something answered, and there was no connection",
+            )
+        } else {
+            (Failure::ConnectTimeout, "nothing answered")
+        };
+        about.failed = Some(DialFailure {
+            phase: SetupPhase::Connect,
+            kind,
+            detail: Some(detail.into()),
+        });
+    }
+    let closed = Closed {
+        connection: about.id,
+        variant: about.variant,
+        round: about.round,
+        close: Close {
+            at,
+            by: told.was_reset.then_some(Side::Client),
+            how: told.was_reset.then_some(CloseKind::Rst),
+            announced_by: None,
+            moment: None,
+            exchanges: None,
+            bytes: ConnectionBytes {
+                sent: told.sent,
+                received: told.received,
+            },
+            probes: Probes::default(),
+        },
+    };
+    let was_opened = about.is_opened();
+    tell(Row::Opened(Box::new(about)));
+    if was_opened && is_gone {
+        tell(Row::Closed(closed));
+    }
+}

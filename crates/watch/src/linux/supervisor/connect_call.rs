@@ -1,0 +1,82 @@
+//! One `connect` of the program that we are making on its behalf.
+
+use super::pending_listener::PendingListener;
+use crate::platform::sys::notify::Notification;
+use crate::platform::sys::process::SocketLocation;
+use intact_ledger::{Connection, Nanos};
+use mio::net::TcpStream;
+use socket2::Socket;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// How long a non-blocking connect is held back: on loopback and a local network it is decided within that time.
+pub(super) const HOLD: Duration = Duration::from_millis(5);
+/// How often a blocked caller is looked after: a signal may have taken it away.
+pub(super) const LOOK: Duration = Duration::from_millis(50);
+
+/// One `connect`.
+pub(super) struct ConnectCall {
+    pub(super) dial: Dial,
+    pub(super) stage: CallStage,
+}
+
+/// How far the program's side has come.
+pub(super) enum CallStage {
+    /// The caller waits for us.
+    Held {
+        /// The program's own socket, still unconnected.
+        socket: Socket,
+        /// When the caller must have an answer, decided or not.
+        until: Option<Instant>,
+    },
+    /// The program's socket is connected to our pad, which has not shown our end yet; the caller has gone on.
+    Landing,
+    /// The caller has gone on with a connect that is under way, from this port of the program.
+    Trapped { trap: PendingListener, child: SocketAddr },
+    /// The trapped socket is being connected to this end of ours.
+    Meeting { trap: PendingListener, near: TcpStream },
+}
+
+/// The connection to the real destination.
+pub(super) struct Dial {
+    /// What to answer to.
+    pub(super) notice: Notification,
+    /// The program's socket.
+    pub(super) cookie: u64,
+    /// Whether that is an IPv6 one.
+    pub(super) v6: bool,
+    /// Whether the caller blocks.
+    pub(super) blocking: bool,
+    /// Where it is found later.
+    pub(super) place: Option<SocketLocation>,
+    /// Under way or established.
+    pub(super) far: TcpStream,
+    /// Whether our loop waits for it.
+    pub(super) registered: bool,
+    /// Established, or the number of the error.
+    pub(super) decided: Option<Result<(), i32>>,
+    /// When the decision may show: later than it fell where a round trip is added.
+    pub(super) not_before: Instant,
+    /// When it is to be looked at next.
+    pub(super) deadline: Option<Instant>,
+    /// When the program called.
+    pub(super) began: Nanos,
+    /// What is known of the connection.
+    pub(super) about: Connection,
+}
+
+impl Dial {
+    /// Looks whether the destination has answered, and tells what may show by now.
+    pub(super) fn look(&mut self, now: Instant) -> Option<Result<(), i32>> {
+        if self.decided.is_none() {
+            self.decided = if let Ok(peer) = self.far.peer_addr() {
+                self.about.peer = Some(peer);
+                Some(Ok(()))
+            } else {
+                let failed = self.far.take_error().unwrap_or_else(Some);
+                failed.map(|error| Err(error.raw_os_error().unwrap_or(libc::ECONNREFUSED)))
+            };
+        }
+        self.decided.filter(|_| now >= self.not_before)
+    }
+}

@@ -1,0 +1,122 @@
+//! What `getpeername` and `getsockname` must say of relayed sockets, and how they are answered.
+
+use super::Supervisor;
+use crate::platform::sys::address;
+use crate::platform::sys::notify::{NotificationResponse, Notification};
+use crate::platform::sys::process::{read_memory, write_memory};
+use crate::platform::sys::socket;
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+
+/// The addresses that a connection would have without us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RealAddresses {
+    /// The program's side.
+    pub(crate) local: SocketAddr,
+    /// The destination.
+    pub(crate) peer: SocketAddr,
+    /// Whether the program's socket is an IPv6 one.
+    pub(crate) v6: bool,
+}
+
+/// Sockets that are remembered; the oldest is forgotten first. A program that holds more open is told relay addresses.
+const MAX: usize = 1 << 16;
+
+/// The addresses by socket cookie.
+#[derive(Default)]
+pub(crate) struct AddressTable {
+    ends: HashMap<u64, RealAddresses>,
+    order: VecDeque<u64>,
+}
+
+impl AddressTable {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Whether none was forgotten for want of room.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.order.len() < MAX
+    }
+
+    pub(crate) fn remember(&mut self, cookie: u64, ends: RealAddresses) {
+        if self.ends.insert(cookie, ends).is_none() {
+            self.order.push_back(cookie);
+        }
+        if self.order.len() > MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ends.remove(&oldest);
+        }
+    }
+
+    pub(crate) fn find(&self, cookie: u64) -> Option<RealAddresses> {
+        self.ends.get(&cookie).copied()
+    }
+
+    /// The socket was disconnected.
+    pub(crate) fn forget(&mut self, cookie: u64) {
+        self.ends.remove(&cookie);
+    }
+}
+
+impl Supervisor {
+    /// Answers `getpeername` and `getsockname` of a relayed socket; the kernel answers for all others.
+    pub(super) fn tell_name(&mut self, notice: &Notification, which: fn(RealAddresses) -> SocketAddr) -> NotificationResponse {
+        self.try_tell_name(notice, which)
+            .unwrap_or(NotificationResponse::Continue)
+    }
+
+    fn try_tell_name(&mut self, notice: &Notification, which: fn(RealAddresses) -> SocketAddr) -> Option<NotificationResponse> {
+        if self.names.is_empty() && self.lookups.follows_none() {
+            return None;
+        }
+        let thread = notice.thread;
+        let [descriptor, place, len_place, ..] = notice.arguments;
+        let socket = self
+            .processes
+            .copy_descriptor(thread, descriptor as i32)
+            .ok()?;
+        let cookie = socket::cookie(&socket).ok()?;
+        self.look_before_program(cookie);
+        let ends = self.names.find(cookie)?;
+        // until it is connected, and once it is not any more, the kernel knows better
+        let asks_peer = notice.call == libc::SYS_getpeername;
+        if asks_peer && !self.lookups.follows(cookie) && !socket::is_connected(&socket) {
+            return None;
+        }
+        let bytes = address::write(which(ends), ends.v6);
+        let mut len = [0; 4];
+        read_memory(thread, len_place, &mut len).ok()?;
+        let room = usize::try_from(i32::from_ne_bytes(len)).ok()?;
+        let given = &bytes[..bytes.len().min(room)];
+        if !self.listener.is_valid(notice.id) {
+            return None;
+        }
+        write_memory(thread, place, given).ok()?;
+        write_memory(thread, len_place, &(bytes.len() as u32).to_ne_bytes()).ok()?;
+        Some(NotificationResponse::Value(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut names = AddressTable::default();
+        let ends = RealAddresses {
+            local: "127.0.0.1:1".parse().unwrap(),
+            peer: "127.0.0.1:2".parse().unwrap(),
+            v6: false,
+        };
+        for cookie in 0..=MAX as u64 {
+            names.remember(cookie, ends);
+            names.forget(cookie / 2);
+            names.remember(cookie / 2, ends);
+        }
+        assert!(names.order.len() <= MAX);
+        assert!(names.ends.len() <= MAX);
+    }
+}

@@ -1,0 +1,154 @@
+//! The heads of packets (RFC 9000 section 17): those with long heads say where the next one of the datagram begins.
+
+use crate::tls::Cursor;
+
+/// Versions that share their heads and whose keys are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// RFC 9000.
+    V1,
+    /// RFC 9369.
+    V2,
+}
+
+/// What a packet is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The first of each side.
+    Initial,
+    /// Early data (0-RTT).
+    EarlyData,
+    /// The rest of the handshake.
+    Handshake,
+    /// With a short head: the handshake is over for who sent it. The last one of a datagram.
+    Short,
+}
+
+/// The long head of a packet and the packet that it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LongHeader<'a> {
+    /// The version.
+    pub version: Version,
+    /// The connection that it is for, as its receiver calls it.
+    pub destination: &'a [u8],
+    /// The whole packet, the head included.
+    pub packet: &'a [u8],
+    /// Where in it the (protected) packet number begins.
+    pub number_at: usize,
+}
+
+/// The packets of a datagram, up to the first one that is of another version or cut; those with short heads have no head.
+pub fn packets(datagram: &[u8]) -> impl Iterator<Item = (Kind, Option<LongHeader<'_>>)> {
+    let mut rest = datagram;
+    std::iter::from_fn(move || {
+        let &first = rest.first()?;
+        // the fixed bit; padding has none
+        if first & 0x40 == 0 {
+            return None;
+        }
+        if first & 0x80 == 0 {
+            rest = &[];
+            return Some((Kind::Short, None));
+        }
+        let (kind, head) = long_head(rest)?;
+        rest = &rest[head.packet.len()..];
+        Some((kind, Some(head)))
+    })
+}
+
+fn long_head(bytes: &[u8]) -> Option<(Kind, LongHeader<'_>)> {
+    let mut rest = Cursor(bytes);
+    let first = rest.u8()?;
+    let version = match u32::from_be_bytes(rest.array()?) {
+        1 => Version::V1,
+        0x6b33_43cf => Version::V2,
+        _ => return None,
+    };
+    // version 2 numbers them differently
+    let kind = match (version, (first >> 4) & 3) {
+        (Version::V1, kind) => kind,
+        (Version::V2, kind) => kind.wrapping_sub(1) & 3,
+    };
+    let destination = rest.vec8()?.0;
+    rest.vec8()?;
+    let kind = match kind {
+        0 => {
+            let token = varint(&mut rest)?;
+            rest.bytes(usize::try_from(token).ok()?)?;
+            Kind::Initial
+        }
+        1 => Kind::EarlyData,
+        2 => Kind::Handshake,
+        // Retry has neither number nor length
+        _ => return None,
+    };
+    let len = usize::try_from(varint(&mut rest)?).ok()?;
+    let number_at = bytes.len() - rest.0.len();
+    // of a capture with short packets there is less than the head says
+    let end = number_at.saturating_add(len).min(bytes.len());
+    let head = LongHeader {
+        version,
+        destination,
+        packet: &bytes[..end],
+        number_at,
+    };
+    Some((kind, head))
+}
+
+/// A number of variable length (RFC 9000 section 16).
+pub(super) fn varint(rest: &mut Cursor<'_>) -> Option<u64> {
+    let len = 1 << (rest.0.first()? >> 6);
+    let bytes = rest.bytes(len)?;
+    let start = u64::from(bytes[0] & 0x3f);
+    let more = bytes[1..].iter();
+    Some(more.fold(start, |value, &byte| value << 8 | u64::from(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn initial(after: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0xc3, 0, 0, 0, 1, 4, 1, 2, 3, 4, 0, 0, 0x44, 0x80];
+        bytes.resize(bytes.len() + 0x480, 0xaa);
+        bytes.extend_from_slice(after);
+        bytes
+    }
+
+    fn kinds(bytes: &[u8]) -> Vec<Kind> {
+        packets(bytes).map(|(kind, _)| kind).collect()
+    }
+
+    #[test]
+    fn packets_of_a_datagram_are_told_by_their_heads() {
+        let alone = initial(&[]);
+        assert_eq!(kinds(&alone), [Kind::Initial]);
+        let (_, head) = packets(&alone).next().unwrap();
+        let head = head.unwrap();
+        assert_eq!((head.destination, head.number_at), (&[1, 2, 3, 4][..], 14));
+        let with_handshake = initial(&[0xe3, 0, 0, 0, 1, 0, 0, 2, 0xbb, 0xbb]);
+        assert_eq!(kinds(&with_handshake), [Kind::Initial, Kind::Handshake]);
+        assert_eq!(kinds(&[0x43, 1, 2, 3]), [Kind::Short]);
+        assert_eq!(kinds(&[0x80; 1200]), []);
+        for len in 0..with_handshake.len() {
+            kinds(&with_handshake[..len]);
+        }
+    }
+
+    #[test]
+    fn numbers_have_the_lengths_of_the_rfc() {
+        // RFC 9000 appendix A.1
+        for (bytes, number) in [
+            (
+                &[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c][..],
+                151_288_809_941_952_652,
+            ),
+            (&[0x9d, 0x7f, 0x3e, 0x7d], 494_878_333),
+            (&[0x7b, 0xbd], 15_293),
+            (&[0x25], 37),
+        ] {
+            assert_eq!(varint(&mut Cursor(bytes)), Some(number));
+            assert_eq!(varint(&mut Cursor(&bytes[..bytes.len() - 1])), None);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! One direction of a connection: its encrypted records in order, waiting for keys or being opened.
+
+use std::collections::VecDeque;
+
+use super::record_decryptor::{RecordDecryptor, next_secret};
+use super::suite::Suite;
+use super::{Inner, Plain};
+use crate::Side;
+use crate::tls::cursor::Cursor;
+use crate::tls::hello;
+use crate::tls::messages::{Messages, kind};
+use crate::tls::record::{ContentType, Record};
+use crate::tls::watcher::{Evidence, Finished};
+
+/// The encrypted records of one side.
+pub(super) struct DirectionDecryptor {
+    side: Side,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    /// The keys in use, and how many epochs of the ladder were left behind with them.
+    opener: Option<RecordDecryptor>,
+    epoch: usize,
+    /// The secret behind `opener`, from which a KeyUpdate makes the next.
+    secret: Vec<u8>,
+    /// Post-handshake messages end on record borders, so one buffer serves all epochs.
+    messages: Messages,
+    plain: Vec<u8>,
+    lost: bool,
+}
+
+struct Waiting {
+    header: [u8; 5],
+    payload: Vec<u8>,
+    at: u64,
+}
+
+/// The keys that a direction goes through, in order; `None` where the key log has no line (yet).
+pub(super) enum KeyUpdates<'a> {
+    /// One set of keys, ready made.
+    Tls12(Box<dyn Fn() -> Option<RecordDecryptor> + 'a>),
+    /// Early (client only), handshake and traffic secrets.
+    Tls13(Suite, Vec<Option<&'a [u8]>>),
+}
+
+impl DirectionDecryptor {
+    pub(super) fn new(side: Side) -> Self {
+        Self {
+            side,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            opener: None,
+            epoch: 0,
+            secret: Vec::new(),
+            messages: Messages::default(),
+            plain: Vec::new(),
+            lost: false,
+        }
+    }
+
+    pub(super) fn side(&self) -> Side {
+        self.side
+    }
+
+    pub(super) fn is_reading(&self) -> bool {
+        self.opener.is_some()
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Gives up: what waits is dropped and nothing is taken any more.
+    pub(super) fn lose(&mut self) {
+        self.lost = true;
+        self.waiting.clear();
+    }
+
+    /// The records that wait, in order: header and payload.
+    pub(super) fn sealed(&self) -> impl Iterator<Item = ([u8; 5], &[u8])> {
+        let records = self.waiting.iter();
+        records.map(|record| (record.header, record.payload.as_slice()))
+    }
+
+    /// How many of the records that wait had come at that time, in nanoseconds.
+    pub(super) fn sealed_until(&self, at: u64) -> usize {
+        self.waiting.partition_point(|record| record.at <= at)
+    }
+
+    /// Queues an encrypted record; more than `max_waiting` bytes of them are not kept.
+    pub(super) fn push(&mut self, record: &Record<'_>, at: u64, max_waiting: usize) {
+        self.waiting_bytes += record.payload.len();
+        if self.lost || self.waiting_bytes > max_waiting {
+            self.lose();
+            return;
+        }
+        self.waiting.push_back(Waiting {
+            header: record.header,
+            payload: record.payload.to_vec(),
+            at,
+        });
+    }
+
+    /// Opens what can be opened, in order.
+    pub(super) fn drain(
+        &mut self,
+        ladder: &KeyUpdates<'_>,
+        inner: &mut Inner,
+        visit: &mut impl FnMut(Plain<'_>),
+    ) {
+        while let Some(record) = self.waiting.pop_front() {
+            let Some((content, len)) = self.open(ladder, &record) else {
+                if ladder.is_complete() {
+                    // Every key was tried: early data that the server refused, or damage.
+                    self.waiting_bytes -= record.payload.len();
+                    inner.undecryptable += 1;
+                    continue;
+                }
+                self.waiting.push_front(record);
+                return;
+            };
+            self.waiting_bytes -= record.payload.len();
+            let plain = std::mem::take(&mut self.plain);
+            self.take(content, &plain[..len], record.at, ladder, inner, visit);
+            self.plain = plain;
+        }
+    }
+
+    /// With the keys in use, or else with the first later ones that fit: a change of keys is found by trying.
+    fn open(&mut self, ladder: &KeyUpdates<'_>, record: &Waiting) -> Option<(u8, usize)> {
+        if let Some(opener) = &mut self.opener
+            && let Some(opened) = opener.open(record.header, &record.payload, &mut self.plain)
+        {
+            return Some(opened);
+        }
+        match ladder {
+            KeyUpdates::Tls12(make) => {
+                if self.opener.is_some() {
+                    return None;
+                }
+                let mut opener = make()?;
+                let opened = opener.open(record.header, &record.payload, &mut self.plain)?;
+                self.opener = Some(opener);
+                Some(opened)
+            }
+            KeyUpdates::Tls13(suite, secrets) => {
+                for (epoch, secret) in secrets.iter().enumerate().skip(self.epoch) {
+                    let Some(secret) = secret else { continue };
+                    let Some(mut opener) = RecordDecryptor::tls13(*suite, secret) else {
+                        continue;
+                    };
+                    if let Some(opened) =
+                        opener.open(record.header, &record.payload, &mut self.plain)
+                    {
+                        self.opener = Some(opener);
+                        self.epoch = epoch + 1;
+                        self.secret = secret.to_vec();
+                        return Some(opened);
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    fn take(
+        &mut self,
+        content: u8,
+        plain: &[u8],
+        at: u64,
+        ladder: &KeyUpdates<'_>,
+        inner: &mut Inner,
+        visit: &mut impl FnMut(Plain<'_>),
+    ) {
+        match ContentType::parse(content) {
+            Some(ContentType::ApplicationData) if !plain.is_empty() => visit(Plain {
+                from: self.side,
+                bytes: plain,
+                at,
+            }),
+            Some(ContentType::Handshake) => self.take_handshake(plain, at, ladder, inner),
+            Some(ContentType::Alert) if plain == [1, 0] || plain == [2, 0] => match self.side {
+                Side::Client => {
+                    inner.client_close_notify_at = inner.client_close_notify_at.or(Some(at));
+                }
+                Side::Server => {
+                    inner.server_close_notify_at = inner.server_close_notify_at.or(Some(at));
+                }
+            },
+            _ => {}
+        }
+    }
+
+    fn take_handshake(&mut self, plain: &[u8], at: u64, ladder: &KeyUpdates<'_>, inner: &mut Inner) {
+        let side = self.side;
+        let mut updates = 0;
+        let read = self.messages.read(plain, |message, body| {
+            match (side, message) {
+                (Side::Server, kind::ENCRYPTED_EXTENSIONS) => inner.alpn = read_alpn(body),
+                (Side::Server, kind::CERTIFICATE) => inner.certificate_len = Some(body.len()),
+                (Side::Server, kind::NEW_SESSION_TICKET) => inner.tickets += 1,
+                (_, kind::FINISHED) => {
+                    // The second Finished ends the handshake, whichever side it comes from.
+                    if inner.first_finished.is_some_and(|first| first != side) {
+                        inner.finished = inner.finished.or(Some(Finished {
+                            at,
+                            by: side,
+                            evidence: Evidence::Seen,
+                        }));
+                    }
+                    inner.first_finished = inner.first_finished.or(Some(side));
+                }
+                (_, kind::KEY_UPDATE) => updates += 1,
+                _ => {}
+            }
+            Ok(())
+        });
+        if read.is_err() {
+            self.lose();
+            return;
+        }
+        for _ in 0..updates {
+            inner.key_updates += 1;
+            if let KeyUpdates::Tls13(suite, _) = ladder {
+                self.secret = next_secret(suite.hash, &self.secret);
+                self.opener = RecordDecryptor::tls13(*suite, &self.secret);
+            }
+        }
+    }
+}
+
+impl KeyUpdates<'_> {
+    /// The last keys are there, so that no later line of the key log can help: logs are written in the order of use.
+    fn is_complete(&self) -> bool {
+        match self {
+            Self::Tls12(_) => true,
+            Self::Tls13(_, secrets) => secrets.last().is_some_and(Option::is_some),
+        }
+    }
+}
+
+/// ALPN among the EncryptedExtensions (RFC 8446 section 4.3.1).
+fn read_alpn(body: &[u8]) -> Option<Vec<u8>> {
+    let mut extensions = Cursor(body).vec16()?;
+    while !extensions.is_empty() {
+        let extension = extensions.u16()?;
+        let data = extensions.vec16()?;
+        if extension == hello::ALPN {
+            return hello::read_protocols(data)?.into_iter().next();
+        }
+    }
+    None
+}

@@ -1,0 +1,258 @@
+//! Opens the records of one direction under one set of keys, counting them.
+
+use aws_lc_rs::aead::{
+    AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey,
+};
+use aws_lc_rs::cipher::{AES_128, AES_256, DecryptingKey, DecryptionContext, UnboundCipherKey};
+use aws_lc_rs::hmac;
+use aws_lc_rs::iv::FixedLength;
+
+use super::schedule::{Block, expand_label, expand_master};
+use super::suite::{Bulk, Hash, Suite};
+use crate::Side;
+use crate::tls::{ClientHello, ServerHello};
+
+/// The keys of one direction, and the number of the next record under them.
+pub(super) struct RecordDecryptor {
+    cipher: Cipher,
+    sequence: u64,
+}
+
+enum Cipher {
+    /// TLS 1.2 AES-GCM (RFC 5288): eight bytes of the nonce travel with the record.
+    ExplicitNonce {
+        key: LessSafeKey,
+        salt: [u8; 4],
+    },
+    /// TLS 1.2 ChaCha20 (RFC 7905): the nonce is IV xor sequence.
+    ImplicitNonce {
+        key: LessSafeKey,
+        iv: [u8; 12],
+    },
+    /// TLS 1.3: the same, with the record's header as additional data.
+    Tls13 {
+        key: LessSafeKey,
+        iv: [u8; 12],
+    },
+    Cbc(Box<Cbc>),
+}
+
+/// TLS 1.2 CBC (RFC 5246 section 6.2.3.2), with the MAC inside or, by RFC 7366, outside.
+struct Cbc {
+    key: DecryptingKey,
+    mac: hmac::Key,
+    mac_len: usize,
+    encrypt_then_mac: bool,
+}
+
+/// What a handshake of TLS 1.2 adds to its master secret for the keys of both directions.
+pub(super) struct Handshake12 {
+    suite: Suite,
+    client_random: [u8; 32],
+    server_random: [u8; 32],
+    encrypt_then_mac: bool,
+}
+
+impl Handshake12 {
+    pub(super) fn of(suite: Suite, client: &ClientHello, server: &ServerHello) -> Self {
+        Self {
+            suite,
+            client_random: client.random,
+            server_random: server.random,
+            encrypt_then_mac: server.encrypt_then_mac,
+        }
+    }
+
+    /// The keys of one direction; `None` where the material does not fit the suite.
+    pub(super) fn opener(&self, master: &[u8], side: Side) -> Option<RecordDecryptor> {
+        let (client, server) =
+            expand_master(self.suite, master, &self.client_random, &self.server_random);
+        let block = if side == Side::Client { client } else { server };
+        RecordDecryptor::tls12(self.suite, &block, self.encrypt_then_mac)
+    }
+}
+
+const TAG_LEN: usize = 16;
+const BLOCK_LEN: usize = 16;
+
+impl RecordDecryptor {
+    /// `None` where the material does not fit the suite, which only a wrong key log can cause.
+    fn tls12(suite: Suite, block: &Block, encrypt_then_mac: bool) -> Option<Self> {
+        let cipher = match suite.bulk {
+            Bulk::Gcm(_) => Cipher::ExplicitNonce {
+                key: aead_key(suite.bulk, &block.key)?,
+                salt: block.iv.as_slice().try_into().ok()?,
+            },
+            Bulk::ChaCha20Poly1305 => Cipher::ImplicitNonce {
+                key: aead_key(suite.bulk, &block.key)?,
+                iv: block.iv.as_slice().try_into().ok()?,
+            },
+            Bulk::Cbc(len, hash) => {
+                let key =
+                    UnboundCipherKey::new(if len == 16 { &AES_128 } else { &AES_256 }, &block.key)
+                        .ok()?;
+                Cipher::Cbc(Box::new(Cbc {
+                    key: DecryptingKey::cbc(key).ok()?,
+                    mac: hmac::Key::new(hash.hmac(), &block.mac),
+                    mac_len: hash.len(),
+                    encrypt_then_mac,
+                }))
+            }
+        };
+        Some(Self {
+            cipher,
+            sequence: 0,
+        })
+    }
+
+    /// From a traffic secret (RFC 8446 section 7.3).
+    pub(super) fn tls13(suite: Suite, secret: &[u8]) -> Option<Self> {
+        let key_len = match suite.bulk {
+            Bulk::Gcm(len) => len,
+            Bulk::ChaCha20Poly1305 => 32,
+            Bulk::Cbc(..) => return None,
+        };
+        let key = aead_key(
+            suite.bulk,
+            &expand_label(suite.hash, secret, "key", key_len),
+        )?;
+        let iv = expand_label(suite.hash, secret, "iv", 12).try_into().ok()?;
+        Some(Self {
+            cipher: Cipher::Tls13 { key, iv },
+            sequence: 0,
+        })
+    }
+
+    /// Opens the next record into `out` and tells the content type within and the length; `None` where it was not
+    /// sealed by these keys at this place, and then nothing was counted.
+    pub(super) fn open(
+        &mut self,
+        header: [u8; 5],
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<(u8, usize)> {
+        out.clear();
+        let content = header[0];
+        let opened = match &self.cipher {
+            Cipher::ExplicitNonce { key, salt } => {
+                let (explicit, sealed) = payload.split_first_chunk::<8>()?;
+                let mut nonce = [0; 12];
+                nonce[..4].copy_from_slice(salt);
+                nonce[4..].copy_from_slice(explicit);
+                out.extend_from_slice(sealed);
+                let aad = self.additional(header, sealed.len().checked_sub(TAG_LEN)?);
+                (content, open_in_place(key, nonce, &aad, out)?)
+            }
+            Cipher::ImplicitNonce { key, iv } => {
+                out.extend_from_slice(payload);
+                let aad = self.additional(header, payload.len().checked_sub(TAG_LEN)?);
+                (content, open_in_place(key, self.nonce(*iv), &aad, out)?)
+            }
+            Cipher::Tls13 { key, iv } => {
+                out.extend_from_slice(payload);
+                let len = open_in_place(key, self.nonce(*iv), &header, out)?;
+                // The last byte that is not padding is the real content type (RFC 8446 section 5.2).
+                let last = out[..len].iter().rposition(|&byte| byte != 0)?;
+                (out[last], last)
+            }
+            Cipher::Cbc(cbc) => (
+                content,
+                cbc.open(|len| self.additional(header, len), payload, out)?,
+            ),
+        };
+        self.sequence += 1;
+        Some(opened)
+    }
+
+    /// What TLS 1.2 authenticates beside the content: sequence, type, version, length.
+    fn additional(&self, header: [u8; 5], len: usize) -> [u8; 13] {
+        let mut aad = [0; 13];
+        aad[..8].copy_from_slice(&self.sequence.to_be_bytes());
+        aad[8..11].copy_from_slice(&header[..3]);
+        aad[11..].copy_from_slice(&(len as u16).to_be_bytes());
+        aad
+    }
+
+    fn nonce(&self, iv: [u8; 12]) -> [u8; 12] {
+        let mut nonce = iv;
+        for (byte, sequence) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
+            *byte ^= sequence;
+        }
+        nonce
+    }
+}
+
+impl Cbc {
+    /// Opens into `out` and tells the length; `additional` makes what is authenticated beside content of that length.
+    fn open(
+        &self,
+        additional: impl Fn(usize) -> [u8; 13],
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<usize> {
+        let sealed = if self.encrypt_then_mac {
+            let (sealed, tag) = payload.split_at(payload.len().checked_sub(self.mac_len)?);
+            self.verify(&additional, sealed, tag)?;
+            sealed
+        } else {
+            payload
+        };
+        let (iv, blocks) = sealed.split_first_chunk::<BLOCK_LEN>()?;
+        if blocks.is_empty() || !blocks.len().is_multiple_of(BLOCK_LEN) {
+            return None;
+        }
+        out.extend_from_slice(blocks);
+        self.key
+            .decrypt(out, DecryptionContext::Iv128(FixedLength::from(*iv)))
+            .ok()?;
+        // Padding of n bytes, each n, and n itself. Timing does not matter: nobody waits for our answer.
+        let padding = usize::from(*out.last()?) + 1;
+        let unpadded = out.len().checked_sub(padding)?;
+        if out[unpadded..]
+            .iter()
+            .any(|&byte| usize::from(byte) + 1 != padding)
+        {
+            return None;
+        }
+        if self.encrypt_then_mac {
+            return Some(unpadded);
+        }
+        let len = unpadded.checked_sub(self.mac_len)?;
+        self.verify(&additional, &out[..len], &out[len..unpadded])?;
+        Some(len)
+    }
+
+    fn verify(
+        &self,
+        additional: impl Fn(usize) -> [u8; 13],
+        content: &[u8],
+        tag: &[u8],
+    ) -> Option<()> {
+        let mut context = hmac::Context::with_key(&self.mac);
+        context.update(&additional(content.len()));
+        context.update(content);
+        (context.sign().as_ref() == tag).then_some(())
+    }
+}
+
+/// The secret after a KeyUpdate (RFC 8446 section 7.2).
+pub(super) fn next_secret(hash: Hash, secret: &[u8]) -> Vec<u8> {
+    expand_label(hash, secret, "traffic upd", hash.len())
+}
+
+fn aead_key(bulk: Bulk, key: &[u8]) -> Option<LessSafeKey> {
+    let algorithm = match bulk {
+        Bulk::Gcm(16) => &AES_128_GCM,
+        Bulk::Gcm(_) => &AES_256_GCM,
+        Bulk::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+        Bulk::Cbc(..) => return None,
+    };
+    UnboundKey::new(algorithm, key).ok().map(LessSafeKey::new)
+}
+
+fn open_in_place(key: &LessSafeKey, nonce: [u8; 12], aad: &[u8], out: &mut [u8]) -> Option<usize> {
+    let plain = key
+        .open_in_place(Nonce::assume_unique_for_key(nonce), Aad::from(aad), out)
+        .ok()?;
+    Some(plain.len())
+}

@@ -1,0 +1,153 @@
+//! Whether some bytes are the secret of a connection: a record that it sealed opens with no other.
+//!
+//! For secrets that no key log tells and that are looked for elsewhere, such as in the memory of a program.
+
+use super::direction::DirectionDecryptor;
+use super::record_decryptor::{Handshake12, RecordDecryptor};
+use super::suite::{Hash, Suite};
+use super::{Decryptor, TlsFacts};
+use crate::Side;
+use crate::tls::{TLS12, TLS13};
+use std::fmt::Write;
+
+/// The length of a master secret in bytes (RFC 5246 section 8.1).
+const MASTER_LEN: usize = 48;
+/// What the JDK pads short records with, in bytes.
+const PADDING: usize = 16;
+
+/// What a secret must open: the first record of one direction (TLS 1.3) or of the client (TLS 1.2).
+pub struct SecretCheck {
+    label: &'static str,
+    client_random: [u8; 32],
+    suite: Suite,
+    made: Made,
+    sealed: Sealed,
+}
+
+/// A record: its header and its payload.
+type Sealed = ([u8; 5], Vec<u8>);
+
+/// How keys are made of the secret.
+enum Made {
+    Tls13,
+    Tls12(Handshake12),
+}
+
+impl SecretCheck {
+    /// How long the secret is, in bytes.
+    pub fn secret_len(&self) -> usize {
+        match self.made {
+            Made::Tls13 => self.suite.hash.len(),
+            Made::Tls12(_) => MASTER_LEN,
+        }
+    }
+
+    /// The connection that it is of, by its client's random bytes.
+    pub fn client_random(&self) -> [u8; 32] {
+        self.client_random
+    }
+
+    /// Which of the locks the secret at the beginning of `bytes` opens. Takes microseconds.
+    pub fn find(locks: &[SecretCheck], bytes: &[u8]) -> Option<usize> {
+        let mut scratch = Vec::new();
+        // the keys of TLS 1.3 are the same for all connections
+        let mut keys: Option<(Suite, RecordDecryptor)> = None;
+        locks.iter().position(|lock| {
+            let Some(secret) = bytes.get(..lock.secret_len()) else {
+                return false;
+            };
+            match &lock.made {
+                Made::Tls12(handshake) => {
+                    let opener = handshake.opener(secret, Side::Client);
+                    opener.is_some_and(|mut opener| lock.yields_to(&mut opener, &mut scratch))
+                }
+                Made::Tls13 => {
+                    if keys.as_ref().is_none_or(|(suite, _)| *suite != lock.suite) {
+                        keys = RecordDecryptor::tls13(lock.suite, secret).map(|opener| (lock.suite, opener));
+                    }
+                    let opener = keys.as_mut().map(|(_, opener)| opener);
+                    opener.is_some_and(|opener| lock.yields_to(opener, &mut scratch))
+                }
+            }
+        })
+    }
+
+    fn yields_to(&self, opener: &mut RecordDecryptor, scratch: &mut Vec<u8>) -> bool {
+        let (header, payload) = &self.sealed;
+        opener.open(*header, payload, scratch).is_some()
+    }
+
+    /// The secret at the beginning of `bytes` as a key log has it.
+    pub fn key_log_line(&self, bytes: &[u8]) -> String {
+        let mut line = format!("{} ", self.label);
+        for byte in self.client_random {
+            let _ = write!(line, "{byte:02x}");
+        }
+        line.push(' ');
+        for byte in bytes.iter().take(self.secret_len()) {
+            let _ = write!(line, "{byte:02x}");
+        }
+        line
+    }
+}
+
+impl Decryptor {
+    /// What the secrets of this connection must open, all that are needed to read it. Empty as long as one of the directions
+    /// has not said anything after the handshake, and where the version or the suite is not read here.
+    pub fn locks(&self) -> Vec<SecretCheck> {
+        self.find_locks().unwrap_or_default()
+    }
+
+    fn find_locks(&self) -> Option<Vec<SecretCheck>> {
+        let facts = self.facts();
+        let (client, server) = (facts.client_hello.as_ref()?, facts.server_hello.as_ref()?);
+        let suite = Suite::find(server.cipher_suite)?;
+        let lock = |label, made, sealed| SecretCheck {
+            label,
+            client_random: client.random,
+            suite,
+            made,
+            sealed,
+        };
+        match server.version() {
+            TLS13 => {
+                let first = |half| first_of(half, suite.hash, facts);
+                Some(vec![
+                    lock("CLIENT_TRAFFIC_SECRET_0", Made::Tls13, first(&self.client)?),
+                    lock("SERVER_TRAFFIC_SECRET_0", Made::Tls13, first(&self.server)?),
+                ])
+            }
+            TLS12 => {
+                let made = Made::Tls12(Handshake12::of(suite, client, server));
+                facts.finished?;
+                let finished = owned(self.client.sealed().next()?);
+                Some(vec![lock("CLIENT_RANDOM", made, finished)])
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The first record of a side after its handshake in TLS 1.3: behind its Finished, which is told by its length, or where others
+/// are in one record with it, behind what came before the client's.
+fn first_of(half: &DirectionDecryptor, hash: Hash, facts: &TlsFacts) -> Option<Sealed> {
+    // a Finished is a header of 4 bytes and a hash, a byte for the type and a tag
+    let len = 4 + hash.len() + 1 + 16;
+    let ends = |payload: &[u8]| payload.len() == len || payload.len() == len + PADDING;
+    let (said, until) = match half.side() {
+        // a certificate and its proof may stand before it
+        Side::Client => (1, 4),
+        Side::Server => {
+            let said = half.sealed_until(facts.finished?.at);
+            (said, said)
+        }
+    };
+    let mut handshake = half.sealed().take(until);
+    let finished = handshake.position(|(_, payload)| ends(payload));
+    let place = finished.map_or(said, |place| place + 1);
+    half.sealed().nth(place).map(owned)
+}
+
+fn owned((header, payload): ([u8; 5], &[u8])) -> Sealed {
+    (header, payload.to_vec())
+}

@@ -1,0 +1,280 @@
+//! The catalogue while it is measured: read from the tree, compared or written anew.
+
+use super::lock::{Lock, Of};
+use super::watch_counts::{Counts, Order, Watched};
+use super::{Args, Job, check, environment};
+use anyhow::{Context, bail};
+use intact_fix::{Catalogue, Client, Measurement, Variant};
+use std::fmt::Write;
+use std::fs;
+
+/// What came of all of them.
+#[derive(Default)]
+pub(crate) struct MeasuredClient {
+    /// Variants that were measured, or hold what the catalogue says.
+    pub(crate) fine: u64,
+    /// Variants that do not, or could not be measured.
+    pub(crate) failed: u64,
+    /// The names of the latter.
+    pub(crate) names: Vec<String>,
+}
+
+impl MeasuredClient {
+    /// Takes in what came of a variant under `intact watch`, and prints its rows.
+    pub(super) fn note_watched(&mut self, job: &Job<'_>, held: anyhow::Result<Vec<Watched>>) {
+        let name = job.name();
+        let rows = match held {
+            Ok(rows) => rows,
+            Err(error) => {
+                self.failed += 1;
+                self.names.push(job.plain_name());
+                return println!("{name}: FAILED: {error:#}");
+            }
+        };
+        for scheme in ["http", "https"] {
+            let cell = |order: Order| {
+                let mut rows = rows.iter();
+                let row = rows.find(|row| row.scheme == scheme && row.order == order)?;
+                // what is inferred is marked
+                let mark = if row.is_inferred { "~" } else { "" };
+                let Counts {
+                    connections,
+                    requests,
+                } = row.watch;
+                let mut told = format!("{connections}, {mark}{requests}");
+                if row.server != row.watch {
+                    let Counts {
+                        connections,
+                        requests,
+                    } = row.server;
+                    let _ = write!(told, " (server: {connections}, {requests})");
+                }
+                for difference in &row.differences {
+                    let _ = write!(told, "; {difference}");
+                }
+                Some(told)
+            };
+            let [in_turn, at_once] = Order::ALL.map(cell);
+            if in_turn.is_some() || at_once.is_some() {
+                let told = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
+                println!(
+                    "| {name} | {scheme} | {} | {} |",
+                    told(in_turn),
+                    told(at_once)
+                );
+            }
+        }
+        if rows.iter().all(Watched::holds) {
+            self.fine += 1;
+        } else {
+            self.failed += 1;
+            self.names.push(job.plain_name());
+        }
+    }
+}
+
+/// What has been found so far.
+pub(super) struct CatalogueRun {
+    pub(super) catalogue: Catalogue,
+    pub(super) done: MeasuredClient,
+}
+
+impl CatalogueRun {
+    /// What the catalogue claims and is not so, a line each. Where the versions differ, what it says of others is held all the same.
+    fn held_against(&self, measured: &Measurement) -> Vec<String> {
+        let claims = || self.catalogue.measured.iter();
+        let exact = claims().find(|one| check::is_of(one, measured));
+        let similar = || {
+            claims().rfind(|one| one.client == measured.client && one.variant == measured.variant)
+        };
+        match exact.or_else(similar) {
+            Some(claimed) => check::differences(claimed, measured),
+            None => vec!["the catalogue says nothing of it".to_owned()],
+        }
+    }
+
+    /// Takes one measurement in and tells of it.
+    pub(super) fn note(
+        &mut self,
+        job: &Job<'_>,
+        measured: anyhow::Result<Measurement>,
+        args: &Args,
+    ) {
+        let name = job.name();
+        match measured.and_then(|measured| self.take(job, measured, args)) {
+            Ok(told) if told.is_empty() => {
+                self.done.fine += 1;
+                println!("{name}: {}", if args.check { "holds" } else { "measured" });
+            }
+            Ok(told) => {
+                self.done.failed += 1;
+                self.done.names.push(job.plain_name());
+                for line in told {
+                    println!("{name}: {line}");
+                }
+            }
+            Err(error) => {
+                self.done.failed += 1;
+                self.done.names.push(job.plain_name());
+                println!("{name}: FAILED: {error:#}");
+            }
+        }
+    }
+
+    /// Checks, shows or writes; gives what does not hold.
+    fn take(
+        &mut self,
+        job: &Job<'_>,
+        measured: Measurement,
+        args: &Args,
+    ) -> anyhow::Result<Vec<String>> {
+        if args.check {
+            return Ok(self.held_against(&measured));
+        }
+        if args.show {
+            println!("{}", serde_json::to_string_pretty(&measured)?);
+            return Ok(Vec::new());
+        }
+        let _alone = Lock::take(Of::Measured)?;
+        // another harness may have written meanwhile
+        self.catalogue = read()?;
+        if args.signs {
+            let mut all = self.catalogue.measured.iter_mut();
+            let Some(known) = all.find(|one| check::is_of(one, &measured)) else {
+                bail!("not measured in these versions: without --signs, all of it is");
+            };
+            known.facts.connection_field = measured.facts.connection_field;
+            known.facts.tcp_keepalive = measured.facts.tcp_keepalive;
+            known.facts.cookies = measured.facts.cookies;
+            known.facts.lookups = measured.facts.lookups;
+            known.facts.life = measured.facts.life;
+            write(&mut self.catalogue)?;
+            return Ok(Vec::new());
+        }
+        // of a runtime that the catalogue does not name there is only the one installed
+        let only = job.runtime.is_none();
+        self.catalogue.measured.retain(|one| {
+            let same = one.client == measured.client && one.variant == measured.variant;
+            !(check::is_of(one, &measured) || only && same)
+        });
+        self.catalogue.measured.push(measured);
+        // after each, so that a later failure loses nothing
+        write(&mut self.catalogue)?;
+        Ok(Vec::new())
+    }
+}
+
+/// The lines of a program between its marks.
+pub(super) fn snippet(client: &Client, variant: &Variant) -> anyhow::Result<String> {
+    let folder = environment::sources().join(&client.id);
+    let path = fs::read_dir(&folder)
+        .with_context(|| folder.display().to_string())?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| {
+            path.file_stem()
+                .is_some_and(|stem| stem == variant.program())
+        })
+        .with_context(|| format!("no program {} in {}", variant.program(), folder.display()))?;
+    let text = fs::read_to_string(&path)?;
+    let is_mark =
+        |line: &str, word: &str| line.trim_start_matches([' ', '\t', '/', '#']).trim_end() == word;
+    let lines: Vec<&str> = text
+        .lines()
+        .skip_while(|line| !is_mark(line, "snippet"))
+        .skip(1)
+        .take_while(|line| !is_mark(line, "end"))
+        .collect();
+    if lines.is_empty() {
+        bail!(
+            "{} has no lines between `snippet` and `end`",
+            path.display()
+        );
+    }
+    let indented = lines.iter().filter(|line| !line.trim().is_empty());
+    let margin = indented
+        .map(|line| line.len() - line.trim_start().len())
+        .min();
+    let lines: Vec<&str> = lines
+        .iter()
+        .map(|line| line.get(margin.unwrap_or(0)..).unwrap_or(""))
+        .collect();
+    Ok(lines.join("\n").trim_end().to_owned())
+}
+
+/// The catalogue as it is in the tree now, which may be newer than this program.
+pub(super) fn read() -> anyhow::Result<Catalogue> {
+    let folder = environment::sources();
+    let written = fs::read_to_string(folder.join("catalogue.toml"))?;
+    let measured = fs::read_to_string(folder.join("measured.json"))?;
+    Ok(Catalogue::parse(&written, &measured)?)
+}
+
+/// Writes the measured part, in the order of the written one.
+fn write(catalogue: &mut Catalogue) -> anyhow::Result<()> {
+    let order: Vec<(String, String)> = catalogue
+        .clients
+        .iter()
+        .flat_map(|client| {
+            client
+                .variants
+                .iter()
+                .map(|variant| (client.id.clone(), variant.id.clone()))
+        })
+        .collect();
+    catalogue.measured.sort_by_key(|one| {
+        let at = order
+            .iter()
+            .position(|(client, variant)| *client == one.client && *variant == one.variant);
+        (at, format!("{:?}", one.versions))
+    });
+    let mut text = serde_json::to_string_pretty(&catalogue.measured)?;
+    text.push('\n');
+    let path = environment::sources().join("measured.json");
+    let new = path.with_extension("json.new");
+    fs::write(&new, text)?;
+    fs::rename(new, path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fix_prints_is_what_was_measured() {
+        let catalogue = read().unwrap();
+        for client in &catalogue.clients {
+            for variant in &client.variants {
+                let written = snippet(client, variant).unwrap();
+                for one in catalogue.of(client, variant) {
+                    assert_eq!(
+                        one.snippet, written,
+                        "{}/{} was changed and not measured again",
+                        client.id, variant.id
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_variant_was_measured_on_every_runtime() {
+        let catalogue = read().unwrap();
+        for client in &catalogue.clients {
+            for variant in &client.variants {
+                let measured: Vec<&Measurement> = catalogue.of(client, variant).collect();
+                assert!(!measured.is_empty(), "{}/{}", client.id, variant.id);
+                for runtime in &client.runtimes {
+                    let has =
+                        |one: &Measurement| one.versions.values().any(|version| version == runtime);
+                    assert!(
+                        measured.iter().any(|one| has(one)),
+                        "{}/{} on {runtime}",
+                        client.id,
+                        variant.id
+                    );
+                }
+            }
+        }
+    }
+}
