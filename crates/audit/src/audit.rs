@@ -1,16 +1,16 @@
 //! The inputs of one audit, one after another, into one stream of events.
 
-use crate::input_summary::{InputSummary, Unit};
-use crate::capture::{self, Ladder, ConnectionTable};
+use crate::capture::{self, ConnectionTable, Ladder};
 use crate::error::AuditError;
+use crate::event_writer::{EventWriter, IdAllocator};
 use crate::format::Format;
 use crate::har;
 use crate::input::Input;
+use crate::input_summary::{InputSummary, Unit};
+use crate::load_generator;
 use crate::log::{self, LogConnections};
 use crate::netlog;
 use crate::replay;
-use crate::event_writer::{IdAllocator, EventWriter};
-use crate::load_generator;
 use crate::zeek::{self, Joiner};
 use intact_ledger::{FingerprintKey, Sink};
 use intact_wire::tls::decrypt::KeyLog;

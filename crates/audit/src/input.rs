@@ -1,12 +1,12 @@
 //! Opening an input: gzip and zstd are seen through, the format is told by the first bytes, nothing is consumed.
 
-use crate::input_summary::{InputSummary, Unit};
 use crate::error::AuditError;
 use crate::format::Format;
-use crate::log::{self, LogFormat, Pattern};
-use crate::replay;
+use crate::input_summary::{InputSummary, Unit};
 use crate::load_generator::Summary;
+use crate::log::{self, LogFormat, Pattern};
 use crate::read_buffer::ReadBuffer;
+use crate::replay;
 use crate::zeek;
 use flate2::read::MultiGzDecoder;
 use intact_ledger::Vantage;

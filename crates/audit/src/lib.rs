@@ -6,30 +6,30 @@
 //! Open every input with [`Input`], choose the earliest [`Input::begins_at`] as nanosecond 0, then hand them to an [`Audit`]
 //! in the order of [`Input::turn`].
 
-mod input_summary;
 mod audit;
 mod capture;
 mod client;
 mod error;
+mod event_writer;
 mod format;
 mod har;
 mod input;
-mod log;
+mod input_summary;
 mod lenient;
-mod netlog;
-mod replay;
-mod event_writer;
 mod load_generator;
+mod log;
+mod netlog;
 mod read_buffer;
+mod replay;
 mod zeek;
 
-pub use input_summary::{InputSummary, Unit};
 pub use audit::{Audit, LadderSelection, NO_CONNECTIONS, Options};
 pub use capture::{Ladder, LadderStep};
 pub use error::AuditError;
 pub use format::Format;
-pub use input::{InputOptions, Input};
+pub use input::{Input, InputOptions};
+pub use input_summary::{InputSummary, Unit};
 pub use intact_wire::tls::decrypt::KeyLog;
-pub use log::{Pattern, PatternError};
 pub use load_generator::LoadGenerator;
+pub use log::{Pattern, PatternError};
 pub use zeek::Log as ZeekLog;

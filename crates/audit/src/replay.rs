@@ -1,9 +1,9 @@
 //! A stored ledger as an input: its events again, on the clock and with the numbers of this run, so that several can be read as one.
 
-use crate::input_summary::{InputSummary, Unit};
 use crate::error::AuditError;
-use crate::input::Input;
 use crate::event_writer::EventWriter;
+use crate::input::Input;
+use crate::input_summary::{InputSummary, Unit};
 use intact_ledger::store::Reader;
 use intact_ledger::{
     Closed, Connection, ConnectionId, Event, Exchange, Lookup, Nanos, Row, Rows, Setup, Span, Spans,

@@ -1,11 +1,11 @@
 //! What a person asked for, checked before anything is sent.
 
 use crate::axes::{Axes, AxisValues, TlsChoice};
-use crate::variant_plan::VariantPlan;
 use crate::recorder::RowPolicy;
 use crate::request;
+use crate::variant_plan::VariantPlan;
 use intact_dial::tls::{self, Credentials, Settings, Trust};
-use intact_dial::{ServerUrl, AddressError, Endpoint, Plan, Proxy, ConnectOverride};
+use intact_dial::{AddressError, ConnectOverride, Endpoint, Plan, Proxy, ServerUrl};
 use intact_ledger::{ExpectedStatus, Method, Protocol, Scheme};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -86,10 +86,10 @@ pub enum Length {
 /// When answers may be taken in batches, where they come much faster than a wake-up each is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coalesce {
-    /// With several streams on a connection, where one send then carries many requests: much CPU for little own queue.
+    /// With several streams on a connection, where one send then carries many requests: much CPU for little client delay.
     #[default]
     Streams,
-    /// With many connections too: some CPU for an own queue as long as the latency.
+    /// With many connections too: some CPU for an client delay as long as the latency.
     Always,
     /// Each answer is read at once.
     Never,
@@ -147,7 +147,11 @@ pub struct Config {
 }
 
 /// The same host by the scheme that a variant's TLS asks for.
-fn by_scheme(address: &ServerUrl, tls: TlsChoice, target: &Target) -> Result<ServerUrl, ConfigError> {
+fn by_scheme(
+    address: &ServerUrl,
+    tls: TlsChoice,
+    target: &Target,
+) -> Result<ServerUrl, ConfigError> {
     let scheme = if tls == TlsChoice::None {
         Scheme::Http
     } else {
@@ -261,7 +265,11 @@ impl Config {
     }
 
     /// Where to connect to for an address: a proxy, a socket, what `--resolve` and `--connect-to` say, or the host itself.
-    fn endpoint(&self, address: &ServerUrl, tunnel: bool) -> Result<(Endpoint, Proxy), ConfigError> {
+    fn endpoint(
+        &self,
+        address: &ServerUrl,
+        tunnel: bool,
+    ) -> Result<(Endpoint, Proxy), ConfigError> {
         if let Some(path) = &self.unix_socket {
             return Ok((Endpoint::Unix(path.clone()), Proxy::Transparent));
         }
@@ -297,7 +305,12 @@ impl Config {
         Ok((endpoint, Proxy::Transparent))
     }
 
-    fn reach(&self, route: &ConnectOverride, host: &str, port: u16) -> Result<Endpoint, ConfigError> {
+    fn reach(
+        &self,
+        route: &ConnectOverride,
+        host: &str,
+        port: u16,
+    ) -> Result<Endpoint, ConfigError> {
         match route.endpoint(host, port)? {
             Endpoint::Name { host, port, family } if self.look_up_once => {
                 use std::net::ToSocketAddrs;

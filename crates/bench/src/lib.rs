@@ -7,10 +7,10 @@ mod axes;
 mod config;
 mod engine;
 mod pace;
-mod variant_plan;
 mod recorder;
 mod request;
 mod rounds;
+mod variant_plan;
 
 pub mod machine;
 

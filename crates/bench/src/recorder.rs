@@ -118,7 +118,9 @@ impl Sink for Recorder {
                 RowPolicy::Ledger(Rows::All) => true,
                 RowPolicy::Ledger(Rows::Sample) => self.followed.remove(&closed.connection),
             },
-            Event::Revised(_) | Event::Lookup(_) => matches!(self.keep, RowPolicy::Ledger(Rows::All)),
+            Event::Revised(_) | Event::Lookup(_) => {
+                matches!(self.keep, RowPolicy::Ledger(Rows::All))
+            }
             Event::Round(_) | Event::Sockets(_) | Event::Invocation(_) | Event::Caveat(_) => true,
         };
         if wanted {

@@ -3,11 +3,11 @@
 use crate::axes::{self, AxisValues};
 use crate::config::{Config, ConfigError, Length};
 use crate::engine::readiness::Gauge;
-use crate::engine::{RoundTask, RoundResult, Engine, Readiness};
+use crate::engine::{Engine, Readiness, RoundResult, RoundTask};
 use crate::machine;
 use crate::pace::ClosedLoop;
+use crate::recorder::{Recorder, RowPolicy};
 use crate::variant_plan::VariantPlan;
-use crate::recorder::{RowPolicy, Recorder};
 use intact_dial::Clock;
 use intact_dial::tls::Trust;
 use intact_ledger::{Caveat, Event, Failure, Round, Row, Rows, Run, Sink, Span, Tally, Variant};

@@ -2,7 +2,7 @@
 
 use crate::plans::is_local;
 use intact_dial::tls::{Credentials, SettingsError};
-use intact_dial::{ServerUrl, AddressError, Family, ConnectOverride};
+use intact_dial::{AddressError, ConnectOverride, Family, ServerUrl};
 use intact_ledger::{ExpectedStatus, Method, Protocol};
 use std::str::FromStr;
 use std::time::Duration;
@@ -101,7 +101,7 @@ impl Config {
         bare(&self.address)
     }
 
-    /// Whether the server is on this machine, as far as that can be told without a look-up.
+    /// Whether the server is on this machine, as far as that can be told without a lookup.
     pub fn is_local(&self) -> bool {
         let endpoint = self.route.endpoint(&self.address.host, self.address.port);
         endpoint.is_ok_and(|endpoint| is_local(&endpoint))

@@ -5,7 +5,6 @@
 //! or send anything beyond its [`Budget`], which is known before the first request.
 
 mod budget;
-mod prober;
 mod capture;
 mod config;
 mod conversation;
@@ -15,11 +14,12 @@ mod line;
 mod old_tls;
 mod plans;
 mod probe;
+mod prober;
 mod request;
 
 pub use budget::Budget;
-pub use prober::CONNECTIONS_PER_S;
 pub use capture::{Capture, CaptureError};
 pub use config::{Config, ConfigError, ExtraRequest};
 pub use intact_ledger::server_profile::ServerProfile;
 pub use probe::{Check, CheckError, CheckProgress, Packets, ProbeKind};
+pub use prober::CONNECTIONS_PER_S;

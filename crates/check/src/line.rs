@@ -5,7 +5,8 @@ use intact_dial::clock::TimestampConverter;
 use intact_dial::{Arrival, Clock, Established, HandshakeFacts, Stream, stamp};
 use intact_ledger::server_profile::Ended;
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, CloseKind, Failure, ClosePoint, Nanos, Protocol, Side,
+    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Failure, Nanos, Protocol,
+    Side,
 };
 use rustls::ClientConnection;
 use std::io::{self, ErrorKind, Read, Write};
@@ -25,7 +26,7 @@ pub(crate) struct Line {
     pub(crate) exchanges: u32,
     /// The exchange that ended, until it is collected.
     pub(crate) answered: Option<Answered>,
-    /// The end of the set-up or of the last answer, whichever is later.
+    /// The end of the setup or of the last answer, whichever is later.
     pub(crate) active_at: Nanos,
     ended: Option<(Nanos, CloseKind)>,
     /// It ended while an exchange was in flight.
@@ -143,8 +144,9 @@ impl Line {
                 Ok((0, _)) => self.end(CloseKind::Fin, None, now),
                 Ok((count, kernel)) => {
                     self.bytes.received += count as u64;
-                    let at = kernel
-                        .and_then(|kernel| TimestampConverter::read(clock).convert(kernel, clock.now()));
+                    let at = kernel.and_then(|kernel| {
+                        TimestampConverter::read(clock).convert(kernel, clock.now())
+                    });
                     let arrival = Arrival::new(at, now);
                     self.take(count, buffer, arrival);
                     if now >= until {

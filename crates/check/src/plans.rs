@@ -2,7 +2,7 @@
 
 use crate::config::{Config, ConfigError};
 use intact_dial::tls::{Client, Settings, Trust};
-use intact_dial::{ServerUrl, Endpoint, Plan, Proxy};
+use intact_dial::{Endpoint, Plan, Proxy, ServerUrl};
 use intact_ledger::{Protocol, Scheme, TlsVersion};
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl<'a> Plans<'a> {
     }
 }
 
-/// Whether an endpoint is on this machine, as far as that can be told without a look-up.
+/// Whether an endpoint is on this machine, as far as that can be told without a lookup.
 pub(crate) fn is_local(endpoint: &Endpoint) -> bool {
     match endpoint {
         Endpoint::Addresses(addresses) => {

@@ -141,7 +141,10 @@ impl<'a> Prober<'a> {
     }
 
     /// Opens a connection; the inner error is a dial that failed.
-    pub(crate) fn open(&mut self, plan: &Arc<Plan>) -> Result<Result<Line, Box<Connection>>, StopReason> {
+    pub(crate) fn open(
+        &mut self,
+        plan: &Arc<Plan>,
+    ) -> Result<Result<Line, Box<Connection>>, StopReason> {
         self.wait_for_turn(is_local(&plan.endpoint))?;
         let id = self.id();
         let token = Token(id as usize);

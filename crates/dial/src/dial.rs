@@ -88,7 +88,7 @@ pub struct Dial {
     handshake: HandshakeFacts,
     /// The poll has said that the transport stands.
     told_connected: bool,
-    /// The look-up that was done, until it is collected.
+    /// The lookup that was done, until it is collected.
     lookup: Option<Lookup>,
 }
 
@@ -145,7 +145,7 @@ impl Dial {
         self.connection.at
     }
 
-    /// The look-up that this dial did, once.
+    /// The lookup that this dial did, once.
     pub fn take_lookup(&mut self) -> Option<Lookup> {
         self.lookup.take()
     }

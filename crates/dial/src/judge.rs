@@ -28,7 +28,7 @@ pub fn judge(exchange: &mut Exchange, expect: Option<ExpectedStatus>, is_tls_por
     if is_tls_port && allowed != Some(true) {
         exchange.outcome = Outcome::Failed(Failure::NotPlain);
     } else if allowed == Some(false) {
-        exchange.outcome = Outcome::Failed(Failure::Unexpected);
+        exchange.outcome = Outcome::Failed(Failure::UnexpectedStatus);
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
         };
         assert_eq!(outcome(404, None, false), Outcome::Ok);
         assert_eq!(outcome(404, Some("404"), false), Outcome::Ok);
-        let unexpected = Outcome::Failed(Failure::Unexpected);
+        let unexpected = Outcome::Failed(Failure::UnexpectedStatus);
         assert_eq!(outcome(404, Some("2xx"), false), unexpected);
         assert_eq!(outcome(200, Some("404"), false), unexpected);
         let not_plain = Outcome::Failed(Failure::NotPlain);

@@ -7,22 +7,22 @@ pub mod clock;
 pub mod stamp;
 pub mod tls;
 
-mod server_url;
-mod response_error;
 mod dial;
 mod failure;
 mod judge;
 mod plan;
 mod resolver;
+mod response_error;
+mod server_url;
 mod stopwatch;
 mod stream;
 
-pub use server_url::{ServerUrl, AddressError, ConnectOverride};
-pub use response_error::{ResponseError, is_tls_alert};
 pub use clock::Clock;
 pub use dial::{Dial, Established, HandshakeFacts, Progress};
 pub use judge::{judge, names_tls_port};
 pub use plan::{Endpoint, Family, Plan, Proxy};
 pub use resolver::{LookupResult, Resolver};
+pub use response_error::{ResponseError, is_tls_alert};
+pub use server_url::{AddressError, ConnectOverride, ServerUrl};
 pub use stopwatch::{Arrival, Stopwatch};
 pub use stream::Stream;

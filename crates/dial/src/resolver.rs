@@ -1,4 +1,4 @@
-//! Name look-ups by the system's own `getaddrinfo`, as programs do them, in threads beside the loop.
+//! Name lookups by the system's own `getaddrinfo`, as programs do them, in threads beside the loop.
 
 use crate::plan::Family;
 use mio::Waker;
@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Look-ups that may be under way at once.
+/// Lookups that may be under way at once.
 const MOST_THREADS: usize = 16;
 
 /// A question for the resolver threads.
@@ -18,7 +18,7 @@ struct LookupRequest {
     family: Family,
 }
 
-/// The answer to one look-up.
+/// The answer to one lookup.
 #[derive(Debug)]
 pub struct LookupResult {
     /// What the asker called it.

@@ -42,7 +42,7 @@ impl Stopwatch {
         let at = exchange.at;
         let waited = setup.is_some_and(|setup| exchange.spans.wait_for_setup(setup, at));
         exchange.reuse = Reuse::of(waited, exchange.ordinal);
-        // the request leaves in the moment that the set-up ends
+        // the request leaves in the moment that the setup ends
         let from = setup
             .and_then(|setup| setup.ssl.or(setup.connect))
             .map_or(at, |span| span.end.max(at));

@@ -1,21 +1,23 @@
 //! What a bench found out: figures of each variant, comparisons with intervals, sentences. From a run's head, its tally and
 //! the first rows of each variant; the same for a live run and for a stored ledger.
 
-mod metrics;
 mod baseline;
+mod charts;
 mod compare;
 mod findings;
-mod charts;
+mod metrics;
 mod variant;
 
-pub use crate::time_difference::TimeDifference;
 pub use crate::error_responses::ErrorResponses;
 pub use crate::figures::{Connections, Latency, PhaseTime, Requests};
 pub use crate::finding::{Finding, Severity};
+pub use crate::time_difference::TimeDifference;
 pub use baseline::{Baseline, BaselineChange};
+pub use charts::{Charts, LatencyPanel, Level, PerConnection, Sweep, SweepPoint};
 pub use compare::compare;
-pub use charts::{LatencyPanel, Level, PerConnection, Charts, Sweep, SweepPoint};
-pub use variant::{BytesPerRequest, FirstCall, Mode, ClientDelay, RoundFigures, VariantFacts, Warmup};
+pub use variant::{
+    BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,
+};
 
 use intact_ledger::{Caveat, Exchange, Run, Sockets, Tally};
 use serde::Serialize;

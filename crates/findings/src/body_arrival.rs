@@ -98,10 +98,17 @@ mod tests {
         answers.record(Event::Exchange(&one));
         let facts = answers.facts();
         assert_eq!(
-            (facts[0].body_with_headers, facts[0].body_after_headers, facts[0].gap_ms),
+            (
+                facts[0].body_with_headers,
+                facts[0].body_after_headers,
+                facts[0].gap_ms
+            ),
             (1, 0, None)
         );
-        assert_eq!((facts[1].body_with_headers, facts[1].body_after_headers), (0, 1));
+        assert_eq!(
+            (facts[1].body_with_headers, facts[1].body_after_headers),
+            (0, 1)
+        );
         assert_eq!(
             (facts[1].gap_ms, facts[1].gap_share),
             (Some(1.0), Some(0.25))

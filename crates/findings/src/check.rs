@@ -3,23 +3,25 @@
 //! From the card and the events that the probes caused, the same for a live check and for a stored one. Must not guess: where
 //! a wait reached its limit the figure is a lower bound, and where a probe did not run there is none.
 
-mod metrics;
 mod clients;
 mod connection;
+mod fresh_vs_reused;
 mod idle;
 mod limits;
+mod metrics;
 mod security;
 mod state;
 mod versions;
-mod fresh_vs_reused;
 
 pub use clients::Setting;
-pub use limits::{CloseFacts, HeldFacts, IdleTimeout, MaxAgeFacts, MaxRequests, RaceAttempt, RaceFacts};
+pub use fresh_vs_reused::{FreshVsReused, PHASES, SmallSample};
+pub use limits::{
+    CloseFacts, HeldFacts, IdleTimeout, MaxAgeFacts, MaxRequests, RaceAttempt, RaceFacts,
+};
 pub use versions::{
     Address, Http2Facts, MethodFacts, NamesFacts, OldTls, Resumption, Target, TlsFacts,
     VersionFacts,
 };
-pub use fresh_vs_reused::{SmallSample, PHASES, FreshVsReused};
 
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Connections, Requests};

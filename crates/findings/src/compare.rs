@@ -9,20 +9,20 @@
 //! The round is the unit: one figure for each program and round, paired differences over rounds. Connections and findings are those
 //! of one run each, because every run is a process of its own. Must not run anything.
 
-mod metrics;
-mod finding_change;
 mod count_difference;
+mod finding_change;
+mod metrics;
 mod variant;
 mod verdict;
 
 pub use crate::time_difference::TimeDifference;
-pub use finding_change::{FindingChange, FindingState};
 pub use count_difference::CountDifference;
+pub use finding_change::{FindingChange, FindingState};
 pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 
 use crate::figures::{Connections, Requests};
 use crate::finding::Finding;
-use crate::traffic::{TrafficAnalysis, ObservedFacts};
+use crate::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{Caveat, Event, Run, Sink};
 use serde::Serialize;
 use variant::Program;

@@ -71,7 +71,7 @@ impl Finding {
         }
     }
 
-    /// With the cost of the set-ups that it claims.
+    /// With the cost of the setups that it claims.
     pub(crate) fn costing(self, claim: Claim) -> Finding {
         Finding {
             cost_ms: claim.cost_ms,

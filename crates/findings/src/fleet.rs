@@ -1,7 +1,7 @@
 //! What a campaign shows beside its benches: workers that stand out, and the cards of its checks put together.
 
-mod profile_merge;
 mod outliers;
+mod profile_merge;
 
-pub use profile_merge::{ProfileMerge, CardsFacts, CommonFinding, Spread};
 pub use outliers::{Measured, Outlier, outliers};
+pub use profile_merge::{CardsFacts, CommonFinding, ProfileMerge, Spread};

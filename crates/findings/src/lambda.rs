@@ -1,4 +1,4 @@
-//! What invocations of a function found out: cold against hot, what each did on the network, which connections died in a freeze and
+//! What invocations of a function found out: cold against warm, what each did on the network, which connections died in a freeze and
 //! what the next invocation saw of it, and variants held against each other round by round.
 //!
 //! ```text
@@ -8,21 +8,21 @@
 //! ```
 //! Connections and exchanges belong to invocations by time. Must not run anything.
 
-mod metrics;
-mod invocation;
 mod frozen;
+mod invocation;
+mod metrics;
 mod traffic;
 mod variant;
 mod verdict;
 
 pub use crate::time_difference::TimeDifference;
+pub use frozen::{Freeze, FreezeEffect, FrozenConnection};
 pub use invocation::InvocationFacts;
-pub use frozen::{FrozenConnection, Freeze, FreezeEffect};
-pub use variant::{Kind, Freezes, RoundMean, Sent, VariantFacts};
+pub use variant::{Freezes, Kind, RoundMean, Sent, VariantFacts};
 
-use crate::time_difference;
 use crate::figures::{Connections, Requests};
 use crate::finding::Finding;
+use crate::time_difference;
 use crate::traffic::TrafficAnalysis;
 use intact_ledger::{Caveat, Event, Invocation, Run, Sink};
 use serde::Serialize;
@@ -84,7 +84,11 @@ impl Invocations {
     pub fn new(run: &Run) -> Invocations {
         Invocations {
             run: run.clone(),
-            observed: run.variants.iter().map(|_| TrafficAnalysis::new(run)).collect(),
+            observed: run
+                .variants
+                .iter()
+                .map(|_| TrafficAnalysis::new(run))
+                .collect(),
             traffic: Traffic::default(),
             invocations: Vec::new(),
             caveats: Vec::new(),

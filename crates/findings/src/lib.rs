@@ -3,24 +3,24 @@
 //! Sees the ledger and nothing that produces one. Must not open, print, or ask the time; what is random
 //! draws from a seed that the caller hands in.
 
-pub mod body_arrival;
 pub mod bench;
+pub mod body_arrival;
 pub mod check;
 pub mod compare;
-mod time_difference;
 pub mod cpu;
 mod error_responses;
 pub mod figures;
 mod finding;
 pub mod fleet;
 pub mod lambda;
-pub mod traffic;
 mod overlap;
 mod population;
 pub mod requirement;
 pub mod rules;
 pub mod stats;
+mod time_difference;
 pub mod timeline;
+pub mod traffic;
 mod unobserved;
 mod words;
 

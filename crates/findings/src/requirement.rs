@@ -11,18 +11,18 @@
 
 mod catalogue;
 mod evaluate;
-mod parse_error;
 mod measured;
 mod parse;
+mod parse_error;
 mod unit;
 
 use std::fmt;
 use std::str::FromStr;
 
 pub use catalogue::{Document, METRICS, MetricEntry, Parameter, SELECTORS, SelectorEntry};
-pub use evaluate::{MetricSource, RequirementResult, NoData, Outcome, Subject, Verdict};
-pub use parse_error::{ParseError, ParseErrorKind};
+pub use evaluate::{MetricSource, NoData, Outcome, RequirementResult, Subject, Verdict};
 pub use measured::Measured;
+pub use parse_error::{ParseError, ParseErrorKind};
 pub use unit::{Dimension, Unit};
 
 /// A requirement that was understood. Printing it gives an expression that reads back as the same requirement.

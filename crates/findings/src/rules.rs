@@ -1,7 +1,7 @@
 //! The rules: what can be wrong with the reuse of connections, each a fold over the events in a file of its own with its documentation.
 //!
 //! A rule looks at events as they come (`observe`) and speaks at the end (`findings`). Where it says that connections were opened for
-//! nothing it *claims* them from the [`Attribution`]: each avoidable set-up is claimed once, by the most specific rule, because rules are
+//! nothing it *claims* them from the [`Attribution`]: each avoidable setup is claimed once, by the most specific rule, because rules are
 //! asked in the order of [`all`]. docs/rules.md is made from the [`Doc`]s.
 
 mod attribution;
@@ -75,7 +75,7 @@ pub trait Rule: Send {
 /// Distinct things that a rule keeps apart for each destination or name.
 const KEPT: usize = 4096;
 
-/// All rules, the most specific first: in this order they claim avoidable set-ups.
+/// All rules, the most specific first: in this order they claim avoidable setups.
 pub fn all() -> Vec<Box<dyn Rule>> {
     vec![
         Box::<stale_reuse::StaleReuse>::default(),

@@ -2,7 +2,7 @@
 //! Which pairs and which figures is the caller's matter.
 
 use crate::stats::{
-    Adjusted, PairedDifference, Confidence, Interval, NoInterval, adjust, paired_difference,
+    Adjusted, Confidence, Interval, NoInterval, PairedDifference, adjust, paired_difference,
     paired_share_saved,
 };
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub struct TimeDifference {
     /// The axis in which they differ, where there are axes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub axis: Option<String>,
-    /// Which time: of a bench `mean`, `p50` or `p99` of the latency, set-up included; of programs `wall`, `cpu`, or `outbound` (the time their
+    /// Which time: of a bench `mean`, `p50` or `p99` of the latency, setup included; of programs `wall`, `cpu`, or `outbound` (the time their
     /// requests took together); of a function `mean`, per invocation.
     pub statistic: &'static str,
     /// Its mean over the rounds that both completed, in milliseconds, of `a` and `b`.

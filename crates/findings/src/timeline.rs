@@ -68,9 +68,9 @@ pub struct TimelineGroup {
 /// One connection. Times are in milliseconds: of a variant since the start of its lane, of a destination since that of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimelineConnection {
-    /// When its set-up began.
+    /// When its setup began.
     pub from_ms: f64,
-    /// When its set-up was over; absent when no set-up was seen.
+    /// When its setup was over; absent when no setup was seen.
     pub ready_ms: Option<f64>,
     /// When it ended, or was last seen where ends are not; absent when it was open at the end of what is shown.
     pub to_ms: Option<f64>,
@@ -274,7 +274,7 @@ impl Timeline {
             return;
         };
         group.exchanges += 1;
-        // what it waited for of the set-up is drawn as set-up
+        // what it waited for of the setup is drawn as setup
         let from = exchange.at.after(exchange.spans.setup_nanos());
         life.ticks
             .push((from, exchange.end, exchange.outcome.is_ok()));
@@ -322,7 +322,7 @@ impl Sink for Timeline {
     }
 }
 
-/// When the last step of the set-up was over.
+/// When the last step of the setup was over.
 fn ready(connection: &Connection) -> Option<Nanos> {
     let setup = &connection.setup;
     [setup.dns, setup.connect, setup.ssl]
@@ -347,7 +347,8 @@ impl TimelineConnection {
 mod tests {
     use super::*;
     use intact_ledger::{
-        Close, ConnectionBytes, CloseKind, ClosePoint, Origin, Probes, Scheme, Span, Vantage, Variant,
+        Close, CloseKind, ClosePoint, ConnectionBytes, Origin, Probes, Scheme, Span, Vantage,
+        Variant,
     };
 
     const MS: u64 = 1_000_000;

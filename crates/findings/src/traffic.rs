@@ -8,27 +8,27 @@
 //! One pass, bounded memory. Producers tell `Opened` before what the connection carries, `Closed` after it, and events roughly in
 //! the order of their ends. Observing gives no causal interval: only experiments do.
 
-pub(crate) mod metrics;
-mod tracker;
+mod charts;
 mod destination;
 mod facts;
-mod open_connection;
 mod level_shift;
-mod charts;
-mod verdict;
+pub(crate) mod metrics;
+mod open_connection;
 mod open_reason;
+mod tracker;
+mod verdict;
 
-pub use tracker::{Tracker, Context, Lookups};
-pub use destination::{Counts, Detail, DestinationKey, Sum};
+pub use charts::{Charts, GapPanel};
+pub use destination::{Counts, DestinationKey, Detail, Sum};
 pub use facts::{
     Destination, Figures, Gaps, LookupFigures, ObservedFacts, PerConnection, Phases, SetupMeans,
     TlsFigures,
 };
 pub(crate) use facts::{at_least, danger_from, server_limit};
+pub use level_shift::{LevelShift, Period, StepSide};
 pub use open_connection::{Last, OpenConnection, PoolOwner};
-pub use level_shift::{Period, LevelShift, StepSide};
-pub use charts::{GapPanel, Charts};
 pub use open_reason::OpenReason;
+pub use tracker::{Context, Lookups, Tracker};
 
 use crate::rules::{self, Rule};
 use crate::timeline::Timeline;

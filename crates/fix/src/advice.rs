@@ -1,7 +1,7 @@
 //! What to set, given how long the server keeps idle connections. Worked out from measurements alone.
 
 use crate::catalogue::{Catalogue, Client, Role, Variant};
-use crate::facts::{RequestOutcome, Idle, Measurement};
+use crate::facts::{Idle, Measurement, RequestOutcome};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const PLACEHOLDERS: [(&str, u64); 6] = [
 
 /// What to do about one client on one runtime.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "do")]
+#[serde(rename_all = "kebab-case", tag = "action")]
 pub enum Advice {
     /// The default gives idle connections up before the server does.
     Nothing {
@@ -139,7 +139,9 @@ impl Catalogue {
         let Some(race) = one.facts.stale.race_fin else {
             return Some(set(chosen, None));
         };
-        let survives = |fate: Option<RequestOutcome>| matches!(fate, Some(RequestOutcome::Fine | RequestOutcome::SentTwice));
+        let survives = |fate: Option<RequestOutcome>| {
+            matches!(fate, Some(RequestOutcome::Fine | RequestOutcome::SentTwice))
+        };
         Some(Advice::Survive {
             variant: variant.id.clone(),
             snippet: one.snippet.clone(),

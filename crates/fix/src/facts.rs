@@ -68,7 +68,7 @@ pub struct ClientFacts {
     pub life: Option<LifetimeFacts>,
 }
 
-/// Look-ups of the server's name, counted by the name server. Questions for IPv4 and for IPv6 addresses are one look-up.
+/// Lookups of the server's name, counted by the name server. Questions for IPv4 and for IPv6 addresses are one lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lookups {

@@ -10,7 +10,7 @@ mod find;
 pub use advice::{Advice, client_idle, fill_in};
 pub use catalogue::{Catalogue, CatalogueError, Client, Language, Role, Variant};
 pub use facts::{
-    Cookies, Count, ClientFacts, RequestOutcome, RequestOutcomes, KeepAliveHeader, Idle, LifetimeFacts, Load, Lookups, Measurement, TcpKeepalive,
-    DnsCaching, Stale,
+    ClientFacts, Cookies, Count, DnsCaching, Idle, KeepAliveHeader, LifetimeFacts, Load, Lookups,
+    Measurement, RequestOutcome, RequestOutcomes, Stale, TcpKeepalive,
 };
 pub use find::{FindError, Found};

@@ -14,7 +14,7 @@ mod store;
 mod worker;
 
 pub use collect::{Campaign, Group, MessageFigures, Progress};
-pub use message::{BadMessage, FORMAT, Message, Job};
+pub use message::{BadMessage, FORMAT, Job, Message};
 pub use plan::{CheckTargetError, Estimate, Kind, Limits, Plan, PlanError, Target, Variant, parse};
 pub use queue::sqlite::SqliteQueue;
 #[cfg(feature = "aws")]
@@ -22,4 +22,7 @@ pub use queue::sqs::SqsQueue;
 pub use queue::{Claim, Counts, Queue, QueueError, open as open_queue};
 pub use rows::RowFiles;
 pub use store::{CheckResult, DeadLetter, DeliveryResult, Store, StoreError};
-pub use worker::{MessageHandler, MessageOutcome, Measure, Measured, FailureAction, MeasureError, Worker, WorkerError};
+pub use worker::{
+    FailureAction, Measure, MeasureError, Measured, MessageHandler, MessageOutcome, Worker,
+    WorkerError,
+};

@@ -3,7 +3,7 @@
 mod checks;
 mod source;
 
-use crate::message::{FORMAT, Message, Job};
+use crate::message::{FORMAT, Job, Message};
 use intact_dial::ConnectOverride;
 use intact_dial::tls::{Credentials, Verify};
 use intact_ledger::ExpectedStatus;

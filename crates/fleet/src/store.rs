@@ -296,7 +296,11 @@ impl Store {
     }
 
     /// Writes the result: from now on it counts.
-    pub fn put_outcome(&self, message: &Message, outcome: &DeliveryResult) -> Result<(), StoreError> {
+    pub fn put_outcome(
+        &self,
+        message: &Message,
+        outcome: &DeliveryResult,
+    ) -> Result<(), StoreError> {
         let key = format!("{}/{:03}.json", results_of(message), outcome.attempt);
         self.put(&key, json(outcome))
     }

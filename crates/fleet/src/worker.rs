@@ -11,7 +11,8 @@ use std::time::Duration;
 /// Measures what a message asks for.
 pub trait Measure {
     /// Runs the recipe; every exchange goes to `rows`.
-    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<Measured, MeasureError>;
+    fn measure(&mut self, message: &Message, rows: &mut RowFiles)
+    -> Result<Measured, MeasureError>;
 }
 
 /// What was measured for a message.
@@ -125,7 +126,8 @@ impl Worker<'_> {
             MessageOutcome::Failed { reason, then, .. } => match then {
                 FailureAction::Untouched => self.queue.release(claim)?,
                 FailureAction::GivenUp | FailureAction::Again => {
-                    self.queue.failed(claim, reason, *then == FailureAction::GivenUp)?;
+                    self.queue
+                        .failed(claim, reason, *then == FailureAction::GivenUp)?;
                 }
             },
             MessageOutcome::Idle => {}

@@ -48,7 +48,7 @@ enum Command {
     Watch(Box<cmd::watch::Args>),
     /// Did my fix help? Programs side by side, or stored ledgers
     Compare(Box<cmd::compare::Args>),
-    /// What do cold starts, hot calls and the freeze in between do to the connections of my function?
+    /// What do cold starts, warm calls and the freeze in between do to the connections of my function?
     Lambda(Box<cmd::lambda::Args>),
     /// How is connection reuse turned on in my client library?
     Fix(cmd::fix::Args),

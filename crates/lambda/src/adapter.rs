@@ -2,7 +2,7 @@
 //! on a connection of its own, and the answer to that is the function's.
 
 use crate::event::Event;
-use crate::mailbox::{FunctionResponse, Delivery, Mailbox};
+use crate::mailbox::{Delivery, FunctionResponse, Mailbox};
 use intact_wire::http1::{Eof, Kind, ResponseEvent, ResponseParser};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

@@ -8,9 +8,9 @@ use crate::adapter;
 use crate::api;
 use crate::cgroup::ControlGroup;
 use crate::freezer::{self, Frozen};
-use crate::plan::{Freezer, Function, RunPosition};
 use crate::mailbox::Mailbox;
-use crate::watcher::{self, WatcherConfig, ExitKind, WatcherSummary, NotRun, Watcher};
+use crate::plan::{Freezer, Function, RunPosition};
+use crate::watcher::{self, ExitKind, NotRun, Watcher, WatcherConfig, WatcherSummary};
 use crate::{LambdaError, Plan};
 use intact_ledger::Row;
 use rustix::process::{

@@ -22,7 +22,7 @@ pub enum LambdaError {
     Listen(io::Error),
     /// The environment cannot be frozen or thawed.
     #[error(
-        "the function cannot be frozen: {0}; --freezer signals stops its processes one by one, --freeze off does without"
+        "the function cannot be frozen: {0}; --freeze-with signals stops its processes one by one, --freeze off does without"
     )]
     Freezer(io::Error),
     /// It cannot be given a share of the processor.

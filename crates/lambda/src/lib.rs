@@ -10,13 +10,13 @@ mod environment;
 mod error;
 mod event;
 mod freezer;
+mod mailbox;
 mod plan;
 mod platform;
-mod mailbox;
 mod watcher;
 
 pub use error::LambdaError;
 pub use event::{Event, Shape};
-pub use plan::{Freezer, Function, RunPosition, Plan};
+pub use plan::{Freezer, Function, Plan, RunPosition};
 pub use platform::{FreezeHook, NoGate, Platform};
 pub use watcher::{Watcher, follow};

@@ -3,9 +3,9 @@
 use crate::LambdaError;
 use crate::environment::{Environment, Start};
 use crate::freezer::Frozen;
-use crate::plan::{Function, RunPosition, Plan};
-use crate::mailbox::{FunctionResponse, Delivery, State};
-use intact_ledger::{Event, InvocationOutcome, Invocation, Nanos, Row, Sink, Span};
+use crate::mailbox::{Delivery, FunctionResponse, State};
+use crate::plan::{Function, Plan, RunPosition};
+use intact_ledger::{Event, Invocation, InvocationOutcome, Nanos, Row, Sink, Span};
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -121,7 +121,9 @@ impl<'a> Platform<'a> {
             let mut stay = told.iter().map(|one| {
                 matches!(
                     one.fate,
-                    InvocationOutcome::Answered(_) | InvocationOutcome::Error(_) | InvocationOutcome::Unanswered
+                    InvocationOutcome::Answered(_)
+                        | InvocationOutcome::Error(_)
+                        | InvocationOutcome::Unanswered
                 )
             });
             kept.retain(|_| stay.next().unwrap_or(false));
@@ -136,7 +138,13 @@ impl<'a> Platform<'a> {
     }
 
     /// An invocation that found no environment.
-    fn told(&mut self, environment: u64, place: RunPosition, init: Span, fate: InvocationOutcome) -> Invocation {
+    fn told(
+        &mut self,
+        environment: u64,
+        place: RunPosition,
+        init: Span,
+        fate: InvocationOutcome,
+    ) -> Invocation {
         self.invocations += 1;
         Invocation {
             id: self.invocations,
@@ -296,19 +304,22 @@ impl<'a> Platform<'a> {
             }
         }
         let until = at + plan.timeout;
-        let outcomes: Vec<Result<(InvocationOutcome, Instant), LambdaError>> = std::thread::scope(|scope| {
-            let waiting: Vec<_> = kept
-                .iter_mut()
-                .map(|here| scope.spawn(move || outcome(&mut here.environment, until, function)))
-                .collect();
-            waiting
-                .into_iter()
-                .map(|one| match one.join() {
-                    Ok(told) => told,
-                    Err(panic) => std::panic::resume_unwind(panic),
-                })
-                .collect()
-        });
+        let outcomes: Vec<Result<(InvocationOutcome, Instant), LambdaError>> =
+            std::thread::scope(|scope| {
+                let waiting: Vec<_> = kept
+                    .iter_mut()
+                    .map(|here| {
+                        scope.spawn(move || outcome(&mut here.environment, until, function))
+                    })
+                    .collect();
+                waiting
+                    .into_iter()
+                    .map(|one| match one.join() {
+                        Ok(told) => told,
+                        Err(panic) => std::panic::resume_unwind(panic),
+                    })
+                    .collect()
+            });
         let each = (first..).zip(kept).zip(spans).zip(outcomes);
         each.map(|(((id, here), (init, since)), outcome)| {
             let (fate, end) = outcome?;
@@ -367,7 +378,10 @@ fn outcome(
     Ok(match said {
         None => (InvocationOutcome::Timeout, Instant::now()),
         Some((None, end)) => match room.wait(end, |state| Some(state.exited)) {
-            Some(true) => (InvocationOutcome::Crash(environment.how_it_ended(function)?), end),
+            Some(true) => (
+                InvocationOutcome::Crash(environment.how_it_ended(function)?),
+                end,
+            ),
             _ => (InvocationOutcome::Unanswered, end),
         },
         Some((Some(answer), end)) => {

@@ -6,7 +6,7 @@
 
 use crate::freezer;
 use intact_ledger::{Caveat, Event, Row, Sink};
-use intact_watch::{Clock, Config, Ended, KeyLogging, Numbers, WatchSink, RunPosition, WatchError};
+use intact_watch::{Clock, Config, Ended, KeyLogging, Numbers, RunPosition, WatchError, WatchSink};
 use rustix::process::getpid;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -217,7 +217,10 @@ mod tests {
     #[test]
     fn a_watcher_that_was_killed_leaves_an_incomplete_record() {
         let caveat = Row::Caveat(Caveat::new("one", "of the run"));
-        let told = [WatcherMessage::Row(caveat.clone()), WatcherMessage::Ended(ExitKind::Code(0))];
+        let told = [
+            WatcherMessage::Row(caveat.clone()),
+            WatcherMessage::Ended(ExitKind::Code(0)),
+        ];
         assert_eq!(rows(&told, "\n"), std::slice::from_ref(&caveat));
         let not_run = [WatcherMessage::NotRun(NotRun::Refused, String::new())];
         assert!(rows(&not_run, "").is_empty());

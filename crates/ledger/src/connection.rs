@@ -174,7 +174,7 @@ pub struct Tls {
 /// The steps of setting up a connection; a step that did not happen or was not seen is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
-    /// Name look-up.
+    /// Name lookup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dns: Option<Span>,
     /// Transport handshake (TCP only; QUIC has only this), a proxy's CONNECT included.
@@ -372,9 +372,9 @@ pub struct Connection {
     /// TLS, if it is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
-    /// When the first set-up step began.
+    /// When the first setup step began.
     pub at: Nanos,
-    /// The set-up steps.
+    /// The setup steps.
     #[serde(default)]
     pub setup: Setup,
     /// Addresses tried before, or beside, the one that answered (happy eyeballs, RFC 8305).

@@ -1,7 +1,7 @@
 //! Exchanges: one request and its response, with a span for each phase.
 
 use crate::certainty::Certainty;
-use crate::connection::{ConnectionId, Setup, Side, KeepAliveTerms};
+use crate::connection::{ConnectionId, KeepAliveTerms, Setup, Side};
 use crate::failure::Outcome;
 use crate::fingerprint::Fingerprint;
 use crate::origin::{Method, Target};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Waiting for a name look-up.
+    /// Waiting for a name lookup.
     Dns,
     /// Waiting for the transport handshake.
     Connect,
@@ -65,7 +65,7 @@ impl Phase {
     }
 }
 
-/// The spans of one exchange. The set-up spans are the parts of its connection's set-up that it waited for, so that
+/// The spans of one exchange. The setup spans are the parts of its connection's setup that it waited for, so that
 /// all spans are disjoint and those of an exchange that was never idle add up to its latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spans {
@@ -128,7 +128,7 @@ impl Spans {
         }
     }
 
-    /// Takes over what an exchange that began `at` waited for of its connection's set-up.
+    /// Takes over what an exchange that began `at` waited for of its connection's setup.
     /// Returns whether it waited for any of it, that is, whether it is *fresh*.
     pub fn wait_for_setup(&mut self, setup: &Setup, at: Nanos) -> bool {
         let clip = |span: Option<Span>| span.and_then(|span| span.clip_from(at));
@@ -138,7 +138,7 @@ impl Spans {
         self.dns.is_some() || self.connect.is_some() || self.ssl.is_some()
     }
 
-    /// Nanoseconds spent waiting for set-up.
+    /// Nanoseconds spent waiting for setup.
     #[inline]
     pub fn setup_nanos(&self) -> u64 {
         [self.dns, self.connect, self.ssl]
@@ -207,7 +207,7 @@ pub struct Exchange {
     /// The scenario's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<Arc<str>>,
-    /// When it was wanted: before set-up, if it waited for one.
+    /// When it was wanted: before setup, if it waited for one.
     pub at: Nanos,
     /// When it was over: the last byte's arrival by the kernel's stamp where there is one, or the failure.
     pub end: Nanos,
@@ -235,7 +235,7 @@ pub struct Exchange {
     /// The phases.
     #[serde(default)]
     pub spans: Spans,
-    /// From the kernel's receive stamp of the last byte to our reading it: the client's own queue.
+    /// From the kernel's receive stamp of the last byte to our reading it: the client's client delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_delay: Option<Span>,
     /// Bytes on the wire.
@@ -299,13 +299,13 @@ impl Exchange {
         }
     }
 
-    /// Nanoseconds from when it was wanted to its end, set-up included.
+    /// Nanoseconds from when it was wanted to its end, setup included.
     #[inline]
     pub fn latency(&self) -> u64 {
         self.end.since(self.at)
     }
 
-    /// Nanoseconds without the set-up that it waited for.
+    /// Nanoseconds without the setup that it waited for.
     #[inline]
     pub fn latency_without_setup(&self) -> u64 {
         self.latency().saturating_sub(self.spans.setup_nanos())

@@ -35,7 +35,7 @@ impl Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SetupPhase {
-    /// Name look-up.
+    /// Name lookup.
     Dns,
     /// Transport handshake (TCP; for QUIC all of it), a proxy's CONNECT included.
     Connect,
@@ -98,7 +98,7 @@ failures! {
     TooLarge "too-large" "the head of the answer is larger than the limit",
     Refusal "refused-stream" "the server refused the stream (HTTP/2 REFUSED_STREAM or GOAWAY)",
     StreamReset "stream-reset" "the server reset the stream",
-    Unexpected "unexpected" "a complete answer, but not one that --expect allows",
+    UnexpectedStatus "unexpected-status" "a complete answer, but not one that --expect allows",
     Aborted "aborted" "cut off by us when the run was stopped",
 }
 

@@ -17,7 +17,7 @@ pub struct Invocation {
     pub round: Option<u32>,
     /// The environment that took it, unique within the run.
     pub environment: u64,
-    /// From the start of the environment until it asked for its first event; absent where it was there already (hot).
+    /// From the start of the environment until it asked for its first event; absent where it was there already (warm).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init: Option<Span>,
     /// How long the environment stood still before; absent where it did not.
@@ -82,7 +82,9 @@ impl InvocationOutcome {
     /// What the function or the system said of it.
     pub fn words(&self) -> Option<&str> {
         match self {
-            InvocationOutcome::Error(words) | InvocationOutcome::Crash(words) | InvocationOutcome::NoStart(words) => Some(words),
+            InvocationOutcome::Error(words)
+            | InvocationOutcome::Crash(words)
+            | InvocationOutcome::NoStart(words) => Some(words),
             _ => None,
         }
     }

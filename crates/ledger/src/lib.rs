@@ -4,10 +4,10 @@
 //! how each ended), consumers read it. Plain versioned data: no sockets, no async, no clock, no printing.
 //! The format and the fields that each rule needs are in `docs/ledger.md`.
 
-pub mod server_profile;
 pub mod duration;
 pub mod export;
 pub mod order;
+pub mod server_profile;
 pub mod spelling;
 pub mod store;
 
@@ -32,8 +32,8 @@ mod time;
 
 pub use certainty::Certainty;
 pub use connection::{
-    Close, Connection, ConnectionBytes, ConnectionId, DialFailure, EndedBy, CloseKind, Handshake,
-    ClosePoint, Owner, Probes, Protocol, Setup, Side, KeepAliveTerms, Tls, TlsVersion, Transport,
+    Close, CloseKind, ClosePoint, Connection, ConnectionBytes, ConnectionId, DialFailure, EndedBy,
+    Handshake, KeepAliveTerms, Owner, Probes, Protocol, Setup, Side, Tls, TlsVersion, Transport,
 };
 pub use event::{Caveat, Closed, Event, Round, Row, Sink, Sockets};
 pub use exchange::{Body, Exchange, ExchangeBytes, Identity, Phase, Spans};
@@ -41,7 +41,7 @@ pub use expected::{ExpectedStatus, NoStatus};
 pub use failure::{Failure, Outcome, SetupPhase};
 pub use fingerprint::{Fingerprint, FingerprintKey};
 pub use histogram::Histogram;
-pub use invocation::{InvocationOutcome, Invocation};
+pub use invocation::{Invocation, InvocationOutcome};
 pub use lookup::Lookup;
 pub use origin::{KeepQuery, Method, Origin, Scheme, Target};
 pub use reuse::{OPENED_AHEAD, Reuse};

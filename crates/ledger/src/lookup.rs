@@ -1,4 +1,4 @@
-//! Name look-ups.
+//! Name lookups.
 
 use crate::connection::Owner;
 use crate::time::Span;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// One look-up of a name, by whoever resolves names at the vantage point.
+/// One lookup of a name, by whoever resolves names at the vantage point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lookup {
     /// Index into the run's variants.

@@ -92,7 +92,7 @@ pub struct Redirect {
 pub struct Names {
     /// The name that was looked up.
     pub name: String,
-    /// The system's own look-up (getaddrinfo), as programs do it.
+    /// The system's own lookup (getaddrinfo), as programs do it.
     pub system: Option<Span>,
     /// The addresses in the system's order, or its error in words.
     pub addresses: Found<Vec<IpAddr>>,
@@ -328,7 +328,7 @@ pub struct IdleUnderLoad {
 /// A connection that carried a request now and then, so that no idle limit ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MaxAge {
-    /// From the end of the set-up to the end, or to when we stopped.
+    /// From the end of the setup to the end, or to when we stopped.
     pub span: Span,
     /// Complete answers.
     pub answered: u32,

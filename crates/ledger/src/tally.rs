@@ -26,11 +26,11 @@ pub struct Group {
     /// What they have in common.
     #[serde(flatten)]
     pub key: GroupKey,
-    /// Latency with set-up; its count is the number of exchanges.
+    /// Latency with setup; its count is the number of exchanges.
     pub latency: Histogram,
-    /// Latency without the set-up that was waited for.
+    /// Latency without the setup that was waited for.
     pub without_setup: Histogram,
-    /// Own queue, of those that have a kernel stamp.
+    /// Client delay, of those that have a kernel stamp.
     pub client_delay: Histogram,
     /// Each phase over the exchanges that had it, in the order of [`Phase::ALL`].
     pub phases: [Histogram; 8],
@@ -119,10 +119,10 @@ pub struct Connections {
     /// Exchanges per connection that the server ended.
     #[serde(default)]
     pub exchanges_until_server_closed: Histogram,
-    /// Set-up steps over connections: dns, connect, ssl.
+    /// Setup steps over connections: dns, connect, ssl.
     #[serde(default)]
     pub setup: [Histogram; 3],
-    /// The whole set-up over connections.
+    /// The whole setup over connections.
     #[serde(default)]
     pub setup_total: Histogram,
     /// Bytes over ended connections, client to server.
@@ -245,10 +245,10 @@ pub struct Cell {
     pub status: BTreeMap<u16, u64>,
     /// Connections.
     pub connections: Connections,
-    /// Name look-ups that were answered.
+    /// Name lookups that were answered.
     #[serde(default)]
     pub lookups: Histogram,
-    /// Name look-ups that failed.
+    /// Name lookups that failed.
     #[serde(default)]
     pub lookups_failed: u64,
     /// Its bounds and CPU time, once it is over.

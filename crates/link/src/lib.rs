@@ -3,32 +3,32 @@
 //!
 //! An instrument: it starts links and puts commands on their sides. It draws no conclusions.
 
-mod stats;
 mod addresses;
+#[cfg(any(target_os = "linux", test))]
+mod emulator;
 mod error;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(any(target_os = "linux", test))]
-mod emulator;
+mod remedy;
+mod spec;
+mod stats;
+mod step;
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
-mod spec;
-mod step;
-#[cfg(any(target_os = "linux", test))]
-mod remedy;
 
-pub use stats::{LinkStats, Counts, Lateness, RoundTrip};
 pub use addresses::{CLIENT_V4, CLIENT_V6, SERVER_NAME, SERVER_V4, SERVER_V6};
-pub use error::LinkError;
-#[cfg(target_os = "linux")]
-pub use linux::{Link, keep, packet_socket};
 #[cfg(all(fuzzing, target_os = "linux"))]
 #[doc(hidden)]
 pub use emulator::fuzz::forward;
+pub use error::LinkError;
+#[cfg(target_os = "linux")]
+pub use linux::{Link, keep, packet_socket};
+pub use spec::{Blocked, Congestion, Forgotten, LinkChange, Nat, Spec, SpecError};
+pub use stats::{Counts, Lateness, LinkStats, RoundTrip};
+pub use step::LinkStep;
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{Link, keep};
-pub use spec::{Blocked, LinkChange, Congestion, Forgotten, Nat, Spec, SpecError};
-pub use step::LinkStep;
 
 /// The side of a link that a command runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

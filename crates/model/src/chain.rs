@@ -52,7 +52,7 @@ pub struct Call {
     pub to: String,
     /// Round trip in milliseconds.
     pub rtt_ms: f64,
-    /// Look-up of the name on a new connection, in milliseconds.
+    /// Lookup of the name on a new connection, in milliseconds.
     pub dns_ms: f64,
     /// Computing that a full TLS handshake costs both sides together, in milliseconds.
     pub crypto_ms: f64,

@@ -1,7 +1,7 @@
 //! Everything that is said of a chain, ready to be printed.
 
 use crate::chain::{Call, Chain};
-use crate::predict::{Counting, CallPrediction, Prediction, Reuse, legs, predict};
+use crate::predict::{CallPrediction, Counting, Prediction, Reuse, legs, predict};
 use crate::remedy::{WhatIf, what_if};
 use crate::sequence::{Sequence, sequence};
 use serde::Serialize;

@@ -15,8 +15,8 @@ mod source;
 
 pub use chain::{Call, Chain, Http, Service, Tls};
 pub use fit::{Fit, fit};
-pub use forecast::{Forecast, CallForecast, Totals};
-pub use predict::{Counting, CallPrediction, Prediction, Reuse, legs, predict};
+pub use forecast::{CallForecast, Forecast, Totals};
+pub use predict::{CallPrediction, Counting, Prediction, Reuse, legs, predict};
 pub use remedy::{Remedy, WhatIf, what_if};
 pub use sequence::{Arrow, Sequence, sequence};
 pub use source::{ChainError, parse};

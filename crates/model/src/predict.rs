@@ -51,7 +51,7 @@ const NOTHING: Prediction = Prediction {
 /// What one call takes without the service behind it, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CallPrediction {
-    /// Look-up and handshakes of a new connection, and its slow start.
+    /// Lookup and handshakes of a new connection, and its slow start.
     pub setup_ms: f64,
     /// Request and answer.
     pub exchange_ms: f64,

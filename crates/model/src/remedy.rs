@@ -53,7 +53,7 @@ impl Remedy {
             Remedy::ResumeSessions => "resume TLS sessions",
             Remedy::EarlyData => "TLS 1.3 early data",
             Remedy::Http3 => "HTTP/3",
-            Remedy::CacheLookUps => "cache look-ups",
+            Remedy::CacheLookUps => "cache lookups",
             Remedy::CallAtOnce => "repeated calls at once",
             Remedy::CallOnce => "one call for many",
             Remedy::HalveDistance => "half the distance",

@@ -1,6 +1,6 @@
 //! What a stack was doing, told by the names in it: looking up names, TLS, sockets, anything else.
 //!
-//! A stack belongs to one kind of work. A look-up sends packets and a TLS write ends in a socket: look-ups claim all that is
+//! A stack belongs to one kind of work. A lookup sends packets and a TLS write ends in a socket: lookups claim all that is
 //! under them, and what the kernel does with packets is socket work whoever asked for it.
 
 use crate::profile::Frame;
@@ -52,7 +52,7 @@ impl CategoryShares {
     }
 }
 
-/// Functions of look-ups: glibc, musl, c-ares, Go, Node.
+/// Functions of lookups: glibc, musl, c-ares, Go, Node.
 const DNS: [&str; 14] = [
     "getaddrinfo",
     "gaih_inet",
@@ -239,8 +239,14 @@ mod tests {
     #[test]
     fn waiting_for_readiness_is_told_from_packets_that_come_meanwhile() {
         let wait = kernel("do_epoll_wait");
-        assert_eq!(CpuCategory::of(std::slice::from_ref(&wait)), CpuCategory::Readiness);
-        assert_eq!(CpuCategory::of(&[kernel("tcp_v4_rcv"), wait]), CpuCategory::Socket);
+        assert_eq!(
+            CpuCategory::of(std::slice::from_ref(&wait)),
+            CpuCategory::Readiness
+        );
+        assert_eq!(
+            CpuCategory::of(&[kernel("tcp_v4_rcv"), wait]),
+            CpuCategory::Socket
+        );
     }
 
     #[test]
@@ -251,6 +257,9 @@ mod tests {
         ];
         assert_eq!(CpuCategory::of(&stack), CpuCategory::Other);
         assert_eq!(CpuCategory::of(&[]), CpuCategory::Other);
-        assert_eq!(CpuCategory::of(&[kernel("do_user_addr_fault")]), CpuCategory::Other);
+        assert_eq!(
+            CpuCategory::of(&[kernel("do_user_addr_fault")]),
+            CpuCategory::Other
+        );
     }
 }

@@ -7,9 +7,9 @@
 //!
 //! This crate draws no conclusions and prints nothing. What it could not see is counted and told.
 
+mod cpu_category;
 mod error;
 mod profile;
-mod cpu_category;
 
 #[cfg(not(all(
     target_os = "linux",
@@ -24,7 +24,7 @@ mod platform;
 #[path = "linux/mod.rs"]
 mod platform;
 
-pub use error::ProfileError;
-pub use platform::{Sampling, SampleTarget, flame_graph};
-pub use profile::{Frame, Gap, Profile, Stack};
 pub use cpu_category::{CategoryShares, CpuCategory};
+pub use error::ProfileError;
+pub use platform::{SampleTarget, Sampling, flame_graph};
+pub use profile::{Frame, Gap, Profile, Stack};

@@ -100,8 +100,8 @@ Made from the rules themselves (`crates/findings/src/rules/`, a file each); a te
 A rule is a fold over the events of a ledger: `watch`, `audit`, `serve` and every other observer get the same findings. It says what is the case, what
 that rests on, what it costs and what to do, and beside it what the remedy can break.
 
-**Cost.** A connection is *avoidable* when more were opened than the peak overlap of requests needs. Each avoidable set-up is claimed by one rule, the most
-specific, which is why the rules are asked in this order; the cost is so many times the mean set-up of that destination, so the costs of all findings never
+**Cost.** A connection is *avoidable* when more were opened than the peak overlap of requests needs. Each avoidable setup is claimed by one rule, the most
+specific, which is why the rules are asked in this order; the cost is so many times the mean setup of that destination, so the costs of all findings never
 add up to more than `wasted`. Rules that claim nothing have no cost of their own. Observing gives no causal interval: `intact compare` and `intact bench` do.
 
 **Severity.** An error is something that breaks. A claim is a warning from three connections, or a twentieth of the destination's time, on, else a note.

@@ -1,8 +1,8 @@
 //! The catalogue of clients in words: cells that the terminal page and docs/fix.md share, and that page.
 
 use intact_fix::{
-    Catalogue, Client, Cookies, Count, ClientFacts, RequestOutcome, RequestOutcomes, KeepAliveHeader, Idle, Language, LifetimeFacts, Measurement,
-    TcpKeepalive, DnsCaching, Variant,
+    Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Idle, KeepAliveHeader, Language,
+    LifetimeFacts, Measurement, RequestOutcome, RequestOutcomes, TcpKeepalive, Variant,
 };
 use std::fmt::Write;
 
@@ -32,7 +32,7 @@ pub(crate) struct Cells {
     pub(crate) probes: String,
     /// What becomes of cookies.
     pub(crate) cookies: &'static str,
-    /// Look-ups for ten requests, connections kept / closed.
+    /// Lookups for ten requests, connections kept / closed.
     pub(crate) lookups: String,
     /// For how long an address is used whose name holds for a second.
     pub(crate) remembered: String,
@@ -209,7 +209,7 @@ Made from `clients/catalogue.toml` and `clients/measured.json`; a test holds thi
 columns mean: [fix.md](fix.md). `10` and `3x10` are the connections that ten requests in turn and three rounds of ten at once took,
 counted by the server; *dead* is a request on a connection that the server closed a second ago, *race* one that arrives as the
 server closes, each for GET / POST; *unread* is ten bodies of 100 bytes / 1 MB that nobody read; *probes* are TCP's keep-alive
-probes, with the idle time before the first; *cookies*: whether the next request carries what the server set; *look-ups* are those
+probes, with the idle time before the first; *cookies*: whether the next request carries what the server set; *lookups* are those
 of the server's name for ten requests in turn, at a server that keeps connections / that closes each; *TTL 1 s*: for how long an
 address is used whose name holds for a second; *longest life*: for how long a connection is used that is never idle.
 ",
@@ -247,7 +247,7 @@ fn section(out: &mut String, catalogue: &Catalogue, client: &Client) {
         );
     }
     out.push_str(
-        "| variant | versions | 10 | 3x10 | TLS 10 / 3x10 | resumed | idle limit | hint | dead | race | unread | 404 | probes | cookies | look-ups | TTL 1 s | longest life | `Connection` | measured |
+        "| variant | versions | 10 | 3x10 | TLS 10 / 3x10 | resumed | idle limit | hint | dead | race | unread | 404 | probes | cookies | lookups | TTL 1 s | longest life | `Connection` | measured |
 | --- | --- | --: | --: | --: | --: | --- | --- | --- | --- | --- | --: | --- | --- | --: | --- | --- | --- | --- |
 ",
     );

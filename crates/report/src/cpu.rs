@@ -28,7 +28,7 @@ fn said(who: &str, took: &CpuUse) -> String {
         let parts = [
             ("sockets", work.socket),
             ("TLS", work.tls),
-            ("look-ups", work.dns),
+            ("lookups", work.dns),
             ("waiting for readiness", work.readiness),
             ("anything else", work.other),
         ];

@@ -5,7 +5,7 @@ use intact_model::{Fit, Forecast};
 
 /// What a prediction leaves out.
 pub(crate) const LIMITS: [&str; 2] = [
-    "Counted: round trips, look-ups, handshakes, slow start of answers beyond 14.6 kB, the work that the file names. Means only: no queues, no loss, no jitter, no bandwidth.",
+    "Counted: round trips, lookups, handshakes, slow start of answers beyond 14.6 kB, the work that the file names. Means only: no queues, no loss, no jitter, no bandwidth.",
     "\"As TCP does it\" is what a measured link shows (docs/model.md); \"in series\" counts the last packet of each handshake as a trip of its own.",
 ];
 
@@ -20,7 +20,7 @@ pub(crate) fn verdict(forecast: &Forecast) -> String {
     if now - kept > now * 1e-3 {
         let share = whole_percent(1.0 - kept / now);
         format!(
-            "One request takes {}; with every connection reused {}: {share} of the time is set-up of connections",
+            "One request takes {}; with every connection reused {}: {share} of the time is setup of connections",
             time(now),
             time(kept)
         )

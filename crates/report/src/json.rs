@@ -1,12 +1,12 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
 use crate::inputs::InputFacts;
-use intact_findings::body_arrival::BodyArrivalFacts;
 use intact_findings::bench::BenchFacts;
+use intact_findings::body_arrival::BodyArrivalFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
 use intact_findings::lambda::LambdaFacts;
-use intact_findings::traffic::{ObservedFacts, LevelShift};
+use intact_findings::traffic::{LevelShift, ObservedFacts};
 use intact_fix::{Advice, Catalogue, Client, Measurement};
 use intact_ledger::{Host, Run};
 use intact_model::{Fit, Forecast};

@@ -3,7 +3,7 @@
 //! No pictures: what renders Markdown drops inline SVG. Foreign text is escaped, so that it can neither format nor link nor tag.
 
 use crate::escape::is_hidden;
-use crate::page::{Case, Section, FindingGroup, Page, Assessment, Table, pieces, when};
+use crate::page::{Assessment, Case, FindingGroup, Page, Section, Table, pieces, when};
 use std::fmt::Write;
 
 /// Rows of a table that are written; a summary has a size limit.

@@ -3,7 +3,7 @@
 //! Only the choice of patterns is written by hand; what each does comes from the catalogue.
 
 use crate::clients::version_key;
-use intact_fix::{Catalogue, Count, ClientFacts, Measurement};
+use intact_fix::{Catalogue, ClientFacts, Count, Measurement};
 use std::fmt::Write;
 
 /// A recommendation: the client, the variant that follows it, the variant that does not.

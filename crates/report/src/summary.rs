@@ -87,7 +87,7 @@ pub fn compare(facts: &CompareFacts) -> String {
     }
     let _ = writeln!(
         out,
-        "\n| program ({} rounds, means of one run) | wall | CPU | requests | failed | connections | reused | TLS | look-ups |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "\n| program ({} rounds, means of one run) | wall | CPU | requests | failed | connections | reused | TLS | lookups |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         facts.rounds
     );
     for one in &facts.variants {

@@ -50,7 +50,10 @@ impl CertificateAuthority {
     }
 
     /// The same with a certificate that may be no good.
-    pub fn issue(names: &[String], kind: Certificate) -> Result<CertificateAuthority, AuthorityError> {
+    pub fn issue(
+        names: &[String],
+        kind: Certificate,
+    ) -> Result<CertificateAuthority, AuthorityError> {
         let mut ca = CertificateParams::default();
         ca.distinguished_name
             .push(DnType::CommonName, "intact serve, a CA for one run");

@@ -1,9 +1,9 @@
 //! How the server behaves.
 
 use crate::certificate_authority::CertificateAuthority;
-use crate::named_variants::choices;
 use crate::delay::Delay;
 use crate::fault::Faults;
+use crate::named_variants::choices;
 use intact_ledger::TlsVersion;
 use std::net::SocketAddr;
 use std::str::FromStr;

@@ -2,11 +2,11 @@
 
 use crate::channel::Channel;
 use crate::config::{Accept, Close};
-use crate::thread_state::{Peer, ThreadState};
 use crate::record::{Record, connection_id};
+use crate::thread_state::{Peer, ThreadState};
 use crate::{http1, http2, tls};
 use intact_ledger::{
-    Connection, DialFailure, CloseKind, Failure, Origin, Scheme, SetupPhase, Side, Span,
+    CloseKind, Connection, DialFailure, Failure, Origin, Scheme, SetupPhase, Side, Span,
 };
 use rustls::ServerConfig;
 use std::io;

@@ -3,11 +3,11 @@
 //! The files are in `fixtures/hostile/`; every client of ours is run against each of them. In `[serve]` the keys are the
 //! options of `intact serve`. In `[expect]` every request ends in one of the outcomes listed: `ok`, or the id of a [`Failure`].
 
-use crate::certificate_authority::{CertificateAuthority, AuthorityError, Certificate};
-use crate::named_variants::UnknownChoice;
+use crate::certificate_authority::{AuthorityError, Certificate, CertificateAuthority};
 use crate::config::{Accept, Announce, AnnounceError, Close, Config, TlsConfig};
 use crate::delay::Delay;
 use crate::fault::{FaultError, Faults};
+use crate::named_variants::UnknownChoice;
 use intact_ledger::duration::{DurationError, or_seconds};
 use intact_ledger::{Failure, Outcome, TlsVersion};
 use serde::Deserialize;

@@ -2,33 +2,33 @@
 //!
 //! It is what tests, newcomers and `bench` without a URL use. An instrument, not a web server: it answers what it is told to,
 //! well or badly, and records at the server's vantage point. There an exchange is `at` when its first byte was read, `send` is the
-//! arrival of the request, `wait` the time until the answer was handed to the kernel; set-up spans are what the server sees of them.
+//! arrival of the request, `wait` the time until the answer was handed to the kernel; setup spans are what the server sees of them.
 
 mod admin;
-mod response;
 mod certificate_authority;
-mod server_tally;
 mod channel;
-mod named_variants;
 mod config;
 mod connection;
 mod delay;
 mod fault;
-mod thread_state;
 pub mod hostile;
 mod http1;
 mod http2;
+mod named_variants;
 mod record;
-mod test_server;
+mod response;
 mod server;
+mod server_tally;
+mod test_server;
+mod thread_state;
 mod tls;
 mod totals;
 
-pub use certificate_authority::{CertificateAuthority, AuthorityError, Certificate};
-pub use named_variants::{NamedVariants, UnknownChoice};
+pub use certificate_authority::{AuthorityError, Certificate, CertificateAuthority};
 pub use config::{Accept, Announce, AnnounceError, Close, Config, TlsConfig};
 pub use delay::Delay;
 pub use fault::{Fault, FaultError, Faults};
-pub use test_server::TestServer;
+pub use named_variants::{NamedVariants, UnknownChoice};
 pub use server::{Addresses, ServeError, Server};
+pub use test_server::TestServer;
 pub use totals::{Connections, Handshakes, Requests, Totals, Version};

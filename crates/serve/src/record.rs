@@ -1,11 +1,11 @@
 //! The server's own record of one connection. Whatever happens to its task, what it began is recorded as ended.
 
-use crate::server_tally::ServerTally;
 use crate::channel::ByteCounts;
 use crate::fault::Fault;
+use crate::server_tally::ServerTally;
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Exchange, Failure, Method,
-    ClosePoint, Nanos, Outcome, Probes, Protocol, Reuse, Side, Span, Target,
+    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Exchange,
+    Failure, Method, Nanos, Outcome, Probes, Protocol, Reuse, Side, Span, Target,
 };
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut};

@@ -1,10 +1,10 @@
 //! Binding, accepting, and handing connections to threads.
 
 use crate::certificate_authority::AuthorityError;
-use crate::server_tally::ServerTally;
 use crate::config::{Accept, Config};
-use crate::thread_state::ThreadState;
 use crate::record::ThreadRecorder;
+use crate::server_tally::ServerTally;
+use crate::thread_state::ThreadState;
 use crate::totals::Totals;
 use crate::{connection, tls};
 use intact_ledger::{Run, Sink};

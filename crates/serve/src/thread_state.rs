@@ -1,10 +1,10 @@
 //! What all connections of one thread share.
 
 use crate::admin;
-use crate::response::{Response, ResponseRoutes, is_admin};
 use crate::config::Config;
 use crate::fault::Fault;
-use crate::record::{ThreadRecorder, Record};
+use crate::record::{Record, ThreadRecorder};
+use crate::response::{Response, ResponseRoutes, is_admin};
 use intact_ledger::order::Rng;
 use std::cell::RefCell;
 use std::net::IpAddr;

@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use intact_wire::h2::hpack::{Decoder, Encoder, Field, Indexing, BlockCache};
+use intact_wire::h2::hpack::{BlockCache, Decoder, Encoder, Field, Indexing};
 use intact_wire::h2::writer::{write_data, write_headers};
 use intact_wire::h2::{Frame, FrameReader, Limits};
 

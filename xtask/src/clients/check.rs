@@ -1,6 +1,9 @@
 //! Whether a claim of the catalogue still holds.
 
-use intact_fix::{Count, ClientFacts, KeepAliveHeader, Idle, LifetimeFacts, Load, Lookups, Measurement, DnsCaching};
+use intact_fix::{
+    ClientFacts, Count, DnsCaching, Idle, KeepAliveHeader, LifetimeFacts, Load, Lookups,
+    Measurement,
+};
 
 /// The seconds by which an idle limit may differ from run to run: clients that sweep do so once a second.
 const SLACK_S: f64 = 1.1;
@@ -67,7 +70,12 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
         &now.tls,
     );
     hold("idle", is_idle(*idle, now.idle), idle, &now.idle);
-    hold("hint", is_hint(*hint, *idle, now.keep_alive_header), hint, &now.keep_alive_header);
+    hold(
+        "hint",
+        is_hint(*hint, *idle, now.keep_alive_header),
+        hint,
+        &now.keep_alive_header,
+    );
     hold("stale", *stale == now.stale, stale, &now.stale);
     hold(
         "unread, small",
@@ -87,10 +95,15 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
         not_found,
         &now.not_found,
     );
-    hold("probes", *probes == now.tcp_keepalive, probes, &now.tcp_keepalive);
+    hold(
+        "probes",
+        *probes == now.tcp_keepalive,
+        probes,
+        &now.tcp_keepalive,
+    );
     hold("cookies", *cookies == now.cookies, cookies, &now.cookies);
     hold(
-        "look-ups",
+        "lookups",
         is_lookups(*lookups, now.lookups),
         lookups,
         &now.lookups,
@@ -166,7 +179,11 @@ impl Watched {
 }
 
 /// Where the client's own limit is just above the pause, a busy machine may not be able to tell.
-fn is_hint(claimed: Option<KeepAliveHeader>, idle: Option<Idle>, found: Option<KeepAliveHeader>) -> bool {
+fn is_hint(
+    claimed: Option<KeepAliveHeader>,
+    idle: Option<Idle>,
+    found: Option<KeepAliveHeader>,
+) -> bool {
     let limit = match idle {
         Some(Idle::Closed { after_s: limit } | Idle::LeftAtNextUse { within_s: limit }) => limit,
         _ => f64::INFINITY,

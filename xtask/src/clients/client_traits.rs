@@ -1,10 +1,10 @@
-//! What a request and its connection show of their client beyond reuse: fields, cookies, TCP keep-alive probes, look-ups.
+//! What a request and its connection show of their client beyond reuse: fields, cookies, TCP keep-alive probes, lookups.
 
 use super::measure::Bench;
 use super::peer::{Peer, Script};
 use super::program::{About, Program, ProgramStep};
 use anyhow::{Context, bail};
-use intact_fix::{Cookies, ClientFacts, TcpKeepalive};
+use intact_fix::{ClientFacts, Cookies, TcpKeepalive};
 use intact_ledger::Row;
 use intact_ledger::store::Reader;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const PATH: &str = "/signs/x";
 pub(super) fn measure(bench: &Bench<'_>, facts: &mut ClientFacts) -> anyhow::Result<About> {
     let about = bench.requests(facts).context("requests")?;
     facts.tcp_keepalive = Some(bench.probes().context("probes")?);
-    facts.lookups = Some(bench.lookups().context("look-ups")?);
+    facts.lookups = Some(bench.lookups().context("lookups")?);
     Ok(about)
 }
 
@@ -67,7 +67,9 @@ impl Bench<'_> {
                 }
                 Row::Closed(closed) if ours.contains(&closed.connection) => {
                     let after_s = closed.close.probes.tcp_keepalive_s;
-                    found = Some(after_s.map_or(TcpKeepalive::Off, |after_s| TcpKeepalive::On { after_s }));
+                    found = Some(
+                        after_s.map_or(TcpKeepalive::Off, |after_s| TcpKeepalive::On { after_s }),
+                    );
                 }
                 _ => {}
             }

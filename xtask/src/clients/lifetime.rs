@@ -2,15 +2,15 @@
 //! long it uses a connection that is never idle.
 
 use super::measure::Bench;
-use super::peer::{Peer, Script};
-use super::program::{Program, Skill, ProgramStep};
 use super::namespace::{self, Namespace};
+use super::peer::{Peer, Script};
+use super::program::{Program, ProgramStep, Skill};
 use anyhow::{Context, bail};
-use intact_fix::{LifetimeFacts, Lookups, DnsCaching};
+use intact_fix::{DnsCaching, LifetimeFacts, Lookups};
 use std::time::{Duration, Instant};
 
 const PATH: &str = "/life/x";
-/// Requests in turn whose look-ups are counted.
+/// Requests in turn whose lookups are counted.
 const REQUESTS: u64 = 10;
 /// As long as nothing in a measurement takes; and the shortest there is.
 const LONG_TTL_S: u32 = 300;
@@ -19,15 +19,16 @@ const SHORT_TTL_S: u32 = 1;
 const EVERY: Duration = Duration::from_millis(500);
 /// Connections opened so soon after the first are there by design, as a pool of two, and replace nothing.
 const BY_DESIGN: Duration = Duration::from_millis(1750);
-/// A second question so soon after the first belongs to the same look-up.
+/// A second question so soon after the first belongs to the same lookup.
 const SAME: Duration = Duration::from_millis(250);
 
 impl Bench<'_> {
-    /// Counts look-ups, without what takes long.
+    /// Counts lookups, without what takes long.
     pub(super) fn lookups(&self) -> anyhow::Result<Lookups> {
         let count = |closes: bool| -> anyhow::Result<u64> {
             let mut room = Namespace::start(self.intact, self.launch, LONG_TTL_S, closes)?;
-            room.program.run(&ProgramStep::get(namespace::URL).times(REQUESTS))?;
+            room.program
+                .run(&ProgramStep::get(namespace::URL).times(REQUESTS))?;
             let books = room.end()?;
             let asked = books.asked.len() as u64;
             if asked != REQUESTS {

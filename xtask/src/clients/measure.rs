@@ -2,13 +2,15 @@
 //!
 //! A scenario has a server and a client program of its own, so that no pool is warm from the one before.
 
+use super::client_traits;
 use super::environment::Launch;
 use super::peer::{End, Peer, RACE, Script};
-use super::program::{About, Outcome, Program, Skill, ProgramStep};
+use super::program::{About, Outcome, Program, ProgramStep, Skill};
 use super::server::Server;
-use super::client_traits;
 use anyhow::Context;
-use intact_fix::{Count, ClientFacts, RequestOutcome, RequestOutcomes, KeepAliveHeader, Idle, Load};
+use intact_fix::{
+    ClientFacts, Count, Idle, KeepAliveHeader, Load, RequestOutcome, RequestOutcomes,
+};
 use std::path::Path;
 use std::process::Command;
 use std::thread::ScopedJoinHandle;
@@ -87,7 +89,7 @@ pub(crate) fn watch(
         let remembered = scope.spawn(|| {
             // who asks for each connection remembers nothing
             match lookups.is_some_and(|lookups| lookups.closed < 10) {
-                true => bench.remembered(how_long).context("look-ups"),
+                true => bench.remembered(how_long).context("lookups"),
                 false => Ok(None),
             }
         });

@@ -3,17 +3,17 @@
 
 mod catalogue_run;
 mod check;
+mod client_traits;
 mod environment;
+mod idle_survival;
 mod lifetime;
 mod lock;
 mod measure;
 mod name_server;
+mod namespace;
 mod peer;
 mod program;
-mod namespace;
 mod server;
-mod client_traits;
-mod idle_survival;
 mod watch_counts;
 
 pub(crate) use catalogue_run::MeasuredClient;
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Only the clients that need little to be installed, and of each the newest runtime
     #[arg(long)]
     quick: bool,
-    /// Measure only fields, cookies, probes, look-ups and lives anew, and keep the rest of what was measured
+    /// Measure only fields, cookies, probes, lookups and lives anew, and keep the rest of what was measured
     #[arg(long, conflicts_with_all = ["check", "show"])]
     signs: bool,
     /// Watch idle connections for 130 s instead of 7
@@ -215,7 +215,11 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
 }
 
 /// Tells of each variant how many of a hundred requests it lost. Limits are set as `intact fix --server-idle` says.
-fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow::Result<MeasuredClient> {
+fn survive_all(
+    jobs: &[Job<'_>],
+    intact: &Path,
+    server_idle: Duration,
+) -> anyhow::Result<MeasuredClient> {
     let mut done = MeasuredClient::default();
     for job in jobs {
         let idle = intact_fix::client_idle(server_idle).as_millis() as u64;

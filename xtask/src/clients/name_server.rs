@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// The record types that a look-up of an address asks for.
+/// The record types that a lookup of an address asks for.
 pub(super) const A: u16 = 1;
 pub(super) const AAAA: u16 = 28;
 

@@ -166,7 +166,7 @@ impl Program {
         self.about.can.contains(&skill)
     }
 
-    /// Has it make requests. A step that does not end in time counts as so many time-outs.
+    /// Has it make requests. A step that does not end in time counts as so many timeouts.
     pub(crate) fn run(&mut self, step: &ProgramStep<'_>) -> anyhow::Result<Vec<Outcome>> {
         let order = if step.at_once { "at-once" } else { "in-turn" };
         let body = if step.read { "read" } else { "unread" };

@@ -1,7 +1,7 @@
 //! What is spoken on a connection once it can be read: found out by the first bytes, then overheard by the observer for it.
 
-use super::record::Record;
 use super::detect_protocol::{Guess, guess_client, guess_server};
+use super::record::Record;
 use crate::event_writer::EventWriter;
 use intact_ledger::Protocol;
 use intact_wire::Side;

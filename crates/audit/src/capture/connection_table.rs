@@ -1,15 +1,15 @@
 //! All connections of a capture: finds the one that a packet belongs to, and lets go of those that are over.
 
 use super::Packet;
-use super::tcp_connection::{OpaqueReason, TcpConnection, ConnectionState};
+use super::detect_protocol::{Guess, guess_client, guess_server};
+use super::dns_lookups::DnsLookups;
 use super::fragments::Fragments;
 use super::ip::{self, Datagram, Udp, protocol};
 use super::ladder::Ladder;
 use super::link::{self, Inside};
-use super::dns_lookups::DnsLookups;
 use super::opaque::{Opaque, OpaquePackets};
 use super::quic::Quic;
-use super::detect_protocol::{Guess, guess_client, guess_server};
+use super::tcp_connection::{ConnectionState, OpaqueReason, TcpConnection};
 use super::tunnel;
 use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
@@ -289,7 +289,9 @@ impl ConnectionTable {
                 let mut live = TcpConnection::new(client, server, segment.at, opening.late, scope);
                 let climbs = match self.wanted {
                     Some(LadderSelection::Number(number)) => live.id().0 == number,
-                    Some(LadderSelection::First) => self.ladder.is_none() && self.climbing < MAX_CLIMBING,
+                    Some(LadderSelection::First) => {
+                        self.ladder.is_none() && self.climbing < MAX_CLIMBING
+                    }
                     None => false,
                 };
                 if climbs {

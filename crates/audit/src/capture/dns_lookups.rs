@@ -1,4 +1,4 @@
-//! Look-ups of names: DNS over UDP (RFC 1035). Questions for A and AAAA that are open at the same time are one look-up.
+//! Lookups of names: DNS over UDP (RFC 1035). Questions for A and AAAA that are open at the same time are one lookup.
 
 use crate::event_writer::EventWriter;
 use intact_ledger::{Event, Lookup, Span};
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Look-ups that are under way at once; more are not followed.
+/// Lookups that are under way at once; more are not followed.
 const MAX_OPEN: usize = 4096;
 /// A question that is not answered for this long is given up. Nanoseconds.
 const PATIENCE: u64 = 10_000_000_000;
@@ -15,7 +15,7 @@ const PATIENCE: u64 = 10_000_000_000;
 /// Who asks whom for what.
 type Key = (IpAddr, SocketAddr, Arc<str>);
 
-/// Look-ups under way.
+/// Lookups under way.
 #[derive(Default)]
 pub(super) struct DnsLookups {
     open: HashMap<Key, Open>,
@@ -105,7 +105,7 @@ impl DnsLookups {
         }
     }
 
-    /// Tells of look-ups that were never answered as failed.
+    /// Tells of lookups that were never answered as failed.
     fn give_up(&mut self, now: u64, scope: &mut EventWriter<'_>) {
         let late: Vec<Key> = self
             .open

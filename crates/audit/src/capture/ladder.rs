@@ -58,7 +58,11 @@ pub(super) struct LadderBuilder {
 }
 
 impl LadderBuilder {
-    pub(super) fn new(connection: ConnectionId, client: SocketAddr, server: SocketAddr) -> LadderBuilder {
+    pub(super) fn new(
+        connection: ConnectionId,
+        client: SocketAddr,
+        server: SocketAddr,
+    ) -> LadderBuilder {
         LadderBuilder {
             ladder: Ladder {
                 connection,

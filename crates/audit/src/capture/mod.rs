@@ -4,34 +4,34 @@
 //! finds the connection, [`conversation`] puts its bytes in order, [`layers`] looks for TLS, [`speaking`] lets `wire` overhear what
 //! is spoken, [`record`] writes it into the ledger. What cannot be seen is said, never guessed.
 
-mod tcp_connection;
+mod app_protocol;
+mod connection_table;
 mod coverage;
+mod detect_protocol;
+mod dns_lookups;
 mod fragments;
 mod ip;
 mod ladder;
-mod protocol_stack;
 mod link;
-mod dns_lookups;
-mod connection_table;
 mod opaque;
 mod pcap;
 mod pcapng;
+mod protocol_stack;
 mod quic;
 mod record;
-mod app_protocol;
-mod detect_protocol;
+mod tcp_connection;
 mod tls;
 mod tunnel;
 
-pub use ladder::{Ladder, LadderStep};
 pub(crate) use connection_table::ConnectionTable;
+pub use ladder::{Ladder, LadderStep};
 pub(crate) use record::host_of;
 
-use crate::input_summary::{InputSummary, Unit};
 use crate::error::AuditError;
+use crate::event_writer::EventWriter;
 use crate::format::Format;
 use crate::input::Input;
-use crate::event_writer::EventWriter;
+use crate::input_summary::{InputSummary, Unit};
 use crate::read_buffer::ReadBuffer;
 use intact_wire::tls::decrypt::KeyLog;
 use pcap::Pcap;

@@ -1,8 +1,8 @@
 //! What is above TCP on a connection: TLS or none, and what is spoken inside.
 
-use super::record::{Record, side};
 use super::app_protocol::Speech;
 use super::detect_protocol::{Guess, guess_client, guess_server, is_tls_record};
+use super::record::{Record, side};
 use super::tls::{Piece, TlsLayer};
 use crate::event_writer::EventWriter;
 use intact_ledger::Span;

@@ -7,7 +7,7 @@ use intact_ledger::{
     Close, Closed, Connection, ConnectionBytes, DialFailure, Event, Failure, Origin, Probes,
     Scheme, SetupPhase, Span, Tls, Transport,
 };
-use intact_wire::quic::{QuicClientHello, Kind, packets};
+use intact_wire::quic::{Kind, QuicClientHello, packets};
 use intact_wire::tls::ClientHello;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -163,7 +163,13 @@ impl Quic {
         }
     }
 
-    fn end(&mut self, key: (SocketAddr, SocketAddr), over: bool, now: u64, scope: &mut EventWriter<'_>) {
+    fn end(
+        &mut self,
+        key: (SocketAddr, SocketAddr),
+        over: bool,
+        now: u64,
+        scope: &mut EventWriter<'_>,
+    ) {
         let Some(talk) = self.live.remove(&key) else {
             return;
         };

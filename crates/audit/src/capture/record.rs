@@ -1,11 +1,12 @@
 //! One connection's entry in the ledger while it grows: what was overheard becomes events.
 
-use super::ladder::{LadderBuilder, Ladder};
+use super::ladder::{Ladder, LadderBuilder};
 use crate::event_writer::EventWriter;
 use intact_ledger::agent::product;
 use intact_ledger::{
-    Certainty, Close, Closed, Connection, ConnectionBytes, CloseKind, Event, Exchange, Failure,
-    Method, ClosePoint, Origin, Outcome, Probes, Protocol, Reuse, Scheme, Side, Span, Target, KeepAliveTerms,
+    Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange,
+    Failure, KeepAliveTerms, Method, Origin, Outcome, Probes, Protocol, Reuse, Scheme, Side, Span,
+    Target,
 };
 use intact_wire::exchange::{Event as Overheard, Exchange as Seen, Outcome as SeenOutcome};
 use intact_wire::http1::Version;
@@ -402,7 +403,7 @@ impl Record {
         self.connection.protocol = Some(Protocol::Http2);
     }
 
-    /// A CONNECT that a proxy granted is part of the set-up; what follows is between the client and its target.
+    /// A CONNECT that a proxy granted is part of the setup; what follows is between the client and its target.
     pub(super) fn enter_tunnel(&mut self, seen: &Seen, scope: &EventWriter<'_>) {
         self.begun = self.begun.saturating_sub(1);
         self.readable = false;

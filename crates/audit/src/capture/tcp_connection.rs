@@ -1,17 +1,17 @@
 //! One TCP connection of a capture: segments in, its entry in the ledger out.
 //!
-//! Owns the reassembly and the layers above it; tells what the packets alone show: set-up, end, failure.
+//! Owns the reassembly and the layers above it; tells what the packets alone show: setup, end, failure.
 
 use super::coverage::{Coverage, Lacks};
-use super::ladder::{LadderBuilder, Ladder};
+use super::ladder::{Ladder, LadderBuilder};
 use super::protocol_stack::ProtocolStack;
 use super::record::{End, Record, side};
 use crate::event_writer::EventWriter;
 use intact_ledger::{
-    Connection, ConnectionBytes, ConnectionId, DialFailure, CloseKind, Failure, SetupPhase, Span,
+    CloseKind, Connection, ConnectionBytes, ConnectionId, DialFailure, Failure, SetupPhase, Span,
 };
 use intact_wire::Side;
-use intact_wire::tcp::{Flow, TcpCloseKind, Limits, Run, Segment};
+use intact_wire::tcp::{Flow, Limits, Run, Segment, TcpCloseKind};
 use intact_wire::tls::decrypt::KeyLog;
 use std::net::SocketAddr;
 

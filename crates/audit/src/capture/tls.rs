@@ -3,7 +3,7 @@
 use intact_ledger::{DialFailure, Failure, Handshake, SetupPhase, TlsVersion};
 use intact_wire::Side;
 use intact_wire::tls::decrypt::{Decryptor, Inner, KeyLog, Status};
-use intact_wire::tls::{TlsFacts, Finished, Mode, TLS12, TLS13, suite_name};
+use intact_wire::tls::{Finished, Mode, TLS12, TLS13, TlsFacts, suite_name};
 use std::sync::Arc;
 
 /// Records that wait for keys which come late in a capture, per direction, in bytes.

@@ -1,6 +1,6 @@
 //! A request as the client's own tool tells it: a HAR entry, a row of a load generator.
 
-use intact_ledger::{Method, Origin, Outcome, Protocol, SetupPhase, Target, KeepAliveTerms};
+use intact_ledger::{KeepAliveTerms, Method, Origin, Outcome, Protocol, SetupPhase, Target};
 use std::net::IpAddr;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! What the tools of clients have in common: how they write times, URLs, versions and failures.
 
-use intact_ledger::{Failure, Origin, Outcome, Protocol, Scheme, SetupPhase, KeepAliveTerms};
+use intact_ledger::{Failure, KeepAliveTerms, Origin, Outcome, Protocol, Scheme, SetupPhase};
 
 const NANOS_PER_MS: f64 = 1e6;
 /// Longer timings are nonsense: a week, in milliseconds.

@@ -4,11 +4,11 @@
 mod document;
 mod raw;
 
-use crate::input_summary::{InputSummary, Unit};
 use crate::client::{self, Source};
 use crate::error::AuditError;
-use crate::input::Input;
 use crate::event_writer::EventWriter;
+use crate::input::Input;
+use crate::input_summary::{InputSummary, Unit};
 use document::Document;
 
 /// Entries that are read of one file; the rest is counted only.
@@ -39,7 +39,10 @@ pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
 }
 
 /// Reads a HAR to its end, or to where it breaks.
-pub(crate) fn read(input: &mut Input, scope: &mut EventWriter<'_>) -> Result<InputSummary, AuditError> {
+pub(crate) fn read(
+    input: &mut Input,
+    scope: &mut EventWriter<'_>,
+) -> Result<InputSummary, AuditError> {
     let broken = |why| AuditError::Broken {
         path: input.path.clone(),
         format: "HAR",

@@ -5,7 +5,7 @@ use crate::client::{
 };
 use crate::lenient::Lenient;
 use intact_ledger::agent::product;
-use intact_ledger::{Method, Outcome, Target, KeepAliveTerms};
+use intact_ledger::{KeepAliveTerms, Method, Outcome, Target};
 use serde::Deserialize;
 
 /// An entry as it stands in the file.
@@ -153,7 +153,7 @@ impl RawEntry {
     }
 }
 
-/// -1 stands for what did not apply; 0 is how some say the same of a set-up.
+/// -1 stands for what did not apply; 0 is how some say the same of a setup.
 fn timings(raw: &RawTimings) -> Timings {
     let phase = |value: &Lenient| value.number().filter(|ms| *ms >= 0.0).map(nanos_of_ms);
     let step = |value: &Lenient| phase(value).filter(|&nanos| nanos > 0);

@@ -4,8 +4,8 @@
 use super::Rows;
 use super::cells::cells;
 use crate::client::{Entry, Timings, nanos_of_ms, protocol, split};
-use crate::log::timestamp;
 use crate::lenient::Lenient;
+use crate::log::timestamp;
 use intact_ledger::{Failure, Method, Outcome, SetupPhase, Target};
 use serde::Deserialize;
 
@@ -219,7 +219,7 @@ impl Open {
         let phase = |ms: f64| Some(nanos_of_ms(ms));
         let step = |ms: f64| phase(ms).filter(|&nanos| nanos > 0);
         let timings = Timings {
-            // waiting for a free connection, and the name look-up
+            // waiting for a free connection, and the name lookup
             blocked: step(self.blocked - self.connecting - self.tls),
             dns: None,
             connect: step(self.connecting),

@@ -11,11 +11,11 @@ mod vegeta;
 
 pub(crate) use summary::Summary;
 
-use crate::input_summary::{InputSummary, Unit};
 use crate::client::{self, Entry, Source};
 use crate::error::AuditError;
-use crate::input::Input;
 use crate::event_writer::EventWriter;
+use crate::input::Input;
+use crate::input_summary::{InputSummary, Unit};
 
 /// Requests that are read of one file; the rest is counted only.
 const MAX_ENTRIES: usize = 500_000;
@@ -169,7 +169,10 @@ impl LoadGenerator {
                 "tool-without-failures",
                 "oha writes no rows for requests that failed, nor when the run was (it begins at 1970)",
             ),
-            LoadGenerator::K6Csv | LoadGenerator::K6Json | LoadGenerator::VegetaCsv | LoadGenerator::VegetaJson => return None,
+            LoadGenerator::K6Csv
+            | LoadGenerator::K6Json
+            | LoadGenerator::VegetaCsv
+            | LoadGenerator::VegetaJson => return None,
         })
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn row(line: &str) -> Option<Entry> {
     Some(entry)
 }
 
-/// Where requests repeat the set-up of their connection, it becomes the connection's name, and only the first has waited for it.
+/// Where requests repeat the setup of their connection, it becomes the connection's name, and only the first has waited for it.
 pub(super) fn name_connections(entries: &mut [Entry]) {
     let setup = |entry: &Entry| Some((entry.timings.dns, entry.timings.connect?));
     let mut seen = HashMap::new();

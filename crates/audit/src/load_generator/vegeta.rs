@@ -3,8 +3,8 @@
 
 use super::cells::cells;
 use crate::client::{Entry, Timings, split};
-use crate::log::timestamp;
 use crate::lenient::Lenient;
+use crate::log::timestamp;
 use intact_ledger::{Failure, Method, Outcome, SetupPhase, Target};
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
 //! Logs of load balancers with a format of their own: HAProxy's HTTP log, the access and connection logs of AWS's ALB.
 
-use super::timestamp;
 use super::line::{Field, Line, protocol, tls_version, whole};
+use super::timestamp;
 use std::borrow::Cow;
 
 /// A line of HAProxy's `option httplog`, behind a syslog head or without one.
@@ -18,7 +18,9 @@ pub(super) fn haproxy(text: &str) -> Option<Line<'_>> {
     line.set(Field::Client, Cow::Borrowed(words.next()?));
     line.port?;
     let accepted = words.next()?;
-    line.start = Some(timestamp::read(accepted.strip_prefix('[')?.strip_suffix(']')?)?);
+    line.start = Some(timestamp::read(
+        accepted.strip_prefix('[')?.strip_suffix(']')?,
+    )?);
     let frontend = words.next()?;
     // a frontend with TLS is marked
     line.secure = Some(frontend.ends_with('~'));

@@ -4,9 +4,9 @@ use super::line::Line;
 use crate::event_writer::EventWriter;
 use intact_ledger::agent::product;
 use intact_ledger::{
-    Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, Event, Exchange, Failure,
-    Handshake, Method, ClosePoint, Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme, Side, Span,
-    Target, Tls,
+    Certainty, Close, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
+    Exchange, Failure, Handshake, Method, Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme,
+    Side, Span, Target, Tls,
 };
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};

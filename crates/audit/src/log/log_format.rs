@@ -211,7 +211,10 @@ mod tests {
         assert!(Pattern::new(APACHE.lines().nth(1).unwrap()).is_ok());
         let line = "127.0.0.1 - - [21/Nov/2026:08:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"curl/8\" \
             start_usec=1795248000123456 usec=250 port=5000 k=0 X=+ host=a";
-        let read = LogFormat::tell(line.as_bytes()).unwrap().read(line).unwrap();
+        let read = LogFormat::tell(line.as_bytes())
+            .unwrap()
+            .read(line)
+            .unwrap();
         assert_eq!(
             (read.port, read.nth, read.closes),
             (Some(5000), Some(1), false)

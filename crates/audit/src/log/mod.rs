@@ -2,23 +2,23 @@
 //! connection. Where it does not, the directive that makes it tell is given.
 
 mod balancer;
-pub(crate) mod timestamp;
-mod log_format;
+mod connections;
 mod json;
 mod line;
+mod log_format;
 mod pattern;
-mod connections;
+pub(crate) mod timestamp;
 
-pub(crate) use log_format::LogFormat;
+pub(crate) use connections::{LogConnections, exchange, origin};
 pub(crate) use json::Name;
 pub(crate) use line::{Line, protocol, tls_version, whole};
+pub(crate) use log_format::LogFormat;
 pub use pattern::{Pattern, PatternError};
-pub(crate) use connections::{LogConnections, exchange, origin};
 
-use crate::input_summary::{InputSummary, Unit};
 use crate::error::AuditError;
-use crate::input::Input;
 use crate::event_writer::EventWriter;
+use crate::input::Input;
+use crate::input_summary::{InputSummary, Unit};
 use connections::Evidence;
 
 /// The longest line that is read, in bytes; longer ones are skipped.

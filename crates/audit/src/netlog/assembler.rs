@@ -292,7 +292,8 @@ impl Assembler {
             (Kind::SocketAlive, EventPhase::End) => self.gone(id, at, scope),
             _ => {}
         }
-        let ends_a_step = matches!(kind, Kind::TcpConnect | Kind::SslConnect) && edge == EventPhase::End;
+        let ends_a_step =
+            matches!(kind, Kind::TcpConnect | Kind::SslConnect) && edge == EventPhase::End;
         if let Some(socket) = self.sockets.get_mut(&id)
             && ends_a_step
             && socket.is_set_up()

@@ -1,19 +1,19 @@
 //! Chromium's NetLog (`--log-net-log=FILE`, chrome://net-export): what its network stack did, socket by socket, so that reuse is
 //! known and not worked out. An event a line, as Chromium writes it; the end is missing where the browser did not end in order.
 
+mod assembler;
 mod constants;
 mod event;
-mod assembler;
 mod request;
 mod socket;
 
-use crate::input_summary::{InputSummary, Unit};
 use crate::error::AuditError;
-use crate::input::Input;
 use crate::event_writer::EventWriter;
+use crate::input::Input;
+use crate::input_summary::{InputSummary, Unit};
+use assembler::Assembler;
 use constants::Constants;
 use event::RawEvent;
-use assembler::Assembler;
 
 /// The longest line that is read, in bytes: the constants are one.
 const LONGEST: usize = 8 << 20;

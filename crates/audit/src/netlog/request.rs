@@ -7,8 +7,8 @@ use crate::client;
 use crate::event_writer::EventWriter;
 use intact_ledger::agent::product;
 use intact_ledger::{
-    Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Method, Nanos, Origin,
-    Outcome, Protocol, Reuse, SetupPhase, Side, Span, Target, KeepAliveTerms,
+    Connection, ConnectionId, DialFailure, Event, Exchange, Failure, KeepAliveTerms, Method, Nanos,
+    Origin, Outcome, Protocol, Reuse, SetupPhase, Side, Span, Target,
 };
 use std::sync::Arc;
 

@@ -3,16 +3,16 @@
 use super::constants::Constants;
 use super::event::Params;
 use crate::client;
-use crate::log;
 use crate::event_writer::EventWriter;
+use crate::log;
 use intact_ledger::{
-    Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, DialFailure, CloseKind,
-    Event, Failure, Handshake, ClosePoint, Origin, Outcome, Probes, Protocol, Scheme, Setup,
-    SetupPhase, Side, Span, KeepAliveTerms, Tls, Transport,
+    Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId,
+    DialFailure, Event, Failure, Handshake, KeepAliveTerms, Origin, Outcome, Probes, Protocol,
+    Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
 };
 use std::sync::Arc;
 
-/// A first request that comes later than this behind the set-up did not wait for it: the connection was opened ahead. Nanoseconds.
+/// A first request that comes later than this behind the setup did not wait for it: the connection was opened ahead. Nanoseconds.
 const AHEAD: u64 = intact_ledger::OPENED_AHEAD;
 /// The end of a TLS handshake that a client may send after it has ended for itself, and a `close_notify`, in bytes.
 const LAST_FLIGHT: u64 = 256;
@@ -156,7 +156,7 @@ impl Socket {
         self.gone_at.is_some()
     }
 
-    /// Whether all steps of its set-up are over.
+    /// Whether all steps of its setup are over.
     pub(super) fn is_set_up(&self) -> bool {
         let scheme = self.origin.as_ref().map(|origin| origin.scheme);
         match scheme {
@@ -171,7 +171,7 @@ impl Socket {
         self.ssl.1.or(self.tcp.1).unwrap_or(self.at)
     }
 
-    /// Whether a request that was wanted at a time waited for the set-up; `nth` from 1.
+    /// Whether a request that was wanted at a time waited for the setup; `nth` from 1.
     pub(super) fn is_awaited(&self, wanted: u64, nth: u32) -> bool {
         let ready = self.set_up_at();
         wanted < ready || (nth == 1 && wanted <= ready.saturating_add(AHEAD))

@@ -1,6 +1,6 @@
 //! What Zeek's `conn_state` and `history` say of how a connection began and ended.
 
-use intact_ledger::{DialFailure, CloseKind, Failure, SetupPhase, Side};
+use intact_ledger::{CloseKind, DialFailure, Failure, SetupPhase, Side};
 
 /// How a TCP connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

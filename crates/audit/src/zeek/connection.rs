@@ -3,13 +3,13 @@
 use super::conn_state::{self, ConnState};
 use super::record::{Field, Record};
 use crate::capture::host_of;
-use crate::log::{self, Line};
 use crate::event_writer::EventWriter;
+use crate::log::{self, Line};
 use intact_ledger::agent::product;
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, DialFailure, CloseKind, Event, Exchange, Failure,
-    Handshake, ClosePoint, Origin, Probes, Protocol, Reuse, Scheme, SetupPhase, Side, Tls, TlsVersion,
-    Transport,
+    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, DialFailure, Event,
+    Exchange, Failure, Handshake, Origin, Probes, Protocol, Reuse, Scheme, SetupPhase, Side, Tls,
+    TlsVersion, Transport,
 };
 use std::net::SocketAddr;
 

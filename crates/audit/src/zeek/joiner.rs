@@ -2,8 +2,8 @@
 //! the others. Connections are kept until they have been told; memory is bounded, and what that costs is said.
 
 use super::Log;
-use super::record::{Field, Record};
 use super::connection::{Request, Service, ZeekConnection};
+use super::record::{Field, Record};
 use crate::event_writer::EventWriter;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -89,7 +89,12 @@ impl Joiner {
     }
 
     /// Takes a line; whether it is of use.
-    pub(super) fn take(&mut self, log: Log, record: &Record<'_>, scope: &mut EventWriter<'_>) -> bool {
+    pub(super) fn take(
+        &mut self,
+        log: Log,
+        record: &Record<'_>,
+        scope: &mut EventWriter<'_>,
+    ) -> bool {
         let Some(uid) = record.text(Field::Uid) else {
             return false;
         };

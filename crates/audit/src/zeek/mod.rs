@@ -2,17 +2,17 @@
 //! They are joined by `uid`. Must not guess what another log would tell.
 
 mod conn_state;
-mod record;
 mod connection;
 mod joiner;
+mod record;
 
 pub(crate) use joiner::Joiner;
 
-use crate::input_summary::{InputSummary, Unit};
 use crate::error::AuditError;
-use crate::input::Input;
-use crate::log::{BREATH, LONGEST};
 use crate::event_writer::EventWriter;
+use crate::input::Input;
+use crate::input_summary::{InputSummary, Unit};
+use crate::log::{BREATH, LONGEST};
 use record::RecordLayout;
 
 /// One of Zeek's logs.

@@ -1,8 +1,8 @@
 //! One line of a Zeek log: columns between tabs named in a head, or an object of JSON. Which log it is, is told by its names.
 
 use super::Log;
-use crate::log::{Name, timestamp};
 use crate::lenient::Lenient;
+use crate::log::{Name, timestamp};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use crate::reading::{self, Outcome};
 use intact_audit::KeyLog;
-use intact_ledger::{Connection, CloseKind, ClosePoint, Outcome as Ended, Protocol, Reuse, Side};
+use intact_ledger::{CloseKind, ClosePoint, Connection, Outcome as Ended, Protocol, Reuse, Side};
 use std::collections::BTreeMap;
 
 /// One stream as tshark saw it.

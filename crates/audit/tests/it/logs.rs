@@ -1,7 +1,7 @@
 //! Logs that real servers wrote, and the capture of the same traffic.
 
 use crate::reading::{self, Outcome};
-use intact_audit::{InputOptions, Input, KeyLog, Pattern};
+use intact_audit::{Input, InputOptions, KeyLog, Pattern};
 use intact_ledger::{Certainty, Connection, Outcome as Ended, Protocol, Reuse};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -133,7 +133,9 @@ fn without_positions_the_first_request_of_a_connection_is_unknown_at_the_logs_be
         let caveat = outcome.caveat("log-without-positions").unwrap();
         assert!(!caveat.incomplete);
         assert!(
-            caveat.message.contains(": 20 connections may have been open"),
+            caveat
+                .message
+                .contains(": 20 connections may have been open"),
             "{}",
             caveat.message
         );
@@ -220,7 +222,11 @@ fn a_part_of_the_requests_without_a_connection_is_reported() {
     ]);
     let caveat = outcome.caveat("log-without-connections").unwrap();
     assert!(caveat.incomplete);
-    assert!(caveat.message.contains("1 of 3 requests"), "{}", caveat.message);
+    assert!(
+        caveat.message.contains("1 of 3 requests"),
+        "{}",
+        caveat.message
+    );
 }
 
 #[test]
@@ -234,7 +240,11 @@ fn lines_that_look_like_requests_and_cannot_be_read_are_reported() {
     let outcome = read("other|GET / HTTP/1.1|200\n");
     let caveat = outcome.caveat("lines-not-read").unwrap();
     assert!(caveat.incomplete);
-    assert!(caveat.message.contains("1 of 4 lines"), "{}", caveat.message);
+    assert!(
+        caveat.message.contains("1 of 4 lines"),
+        "{}",
+        caveat.message
+    );
     let outcome = read("the server was started\n");
     assert!(outcome.caveat("lines-not-read").is_none());
     assert_eq!(outcome.accounts[0].skipped, 1);

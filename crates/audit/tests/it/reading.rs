@@ -1,6 +1,8 @@
 //! Running an audit over bytes or files, and finding things in what came out.
 
-use intact_audit::{InputSummary, Audit, AuditError, LadderSelection, InputOptions, Input, KeyLog, Ladder, Options};
+use intact_audit::{
+    Audit, AuditError, Input, InputOptions, InputSummary, KeyLog, Ladder, LadderSelection, Options,
+};
 use intact_ledger::{Caveat, Closed, Connection, ConnectionId, Exchange, Row};
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};

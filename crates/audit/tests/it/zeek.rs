@@ -2,8 +2,10 @@
 
 use crate::hostile::holds_together;
 use crate::reading::{self, Outcome};
-use intact_audit::{InputOptions, Input, KeyLog};
-use intact_ledger::{Close, CloseKind, Failure, Handshake, ClosePoint, Protocol, Reuse, Side, TlsVersion};
+use intact_audit::{Input, InputOptions, KeyLog};
+use intact_ledger::{
+    Close, CloseKind, ClosePoint, Failure, Handshake, Protocol, Reuse, Side, TlsVersion,
+};
 use proptest::prelude::*;
 use std::io::Cursor;
 use std::path::Path;
@@ -220,7 +222,11 @@ fn bytes_that_zeek_missed_are_reported() {
     let outcome = audited(&[conn.replace(line, &values.join("\t")), text("http")]);
     let caveat = outcome.caveat("packets-missing").unwrap();
     assert!(caveat.incomplete);
-    assert!(caveat.message.contains("1 connections"), "{}", caveat.message);
+    assert!(
+        caveat.message.contains("1 connections"),
+        "{}",
+        caveat.message
+    );
 }
 
 #[test]

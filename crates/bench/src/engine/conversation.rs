@@ -5,7 +5,8 @@ use super::http2::Http2;
 use crate::variant_plan::VariantPlan;
 use intact_dial::Arrival;
 use intact_ledger::{
-    Close, ConnectionBytes, CloseKind, Exchange, Failure, ClosePoint, Nanos, Protocol, Setup, Side, Sink,
+    Close, CloseKind, ClosePoint, ConnectionBytes, Exchange, Failure, Nanos, Protocol, Setup, Side,
+    Sink,
 };
 
 /// What a conversation can do next.

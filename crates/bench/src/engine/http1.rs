@@ -5,9 +5,9 @@ use super::conversation::{ConnectionStats, State};
 use crate::variant_plan::VariantPlan;
 use intact_dial::{Arrival, ResponseError, Stopwatch, judge, names_tls_port};
 use intact_ledger::{
-    Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, ClosePoint, Nanos, Setup, Side, Sink,
+    ClosePoint, Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, Nanos, Setup, Side, Sink,
 };
-use intact_wire::http1::{Persistence, Eof, Framing, Kind, Limits, ResponseEvent, ResponseParser};
+use intact_wire::http1::{Eof, Framing, Kind, Limits, Persistence, ResponseEvent, ResponseParser};
 
 /// The conversation, and the exchange that is in flight.
 pub(crate) struct Http1 {
@@ -127,8 +127,9 @@ impl Http1 {
                 }
                 Some(ResponseEvent::Trailers(_)) => {}
                 Some(ResponseEvent::End(after)) => {
-                    self.over =
-                        after != Persistence::Reuse || self.announced_by.is_some() || !bytes.is_empty();
+                    self.over = after != Persistence::Reuse
+                        || self.announced_by.is_some()
+                        || !bytes.is_empty();
                     self.complete(arrival, sink);
                     return;
                 }

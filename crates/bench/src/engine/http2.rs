@@ -1,16 +1,16 @@
 //! HTTP/2 on one connection: frames and HPACK of our own, several exchanges at once.
 //!
-//! The first exchange goes alone; the others follow once it is answered, so that only one waits for the set-up.
+//! The first exchange goes alone; the others follow once it is answered, so that only one waits for the setup.
 
 use super::answer;
 use super::conversation::{ConnectionStats, State};
 use crate::variant_plan::VariantPlan;
 use intact_dial::{Arrival, ResponseError, Stopwatch, is_tls_alert, judge};
 use intact_ledger::{
-    Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, ClosePoint, Nanos, Setup, Side, Sink,
-    KeepAliveTerms,
+    ClosePoint, Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, KeepAliveTerms, Nanos,
+    Setup, Side, Sink,
 };
-use intact_wire::h2::hpack::{self, Decoder, Encoder, Indexing, BlockCache};
+use intact_wire::h2::hpack::{self, BlockCache, Decoder, Encoder, Indexing};
 use intact_wire::h2::{
     Data, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits, PREFACE, Setting,
     Settings, writer,

@@ -6,8 +6,8 @@
 
 mod answer;
 pub(crate) mod channel;
-pub(crate) mod conversation;
 mod coalescer;
+pub(crate) mod conversation;
 pub(crate) mod http1;
 pub(crate) mod http2;
 pub(crate) mod readiness;

@@ -4,7 +4,7 @@ use super::BenchConnection;
 use super::channel::Channel;
 use super::conversation::Ended;
 use intact_dial::Dial;
-use intact_ledger::{Closed, Connection, ConnectionBytes, CloseKind, Event, Nanos, Side, Sink};
+use intact_ledger::{CloseKind, Closed, Connection, ConnectionBytes, Event, Nanos, Side, Sink};
 
 /// The exchange that was granted and waits for its connection.
 #[derive(Clone, Copy, Debug)]

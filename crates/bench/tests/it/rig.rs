@@ -1,7 +1,7 @@
 //! Scripted servers on loopback, and a bench in a few words.
 
 use intact_bench::{
-    Axes, Bench, Coalesce, Config, RowPolicy, Length, BenchObserver, Position, Target, TlsChoice,
+    Axes, Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target, TlsChoice,
 };
 use intact_dial::tls::Credentials;
 use intact_dial::{Clock, ConnectOverride};

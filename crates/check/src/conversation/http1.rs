@@ -4,7 +4,9 @@ use super::flight::{Answered, InFlight};
 use crate::request::Request;
 use intact_dial::{Arrival, ResponseError};
 use intact_ledger::{Failure, Nanos, Protocol, Side};
-use intact_wire::http1::{Persistence, Eof, Framing, Limits, ResponseEvent, ResponseParser, Version};
+use intact_wire::http1::{
+    Eof, Framing, Limits, Persistence, ResponseEvent, ResponseParser, Version,
+};
 
 /// The conversation.
 pub(crate) struct Http1 {

@@ -136,7 +136,12 @@ impl Http2 {
     }
 
     /// Fails the exchange in flight, and the connection with it.
-    fn give_up(&mut self, mut flight: InFlight, broken: ResponseError, arrival: Arrival) -> Answered {
+    fn give_up(
+        &mut self,
+        mut flight: InFlight,
+        broken: ResponseError,
+        arrival: Arrival,
+    ) -> Answered {
         self.over = true;
         flight.exchange.detail = Some(broken.words);
         flight.fail(broken.kind, arrival.read)
@@ -190,7 +195,11 @@ impl Http2 {
         Ok(None)
     }
 
-    fn settings(&mut self, payload: SettingsPayload<'_>, out: &mut Vec<u8>) -> Result<(), ResponseError> {
+    fn settings(
+        &mut self,
+        payload: SettingsPayload<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ResponseError> {
         for (id, value) in payload {
             // a bounded few are known; the others stay numbers, and at most as many
             if self.told.len() < 32 {

@@ -1,8 +1,8 @@
 //! The first request: whether there is an answer at all, where it leads, how large it is.
 
-use super::{ProbeContext, Ended};
-use crate::prober::StopReason;
+use super::{Ended, ProbeContext};
 use crate::conversation::Answered;
+use crate::prober::StopReason;
 use crate::request::Request;
 use intact_dial::ServerUrl;
 use intact_dial::tls::{Client, Settings, Trust, Verify};
@@ -53,7 +53,7 @@ fn judged(contact: &FirstRequest, secure: bool) -> Outcome {
         .zip(contact.status)
         .map(|(expect, status)| expect.allows(status));
     match allowed {
-        Some(false) => Outcome::Failed(Failure::Unexpected),
+        Some(false) => Outcome::Failed(Failure::UnexpectedStatus),
         None if !secure && contact.other_scheme == Some(true) => Outcome::Failed(Failure::NotPlain),
         _ => Outcome::Ok,
     }

@@ -3,9 +3,9 @@
 //! Both connections wait side by side, silent, but only where the server is seen to answer others meanwhile: one that serves
 //! a single connection at a time would not even notice the second. There they wait one after the other.
 
-use super::{ProbeContext, Ended, close_all};
-use crate::prober::StopReason;
+use super::{Ended, ProbeContext, close_all};
 use crate::line::Line;
+use crate::prober::StopReason;
 use intact_ledger::Span;
 use intact_ledger::server_profile::{IdleLimits, IdleWait};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The idle limit once more while other connections idle beside it: servers under pressure give up idle connections sooner.
 
-use super::{ProbeContext, Ended, close_all};
+use super::{Ended, ProbeContext, close_all};
 use crate::line::Line;
 use intact_ledger::Span;
 use intact_ledger::server_profile::{IdleUnderLoad, IdleWait};

@@ -1,6 +1,6 @@
 //! Maximum age: a connection that carries a request now and then, so that no idle limit ends it, watched for as long as idle ones.
 
-use super::{ProbeContext, Ended};
+use super::{Ended, ProbeContext};
 use crate::budget::AGE;
 use crate::line::Line;
 use intact_ledger::server_profile::MaxAge;

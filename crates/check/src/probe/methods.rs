@@ -1,7 +1,7 @@
 //! Whether a connection survives other methods and statuses: servers that keep it after a GET with 200 do not always. HEAD always;
 //! under `--thorough` more that is safe (RFC 9110 section 9.2.1); what may change something only where a person named it.
 
-use super::{ProbeContext, Ended};
+use super::{Ended, ProbeContext};
 use crate::line::Line;
 use crate::request::Request;
 use intact_ledger::Method;

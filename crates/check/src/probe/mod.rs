@@ -1,15 +1,15 @@
 //! The probes, one file each, and the order in which they run. Each fills its part of the card.
 
-mod max_age;
-mod request_limit;
 mod contact;
-mod idle_under_load;
 mod idle;
+mod idle_under_load;
+mod max_age;
 mod methods;
 mod names;
 mod old_versions;
 mod packets;
 mod race;
+mod request_limit;
 mod state;
 mod tls;
 mod versions;
@@ -19,11 +19,11 @@ pub(crate) use contact::is_redirect;
 pub use packets::Packets;
 
 use crate::budget::{Budget, Part};
-use crate::prober::{Prober, StopReason};
 use crate::capture::Capture;
 use crate::config::{Config, ConfigError};
 use crate::line::Line;
 use crate::plans::Plans;
+use crate::prober::{Prober, StopReason};
 use crate::request::Request;
 use intact_dial::Clock;
 use intact_ledger::server_profile::{ServerProfile, Skipped};
@@ -289,7 +289,9 @@ impl ProbeContext<'_> {
         }
         match stage {
             ProbeKind::Tls if !self.plans.is_secure() => Some("no TLS"),
-            ProbeKind::Idle | ProbeKind::Race | ProbeKind::Held | ProbeKind::Age if !self.config.idle => {
+            ProbeKind::Idle | ProbeKind::Race | ProbeKind::Held | ProbeKind::Age
+                if !self.config.idle =>
+            {
                 Some("--no-idle")
             }
             ProbeKind::Packets => packets::reason_to_skip(self),

@@ -1,9 +1,9 @@
-//! Names: how long a look-up takes, what it gives in both families, for how long, by which aliases.
+//! Names: how long a lookup takes, what it gives in both families, for how long, by which aliases.
 
-use super::{ProbeContext, Ended};
+use super::{Ended, ProbeContext};
 use crate::dns;
 use intact_dial::Endpoint;
-use intact_ledger::server_profile::{Found, DnsQuery, Names};
+use intact_ledger::server_profile::{DnsQuery, Found, Names};
 use intact_ledger::{Event, Lookup, Span};
 use std::net::{SocketAddr, ToSocketAddrs};
 

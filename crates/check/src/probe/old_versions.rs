@@ -1,8 +1,8 @@
 //! TLS 1.0 and 1.1, offered and not spoken.
 
-use super::{ProbeContext, Ended};
-use crate::prober::StopReason;
+use super::{Ended, ProbeContext};
 use crate::old_tls;
+use crate::prober::StopReason;
 use intact_ledger::server_profile::OldTlsResult;
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Failure, SetupPhase, Span, Tls, TlsVersion,

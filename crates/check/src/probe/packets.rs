@@ -1,9 +1,9 @@
 //! Packets: one exchange of each HTTP version over the newest TLS version, and one over each other, captured as they pass.
 
-use super::{ProbeContext, Ended};
-use crate::prober::StopReason;
+use super::{Ended, ProbeContext};
 use crate::capture::Capture;
 use crate::line::Line;
+use crate::prober::StopReason;
 use intact_ledger::server_profile::VersionResult;
 use intact_ledger::{Protocol, TlsVersion};
 use std::sync::Arc;
@@ -98,7 +98,11 @@ fn record(
 }
 
 /// One exchange, the end of the connection, and time for its packets to pass.
-fn ask_once(bench: &mut ProbeContext<'_>, mut line: Line, tried: &VersionResult) -> Result<(), Ended> {
+fn ask_once(
+    bench: &mut ProbeContext<'_>,
+    mut line: Line,
+    tried: &VersionResult,
+) -> Result<(), Ended> {
     let request = if tried.asks {
         bench.keeping_request()
     } else {

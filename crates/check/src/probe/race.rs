@@ -1,8 +1,8 @@
 //! The race: what happens to a request that is sent just before, and just after, the server's idle limit.
 
-use super::{ProbeContext, Ended};
+use super::{Ended, ProbeContext};
 use crate::line::Line;
-use intact_ledger::server_profile::{Race, RaceAttempt, IdleWait};
+use intact_ledger::server_profile::{IdleWait, Race, RaceAttempt};
 use std::time::Duration;
 
 /// The longest limit that is waited for a second time without `--thorough`.

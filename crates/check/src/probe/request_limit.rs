@@ -1,6 +1,6 @@
 //! Requests per connection: one connection, as many requests as the budget says, until the server ends it.
 
-use super::{ProbeContext, Ended};
+use super::{Ended, ProbeContext};
 use crate::line::Line;
 use intact_ledger::Side;
 use intact_ledger::server_profile::RequestLimit;
@@ -30,7 +30,11 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     done
 }
 
-fn ask_all(bench: &mut ProbeContext<'_>, line: &mut Line, tried: &mut RequestLimit) -> Result<(), Ended> {
+fn ask_all(
+    bench: &mut ProbeContext<'_>,
+    line: &mut Line,
+    tried: &mut RequestLimit,
+) -> Result<(), Ended> {
     let request = bench.keeping_request();
     while tried.answered < tried.wanted && line.is_usable() {
         let answered = bench.caller.ask(line, &request, None)?;

@@ -1,9 +1,9 @@
 //! TLS: what the full handshake takes and brings, tickets, whether resumption and early data are really accepted.
 
-use super::{ProbeContext, Ended};
-use crate::prober::StopReason;
+use super::{Ended, ProbeContext};
 use crate::conversation::Answered;
 use crate::line::Line;
+use crate::prober::StopReason;
 use intact_dial::tls::Client;
 use intact_ledger::server_profile::{EarlyData, TlsResult};
 use intact_ledger::{Handshake, Protocol, Span, TlsVersion};

@@ -1,7 +1,7 @@
 //! Versions: HTTP 1.0 with and without the header, 1.1 and 2, over each TLS version, or plain. Two requests each: the second tells
 //! whether the connection was kept.
 
-use super::{ProbeContext, Ended};
+use super::{Ended, ProbeContext};
 use crate::conversation::Answered;
 use crate::line::Line;
 use crate::request::{CONNECTION_FIELDS, Request};

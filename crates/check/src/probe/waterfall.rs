@@ -1,7 +1,7 @@
 //! The waterfall: the first request on a new connection against the next ones on the same, several times over. What it
 //! tells is in the ledger; here the exchanges are only caused, and their answers compared for [`super::state`].
 
-use super::{ProbeContext, Ended, state};
+use super::{Ended, ProbeContext, state};
 use crate::conversation::Answered;
 use crate::line::Line;
 use intact_ledger::server_profile::WATERFALL;

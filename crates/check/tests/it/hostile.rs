@@ -1,7 +1,7 @@
 //! Every hostile server of `fixtures/hostile/` under a whole check, idle limits included: the check comes to its end within its
 //! budget, and each request and each connection ends as the file says a careful client's do.
 
-use intact_check::{ServerProfile, Check, Config, CheckProgress, ProbeKind};
+use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_dial::Clock;
 use intact_dial::tls::Verify;
 use intact_ledger::{

@@ -4,7 +4,7 @@ use super::BenchFacts;
 use super::variant::{RoundFigures, VariantFacts};
 use crate::population::Population;
 use crate::stats::{ChangePoint, Confidence, Interval, change_point, paired_difference};
-use crate::timeline::{TimelineGroup, Timeline};
+use crate::timeline::{Timeline, TimelineGroup};
 use intact_ledger::{Cell, Histogram, Run, Tally};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Variants that differ in one axis, held against each other round by round, and the sentences that say so.
 
 use super::variant::{RoundFigures, VariantFacts};
-use crate::time_difference::{self, TimeDifference, Pair, Rounds};
 use crate::stats::{Interval, MIN_ROUNDS, requests_until_alike};
+use crate::time_difference::{self, Pair, Rounds, TimeDifference};
 use intact_ledger::Run;
 
 /// What makes a comparison: axis, and the indices of `a` and `b`.
@@ -274,7 +274,7 @@ fn tls_break_even(variants: &[VariantFacts]) -> Option<String> {
     let per_request = new.latency_without_setup_ms.mean?;
     let requests = requests_until_alike(old.setup_ms?, new.setup_ms?, per_request, 0.01)?;
     Some(format!(
-        "From {requests} requests on one connection on, TLS 1.2 and 1.3 (full handshakes, set-up {} and {}) differ by less than 1 % per request",
+        "From {requests} requests on one connection on, TLS 1.2 and 1.3 (full handshakes, setup {} and {}) differ by less than 1 % per request",
         ms(old.setup_ms?),
         ms(new.setup_ms?)
     ))

@@ -7,7 +7,7 @@ use crate::finding::{Finding, Severity};
 use intact_ledger::{Caveat, EndedBy, Exchange, Failure, Run, Tally};
 use std::collections::BTreeMap;
 
-/// The share of own queue in the latency from which the figures are the client's too.
+/// The share of client delay in the latency from which the figures are the client's too.
 const OWN_QUEUE: f64 = 0.05;
 
 pub(super) fn findings(variants: &[VariantFacts], run: &Run) -> Vec<Finding> {
@@ -247,9 +247,9 @@ pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
     };
     let told: [(&str, Vec<Option<String>>, &str); 4] = [
         (
-            "own-queue",
+            "client-delay",
             variants.iter().map(late).collect(),
-            "we read answers late, by that share of the latency on average (own queue); the latency told ends at the kernel's stamp and leaves that out, requests/s cannot (more --threads, or a smaller -c)",
+            "we read answers late, by that share of the latency on average (client delay); the latency told ends at the kernel's stamp and leaves that out, requests/s cannot (more --threads, or a smaller -c)",
         ),
         (
             "client-saturated",

@@ -2,8 +2,8 @@
 
 use super::{BenchFacts, Latency, VariantFacts};
 use crate::finding::Severity;
+use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject};
 use crate::traffic::metrics::missing;
-use crate::requirement::{MetricSource, Measured, Metric, NoData, Subject};
 
 const NANOS_PER_MS: f64 = 1e6;
 const NANOS_PER_US: f64 = 1e3;
@@ -79,7 +79,7 @@ impl BenchFacts {
             "requests-per-connection" => present(variant.requests_per_connection),
             "rate" => present(variant.rate_per_s),
             "churn" => present(variant.churn_per_s),
-            "own-queue" => variant
+            "client-delay" => variant
                 .client_delay_ms
                 .as_ref()
                 .map(|queue| queue.share)
@@ -154,7 +154,7 @@ fn counted(variant: &VariantFacts, name: &str, parameter: Option<&str>) -> Optio
         "needed" => connections.needed,
         "avoidable" => connections.opened.saturating_sub(connections.needed),
         "reused" => variant.reused,
-        "look-ups" => variant.lookups,
+        "lookups" => variant.lookups,
         "stale" => requests.failed.get("stale").copied().unwrap_or(0),
         _ => return None,
     };

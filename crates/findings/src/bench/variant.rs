@@ -13,7 +13,7 @@ const NANOS_PER_MS: f64 = 1e6;
 /// Why a variant has no success: see [`VariantFacts::no_success`].
 const NO_RESPONSE: &str = "no measured request succeeded";
 
-/// How long answers lay in our own queue before we read them.
+/// How long answers lay in our client delay before we read them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClientDelay {
     /// Median, in milliseconds.
@@ -42,7 +42,7 @@ pub struct RoundFigures {
     pub round: u32,
     /// Complete exchanges.
     pub requests: u64,
-    /// Mean latency with set-up, in milliseconds.
+    /// Mean latency with setup, in milliseconds.
     pub mean_ms: Option<f64>,
     /// Median, in milliseconds.
     pub p50_ms: Option<f64>,
@@ -66,9 +66,9 @@ pub struct Mode {
 /// One of the first exchanges, for the scatter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FirstCall {
-    /// Latency with set-up, in milliseconds.
+    /// Latency with setup, in milliseconds.
     pub ms: f64,
-    /// Whether it waited for set-up.
+    /// Whether it waited for setup.
     pub reuse: Option<Reuse>,
     /// Whether it is left out of steady-state figures.
     pub warmup: bool,
@@ -136,15 +136,15 @@ pub struct VariantFacts {
     pub requests_per_connection: Option<f64>,
     /// Median exchanges on connections that the server ended; absent when it ended none.
     pub server_closed_after: Option<f64>,
-    /// Latency of complete exchanges, set-up included.
+    /// Latency of complete exchanges, setup included.
     pub latency_ms: Latency,
-    /// The same without the set-up that was waited for.
+    /// The same without the setup that was waited for.
     pub latency_without_setup_ms: Latency,
     /// Phases.
     pub phases_ms: BTreeMap<&'static str, Option<PhaseTime>>,
-    /// Set-up per connection, in milliseconds, over those opened.
+    /// Setup per connection, in milliseconds, over those opened.
     pub setup_ms: Option<f64>,
-    /// Own queue; absent without kernel stamps.
+    /// Client delay; absent without kernel stamps.
     pub client_delay_ms: Option<ClientDelay>,
     /// CPU of the engine's threads per measured request, in microseconds.
     pub cpu_us_per_request: Option<f64>,
@@ -154,7 +154,7 @@ pub struct VariantFacts {
     pub client_busy: Option<f64>,
     /// The server's CPU time over the time measured.
     pub server_busy: Option<f64>,
-    /// Name look-ups.
+    /// Name lookups.
     pub lookups: u64,
     /// Mean bytes on the wire.
     pub bytes_per_request: Option<BytesPerRequest>,
@@ -330,7 +330,7 @@ impl VariantFacts {
                 .setup_total
                 .mean()
                 .map(|mean| mean / NANOS_PER_MS),
-            client_delay_ms: ok.as_ref().and_then(own_queue),
+            client_delay_ms: ok.as_ref().and_then(client_delay),
             cpu_us_per_request: per_request(client_cpu, requests.total),
             server_cpu_us_per_request: per_request(server_cpu, everything),
             client_busy: client_cpu
@@ -391,7 +391,7 @@ fn round_figures(round: u32, cell: &Cell, nanos: Option<u64>) -> Option<RoundFig
     })
 }
 
-fn own_queue(group: &Group) -> Option<ClientDelay> {
+fn client_delay(group: &Group) -> Option<ClientDelay> {
     let queue = &group.client_delay;
     if queue.is_empty() || group.latency.sum() == 0 {
         return None;
@@ -508,7 +508,7 @@ fn two_tiers(calls: &[&Exchange]) -> Option<(String, [f64; 2])> {
         "headers_to_body" => "the gap between head and body of the answer",
         "connect" => "the TCP handshake (a whole second more is a lost SYN)",
         "ssl" => "the TLS handshake",
-        "dns" => "the look-up",
+        "dns" => "the lookup",
         "send" => "sending the request",
         "receive" => "receiving the answer",
         _ => "waiting for a connection",

@@ -58,7 +58,7 @@ fn unmeasured(target: &Target, failure: Failure) -> String {
         .filter(|detail| !failure.words().contains(&***detail))
         .map_or_else(String::new, |detail| format!(" ({detail})"));
     let detail = match (failure, target.status) {
-        (Failure::Unexpected, Some(status)) => format!(" (status {status})"),
+        (Failure::UnexpectedStatus, Some(status)) => format!(" (status {status})"),
         _ => detail,
     };
     let secure = target.url.starts_with("https:");
@@ -262,7 +262,7 @@ fn methods(facts: &CheckFacts) -> Vec<Finding> {
             evidence: method
                 .status
                 .map_or_else(String::new, |status| format!("answered with {status}")),
-            fix: "let the server drain and keep such connections too: each of these requests costs the next one a set-up".to_owned(),
+            fix: "let the server drain and keep such connections too: each of these requests costs the next one a setup".to_owned(),
             ..finding(
                 facts,
                 "closed-after-method",

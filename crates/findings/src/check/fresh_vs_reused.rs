@@ -141,7 +141,7 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
 
 fn slower(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Finding {
     let claim = format!(
-        "answers come later on reused connections: {} against {} on new ones, set-up left out",
+        "answers come later on reused connections: {} against {} on new ones, setup left out",
         ms(warm.median),
         ms(cold.median)
     );
@@ -173,7 +173,7 @@ fn hidden_cost(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Fi
     );
     Finding {
         evidence: format!(
-            "set-up left out, {} first answers took {} to {}, {} later ones {} to {}",
+            "setup left out, {} first answers took {} to {}, {} later ones {} to {}",
             cold.count,
             ms(cold.min),
             ms(cold.max),
@@ -195,7 +195,7 @@ fn little(facts: &CheckFacts, first: &SmallSample, next: &SmallSample) -> Findin
     );
     Finding {
         evidence: format!(
-            "the middle ones of {} and {} requests; the server takes longer than the set-up",
+            "the middle ones of {} and {} requests; the server takes longer than the setup",
             first.count, next.count
         ),
         fix: "look at the server's own time first".to_owned(),
@@ -206,12 +206,12 @@ fn little(facts: &CheckFacts, first: &SmallSample, next: &SmallSample) -> Findin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_ledger::server_profile::{ServerProfile, FirstRequest};
+    use intact_ledger::server_profile::{FirstRequest, ServerProfile};
     use intact_ledger::{Nanos, Outcome, Span};
 
     const MS: u64 = 1_000_000;
 
-    /// Five connections with three requests each: set-up, the first answer, the next ones, in milliseconds.
+    /// Five connections with three requests each: setup, the first answer, the next ones, in milliseconds.
     fn found(setup: u64, first: u64, next: u64) -> Vec<&'static str> {
         let mut rows = Vec::new();
         for connection in 0..5u64 {

@@ -157,7 +157,7 @@ fn before_first(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
         .as_ref()
         .map_or_else(String::new, |ended| format!(", by {}", ended.words()));
     Some(Finding {
-        evidence: format!("{} after the set-up{how}; between requests it waits {}", seconds(before), seconds(between)),
+        evidence: format!("{} after the setup{how}; between requests it waits {}", seconds(before), seconds(between)),
         fix: "connections that are opened ahead of need (pre-connect, warm pools) must be used within that time".to_owned(),
         ..finding(
             facts,

@@ -1,6 +1,8 @@
 //! The limits of a connection: idle time, requests, and what happens at the moment of the idle limit.
 
-use intact_ledger::server_profile::{MaxAge, Ended, IdleUnderLoad, IdleLimits, Race, RequestLimit, IdleWait};
+use intact_ledger::server_profile::{
+    Ended, IdleLimits, IdleUnderLoad, IdleWait, MaxAge, Race, RequestLimit,
+};
 use intact_ledger::{CloseKind, Outcome, Side};
 use serde::Serialize;
 
@@ -54,7 +56,7 @@ pub struct IdleTimeout {
     pub at_least_s: Option<f64>,
     /// `Keep-Alive: timeout=`, in seconds.
     pub announced_s: Option<u32>,
-    /// From the end of the set-up to the server's end, without any request, in seconds.
+    /// From the end of the setup to the server's end, without any request, in seconds.
     pub before_first_request_s: Option<f64>,
     /// The same as a lower bound.
     pub before_first_request_at_least_s: Option<f64>,
@@ -120,7 +122,10 @@ impl HeldFacts {
             connections: held.connections,
             measured_s,
             at_least_s,
-            ended: held.waited.and_then(|waited| waited.ended).map(CloseFacts::of),
+            ended: held
+                .waited
+                .and_then(|waited| waited.ended)
+                .map(CloseFacts::of),
         }
     }
 }
@@ -128,7 +133,7 @@ impl HeldFacts {
 /// How old a connection gets that is used now and then.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MaxAgeFacts {
-    /// From the end of the set-up to the end, in seconds.
+    /// From the end of the setup to the end, in seconds.
     pub measured_s: Option<f64>,
     /// So old it got, in seconds, and stood.
     pub at_least_s: Option<f64>,

@@ -2,7 +2,7 @@
 
 use super::CheckFacts;
 use crate::finding::{Finding, Severity};
-use crate::requirement::{MetricSource, Measured, Metric, NoData, Subject};
+use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject};
 
 const NANOS_PER_S: f64 = 1e9;
 /// How to have the idle limit measured.

@@ -1,8 +1,8 @@
 //! The card's plain parts in the units of a report: target, names, versions, TLS, methods, HTTP/2.
 
 use intact_ledger::server_profile::{
-    FirstRequest, EarlyData, Found, Redirect, Http2Seen, MethodResult, DnsQuery, Names, OldTlsResult, TlsResult,
-    VersionResult,
+    DnsQuery, EarlyData, FirstRequest, Found, Http2Seen, MethodResult, Names, OldTlsResult,
+    Redirect, TlsResult, VersionResult,
 };
 use intact_ledger::{Failure, Span, TlsVersion};
 use serde::Serialize;
@@ -45,7 +45,10 @@ pub struct Target {
 impl Target {
     /// Whether the response was complete, whatever its status.
     pub fn is_complete(&self) -> bool {
-        let unwanted = matches!(self.failure, Some(Failure::Unexpected | Failure::NotPlain));
+        let unwanted = matches!(
+            self.failure,
+            Some(Failure::UnexpectedStatus | Failure::NotPlain)
+        );
         self.failure.is_none() || unwanted && self.status.is_some()
     }
 
@@ -72,7 +75,7 @@ impl Target {
 pub struct NamesFacts {
     /// The name.
     pub name: String,
-    /// The system's own look-up (getaddrinfo), in milliseconds.
+    /// The system's own lookup (getaddrinfo), in milliseconds.
     pub lookup_ms: Option<f64>,
     /// Its addresses, in its order.
     pub addresses: Vec<IpAddr>,
@@ -233,13 +236,13 @@ pub struct TlsFacts {
 impl TlsFacts {
     pub(super) fn of(seen: &TlsResult) -> TlsFacts {
         let handshake_ms = ms(seen.full);
-        let to_first_answer_ms = seen.to_first_answer.map(ms);
+        let to_first_response_ms = seen.to_first_answer.map(ms);
         TlsFacts {
             version: seen.version.as_str(),
             cipher: seen.cipher.clone(),
             handshake_ms,
-            to_first_response_ms: to_first_answer_ms,
-            rest_ms: to_first_answer_ms.map(|first| (handshake_ms - first).max(0.0)),
+            to_first_response_ms: to_first_response_ms,
+            rest_ms: to_first_response_ms.map(|first| (handshake_ms - first).max(0.0)),
             received: seen.received,
             certificates: seen.certificates,
             chain_bytes: seen.chain_bytes,

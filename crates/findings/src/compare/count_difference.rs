@@ -1,8 +1,8 @@
 //! Times and counts of each program against the baseline: one figure for each round, paired by round.
 
 use super::variant::{ProgramFacts, RoundFigures};
-use crate::time_difference::{self, TimeDifference, Rounds};
 use crate::stats::Interval;
+use crate::time_difference::{self, Rounds, TimeDifference};
 use serde::Serialize;
 
 /// A count of a program against the baseline's, for one run.
@@ -12,7 +12,7 @@ pub struct CountDifference {
     pub a: String,
     /// The program held against it.
     pub b: String,
-    /// `connections`, `avoidable`, `requests`, `failed`, `stale`, `handshakes`, `look_ups`.
+    /// `connections`, `avoidable`, `requests`, `failed`, `stale`, `handshakes`, `lookups`.
     pub count: &'static str,
     /// Mean over the rounds that both completed, of `a` and `b`.
     pub a_mean: f64,
@@ -51,7 +51,7 @@ const COUNTS: [(&str, Of); 7] = [
     ("failed", |round| Some(round.failed as f64)),
     ("stale", |round| Some(round.stale as f64)),
     ("handshakes", |round| Some(round.handshakes as f64)),
-    ("look_ups", |round| Some(round.lookups as f64)),
+    ("lookups", |round| Some(round.lookups as f64)),
 ];
 
 pub(super) fn times(programs: &[ProgramFacts]) -> Vec<TimeDifference> {

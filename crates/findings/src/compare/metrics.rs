@@ -4,9 +4,9 @@
 use super::{CompareFacts, ProgramFacts};
 use crate::figures::NANOS_PER_MS;
 use crate::finding::Severity;
-use crate::traffic::metrics::missing;
-use crate::requirement::{MetricSource, Measured, Metric, NoData, Subject};
+use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject};
 use crate::stats::MIN_ROUNDS;
+use crate::traffic::metrics::missing;
 
 impl MetricSource for CompareFacts {
     fn subjects(&self) -> Vec<Subject> {
@@ -75,7 +75,7 @@ impl MetricSource for CompareFacts {
                     .map(|ratio| unobserved.ratio(ratio))
                     .ok_or(NoData::NothingHappened)
             }
-            "look-ups" => {
+            "lookups" => {
                 Ok(Measured::count(program.lookups, !unobserved.traffic).divided_by(rounds))
             }
             "resumed-share" => match program.handshakes.total() {

@@ -2,7 +2,7 @@
 
 use crate::figures::{Connections, NANOS_PER_MS, Requests};
 use crate::finding::Finding;
-use crate::traffic::{TrafficAnalysis, ObservedFacts};
+use crate::traffic::{ObservedFacts, TrafficAnalysis};
 use crate::unobserved::Unobserved;
 use intact_ledger::{Event, Handshake, Run, Sink};
 use serde::Serialize;
@@ -45,7 +45,7 @@ pub struct RoundFigures {
     pub wall_ms: Option<f64>,
     /// CPU time of the program and of all that it started.
     pub cpu_ms: Option<f64>,
-    /// Sum of the latencies of all requests, set-up included; absent where requests cannot be seen.
+    /// Sum of the latencies of all requests, setup included; absent where requests cannot be seen.
     pub outbound_ms: Option<f64>,
     /// Requests.
     pub requests: u64,
@@ -89,13 +89,13 @@ pub struct ProgramFacts {
     pub unobserved: Unobserved,
     /// Why figures are worked out and not seen; empty when all were seen.
     pub inferred: Vec<String>,
-    /// Set-up of avoidable connections.
+    /// Setup of avoidable connections.
     pub wasted_ms: Option<f64>,
     /// TLS handshakes of all rounds.
     pub handshakes: Handshakes,
     /// Names looked up in all rounds.
     pub lookups: u64,
-    /// Look-ups that failed.
+    /// Lookups that failed.
     pub lookups_failed: u64,
     /// What stood out, each with the rounds in which it did, in the words of the last of them.
     pub findings: Vec<Found>,

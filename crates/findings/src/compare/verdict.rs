@@ -1,10 +1,10 @@
 //! The first sentences of a comparison: wall time, then what became of connections, failures and findings.
 
-use super::finding_change::{FindingChange, FindingState};
 use super::count_difference::CountDifference;
+use super::finding_change::{FindingChange, FindingState};
 use super::variant::ProgramFacts;
-use crate::time_difference::TimeDifference;
 use crate::finding::Severity;
+use crate::time_difference::TimeDifference;
 use crate::words::{ms, percent};
 
 pub(super) fn sentences(
@@ -89,7 +89,9 @@ fn time(one: &TimeDifference) -> String {
             "{} takes {b} of {what}, {} takes {a}; {}",
             one.b,
             one.a,
-            one.no_interval_reason.as_deref().unwrap_or("no interval can be told")
+            one.no_interval_reason
+                .as_deref()
+                .unwrap_or("no interval can be told")
         ),
     }
 }
@@ -106,7 +108,7 @@ fn signed(value: f64) -> String {
 fn count(one: &CountDifference) -> String {
     let name = match one.count {
         "handshakes" => "TLS handshakes",
-        "look_ups" => "look-ups",
+        "lookups" => "lookups",
         "failed" => "failed requests",
         "stale" => "stale reuses",
         "avoidable" => "avoidable ones",

@@ -180,7 +180,7 @@ impl ProfileMerge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_ledger::server_profile::{ServerProfile, IdleLimits, RequestLimit, IdleWait};
+    use intact_ledger::server_profile::{IdleLimits, IdleWait, RequestLimit, ServerProfile};
     use intact_ledger::{Nanos, Protocol, Span, Tally};
 
     fn card(answered: u32, idle_s: u64, ended: bool) -> CheckFacts {

@@ -53,7 +53,10 @@ impl FrozenConnection {
     pub fn is_death(self) -> bool {
         matches!(
             self,
-            FrozenConnection::FinSeen | FrozenConnection::FinLate | FrozenConnection::Reset | FrozenConnection::BlackHole
+            FrozenConnection::FinSeen
+                | FrozenConnection::FinLate
+                | FrozenConnection::Reset
+                | FrozenConnection::BlackHole
         )
     }
 }
@@ -107,7 +110,10 @@ pub(super) fn pause(traffic: &Traffic, one: &Invocation, until: Nanos) -> Option
         (true, fate) if fate.is_answer() => FreezeEffect::Recovered,
         (true, _) => FreezeEffect::Failed,
     };
-    Some(Freeze { connection_states: cases, effect: saw })
+    Some(Freeze {
+        connection_states: cases,
+        effect: saw,
+    })
 }
 
 fn case(held: &TrackedConnection, thaw: Nanos, answered: Nanos, until: Nanos) -> FrozenConnection {
@@ -129,7 +135,9 @@ fn case(held: &TrackedConnection, thaw: Nanos, answered: Nanos, until: Nanos) ->
             Some(_) => FrozenConnection::Reset,
             None => FrozenConnection::BlackHole,
         },
-        None if by_server.is_some_and(|end| end.how == Some(CloseKind::Rst)) => FrozenConnection::Reset,
+        None if by_server.is_some_and(|end| end.how == Some(CloseKind::Rst)) => {
+            FrozenConnection::Reset
+        }
         None if by_server.is_some() => FrozenConnection::FinLate,
         // one that ends with its environment was not given up by the function
         None if ended.is_some_and(|end| end.at <= answered) => FrozenConnection::ClosedByFunction,

@@ -18,7 +18,7 @@ pub struct InvocationFacts {
     pub at_ms: f64,
     /// The function's own time, without the start of the environment.
     pub duration_ms: f64,
-    /// From the start of the process until it asked for its first event; `None`: the environment was there (hot).
+    /// From the start of the process until it asked for its first event; `None`: the environment was there (warm).
     pub init_ms: Option<f64>,
     /// How long the environment was frozen before; `None`: it was not.
     pub frozen_ms: Option<f64>,
@@ -47,12 +47,12 @@ impl InvocationFacts {
         self.outcome == "answered"
     }
 
-    /// Cold, hot, or frozen for so long as was asked: the machine adds a few milliseconds to each pause.
+    /// Cold, warm, or frozen for so long as was asked: the machine adds a few milliseconds to each pause.
     pub(super) fn kind(&self) -> String {
         let seconds = |ms: f64| (ms / 100.0).round() / 10.0;
         match (self.init_ms, self.frozen_ms, self.idle_ms) {
             (Some(_), ..) => "cold".to_owned(),
-            (None, None, None) => "hot".to_owned(),
+            (None, None, None) => "warm".to_owned(),
             (None, None, Some(ms)) => format!("rested {} s", seconds(ms)),
             (None, Some(_), Some(ms)) => format!("frozen {} s", seconds(ms)),
             (None, Some(ms), None) => format!("frozen {} s", seconds(ms)),

@@ -4,9 +4,9 @@
 use super::{LambdaFacts, VariantFacts};
 use crate::figures::NANOS_PER_MS;
 use crate::finding::Severity;
-use crate::traffic::metrics::missing;
-use crate::requirement::{MetricSource, Measured, Metric, NoData, Subject};
+use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject};
 use crate::stats::MIN_ROUNDS;
+use crate::traffic::metrics::missing;
 
 const UNSEEN: NoData = NoData::NotMeasured("nobody followed its connections (--watch off)");
 
@@ -41,10 +41,12 @@ impl MetricSource for LambdaFacts {
             "invocations-failed" => exactly((all - answered) as f64),
             "connections-per-invocation" => {
                 let sent = variant.sent.as_ref().ok_or(UNSEEN)?;
-                let each = sent.connections_per_invocation.ok_or(NoData::NothingHappened)?;
+                let each = sent
+                    .connections_per_invocation
+                    .ok_or(NoData::NothingHappened)?;
                 Ok(observed?.totals.unobserved.at_least_connections(each))
             }
-            "first" => variant
+            "cold-start" => variant
                 .cold_start_ms
                 .map(|ms| Measured::exactly(ms * NANOS_PER_MS))
                 .ok_or(NoData::NothingHappened),

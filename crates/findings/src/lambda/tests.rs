@@ -2,8 +2,8 @@
 
 use super::*;
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Exchange, Failure, InvocationOutcome,
-    Fingerprint, ClosePoint, Nanos, Outcome, Reuse, Side, Span, Vantage, Variant,
+    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Exchange,
+    Failure, Fingerprint, InvocationOutcome, Nanos, Outcome, Reuse, Side, Span, Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
@@ -85,7 +85,7 @@ fn what_fails_after_a_pause_is_told_by_the_pause() {
         .iter()
         .map(|kind| (kind.name.as_str(), kind.failed))
         .collect();
-    assert_eq!(kinds, [("cold", 0), ("hot", 0), ("frozen 3 s", 1)]);
+    assert_eq!(kinds, [("cold", 0), ("warm", 0), ("frozen 3 s", 1)]);
     let words = "1 of 1 frozen 3 s invocations failed, 1 of them: error: Error: socket hang up";
     assert!(
         facts.verdict.contains(&words.to_owned()),
@@ -172,8 +172,16 @@ fn connections_that_a_freeze_found_open_are_told_apart() {
     let answered = || InvocationOutcome::Answered(1);
     let ok = Some(Outcome::Ok);
     for (facts, case, saw) in [
-        (frozen(ok, None, answered()), FrozenConnection::Kept, FreezeEffect::Nothing),
-        (frozen(None, None, answered()), FrozenConnection::Unused, FreezeEffect::Nothing),
+        (
+            frozen(ok, None, answered()),
+            FrozenConnection::Kept,
+            FreezeEffect::Nothing,
+        ),
+        (
+            frozen(None, None, answered()),
+            FrozenConnection::Unused,
+            FreezeEffect::Nothing,
+        ),
         (
             frozen(stale, fin(2000), failed()),
             FrozenConnection::FinSeen,
@@ -189,9 +197,17 @@ fn connections_that_a_freeze_found_open_are_told_apart() {
             FrozenConnection::FinLate,
             FreezeEffect::Recovered,
         ),
-        (frozen(stale, reset, failed()), FrozenConnection::Reset, FreezeEffect::Failed),
         (
-            frozen(Some(Outcome::Failed(Failure::Aborted)), None, InvocationOutcome::Timeout),
+            frozen(stale, reset, failed()),
+            FrozenConnection::Reset,
+            FreezeEffect::Failed,
+        ),
+        (
+            frozen(
+                Some(Outcome::Failed(Failure::Aborted)),
+                None,
+                InvocationOutcome::Timeout,
+            ),
             FrozenConnection::BlackHole,
             FreezeEffect::Failed,
         ),

@@ -1,7 +1,8 @@
 //! What the connections of each environment did: held beside its invocations, by time. Must not conclude.
 
 use intact_ledger::{
-    Closed, Connection, ConnectionId, CloseKind, Event, Exchange, Invocation, Nanos, Reuse, Side, Sink,
+    CloseKind, Closed, Connection, ConnectionId, Event, Exchange, Invocation, Nanos, Reuse, Side,
+    Sink,
 };
 use std::collections::{BTreeMap, HashMap};
 

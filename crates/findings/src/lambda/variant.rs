@@ -1,11 +1,11 @@
 //! One variant of a function: its kinds of invocations, its rounds, what it sent, what freezes did to it.
 
+use super::frozen::{FreezeEffect, FrozenConnection};
 use super::invocation::InvocationFacts;
-use super::frozen::{FrozenConnection, FreezeEffect};
-use crate::time_difference::Rounds;
 use crate::figures::{Latency, NANOS_PER_MS};
-use crate::traffic::ObservedFacts;
 use crate::population::buckets_ms;
+use crate::time_difference::Rounds;
+use crate::traffic::ObservedFacts;
 use intact_ledger::Histogram;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Invocations that have something in common.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Kind {
-    /// `cold`, `hot`, or `frozen 30 s`.
+    /// `cold`, `warm`, or `frozen 30 s`.
     pub name: String,
     /// How many.
     pub count: u64,
@@ -106,7 +106,7 @@ pub struct VariantFacts {
     pub warm_ms: Latency,
     /// What it sent; absent where nobody looked.
     pub sent: Option<Sent>,
-    /// Cold, hot, and after each pause.
+    /// Cold, warm, and after each pause.
     pub kinds: Vec<Kind>,
     /// Rounds.
     pub rounds: Vec<RoundMean>,

@@ -74,7 +74,10 @@ fn sentence(compared: &TimeDifference) -> String {
 /// What the freezes of one length did to connections, if they did anything.
 fn pauses(whose: &str, kind: &Kind) -> Option<String> {
     let pauses = kind.freezes.as_ref()?;
-    let deaths = pauses.connection_states.iter().filter(|(case, _)| case.is_death());
+    let deaths = pauses
+        .connection_states
+        .iter()
+        .filter(|(case, _)| case.is_death());
     let (mut dead, mut told) = (0, Vec::new());
     for (case, count) in deaths {
         dead += count;

@@ -168,7 +168,11 @@ fn is_parameter(entry: &MetricEntry, text: &str) -> bool {
     }
 }
 
-fn parse_quantity(expression: &str, span: Spanned, metric: &Metric) -> Result<Quantity, ParseError> {
+fn parse_quantity(
+    expression: &str,
+    span: Spanned,
+    metric: &Metric,
+) -> Result<Quantity, ParseError> {
     let dimension = metric.entry.dimension;
     let number_span = leading(expression, span.clone(), |c| {
         c.is_ascii_digit() || c == '.' || c == '-'

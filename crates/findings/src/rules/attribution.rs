@@ -1,9 +1,9 @@
-//! Who pays for what: the avoidable set-ups of each destination, which rules claim until none is left.
+//! Who pays for what: the avoidable setups of each destination, which rules claim until none is left.
 
 use crate::figures::NANOS_PER_MS;
 use crate::finding::Severity;
-use crate::traffic::{Tracker, Counts, OpenReason};
 use crate::rules::Client;
+use crate::traffic::{Counts, OpenReason, Tracker};
 use crate::words::{many, ms};
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const DEAR: f64 = 0.05;
 pub struct Claim {
     /// How many.
     pub connections: u64,
-    /// Their set-up in milliseconds (the mean of that destination for each); absent where set-up was not seen.
+    /// Their setup in milliseconds (the mean of that destination for each); absent where setup was not seen.
     pub cost_ms: Option<f64>,
     /// The same as a share of the time of all exchanges with that destination.
     pub share: Option<f64>,
@@ -33,12 +33,12 @@ impl Claim {
         }
     }
 
-    /// What the claimed set-ups took, for a sentence of evidence.
+    /// What the claimed setups took, for a sentence of evidence.
     pub(crate) fn words(&self) -> String {
         let each = self
             .cost_ms
             .map(|cost| cost / self.connections.max(1) as f64);
-        let each = each.map_or_else(String::new, |each| format!(", {} of set-up each", ms(each)));
+        let each = each.map_or_else(String::new, |each| format!(", {} of setup each", ms(each)));
         format!(
             "{} that need not have been opened{each}",
             many(self.connections, "connection")
@@ -46,7 +46,7 @@ impl Claim {
     }
 }
 
-/// The avoidable set-ups that nobody has claimed yet.
+/// The avoidable setups that nobody has claimed yet.
 #[derive(Debug)]
 pub struct Attribution<'a> {
     books: &'a Tracker,
@@ -107,7 +107,9 @@ impl<'a> Attribution<'a> {
     pub fn unexplained(&self, destination: usize) -> Vec<(u64, OpenReason)> {
         let whys = self.books.counts[destination].why.iter();
         let mut found: Vec<(u64, OpenReason)> = whys
-            .filter(|(why, openings)| !matches!(why, OpenReason::Growth | OpenReason::Unseen) && **openings > 0)
+            .filter(|(why, openings)| {
+                !matches!(why, OpenReason::Growth | OpenReason::Unseen) && **openings > 0
+            })
             .filter(|(why, _)| !self.explained.contains(&(destination, **why)))
             .map(|(why, openings)| (*openings, *why))
             .collect();
@@ -159,7 +161,7 @@ impl<'a> Attribution<'a> {
     }
 }
 
-/// What so many set-ups of a destination cost.
+/// What so many setups of a destination cost.
 pub(crate) fn cost_ms(counts: &Counts, connections: u64) -> Option<f64> {
     let mean = counts.setup_total.mean()?;
     Some(mean * connections as f64 / NANOS_PER_MS)

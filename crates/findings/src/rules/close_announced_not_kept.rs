@@ -5,7 +5,7 @@ use super::{Attribution, Doc, Rule};
 use crate::finding::Finding;
 use crate::traffic::{Context, OpenReason};
 use crate::words::{many, ms};
-use intact_ledger::{Event, ClosePoint, Side};
+use intact_ledger::{ClosePoint, Event, Side};
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {
@@ -14,7 +14,7 @@ static DOC: Doc = Doc {
     evidence: "No announcement of the end, and the server's FIN right after a complete answer; what `Keep-Alive` had promised.",
     threshold: "One avoidable opening whose predecessor ended so. A warning from three, or from a twentieth of the destination's time, on.",
     false_positives: "A server that is being restarted; a balancer whose back end went away.",
-    fix: "Find what closes: a worker that ends after each request, a time-out of the wrong layer, a balancer; if it cannot be helped let it send `Connection: close`, so that clients know",
+    fix: "Find what closes: a worker that ends after each request, a timeout of the wrong layer, a balancer; if it cannot be helped let it send `Connection: close`, so that clients know",
     risk: "Until it is mended, a request may race the server's FIN and fail (`stale-reuse`)",
 };
 

@@ -15,7 +15,7 @@ static DOC: Doc = Doc {
     evidence: "The median of `wait` over complete requests, fresh and reused apart.",
     threshold: "Ten requests of each kind, fresh slower by 1 ms and by half.",
     false_positives: "Different requests on fresh and on reused connections (a log-in first, a search later). Observed, not an experiment: `intact bench` tells.",
-    fix: "One more reason to keep connections: what it takes is not in the cost of the other findings, which count handshakes and look-ups only",
+    fix: "One more reason to keep connections: what it takes is not in the cost of the other findings, which count handshakes and lookups only",
     risk: "None beyond those of keeping connections",
 };
 

@@ -1,19 +1,19 @@
-//! `look-up-per-request`: a name is resolved again and again.
+//! `lookup-per-request`: a name is resolved again and again.
 
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::words::{many, ms};
 
-/// Look-ups of one name from which on it speaks.
+/// Lookups of one name from which on it speaks.
 const LEAST: u64 = 5;
 
 static DOC: Doc = Doc {
-    id: "look-up-per-request",
-    what: "A name is looked up for (nearly) every request. Each takes a round trip to the resolver, loads it, and can fail: look-up errors vanish with the look-ups.",
-    evidence: "Look-ups of a name against requests to destinations of that name; their time and failures.",
-    threshold: "Five look-ups of a name, and one for every two requests or more. IPv4 and IPv6 asked for apart are two.",
+    id: "lookup-per-request",
+    what: "A name is looked up for (nearly) every request. Each takes a round trip to the resolver, loads it, and can fail: lookup errors vanish with the lookups.",
+    evidence: "Lookups of a name against requests to destinations of that name; their time and failures.",
+    threshold: "Five lookups of a name, and one for every two requests or more. IPv4 and IPv6 asked for apart are two.",
     false_positives: "A record whose TTL is shorter than the pauses between requests. Where requests cannot be seen inside connections, connections stand for them.",
-    fix: "Reuse connections, which need no look-up; then cache in the process or beside it (systemd-resolved, dnsmasq, CoreDNS)",
+    fix: "Reuse connections, which need no lookup; then cache in the process or beside it (systemd-resolved, dnsmasq, CoreDNS)",
     risk: "A cache that outlives the TTL sends requests to machines that are gone",
 };
 

@@ -14,7 +14,7 @@ const DROPPED: &str = ". If there is one already, look for answers that are not 
 
 static DOC: Doc = Doc {
     id: "new-connection-per-request",
-    what: "Connections are opened where open ones would do: each pays for look-up, TCP and TLS again.",
+    what: "Connections are opened where open ones would do: each pays for lookup, TCP and TLS again.",
     evidence: "Connections opened against those that the peak overlap of requests needs, less what more specific rules have claimed; what became of the connection that each one replaces.",
     threshold: "Two avoidable connections: \"exactly one\" is too strict, since some clients use one more than they need. A warning from three, or from a twentieth of the destination's time, on.",
     false_positives: "Requests minutes apart, where no idle limit would have kept the connection; programs that are meant to make one call and end.",

@@ -17,9 +17,9 @@ const ADDRESSES: usize = 32;
 static DOC: Doc = Doc {
     id: "pinned-to-old-address",
     what: "The name resolves to other addresses now, and the pool goes on sending to the old one: after a fail-over, a deployment or a scale-out, kept connections stay where they are.",
-    evidence: "Answers of look-ups over time against the peer address of the connections that carry requests.",
+    evidence: "Answers of lookups over time against the peer address of the connections that carry requests.",
     threshold: "A request on an address that has been missing from every answer for 30 s and for the record's TTL. An address that comes back in the meantime (round robin) is not gone.",
-    false_positives: "Servers that hand out a changing subset of many live addresses. Needs a look-up during the run, so a program that never looks up again is not seen.",
+    false_positives: "Servers that hand out a changing subset of many live addresses. Needs a lookup during the run, so a program that never looks up again is not seen.",
     fix: "Give connections a longest life (minutes), or close the pool when the name's answer changes",
     risk: "A longest life means a few new connections now and then; without one, reuse defeats fail-over by DNS",
 };

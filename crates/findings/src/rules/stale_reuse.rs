@@ -4,7 +4,7 @@ use super::{Attribution, Claim, Doc, Remedy, Rule};
 use crate::finding::{Finding, Severity};
 use crate::traffic::{Context, OpenReason};
 use crate::words::{many, seconds};
-use intact_ledger::{Event, Failure, ClosePoint, Outcome};
+use intact_ledger::{ClosePoint, Event, Failure, Outcome};
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {

@@ -1,4 +1,4 @@
-//! After how many requests on one connection a dearer set-up no longer matters.
+//! After how many requests on one connection a dearer setup no longer matters.
 
 /// More requests than this are told as "never": no connection carries them.
 pub const MAX_REQUESTS: u64 = 1_000_000_000;

@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-use super::{PairedDifference, Confidence, Interval};
+use super::{Confidence, Interval, PairedDifference};
 
 /// With at least this many comparisons [`adjust`] adjusts; ten or fewer are told one by one.
 pub const HOLM_FROM: usize = 11;

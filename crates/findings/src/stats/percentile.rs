@@ -1,6 +1,6 @@
 //! Percentiles compared round by round, only where each round has enough exchanges beyond them.
 
-use super::{PairedDifference, Confidence, NoInterval, paired_difference};
+use super::{Confidence, NoInterval, PairedDifference, paired_difference};
 
 /// Exchanges that must lie beyond a percentile before anything is said of it.
 pub const MIN_BEYOND: u64 = 10;

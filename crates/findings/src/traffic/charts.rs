@@ -1,7 +1,7 @@
 //! What the pictures of an observed run show beyond its tables. Worked out here, because a report only lays out.
 
 use super::TrafficAnalysis;
-use super::level_shift::{Period, LevelShift};
+use super::level_shift::{LevelShift, Period};
 use super::{danger_from, server_limit};
 use crate::population::{Population, buckets_ms};
 use crate::stats::ChangePoint;

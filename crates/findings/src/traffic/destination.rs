@@ -4,8 +4,9 @@ use super::open_connection::{OpenConnection, client_address, multiplexes};
 use super::open_reason::OpenReason;
 use crate::overlap::Overlap;
 use intact_ledger::{
-    Cell, Certainty, Close, Connection, EndedBy, Exchange, Failure, Handshake, Histogram, ClosePoint,
-    Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Side, Span, TlsVersion, Transport, Vantage,
+    Cell, Certainty, Close, ClosePoint, Connection, EndedBy, Exchange, Failure, Handshake,
+    Histogram, Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Side, Span, TlsVersion, Transport,
+    Vantage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -160,9 +161,9 @@ pub struct Counts {
     pub unused: u64,
     /// Connections inside which nothing could be seen.
     pub opaque: u64,
-    /// Set-up steps: look-up, transport, TLS.
+    /// Setup steps: lookup, transport, TLS.
     pub setup: [Sum; 3],
-    /// Whole set-ups.
+    /// Whole setups.
     pub setup_total: Sum,
     /// Protocols of the connections.
     pub protocols: BTreeMap<Protocol, u64>,
@@ -365,7 +366,11 @@ impl Counts {
     }
 
     /// The connections that the peak overlap needs, `open` being those inside which nothing was seen so far.
-    pub(super) fn needed<'a>(&self, open: impl Iterator<Item = &'a OpenConnection>, end: Nanos) -> u64 {
+    pub(super) fn needed<'a>(
+        &self,
+        open: impl Iterator<Item = &'a OpenConnection>,
+        end: Nanos,
+    ) -> u64 {
         let streams_each = u64::from(self.streams_each.unwrap_or(1));
         let mut lifetimes = None;
         for live in open.filter(|live| live.exchanges == 0) {

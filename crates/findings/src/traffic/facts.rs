@@ -1,7 +1,7 @@
 //! Everything that a page of an observed run lays out. The same figures for all together and for each destination.
 
-use super::tracker::{Tracker, Lookups};
 use super::destination::{Counts, Detail};
+use super::tracker::{Lookups, Tracker};
 use super::verdict;
 use crate::cpu::CpuFacts;
 use crate::figures::{Connections, Latency, NANOS_PER_MS, PhaseTime, Requests};
@@ -128,23 +128,23 @@ pub struct Figures {
     pub requests_per_connection: Option<f64>,
     /// Connections opened a second, between the first and the last event.
     pub churn_per_s: Option<f64>,
-    /// Sum of the latencies of all requests, set-up included.
+    /// Sum of the latencies of all requests, setup included.
     pub outbound_ms: Option<f64>,
-    /// Sum of all set-ups.
+    /// Sum of all setups.
     pub setup_ms: Option<f64>,
-    /// Mean look-up, transport handshake and TLS handshake of a connection that had them.
+    /// Mean lookup, transport handshake and TLS handshake of a connection that had them.
     pub setup_mean_ms: SetupMeans,
-    /// Set-up of avoidable connections (so many times the mean set-up).
+    /// Setup of avoidable connections (so many times the mean setup).
     pub wasted_ms: Option<f64>,
     /// The same as a share of `outbound_ms`.
     pub wasted_share: Option<f64>,
     /// TLS handshakes that resumed a session, as a share of those whose kind was seen.
     pub resumed_share: Option<f64>,
-    /// Look-ups.
+    /// Lookups.
     pub lookups: LookupFigures,
-    /// Latency of complete requests, set-up included.
+    /// Latency of complete requests, setup included.
     pub latency_ms: Latency,
-    /// The same without the set-up that was waited for.
+    /// The same without the setup that was waited for.
     pub latency_without_setup_ms: Latency,
     /// Phases; absent where there was no room for histograms.
     pub phases_ms: Option<Phases>,
@@ -154,10 +154,10 @@ pub struct Figures {
     pub per_connection: Option<PerConnection>,
 }
 
-/// Means of the set-up steps in milliseconds.
+/// Means of the setup steps in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SetupMeans {
-    /// Look-up.
+    /// Lookup.
     pub dns: Option<f64>,
     /// Transport.
     pub connect: Option<f64>,
@@ -167,7 +167,7 @@ pub struct SetupMeans {
     pub total: Option<f64>,
 }
 
-/// Look-ups of names.
+/// Lookups of names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LookupFigures {
     /// All.
@@ -176,14 +176,14 @@ pub struct LookupFigures {
     pub failed: u64,
     /// The time that they took together, in milliseconds.
     pub ms: Option<f64>,
-    /// Look-ups for each connection opened; absent without look-ups seen or connections.
+    /// Lookups for each connection opened; absent without lookups seen or connections.
     pub per_connection: Option<f64>,
 }
 
-/// Phases of complete requests, those that waited for set-up apart.
+/// Phases of complete requests, those that waited for setup apart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phases {
-    /// Requests that waited for set-up.
+    /// Requests that waited for setup.
     pub fresh: BTreeMap<&'static str, Option<PhaseTime>>,
     /// Requests on a connection that was there already.
     pub reused: BTreeMap<&'static str, Option<PhaseTime>>,
@@ -418,7 +418,7 @@ impl Figures {
         self.avoidable = figures().map(|one| one.avoidable).sum();
         let costs: Vec<f64> = figures().filter_map(|one| one.wasted_ms).collect();
         self.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
-        // the set-up of connections that cannot be seen inside is no part of the requests' time
+        // the setup of connections that cannot be seen inside is no part of the requests' time
         let seen = figures().filter(|one| one.requests.total > 0);
         let of_requests: f64 = seen.filter_map(|one| one.wasted_ms).sum();
         self.wasted_share = share_of(self.wasted_ms.map(|_| of_requests), self.outbound_ms);

@@ -3,7 +3,7 @@
 use super::facts::{Figures, ObservedFacts};
 use crate::figures::Latency;
 use crate::finding::Severity;
-use crate::requirement::{MetricSource, Measured, Metric, NoData, Subject};
+use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject};
 use intact_ledger::Caveat;
 
 const NANOS_PER_MS: f64 = 1e6;
@@ -118,7 +118,7 @@ impl Figures {
                 let churn = self.churn_per_s.ok_or(NoData::NothingHappened)?;
                 Ok(unobserved.at_least_connections(churn))
             }
-            "look-ups" => Ok(Measured::count(self.lookups.total, !unobserved.traffic)),
+            "lookups" => Ok(Measured::count(self.lookups.total, !unobserved.traffic)),
             "resumed-share" => self
                 .resumed_share
                 .map(|share| unobserved.share_of_connections(share))
@@ -144,7 +144,7 @@ impl Figures {
             "too many destinations for histograms of each",
         ))?;
         let key = phase.replace('-', "_");
-        // set-up phases are those of cold requests, the others those of warm ones where there are any
+        // setup phases are those of cold requests, the others those of warm ones where there are any
         let time = [&phases.reused, &phases.fresh]
             .into_iter()
             .find_map(|phases| phases.get(&*key)?.as_ref())

@@ -33,7 +33,9 @@ impl PoolOwner {
             return PoolOwner::Process(owner.pid);
         }
         match run.vantage {
-            Vantage::Server => client_address(connection).map_or(PoolOwner::Unknown, PoolOwner::Address),
+            Vantage::Server => {
+                client_address(connection).map_or(PoolOwner::Unknown, PoolOwner::Address)
+            }
             Vantage::Client => PoolOwner::Unknown,
             Vantage::OnPath => connection
                 .local

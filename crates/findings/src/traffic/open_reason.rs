@@ -1,5 +1,5 @@
 //! OpenReason a connection was opened although one had been opened before: what became of its predecessor. The rules claim
-//! avoidable set-ups by it. Must not decide whether that is worth a finding.
+//! avoidable setups by it. Must not decide whether that is worth a finding.
 
 use super::open_connection::OpenConnection;
 use intact_ledger::{Close, CloseKind, ClosePoint, Protocol, Side};
@@ -74,14 +74,17 @@ impl OpenReason {
         };
         let carried = close.exchanges.unwrap_or(live.exchanges);
         // a socket that is closed with unread bytes in it sends a RST (RFC 2525 section 2.17)
-        let reset = close.how == Some(CloseKind::Rst) && at_once && last.is_some_and(|last| last.ok);
+        let reset =
+            close.how == Some(CloseKind::Rst) && at_once && last.is_some_and(|last| last.ok);
         let undrained = last.is_some_and(|last| last.undrained) || reset;
         match (close.by, announced) {
             (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
             (_, Some(side)) => OpenReason::announced(side, carried),
             _ if close.moment == Some(ClosePoint::MidExchange) => OpenReason::Broken,
             _ if last.is_some_and(|last| !last.ok) => OpenReason::Broken,
-            (Some(Side::Server), _) if close.how == Some(CloseKind::Rst) && at_once => OpenReason::Broken,
+            (Some(Side::Server), _) if close.how == Some(CloseKind::Rst) && at_once => {
+                OpenReason::Broken
+            }
             // without keep-alive in HTTP/1.0 the close is what was agreed (RFC 9112 section 9.3)
             (Some(Side::Server), _) if at_once && is_old(live) => OpenReason::ServerAnnouncedAtOnce,
             (Some(Side::Server), _) if at_once && carried > 0 => OpenReason::NotKept,
@@ -90,7 +93,8 @@ impl OpenReason {
             (Some(Side::Client), _) => OpenReason::ClientIdle,
             // from outside nothing is seen but that it is gone
             (None, _)
-                if close.how.is_none() && matches!(close.moment, None | Some(ClosePoint::Unused)) =>
+                if close.how.is_none()
+                    && matches!(close.moment, None | Some(ClosePoint::Unused)) =>
             {
                 OpenReason::Unseen
             }

@@ -2,7 +2,7 @@
 //! One pass over the events, bounded memory: what goes over the bounds is counted together and said. Must not conclude.
 
 use super::destination::{Counts, DestinationKey, Sign};
-use super::open_connection::{HAND_BACK, OpenConnection, PoolOwner, Pool, PendingOpen};
+use super::open_connection::{HAND_BACK, OpenConnection, PendingOpen, Pool, PoolOwner};
 use super::open_reason::OpenReason;
 use intact_ledger::{
     Caveat, Closed, Connection, ConnectionId, Exchange, Lookup, Nanos, Run, Scheme, Vantage,
@@ -19,7 +19,7 @@ const DETAILED: usize = 64;
 const LIVE: usize = 32_768;
 /// Pools (a party's connections to a destination) that are followed at once.
 const POOLS: usize = 16_384;
-/// Names whose look-ups are told apart.
+/// Names whose lookups are told apart.
 const NAMES: usize = 1024;
 /// Openings that wait to learn whether a connection was idle.
 const WAITERS: usize = 1024;
@@ -30,7 +30,7 @@ const MAX_UNDIALLED: usize = 64;
 /// How often an opening looks for another connection that was idle when one turns out to have been busy.
 const TRIES: u8 = 3;
 
-/// Look-ups of one name.
+/// Lookups of one name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lookups {
     /// All.
@@ -70,9 +70,9 @@ pub struct Tracker {
     pub counts: Vec<Counts>,
     /// Counts of everything.
     pub all: Counts,
-    /// Look-ups of everything.
+    /// Lookups of everything.
     pub lookups: Lookups,
-    /// Look-ups by name.
+    /// Lookups by name.
     pub names: BTreeMap<Arc<str>, Lookups>,
     /// The machine's sockets.
     pub sockets: Vec<intact_ledger::Sockets>,
@@ -442,7 +442,12 @@ impl Tracker {
     }
 
     /// Why a connection is opened, judged by the state of the pools.
-    fn reason(&mut self, connection: &Connection, destination: usize, party: PoolOwner) -> OpenReason {
+    fn reason(
+        &mut self,
+        connection: &Connection,
+        destination: usize,
+        party: PoolOwner,
+    ) -> OpenReason {
         let at = connection.at;
         if !self.run.ends_seen {
             return OpenReason::Unseen;
@@ -502,7 +507,11 @@ impl Tracker {
             return;
         }
         let why = pool.and_then(|pool| pool.replace(waiter.at));
-        self.correct(destination, waiter.connection, why.unwrap_or(OpenReason::Growth));
+        self.correct(
+            destination,
+            waiter.connection,
+            why.unwrap_or(OpenReason::Growth),
+        );
     }
 
     /// An opening that was booked beside an idle connection had another reason.

@@ -1,8 +1,8 @@
 //! The first sentences of a page: what the waste is, where most of it goes, what could not be seen.
 
+use super::facts::{Destination, Figures};
 use super::metrics::missing;
 use super::tracker::Tracker;
-use super::facts::{Destination, Figures};
 use crate::error_responses::ErrorResponses;
 use crate::finding::{Finding, Severity};
 use crate::words::{many, ms, percent};
@@ -30,10 +30,7 @@ pub(super) fn sentences(
             dearest
                 .figures
                 .wasted_ms
-                .map_or(String::new(), |wasted| format!(
-                    ", {} of set-up",
-                    ms(wasted)
-                ))
+                .map_or(String::new(), |wasted| format!(", {} of setup", ms(wasted)))
         ));
     }
     let mut broken: Vec<&str> = findings
@@ -126,7 +123,7 @@ fn first(books: &Tracker, totals: &Figures, missing: Option<&str>) -> String {
     }
     match (totals.wasted_share, totals.outbound_ms) {
         (Some(share), Some(outbound)) => format!(
-            "{} of {whose} is set-up of connections that were not needed: {opened} were opened where {needed} would do, {} lost; {reuse}",
+            "{} of {whose} is setup of connections that were not needed: {opened} were opened where {needed} would do, {} lost; {reuse}",
             percent(share),
             ms(share * outbound)
         ),

@@ -3,8 +3,9 @@
 use intact_findings::compare::{CompareFacts, Comparison, FindingState};
 use intact_findings::requirement::Requirement;
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Event, Exchange, ClosePoint,
-    Nanos, Origin, Probes, Reuse, Round, Run, Scheme, Setup, Side, Sink, Span, Vantage, Variant,
+    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
+    Exchange, Nanos, Origin, Probes, Reuse, Round, Run, Scheme, Setup, Side, Sink, Span, Vantage,
+    Variant,
 };
 
 const MS: u64 = 1_000_000;
@@ -21,7 +22,7 @@ fn run() -> Run {
     run
 }
 
-/// A round of a program: ten requests of 10 ms, each with 30 ms of set-up where it opens a connection.
+/// A round of a program: ten requests of 10 ms, each with 30 ms of setup where it opens a connection.
 fn round(contest: &mut Comparison, numbers: &mut u64, variant: u32, round: u32) {
     let mut now = u64::from(round) * 10_000;
     let started = now;

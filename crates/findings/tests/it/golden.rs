@@ -1,7 +1,7 @@
 //! Three golden ledgers for each rule: it fires, it does not, and a borderline case. `fixtures/golden/RULE/{fires,does-not,borderline}.jsonl`:
 //! the first line says what the case is and which findings, of all rules, are expected; the others are rows of a ledger.
 
-use intact_findings::traffic::{TrafficAnalysis, ObservedFacts};
+use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_findings::{Finding, rules};
 use intact_ledger::{Host, Identity, Row, Run, Sink, Vantage};
 use serde::Deserialize;

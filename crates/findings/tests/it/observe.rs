@@ -1,10 +1,10 @@
 //! What holds for every stream of events, however odd: counts fit together, claims never exceed what was avoidable, memory is bounded.
 
-use intact_findings::traffic::{TrafficAnalysis, ObservedFacts};
+use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Event, Exchange, Failure,
-    Fingerprint, Lookup, ClosePoint, Nanos, Origin, Outcome, Owner, Protocol, Reuse, Row, Run, Scheme,
-    Setup, Side, Sink, Span, Vantage,
+    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
+    Exchange, Failure, Fingerprint, Lookup, Nanos, Origin, Outcome, Owner, Protocol, Reuse, Row,
+    Run, Scheme, Setup, Side, Sink, Span, Vantage,
 };
 use proptest::prelude::*;
 

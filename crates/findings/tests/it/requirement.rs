@@ -1,8 +1,8 @@
 //! Requirements as a person writes them and as a page tells what became of them.
 
 use intact_findings::requirement::{
-    Dimension, Document, MetricSource, ParseErrorKind, METRICS, Measured, Metric, NoData, Op, Outcome,
-    Requirement, SELECTORS, Subject, Unit,
+    Dimension, Document, METRICS, Measured, Metric, MetricSource, NoData, Op, Outcome,
+    ParseErrorKind, Requirement, SELECTORS, Subject, Unit,
 };
 use proptest::prelude::*;
 

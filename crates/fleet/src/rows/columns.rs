@@ -36,7 +36,7 @@ pub(crate) const SCHEMA: &str = "message exchange {
   optional int64 wait_ns;
   optional int64 headers_to_body_ns;
   optional int64 receive_ns;
-  optional int64 own_queue_ns;
+  optional int64 client_delay_ns;
   required int64 sent_bytes;
   required int64 head_bytes;
   required int64 body_bytes;
@@ -158,7 +158,7 @@ fn of(exchange: &Exchange, name: &str) -> Value {
         "wait_ns" => span(Phase::Wait),
         "headers_to_body_ns" => span(Phase::HeadersToBody),
         "receive_ns" => span(Phase::Receive),
-        "own_queue_ns" => Value::Long(exchange.client_delay.map(|span| span.nanos() as i64)),
+        "client_delay_ns" => Value::Long(exchange.client_delay.map(|span| span.nanos() as i64)),
         "sent_bytes" => long(bytes.request_head + bytes.request_body),
         "head_bytes" => long(bytes.head),
         _ => long(bytes.body),

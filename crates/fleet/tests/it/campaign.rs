@@ -1,7 +1,10 @@
 //! Whole campaigns: every message ends exactly once in the report.
 
 use crate::rig::{Fake, plan};
-use intact_fleet::{Campaign, MessageHandler, MessageOutcome, Plan, Queue, SqliteQueue, Store, FailureAction, Worker};
+use intact_fleet::{
+    Campaign, FailureAction, MessageHandler, MessageOutcome, Plan, Queue, SqliteQueue, Store,
+    Worker,
+};
 use std::time::Duration;
 
 struct Rig {
@@ -85,7 +88,10 @@ fn a_message_that_was_delivered_twice_counts_once() {
         measure: &mut fake,
     };
     // two workers had it at the same time: neither saw the other's result
-    assert!(matches!(desk.handle(&body, 1).unwrap(), MessageOutcome::Measured(_)));
+    assert!(matches!(
+        desk.handle(&body, 1).unwrap(),
+        MessageOutcome::Measured(_)
+    ));
     let message = rig.plan.messages().next().unwrap();
     let keys = rig
         .store

@@ -1,6 +1,6 @@
 //! A plan, and a measurer that measures nothing.
 
-use intact_fleet::{Measure, Measured, Message, Plan, RowFiles, FailureAction, MeasureError};
+use intact_fleet::{FailureAction, Measure, MeasureError, Measured, Message, Plan, RowFiles};
 use intact_ledger::{Exchange, Nanos, Reuse, Round, Run, Sink, Span, Tally, Vantage};
 use std::path::Path;
 
@@ -25,7 +25,11 @@ pub(crate) struct Fake {
 }
 
 impl Measure for Fake {
-    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<Measured, MeasureError> {
+    fn measure(
+        &mut self,
+        message: &Message,
+        rows: &mut RowFiles,
+    ) -> Result<Measured, MeasureError> {
         if let Some((id, then)) = &self.trouble
             && *id == message.id
         {

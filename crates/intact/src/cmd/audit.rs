@@ -1,21 +1,23 @@
 //! `intact audit`: the findings of a capture, a HAR file or a log, offline.
 
-use super::output_files::OutputFiles;
 use super::gates::Gates;
-use super::run_header::{fingerprint_key, of_words, words};
 use super::json;
 use super::ladder;
 use super::observing::{Audited, Observing};
+use super::output_files::OutputFiles;
 use super::page::{PageFile, page_file};
+use super::run_header::{fingerprint_key, of_words, words};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use intact_audit::{InputSummary, Audit, AuditError, LadderSelection, InputOptions, Input, KeyLog, Options, Pattern};
-use intact_findings::body_arrival::{BodyArrivalFacts, BodyArrival};
-use intact_findings::traffic::{TrafficAnalysis, ObservedFacts, LevelShift};
+use intact_audit::{
+    Audit, AuditError, Input, InputOptions, InputSummary, KeyLog, LadderSelection, Options, Pattern,
+};
+use intact_findings::body_arrival::{BodyArrival, BodyArrivalFacts};
 use intact_findings::requirement::Document;
+use intact_findings::traffic::{LevelShift, ObservedFacts, TrafficAnalysis};
 use intact_ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
 use intact_report::inputs::InputFacts;
 use intact_report::ladder::LadderFacts;
@@ -124,7 +126,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             "a signal ended the reading: the rest of the inputs was not read",
         )));
     }
-    let Audited { observed, responses: answers } = observing.finish();
+    let Audited {
+        observed,
+        responses: answers,
+    } = observing.finish();
     let answers = answers.facts();
     let facts = observed.facts();
     let told = AuditReport {

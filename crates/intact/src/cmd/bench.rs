@@ -1,21 +1,21 @@
 //! `intact bench`: variants side by side.
 
 use super::builtin::{Builtin, Ready};
+use super::connect_options::ConnectOptions;
 use super::expect::Expect;
-use super::output_files::OutputFiles;
 use super::gates::Gates;
-use super::run_header;
 use super::json;
 use super::on_link::{self, Near};
+use super::output_files::OutputFiles;
 use super::page::{PageFile, page_file};
-use super::connect_options::ConnectOptions;
 use super::recording::Recording;
+use super::run_header;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
-use intact_bench::{Axes, Bench, BenchError, Config, RowPolicy, Length, Target, TlsChoice};
+use intact_bench::{Axes, Bench, BenchError, Config, Length, RowPolicy, Target, TlsChoice};
 use intact_dial::Clock;
 use intact_dial::tls::Verify;
 use intact_findings::bench::{Baseline, BenchFacts, Charts};
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// Engine threads
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: u32,
-    /// Take answers in batches where they come faster than a wake-up each is worth (auto: with several streams); less CPU, longer own queue
+    /// Take answers in batches where they come faster than a wake-up each is worth (auto: with several streams); less CPU, longer client delay
     #[arg(long, value_name = "auto|on|off", default_value = "auto")]
     coalesce: Coalesce,
     /// Seed of the order of the variants and of the samples [default: random, and told]
@@ -67,7 +67,7 @@ pub(crate) struct Args {
         value_name = "N,..",
         value_delimiter = ',',
         default_value = "1",
-        help_heading = "Axes (comma lists; their product are the variants)"
+        help_heading = "Variants (comma lists; every combination is measured)"
     )]
     concurrency: Vec<u32>,
     /// Keep connections, or open one per request (in HTTP/2 too)
@@ -76,14 +76,14 @@ pub(crate) struct Args {
         value_name = "on,off",
         value_delimiter = ',',
         default_value = "on,off",
-        help_heading = "Axes (comma lists; their product are the variants)"
+        help_heading = "Variants (comma lists; every combination is measured)"
     )]
     keepalive: Vec<Switch>,
     /// HTTP version
-    #[arg(long, value_name = "1.0,1.1,2", value_delimiter = ',', value_parser = http_version, default_value = "1.1", help_heading = "Axes (comma lists; their product are the variants)")]
+    #[arg(long, value_name = "1.0,1.1,2", value_delimiter = ',', value_parser = http_version, default_value = "1.1", help_heading = "Variants (comma lists; every combination is measured)")]
     http: Vec<Protocol>,
     /// TLS: none, 1.2, 1.3, or any (negotiated) [default: as the URL says]
-    #[arg(long, value_name = "none,1.2,1.3", value_delimiter = ',', value_parser = tls_choice, help_heading = "Axes (comma lists; their product are the variants)")]
+    #[arg(long, value_name = "none,1.2,1.3", value_delimiter = ',', value_parser = tls_choice, help_heading = "Variants (comma lists; every combination is measured)")]
     tls: Vec<TlsChoice>,
     /// Resume TLS sessions, or make a full handshake each time
     #[arg(
@@ -91,7 +91,7 @@ pub(crate) struct Args {
         value_name = "off,on",
         value_delimiter = ',',
         default_value = "off",
-        help_heading = "Axes (comma lists; their product are the variants)"
+        help_heading = "Variants (comma lists; every combination is measured)"
     )]
     resume: Vec<Switch>,
     /// Streams at once on each HTTP/2 connection
@@ -100,7 +100,7 @@ pub(crate) struct Args {
         value_name = "N,..",
         value_delimiter = ',',
         default_value = "1",
-        help_heading = "Axes (comma lists; their product are the variants)"
+        help_heading = "Variants (comma lists; every combination is measured)"
     )]
     streams: Vec<u32>,
 

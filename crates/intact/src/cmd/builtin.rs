@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use intact_ledger::Tally;
-use intact_link::{Link, SERVER_NAME, SERVER_V4, LinkEnd};
+use intact_link::{Link, LinkEnd, SERVER_NAME, SERVER_V4};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};

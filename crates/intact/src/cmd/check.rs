@@ -1,20 +1,21 @@
 //! `intact check`: the card of a server.
 
 use super::bench::{http_version, time};
-use super::expect::Expect;
-use super::output_files::OutputFiles;
-use super::gates::Gates;
-use super::run_header;
-use super::json;
-use super::page::{PageFile, page_file};
 use super::connect_options::ConnectOptions;
+use super::expect::Expect;
+use super::gates::Gates;
+use super::json;
+use super::output_files::OutputFiles;
+use super::page::{PageFile, page_file};
+use super::run_header;
 use super::watching::{Early, Wanted, Watched, Watching};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
 use intact_check::{
-    Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, Config, ConfigError, ExtraRequest,
+    Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, Config, ConfigError,
+    ExtraRequest,
 };
 use intact_dial::Clock;
 use intact_dial::tls::Verify;
@@ -45,9 +46,9 @@ pub(crate) struct Args {
     /// The longest an idle connection is watched
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "90s", conflicts_with = "no_idle")]
     idle_limit: Duration,
-    /// Measure the idle limit once more while so many other connections idle
+    /// Measure the idle timeout again while N other connections idle
     #[arg(long, value_name = "N", conflicts_with = "no_idle", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u32).range(0..=1000))]
-    hold: u32,
+    idle_connections: u32,
     /// 1,100 requests on one connection, more methods and statuses, the race at long limits, maximum age
     #[arg(long)]
     thorough: bool,
@@ -275,7 +276,7 @@ fn config(args: Args) -> Result<Config, Failed> {
     config.expect = args.expect.expect;
     config.idle = !args.no_idle;
     config.idle_limit = args.idle_limit;
-    config.hold = args.hold;
+    config.hold = args.idle_connections;
     config.thorough = args.thorough;
     if args.tries.len() > MOST_TRIES {
         return Err(Failed::usage(anyhow::anyhow!(

@@ -3,11 +3,11 @@
 mod programs;
 mod rounds;
 
-use super::output_files::OutputFiles;
 use super::gates::Gates;
-use super::run_header::{with_words, words};
 use super::json;
+use super::output_files::OutputFiles;
 use super::page::{PageFile, page_file};
+use super::run_header::{with_words, words};
 use super::stored;
 use super::watch::Keys;
 use crate::console;

@@ -3,7 +3,7 @@
 use crate::exit::Failed;
 use anyhow::Context;
 use intact_dial::tls::{ClientCertificate, Credentials, Verify};
-use intact_dial::{Family, ConnectOverride};
+use intact_dial::{ConnectOverride, Family};
 use std::path::PathBuf;
 
 /// How a server is reached.

@@ -1,9 +1,9 @@
 //! Packets in time: from what an audit finds in a capture to what a page lays out.
 
 use anyhow::Context;
-use intact_audit::{Audit, LadderSelection, InputOptions, Input, KeyLog, Ladder, Options};
+use intact_audit::{Audit, Input, InputOptions, KeyLog, Ladder, LadderSelection, Options};
 use intact_check::Packets;
-use intact_findings::body_arrival::{BodyArrivalFacts, BodyArrival};
+use intact_findings::body_arrival::{BodyArrival, BodyArrivalFacts};
 use intact_report::ladder::{LadderFacts, StepFacts};
 use std::io::Cursor;
 use std::path::Path;

@@ -1,26 +1,26 @@
-//! `intact lambda -- CMD`: a function on a local platform, cold, hot and frozen.
+//! `intact lambda -- CMD`: a function on a local platform, cold, warm and frozen.
 
 mod args;
-mod on_link;
 mod functions;
+mod on_link;
 mod output;
 mod recording;
 
-use super::run_header::{self, fingerprint_key};
 use super::link::Server;
+use super::run_header::{self, fingerprint_key};
 use super::watch::{Keys, key_logging};
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 pub(crate) use args::Args;
 use args::{EventShape, Freeze, FreezerKind, OnOff};
-use on_link::Near;
 use intact_findings::lambda::UNWATCHED;
 use intact_findings::requirement::Document;
 use intact_lambda::{
-    Freezer, Function, FreezeHook, LambdaError, NoGate, RunPosition, Plan, Platform, Shape, Watcher,
+    FreezeHook, Freezer, Function, LambdaError, NoGate, Plan, Platform, RunPosition, Shape, Watcher,
 };
 use intact_ledger::{Caveat, Event, Rows, Run, Sink, Vantage, Variant, order};
+use on_link::Near;
 use recording::Recording;
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -191,7 +191,7 @@ fn plan(args: &Args) -> Result<Plan, Failed> {
         cold_every: args.cold_every,
         idle: args.idle.clone(),
         time_scale: args.time_scale.unwrap_or(1.0),
-        freezer: (args.freeze != Some(Freeze::Off)).then(|| match args.freezer {
+        freezer: (args.freeze != Some(Freeze::Off)).then(|| match args.freeze_with {
             Some(FreezerKind::Signals) => Freezer::Signals,
             Some(FreezerKind::Cgroup) => Freezer::ControlGroup,
             None => Freezer::best(),

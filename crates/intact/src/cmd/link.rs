@@ -1,25 +1,25 @@
 //! `intact link`: runs a command on the client side of an emulated link, with a server on the other.
 
+mod child_process;
 mod control;
 pub(super) mod document;
 mod server_side;
-mod child_process;
 
 use super::builtin::ourselves;
 use super::run_header::{of_words, words};
 use crate::console;
 use crate::exit::{self, Failed};
+pub(crate) use child_process::ChildProcess;
 use control::Control;
 use document::{Document, LinkRun};
-pub(crate) use server_side::{ServerSide, Server};
 use intact_ledger::Vantage;
 use intact_link::{Link, LinkError, Spec};
 use jiff::Timestamp;
+pub(crate) use server_side::{Server, ServerSide};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
-pub(crate) use child_process::ChildProcess;
 
 /// Runs a command as if its server were elsewhere: an emulated link under the kernel's own TCP.
 #[derive(clap::Args)]

@@ -1,6 +1,6 @@
 //! Where the events of an observed run go: a fold that works out what they mean, and the files that were asked for.
 
-use super::output_files::{OutputFiles, OpenOutputs};
+use super::output_files::{OpenOutputs, OutputFiles};
 use intact_findings::body_arrival::BodyArrival;
 use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::{Event, Run, Sink};

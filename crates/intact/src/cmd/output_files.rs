@@ -2,9 +2,9 @@
 //! written is counted.
 
 use anyhow::Context;
-use intact_ledger::server_profile::ServerProfile;
 use intact_ledger::export::csv;
 use intact_ledger::export::har::HarWriter;
+use intact_ledger::server_profile::ServerProfile;
 use intact_ledger::store::{StoreError, Writer};
 use intact_ledger::{Caveat, Connection, ConnectionId, Event, Exchange, Run, Sink, Tally};
 use std::collections::HashMap;

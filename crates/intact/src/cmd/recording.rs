@@ -1,6 +1,6 @@
 //! What happens to the events of a bench: its files, the first calls for the report, progress.
 
-use super::output_files::{OutputFiles, OpenOutputs};
+use super::output_files::{OpenOutputs, OutputFiles};
 use crate::console;
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

@@ -5,8 +5,8 @@ mod options;
 mod summary;
 
 use super::builtin::Ready;
-use super::run_header;
 use super::json;
+use super::run_header;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;

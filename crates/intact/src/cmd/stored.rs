@@ -3,8 +3,8 @@
 use crate::exit::Failed;
 use intact_findings::compare::{CompareFacts, Comparison};
 use intact_findings::lambda::{Invocations, LambdaFacts};
-use intact_findings::traffic::TrafficAnalysis;
 use intact_findings::requirement::Document;
+use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::store::Reader;
 use intact_ledger::{Caveat, Event, Rows, Run, Sink};
 

@@ -1,7 +1,7 @@
 //! `intact URL`: a short check, then a short bench.
 
-use super::expect::Expect;
 use super::connect_options::ConnectOptions;
+use super::expect::Expect;
 use super::{bench, check};
 use crate::console;
 use crate::exit::{self, Failed};

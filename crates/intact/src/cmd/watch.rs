@@ -14,16 +14,16 @@ mod sampler;
 
 use live::{LiveView, Reporting};
 
-use super::output_files::OutputFiles;
 use super::gates::Gates;
-use super::run_header;
 use super::json;
 use super::observing::Observing;
+use super::output_files::OutputFiles;
 use super::page::{PageFile, page_file};
+use super::run_header;
 use crate::console;
 use crate::exit::{self, Failed};
-use intact_findings::traffic::TrafficAnalysis;
 use intact_findings::requirement::Document;
+use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::{Rows, Vantage};
 use intact_report::page::ObservedRun;
 use intact_watch::{Clock, Config, Ended, KeyLogging, Mode, Outcome, Subjects, WatchError};
@@ -52,8 +52,8 @@ pub(crate) struct Args {
     /// `on` sets SSLKEYLOGFILE in any case; `off` does neither
     #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Watching")]
     keys: Keys,
-    /// How connections are followed: through a relay of ours, so that requests are seen; from outside (info), so that data
-    /// passes untouched and only connections and bytes are counted; auto: the relay, and from outside where that cannot be
+    /// How connections are followed: through a relay of ours, so that requests are seen; from outside (passthrough), so that data
+    /// is not touched and only connections and bytes are counted; auto: the relay, and from outside where that cannot be
     #[arg(long, value_enum, default_value_t = How::Auto, help_heading = "Watching")]
     mode: How,
     /// Add a round trip to each connection, from its SYN on: what the program would cost over that distance
@@ -100,7 +100,7 @@ pub(crate) struct Args {
 enum How {
     Auto,
     Relay,
-    Info,
+    Passthrough,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -124,8 +124,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         let missing = anyhow::anyhow!("name the program to run: intact watch -- CMD");
         return Err(Failed::usage(missing));
     }
-    if args.mode == How::Info && args.rtt.is_some() {
-        let clash = anyhow::anyhow!("--rtt needs the relay: leave --mode info out");
+    if args.mode == How::Passthrough && args.rtt.is_some() {
+        let clash = anyhow::anyhow!("--rtt needs the relay: leave --mode passthrough out");
         return Err(Failed::usage(clash));
     }
     let requirements = args.gates.parse(Document::Watch)?;
@@ -137,7 +137,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     head.link = args
         .rtt
         .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
-    let mut recording = Observing::start(TrafficAnalysis::new(&head), &head, &args.files).map_err(own)?;
+    let mut recording =
+        Observing::start(TrafficAnalysis::new(&head), &head, &args.files).map_err(own)?;
     let measuring = args.processor.start(&args.pid)?;
     let (code, cpu) = match &subjects {
         None => {
@@ -193,12 +194,13 @@ fn run_command(
     clock: Clock,
     recording: &mut Observing<TrafficAnalysis>,
 ) -> Result<Outcome, Failed> {
-    let key = run_header::fingerprint_key().map_err(|error| Failed::wrapper(exit::WRAPPER_FAILURE, error))?;
+    let key = run_header::fingerprint_key()
+        .map_err(|error| Failed::wrapper(exit::WRAPPER_FAILURE, error))?;
     let mut config = Config::new(args.command.clone(), key);
     config.mode = match args.mode {
         How::Auto => Mode::Auto,
         How::Relay => Mode::Relay,
-        How::Info => Mode::Passthrough,
+        How::Passthrough => Mode::Passthrough,
     };
     config.keys = key_logging(args.keys);
     config.round_trip = args.rtt.unwrap_or_default();

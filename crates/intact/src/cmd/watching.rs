@@ -2,13 +2,13 @@
 //! countdown.
 //! Trouble with a file does not end the check: it is told.
 
-use super::output_files::{OutputFiles, OpenOutputs};
 use super::ladder;
+use super::output_files::{OpenOutputs, OutputFiles};
 use crate::console;
 use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use intact_check::{ServerProfile, CheckProgress, Packets, ProbeKind};
+use intact_check::{CheckProgress, Packets, ProbeKind, ServerProfile};
 use intact_findings::check::CheckFacts;
 use intact_ledger::{Caveat, Event, Row, Run};
 use std::fs::File;

@@ -66,7 +66,7 @@ fn where_durations_are_not_told_there_is_no_latency_and_not_one_of_0() {
 fn every_kind_of_input_gives_a_document_of_the_schema() {
     let schema = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/schema/observed.schema.json"
+        "/../../docs/schema/traffic.schema.json"
     );
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -275,7 +275,7 @@ fn a_capture_that_cannot_be_decoded_is_unreadable_and_not_without_connections() 
     assert_eq!(both["connections"]["opened"], 1);
     let missing = caveat(&both, "input-not-read");
     assert_eq!(missing["incomplete"], true);
-    assert!(missing["words"].as_str().unwrap().contains("IPsec ESP"));
+    assert!(missing["message"].as_str().unwrap().contains("IPsec ESP"));
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn connections_of_another_protocol_are_not_called_unused() {
     let packets: Vec<Vec<u8>> = (40_000..40_004).flat_map(socks).collect();
     let (_folder, [path]) = captures([("socks.pcap", Capture::of(RAW, &packets, plain))]);
     let document = document(&[&path]);
-    assert_eq!(document["totals"]["unseen"], 4);
+    assert_eq!(document["totals"]["opaque"], 4);
     assert_eq!(caveat(&document, "not-http")["id"], "not-http");
     let findings = document["findings"].to_string();
     assert!(!findings.contains("never used"), "{findings}");
@@ -402,7 +402,7 @@ fn a_folder_of_zeek_is_read_and_the_logs_that_say_nothing_are_told_at_once() {
     assert_eq!(told.len(), 1, "{told:?}");
     // they say nothing of connections: nothing is missing without them
     assert!(told[0].get("incomplete").is_none());
-    let words = told[0]["words"].as_str().unwrap();
+    let words = told[0]["message"].as_str().unwrap();
     assert!(words.contains("dns.log, files.log, weird.log"), "{words}");
 }
 

@@ -218,7 +218,7 @@ fn an_unasked_answer_at_the_end_is_told() {
             .write_all(b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n");
     });
     let (_, document) = check(&[&format!("http://{url}/"), "--idle-limit", "20s"]);
-    assert_eq!(document["idle_timeout"]["ended"]["unasked"], 408);
+    assert_eq!(document["idle_timeout"]["ended"]["unsolicited_status"], 408);
     assert!(document["idle_timeout"]["measured_s"].as_f64() >= Some(0.39));
 }
 
@@ -324,7 +324,7 @@ fn an_interrupted_wait_keeps_the_card_and_a_stored_card_reads_back() {
         .unwrap();
     // the wait has begun when the card on disk has the requests per connection
     let waits = || -> Option<()> {
-        let card = std::fs::read(ledger.join("card.json")).ok()?;
+        let card = std::fs::read(ledger.join("server-profile.json")).ok()?;
         let card: Value = serde_json::from_slice(&card).ok()?;
         card["requests"].is_object().then_some(())
     };
@@ -400,8 +400,8 @@ fn an_idle_limit_that_shrinks_under_many_connections_is_told() {
         open.fetch_sub(1, Ordering::Relaxed);
     });
     let url = format!("http://{url}/");
-    let (_, document) = check(&[&url, "--hold", "30", "--idle-limit", "20s"]);
-    assert!(document["held"]["measured_s"].is_number());
+    let (_, document) = check(&[&url, "--idle-connections", "30", "--idle-limit", "20s"]);
+    assert!(document["idle_under_load"]["measured_s"].is_number());
     assert!(
         rules(&document).contains(&"idle-timeout-shrinks"),
         "{document:#}"

@@ -137,6 +137,6 @@ fn versions_of_tls_that_should_not_be_accepted_are_told_when_they_are() {
     let rules = document["findings"].to_string();
     assert!(rules.contains("old-tls-accepted"), "{rules}");
     // it answers in HTTP/1.0 and closes, whatever it is asked in
-    assert_eq!(document["versions"][2]["answered_in"], "1.0");
+    assert_eq!(document["versions"][2]["response_version"], "1.0");
     assert_eq!(document["versions"][2]["reused"], false);
 }

@@ -178,7 +178,7 @@ fn stored_ledgers_are_compared_without_intervals() {
         &dir.path().join("before"),
         "new-connection-per-request/fires",
     );
-    let after = store(&dir.path().join("after"), "look-up-per-request/does-not");
+    let after = store(&dir.path().join("after"), "lookup-per-request/does-not");
     let json = dir.path().join("c.json");
     let written = format!("--json={}", json.display());
     let out = intact(&["compare", &before, &after, &written]);

@@ -117,7 +117,7 @@ fn a_share_of_errors_is_the_second_sentence() {
     let address = answers(|nth| Some(if nth % 4 == 3 { NOT_FOUND } else { ANSWER }));
     let url = format!("http://{address}/");
     let document = bench(&[&url, "-n", "80", "--rounds", "8"]);
-    let second = document["verdicts"][1].as_str().unwrap();
+    let second = document["verdict"][1].as_str().unwrap();
     assert!(second.contains("had the status 404"), "{second}");
     let out = intact(&["bench", &url, "-n", "80", "--rounds", "8"]);
     assert_eq!(out.status.code(), Some(0));
@@ -147,7 +147,7 @@ fn a_variant_with_errors_only_is_not_compared_and_passes_no_gate() {
     let url = format!("http://{address}/");
     let document = bench(&[&url, "-n", "40", "--rounds", "8"]);
     assert_eq!(document["comparisons"], serde_json::json!([]));
-    let verdicts = document["verdicts"].to_string();
+    let verdicts = document["verdict"].to_string();
     assert!(
         verdicts.contains("keepalive=on: every response was 4xx"),
         "{verdicts}"

@@ -111,9 +111,7 @@ fn a_campaign_of_error_pages_exits_3_unless_the_plan_expects_them() {
         std::fs::write(rig.path("plan.toml"), plan).unwrap();
         let (report, out) = end(rig.start());
         assert_eq!(out.status.code(), Some(code), "{out:?}");
-        let verdict = report["groups"][0]["bench"]["verdicts"][0]
-            .as_str()
-            .unwrap();
+        let verdict = report["groups"][0]["bench"]["verdict"][0].as_str().unwrap();
         assert!(verdict.starts_with(verdict_is), "{verdict}");
         let store = rig.path("dir/store");
         let out = intact(&["fleet", "report", &store, "--require", "failed == 0"]);
@@ -270,7 +268,7 @@ fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
         cards["idle_timeout_s"]["min"].as_f64().unwrap() >= 0.29,
         "{cards}"
     );
-    assert!(cards["cold_ms"]["cards"] == 2 && cards["warm_ms"]["cards"] == 2);
+    assert!(cards["fresh_ms"]["cards"] == 2 && cards["reused_ms"]["cards"] == 2);
 
     // what was sent is what the results say, and neither more nor sooner than was allowed
     let sent: u64 = rig

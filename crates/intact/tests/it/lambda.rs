@@ -266,7 +266,15 @@ fn a_control_group_that_is_forbidden_is_told_with_what_does_without() {
     let told = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(env!("CARGO_BIN_EXE_intact"))
-        .args(["lambda", "--freezer", "cgroup", "--idle", "10ms", "-n", "2"])
+        .args([
+            "lambda",
+            "--freeze-with",
+            "cgroup",
+            "--idle",
+            "10ms",
+            "-n",
+            "2",
+        ])
         .args(["--watch", "off", "--", "sleep", "1"])
         .output()
         .expect("util-linux has setpriv");
@@ -276,7 +284,7 @@ fn a_control_group_that_is_forbidden_is_told_with_what_does_without() {
         return;
     }
     assert_eq!(told.status.code(), Some(4), "{said}");
-    assert!(said.contains("--freezer signals"), "{said}");
+    assert!(said.contains("--freeze-with signals"), "{said}");
 }
 
 #[test]
@@ -304,7 +312,7 @@ fn nothing_outlives_a_platform_that_is_killed() {
     let mut platform = Command::new(env!("CARGO_BIN_EXE_intact"))
         .args([
             "lambda",
-            "--freezer",
+            "--freeze-with",
             "signals",
             "--init-timeout",
             "600s",
@@ -386,14 +394,17 @@ fn seen(freeze: &str) -> Option<(Vec<String>, Value)> {
         .iter()
         .map(|call| call["detail"].as_str().unwrap().to_owned())
         .collect();
-    Some((seen, calls[1]["pause"].clone()))
+    Some((seen, calls[1]["freeze"].clone()))
 }
 
 #[test]
 fn stopped_processes_find_the_fin_that_their_kernel_took() {
     if let Some((seen, pause)) = seen("processes") {
         assert_eq!(seen, ["Seen: answer", "Seen: FIN"]);
-        assert_eq!(pause, json!({"cases": ["fin-seen"], "saw": "failed"}));
+        assert_eq!(
+            pause,
+            json!({"connection_states": ["fin-seen"], "effect": "failed"})
+        );
     }
 }
 
@@ -401,6 +412,9 @@ fn stopped_processes_find_the_fin_that_their_kernel_took() {
 fn a_frozen_machine_misses_the_fin_and_is_reset() {
     if let Some((seen, pause)) = seen("machine") {
         assert_eq!(seen, ["Seen: answer", "Seen: RST"]);
-        assert_eq!(pause, json!({"cases": ["reset"], "saw": "failed"}));
+        assert_eq!(
+            pause,
+            json!({"connection_states": ["reset"], "effect": "failed"})
+        );
     }
 }

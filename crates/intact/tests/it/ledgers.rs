@@ -281,7 +281,7 @@ fn a_bench_that_a_signal_ended_has_come_to_its_end() {
     assert_eq!(unfinished(&document), 0, "{:#}", document["caveats"]);
     let caveats = document["caveats"].as_array().unwrap();
     let interrupted = caveats.iter().find(|one| one["id"] == "interrupted");
-    let words = interrupted.unwrap()["words"].as_str().unwrap();
+    let words = interrupted.unwrap()["message"].as_str().unwrap();
     assert!(words.contains("of 20"), "{words}");
 }
 

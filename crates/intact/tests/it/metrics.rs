@@ -101,7 +101,7 @@ fn not_written(out: &Output) -> Vec<String> {
     caveats
         .iter()
         .filter(|caveat| caveat["id"] == "not-written")
-        .map(|caveat| caveat["words"].as_str().unwrap().to_owned())
+        .map(|caveat| caveat["message"].as_str().unwrap().to_owned())
         .collect()
 }
 

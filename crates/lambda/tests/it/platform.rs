@@ -1,8 +1,10 @@
 //! What the platform tells of each invocation.
 
 use crate::runtime::{function, server};
-use intact_lambda::{Event, Freezer, Function, FreezeHook, LambdaError, NoGate, RunPosition, Plan, Platform};
-use intact_ledger::{InvocationOutcome, Invocation, Row};
+use intact_lambda::{
+    Event, FreezeHook, Freezer, Function, LambdaError, NoGate, Plan, Platform, RunPosition,
+};
+use intact_ledger::{Invocation, InvocationOutcome, Row};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
@@ -42,7 +44,10 @@ fn environments(told: &[Invocation]) -> Vec<u64> {
 #[test]
 fn the_first_invocation_is_cold_and_the_others_find_the_environment() {
     let told = run("answer", |_| {});
-    assert!(told.iter().all(|one| one.fate == InvocationOutcome::Answered(6)));
+    assert!(
+        told.iter()
+            .all(|one| one.fate == InvocationOutcome::Answered(6))
+    );
     assert_eq!(environments(&told), [1, 1, 1]);
     let cold: Vec<bool> = told.iter().map(|one| one.init.is_some()).collect();
     assert_eq!(cold, [true, false, false]);
@@ -202,7 +207,10 @@ fn a_function_that_serves_http_is_asked_by_requests() {
     let fates: Vec<InvocationOutcome> = told.iter().map(|one| one.fate.clone()).collect();
     let crash = "the process ended with exit code 7".to_owned();
     assert_eq!(fates[0], InvocationOutcome::Answered(5));
-    assert_eq!(fates[1], InvocationOutcome::Error("HTTP: status 503".to_owned()));
+    assert_eq!(
+        fates[1],
+        InvocationOutcome::Error("HTTP: status 503".to_owned())
+    );
     assert!(
         fates[2]
             .words()

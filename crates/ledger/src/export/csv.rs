@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// The head line.
 pub const HEAD: &str = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset,\
 run,id,variant,round,warmup,connection,ordinal,reuse,stream,outcome,at_ns,end_ns,dns_ns,connect_ns,ssl_ns,blocked_ns,send_ns,wait_ns,\
-headers_to_body_ns,receive_ns,own_queue_ns,sent_bytes,head_bytes,body_bytes\n";
+headers_to_body_ns,receive_ns,client_delay_ns,sent_bytes,head_bytes,body_bytes\n";
 
 /// Writes one exchange. Absent is an empty field. `variant` is its name.
 pub fn write_row(

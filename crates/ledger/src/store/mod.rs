@@ -1,7 +1,7 @@
 //! A ledger on disk: a folder with `run.json`, `events.jsonl.zst`, `tally.json` and `end.json`.
 //!
 //! The events are appended in compressed frames, each complete in itself. After a `kill -9` the file can be read
-//! up to its last whole line. `tally.json` is replaced atomically. A check also has a `card.json`, replaced in the
+//! up to its last whole line. `tally.json` is replaced atomically. A check also has a `server-profile.json`, replaced in the
 //! same way after every probe. `end.json` is written last: a ledger without it belongs to a run that did not end.
 
 mod reader;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const RUN: &str = "run.json";
 const EVENTS: &str = "events.jsonl.zst";
 const TALLY: &str = "tally.json";
-const CARD: &str = "card.json";
+const CARD: &str = "server-profile.json";
 const END: &str = "end.json";
 
 /// The end mark of a ledger.

@@ -1,9 +1,9 @@
 //! Reading a ledger folder, whole or cut off.
 
 use super::{CARD, END, EVENTS, End, RUN, StoreError, TALLY};
-use crate::server_profile::ServerProfile;
 use crate::event::{Caveat, Row};
 use crate::run::{Run, SCHEMA};
+use crate::server_profile::ServerProfile;
 use crate::tally::Tally;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};

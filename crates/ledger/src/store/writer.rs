@@ -1,9 +1,9 @@
 //! Writing a ledger folder.
 
 use super::{CARD, END, EVENTS, End, RUN, StoreError, TALLY};
-use crate::server_profile::ServerProfile;
 use crate::event::Event;
 use crate::run::Run;
+use crate::server_profile::ServerProfile;
 use crate::tally::Tally;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

@@ -4,11 +4,11 @@
 mod flows;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
-mod queue;
 pub(crate) mod packet;
+mod queue;
 
-use crate::stats::{LinkStats, Counts, Lateness};
-use crate::spec::{Blocked, LinkChange, Forgotten, Spec};
+use crate::spec::{Blocked, Forgotten, LinkChange, Spec};
+use crate::stats::{Counts, Lateness, LinkStats};
 use flows::{Flows, Verdict};
 use intact_ledger::Histogram;
 use queue::Queue;

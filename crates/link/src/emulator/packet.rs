@@ -267,7 +267,11 @@ mod tests {
     #[test]
     fn both_directions_of_a_connection_are_one_flow() {
         let up = read(&tcp(FlowDirection::Up, 5000, SYN, 0), FlowDirection::Up).unwrap();
-        let down = read(&tcp(FlowDirection::Down, 5000, SYN | ACK, 0), FlowDirection::Down).unwrap();
+        let down = read(
+            &tcp(FlowDirection::Down, 5000, SYN | ACK, 0),
+            FlowDirection::Down,
+        )
+        .unwrap();
         assert_eq!(up.flow, down.flow);
         let other = read(&tcp(FlowDirection::Up, 5001, SYN, 0), FlowDirection::Up).unwrap();
         assert_ne!(up.flow, other.flow);
@@ -282,7 +286,10 @@ mod tests {
         let sent = tcp(FlowDirection::Up, 5000, ACK, 100);
         let answer = reset(&sent).unwrap();
         let read = read(&answer, FlowDirection::Down).unwrap();
-        assert_eq!(read.flow, super::read(&sent, FlowDirection::Up).unwrap().flow);
+        assert_eq!(
+            read.flow,
+            super::read(&sent, FlowDirection::Up).unwrap().flow
+        );
         let Kind::Tcp(segment) = read.kind else {
             panic!("TCP")
         };

@@ -28,8 +28,14 @@ fn each_direction_has_its_own_delay() {
     middle.arrive(FlowDirection::Down, &frame, 5 * MS);
     assert_eq!(middle.next(), Some(15 * MS));
     assert!(middle.release(FlowDirection::Up, 15 * MS - 1).is_none());
-    assert_eq!(out(&mut middle, FlowDirection::Up), [(15 * MS, frame.len())]);
-    assert_eq!(out(&mut middle, FlowDirection::Down), [(25 * MS, frame.len())]);
+    assert_eq!(
+        out(&mut middle, FlowDirection::Up),
+        [(15 * MS, frame.len())]
+    );
+    assert_eq!(
+        out(&mut middle, FlowDirection::Down),
+        [(25 * MS, frame.len())]
+    );
 }
 
 #[test]
@@ -138,7 +144,11 @@ fn a_forgotten_flow_is_answered_by_a_reset_from_the_middle_or_by_nothing() {
         middle.arrive(FlowDirection::Up, &tcp(FlowDirection::Up, 5000, SYN, 0), 0);
         assert_eq!(out(&mut middle, FlowDirection::Up).len(), 1);
         let late = 6_000 * MS;
-        middle.arrive(FlowDirection::Up, &tcp(FlowDirection::Up, 5000, ACK, 10), late);
+        middle.arrive(
+            FlowDirection::Up,
+            &tcp(FlowDirection::Up, 5000, ACK, 10),
+            late,
+        );
         assert_eq!(out(&mut middle, FlowDirection::Up), []);
         let back = out(&mut middle, FlowDirection::Down);
         assert_eq!(back.len(), resets, "{spec}");

@@ -4,7 +4,7 @@
 use super::channel::Channel;
 use super::message::{ForwarderCommand, ForwarderReport};
 use super::ring::{BATCH, MOST_FRAMES, Ring};
-use crate::emulator::{FlowDirection, Emulator, Queued};
+use crate::emulator::{Emulator, FlowDirection, Queued};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::thread::ClockId;

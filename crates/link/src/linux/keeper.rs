@@ -2,16 +2,18 @@
 //! of the link asks. When the owner is gone it goes, and takes everything with it.
 
 use super::channel::Channel;
-use super::step_error::{During, StepError};
 use super::forwarder::Forwarder;
-use super::message::{ForwarderCommand, Refusal, Reply, Request, Setup, ForwarderReport, LinkReady};
+use super::message::{
+    ForwarderCommand, ForwarderReport, LinkReady, Refusal, Reply, Request, Setup,
+};
 use super::namespaces::{self, Forked};
 use super::network::Network;
+use super::step_error::{During, StepError};
 use super::{hosts_file, privilege};
-use crate::stats::RoundTrip;
 use crate::addresses::SERVER_V4;
 use crate::emulator::Emulator;
 use crate::spec::{LinkChange, Spec};
+use crate::stats::RoundTrip;
 use crate::step::LinkStep;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -164,7 +166,10 @@ fn become_forwarder(
     let doors: Vec<_> = doors.iter().map(AsFd::as_fd).collect();
     keeper.send(&told, &doors).during(LinkStep::Fork)?;
     let Some([client, server]) = network.rings else {
-        return Err(StepError(LinkStep::Fork, io::ErrorKind::InvalidInput.into()));
+        return Err(StepError(
+            LinkStep::Fork,
+            io::ErrorKind::InvalidInput.into(),
+        ));
     };
     // plain delays while probing: what else was asked for begins afterwards
     let plain = Spec {
@@ -188,9 +193,14 @@ struct NamespaceOwner {
 impl NamespaceOwner {
     fn await_forwarder(&self) -> Result<(bool, Vec<String>, Vec<OwnedFd>), StepError> {
         let gone = || StepError(LinkStep::Fork, io::ErrorKind::BrokenPipe.into());
-        let told = self.forwarder.receive::<ForwarderReport>().during(LinkStep::Fork)?;
+        let told = self
+            .forwarder
+            .receive::<ForwarderReport>()
+            .during(LinkStep::Fork)?;
         match told.ok_or_else(gone)? {
-            (ForwarderReport::Ready { real_time, caveats }, doors) => Ok((real_time, caveats, doors)),
+            (ForwarderReport::Ready { real_time, caveats }, doors) => {
+                Ok((real_time, caveats, doors))
+            }
             (ForwarderReport::Refused(refusal), _) => Err(StepError(
                 refusal.step,
                 io::Error::from_raw_os_error(refusal.errno),

@@ -1,12 +1,12 @@
 //! The owner's side: starting a link, putting commands on its sides, switching it.
 
 use super::channel::Channel;
-use super::namespace_handles::{self, NamespaceHandles};
 use super::keeper;
-use super::message::{Isolation, Refusal, Reply, Request, Setup, LinkReady};
-use crate::stats::{LinkStats, RoundTrip};
+use super::message::{Isolation, LinkReady, Refusal, Reply, Request, Setup};
+use super::namespace_handles::{self, NamespaceHandles};
 use crate::error::LinkError;
 use crate::spec::{LinkChange, Spec};
+use crate::stats::{LinkStats, RoundTrip};
 use crate::step::LinkStep;
 use crate::{LinkEnd, remedy};
 use rustix::fd::OwnedFd;
@@ -209,7 +209,11 @@ fn attempt(setup: Setup, mut helper: Command) -> Result<Result<Link, Refusal>, L
 }
 
 /// Descriptors in the order in which the keeper sends them: networks, certificate, mounts, processes, user.
-fn unpack(descriptors: Vec<OwnedFd>, isolation: Isolation, user: bool) -> Option<(NamespaceHandles, OwnedFd)> {
+fn unpack(
+    descriptors: Vec<OwnedFd>,
+    isolation: Isolation,
+    user: bool,
+) -> Option<(NamespaceHandles, OwnedFd)> {
     let mut rest = descriptors.into_iter();
     let networks = [rest.next()?, rest.next()?];
     let certificate = rest.next()?;

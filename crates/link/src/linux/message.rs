@@ -1,7 +1,7 @@
 //! What the processes of a link say to each other.
 
-use crate::stats::{LinkStats, RoundTrip};
 use crate::spec::{LinkChange, Spec};
+use crate::stats::{LinkStats, RoundTrip};
 use crate::step::LinkStep;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! The three networks of a link: client, server, and the middle, in which nothing listens but the forwarder's packet sockets.
 
-use super::step_error::{During, StepError};
 use super::namespaces;
 use super::netlink::Netlink;
 use super::ring::Ring;
+use super::step_error::{During, StepError};
 use crate::addresses::{CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 use crate::spec::{Congestion, Spec};
 use crate::step::LinkStep;

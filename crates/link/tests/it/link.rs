@@ -72,7 +72,11 @@ fn a_transfer_is_no_faster_than_the_rate() {
         return;
     };
     let _server = Program::server(&link);
-    let rates = numbers(&link, LinkEnd::Client, &["fetch", "198.18.0.2:80", "1000000"]);
+    let rates = numbers(
+        &link,
+        LinkEnd::Client,
+        &["fetch", "198.18.0.2:80", "1000000"],
+    );
     // the first packets are on their way when the clock starts
     assert!((1..2_700_000).contains(&rates[0]), "{rates:?} bytes/s");
 }

@@ -22,7 +22,11 @@ fn the_server_has_a_name_and_unknown_names_fail() {
         return;
     }
     assert_eq!(
-        words(&link, LinkEnd::Client, &["resolve", intact_link::SERVER_NAME]),
+        words(
+            &link,
+            LinkEnd::Client,
+            &["resolve", intact_link::SERVER_NAME]
+        ),
         "198.18.0.2"
     );
     assert_eq!(
@@ -41,7 +45,10 @@ fn a_command_ends_as_it_would_without_a_link() {
     let Some(link) = start("rtt=0", "ends") else {
         return;
     };
-    assert_eq!(shell(&link, LinkEnd::Client, "exit 7").status.code(), Some(7));
+    assert_eq!(
+        shell(&link, LinkEnd::Client, "exit 7").status.code(),
+        Some(7)
+    );
     let killed = shell(&link, LinkEnd::Client, "kill -KILL $$").status;
     assert_eq!(killed.signal(), Some(9));
     let mut missing = Command::new("/nonexistent/program");

@@ -1,6 +1,6 @@
 //! A link for a test, with programs on its sides.
 
-use intact_link::{Link, LinkError, LinkEnd};
+use intact_link::{Link, LinkEnd, LinkError};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 

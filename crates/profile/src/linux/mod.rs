@@ -5,4 +5,4 @@ mod flame;
 mod sampling;
 
 pub use flame::flame_graph;
-pub use sampling::{Sampling, SampleTarget};
+pub use sampling::{SampleTarget, Sampling};

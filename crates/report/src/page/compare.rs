@@ -4,12 +4,13 @@ use super::by_round;
 use super::download::Download;
 use super::environment::environment;
 use super::parts::{Cell, Columns, FindingGroup, sentence};
-use super::{Section, Fact, Figure, Headline, Method, Assessment, Table, when};
+use super::{Assessment, Fact, Figure, Headline, Method, Section, Table, when};
 use crate::json;
 use crate::number::{count, percent, tick, time, whole_percent};
 use crate::svg::{self, Tone};
 use intact_findings::compare::{
-    FindingChange, CompareFacts, TimeDifference, CountDifference, FindingState, ProgramFacts, RoundFigures,
+    CompareFacts, CountDifference, FindingChange, FindingState, ProgramFacts, RoundFigures,
+    TimeDifference,
 };
 use intact_ledger::Run;
 
@@ -243,8 +244,8 @@ fn programs(variants: &[ProgramFacts]) -> Table {
         .column("TLS handshakes", "of a run", |one| {
             each(one.handshakes.total(), one)
         })
-        .column("look-ups", "of a run", |one| each(one.lookups, one))
-        .column("wasted", "set-up of a run that was not needed", |one| {
+        .column("lookups", "of a run", |one| each(one.lookups, one))
+        .column("wasted", "setup of a run that was not needed", |one| {
             let rounds = one.rounds.len().max(1) as f64;
             Cell::time(one.wasted_ms.map(|ms| ms / rounds))
         })

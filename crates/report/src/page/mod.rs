@@ -21,7 +21,7 @@ pub use compare::CompareRun;
 pub use lambda::LambdaRun;
 pub use observed::ObservedRun;
 pub(crate) use parts::{
-    Case, Section, Fact, Figure, FindingGroup, Headline, Method, Assessment, Table,
+    Assessment, Case, Fact, Figure, FindingGroup, Headline, Method, Section, Table,
 };
 
 use intact_ledger::Run;

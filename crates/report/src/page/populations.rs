@@ -134,7 +134,7 @@ fn id(reuse: Option<Reuse>) -> &'static str {
 /// What people call a phase, and what it is.
 pub(crate) fn phase_words(phase: &str) -> (&'static str, &'static str) {
     match phase {
-        "dns" => ("look-up", "of the name"),
+        "dns" => ("lookup", "of the name"),
         "connect" => ("TCP", "handshake of the transport"),
         "ssl" => ("TLS", "handshake"),
         "blocked" => ("blocked", "waiting for a connection to be free"),

@@ -2,7 +2,7 @@
 
 use crate::number::{count, tick, time};
 use crate::svg::{self, Tone};
-use intact_findings::timeline::{TimelineGroup, TimelineConnection};
+use intact_findings::timeline::{TimelineConnection, TimelineGroup};
 use intact_ledger::Side;
 
 /// The picture of these lanes.

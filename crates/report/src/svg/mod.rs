@@ -16,8 +16,8 @@ mod timeline;
 
 pub use bars::{Bar, Bars};
 pub use histogram::{Band, Histogram, Panel, Population};
-pub use lines::{Line, Lines, Mark, LinePoint};
-pub use scatter::{Series, Point, Scatter};
+pub use lines::{Line, LinePoint, Lines, Mark};
+pub use scatter::{Point, Scatter, Series};
 pub use stacks::{Segment, Stack, Stacks};
 pub use timeline::{Lane, Life, Tick, Timeline};
 
@@ -30,7 +30,7 @@ pub type Label = fn(f64) -> String;
 /// A class of the style sheet that gives a shape its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// What waited for a connection's set-up.
+    /// What waited for a connection's setup.
     Fresh,
     /// What ran on a connection that was there.
     Reused,

@@ -1,4 +1,4 @@
-//! Connections over time: each a bar from opening to end, its set-up, its exchanges as ticks, and who ended it.
+//! Connections over time: each a bar from opening to end, its setup, its exchanges as ticks, and who ended it.
 
 use super::canvas::{Anchor, Canvas, Rect, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE};
@@ -24,7 +24,7 @@ pub struct Tick {
 /// One connection.
 #[derive(Clone, Debug)]
 pub struct Life {
-    /// When its set-up began.
+    /// When its setup began.
     pub from: f64,
     /// When it could be used, where that was seen.
     pub ready: Option<f64>,
@@ -112,7 +112,7 @@ fn draw_life(canvas: &mut Canvas, life: &Life, scale: &Scale, y: f64) {
     if let Some(ready) = life.ready {
         let ready = scale.place(ready);
         let setup = rect(from, middle - 3.0, (ready - from).max(1.0), 6.0);
-        canvas.rect("fill fresh", setup, "set-up");
+        canvas.rect("fill fresh", setup, "setup");
     }
     for tick in &life.ticks {
         let (from, to) = (scale.place(tick.from), scale.place(tick.to));
@@ -135,7 +135,7 @@ fn draw_life(canvas: &mut Canvas, life: &Life, scale: &Scale, y: f64) {
 /// What the shapes mean. Returns where it ends.
 fn draw_legend(canvas: &mut Canvas) -> f64 {
     let entries = [
-        ("fill fresh", 6.0, 12.0, "set-up"),
+        ("fill fresh", 6.0, 12.0, "setup"),
         ("fill reused", 9.0, 12.0, "request in flight"),
         ("fill open", 3.0, 12.0, "open, idle"),
         ("fill plain", 10.0, 2.5, "closed by the client"),

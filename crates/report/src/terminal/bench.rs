@@ -74,7 +74,7 @@ impl Page {
     }
 
     fn variants(&mut self, facts: &BenchFacts) {
-        self.title("Variants (latency with set-up)");
+        self.title("Variants (latency with setup)");
         let of = |cell: &dyn Fn(&VariantFacts) -> String| facts.variants.iter().map(cell).collect();
         let column = |head, rank, cell: &dyn Fn(&VariantFacts) -> String| Column {
             head,
@@ -116,10 +116,10 @@ impl Page {
         self.table(columns);
         let columns = vec![
             column("variant", 0, &|variant| variant.name.clone()),
-            column("without set-up", 2, &|variant| {
+            column("without setup", 2, &|variant| {
                 maybe_time(variant.latency_without_setup_ms.mean)
             }),
-            column("set-up/conn", 1, &|variant| maybe_time(variant.setup_ms)),
+            column("setup/conn", 1, &|variant| maybe_time(variant.setup_ms)),
             column("req/conn", 3, &|variant| {
                 variant
                     .requests_per_connection
@@ -134,7 +134,7 @@ impl Page {
             column("server CPU", 6, &|variant| {
                 maybe_time(variant.server_cpu_us_per_request.map(|us| us / 1e3))
             }),
-            column("own queue", 9, &|variant| {
+            column("client delay", 9, &|variant| {
                 percent(variant.client_delay_ms.as_ref().map(|queue| queue.share))
             }),
             column("bytes/req", 10, &|variant| {
@@ -318,11 +318,12 @@ impl Page {
             return;
         };
         self.title(&format!("Against the run of {}", escape(&baseline.started)));
-        let column = |head, cell: &dyn Fn(&intact_findings::bench::BaselineChange) -> String| Column {
-            head,
-            rank: 0,
-            cells: baseline.variants.iter().map(cell).collect(),
-        };
+        let column =
+            |head, cell: &dyn Fn(&intact_findings::bench::BaselineChange) -> String| Column {
+                head,
+                rank: 0,
+                cells: baseline.variants.iter().map(cell).collect(),
+            };
         self.table(vec![
             column("variant", &|since| since.name.clone()),
             column("then", &|since| maybe_time(since.then_ms)),

@@ -6,7 +6,8 @@ use super::table::Column;
 use super::{Style, TerminalOptions, escape};
 use intact_findings::Severity;
 use intact_findings::compare::{
-    FindingChange, CompareFacts, TimeDifference, CountDifference, FindingState, ProgramFacts, Spread,
+    CompareFacts, CountDifference, FindingChange, FindingState, ProgramFacts, Spread,
+    TimeDifference,
 };
 use intact_ledger::Run;
 
@@ -66,7 +67,7 @@ impl Page {
             column("needed", 4, &|one| each(one.connections.needed, one)),
             column("reused", 0, &|one| percent(one.reuse)),
             column("TLS", 5, &|one| each(one.handshakes.total(), one)),
-            column("look-ups", 6, &|one| each(one.lookups, one)),
+            column("lookups", 6, &|one| each(one.lookups, one)),
             column("wasted", 2, &|one| {
                 let rounds = one.rounds.len().max(1) as f64;
                 maybe_time(one.wasted_ms.map(|ms| ms / rounds))

@@ -3,7 +3,7 @@
 use super::table::{Column, lay_out};
 use super::{Style, TerminalOptions, escape, wrap};
 use crate::clients::{Cells, language, spoken_for, version_key};
-use intact_fix::{Advice, Catalogue, Client, Count, ClientFacts, Language, Measurement, Role};
+use intact_fix::{Advice, Catalogue, Client, ClientFacts, Count, Language, Measurement, Role};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -258,7 +258,7 @@ impl Page {
             ),
             ("TLS sessions resumed, in turn / at once", &cells.resumed),
             (
-                "look-ups of the server's name for ten requests, connections kept / closed",
+                "lookups of the server's name for ten requests, connections kept / closed",
                 &cells.lookups,
             ),
             (

@@ -12,7 +12,11 @@ const TIMES: usize = 22;
 const WIDEST: usize = 100;
 
 /// The ladder of one connection and the summary of all answers.
-pub fn ladder(ladder: Option<&LadderFacts>, answers: &[BodyArrivalFacts], paper: TerminalOptions) -> String {
+pub fn ladder(
+    ladder: Option<&LadderFacts>,
+    answers: &[BodyArrivalFacts],
+    paper: TerminalOptions,
+) -> String {
     let mut page = Page::on(paper);
     match ladder {
         Some(ladder) => page.ladder(ladder),

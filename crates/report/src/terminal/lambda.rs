@@ -4,7 +4,9 @@ use super::number::{count, maybe_time};
 use super::page::Page;
 use super::table::Column;
 use super::{Style, TerminalOptions, escape};
-use intact_findings::lambda::{FrozenConnection, Kind, LambdaFacts, Freezes, FreezeEffect, VariantFacts};
+use intact_findings::lambda::{
+    FreezeEffect, Freezes, FrozenConnection, Kind, LambdaFacts, VariantFacts,
+};
 use intact_ledger::Run;
 
 /// The page of a function's invocations.
@@ -126,7 +128,10 @@ fn pauses(page: &mut Page, rows: &[(&VariantFacts, &Kind)]) {
             columns.push(column(case.words(), 0, &of));
         }
     }
-    for (head, saw) in [("recovered", FreezeEffect::Recovered), ("failed", FreezeEffect::Failed)] {
+    for (head, saw) in [
+        ("recovered", FreezeEffect::Recovered),
+        ("failed", FreezeEffect::Failed),
+    ] {
         let of = move |one: &Freezes| one.effect.get(&saw).copied().unwrap_or(0);
         columns.push(column(head, 1, &of));
     }

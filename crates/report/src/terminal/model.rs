@@ -26,7 +26,11 @@ pub fn model(
     };
     page.line(&format!("{head} {}{name}", escape(subject)));
     page.line("");
-    page.wrapped(Some(Style::Strong), &crate::forecast::verdict(forecast), "  ");
+    page.wrapped(
+        Some(Style::Strong),
+        &crate::forecast::verdict(forecast),
+        "  ",
+    );
     if let Some(fit) = fit {
         for sentence in crate::forecast::fitted(forecast, fit) {
             page.wrapped(None, &escape(&sentence), "  ");

@@ -65,7 +65,7 @@ impl Page {
             told.push_str(&format!(
                 ", {} {}",
                 count(totals.lookups.total),
-                plural(totals.lookups.total, "look-up")
+                plural(totals.lookups.total, "lookup")
             ));
             if let Some(took) = totals.lookups.ms.filter(|took| *took > 0.0) {
                 told.push_str(&format!(" in {}", time(took)));
@@ -113,7 +113,7 @@ impl Page {
             column("wasted", 0, &figures(&|one| maybe_time(one.wasted_ms))),
             column("share", 2, &figures(&|one| percent(one.wasted_share))),
             column(
-                "set-up",
+                "setup",
                 4,
                 &figures(&|one| maybe_time(one.setup_mean_ms.total)),
             ),
@@ -217,7 +217,11 @@ impl Page {
     }
 
     fn cold_and_warm(&mut self, totals: &Figures) {
-        let Some(Phases { fresh: cold, reused: warm }) = &totals.phases_ms else {
+        let Some(Phases {
+            fresh: cold,
+            reused: warm,
+        }) = &totals.phases_ms
+        else {
             return;
         };
         let rows = [("fresh", cold), ("reused", warm)];

@@ -2,9 +2,9 @@
 
 use intact_findings::bench::BenchFacts;
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Event, Exchange, Failure,
-    ClosePoint, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally, Vantage,
-    Variant,
+    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
+    Exchange, Failure, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally,
+    Vantage, Variant,
 };
 use intact_report::terminal::TerminalOptions;
 
@@ -34,7 +34,7 @@ fn run() -> Run {
     run
 }
 
-/// One exchange of 30 ms; 60 ms of set-up before it if it is fresh.
+/// One exchange of 30 ms; 60 ms of setup before it if it is fresh.
 fn exchange(variant: u32, round: u32, nth: u64, fresh: bool) -> Exchange {
     let mut one = Exchange::new(nth, Nanos(0));
     one.variant = Some(variant);

@@ -26,7 +26,7 @@ fn the_page_of_rules_is_made_from_the_rules() {
 #[test]
 fn a_command_lists_only_what_it_knows() {
     let bench = intact_report::catalogue::text(intact_findings::requirement::Document::Bench);
-    assert!(bench.contains("own-queue") && !bench.contains("idle-timeout"));
+    assert!(bench.contains("client-delay") && !bench.contains("idle-timeout"));
 }
 
 #[test]

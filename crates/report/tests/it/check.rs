@@ -1,14 +1,14 @@
-//! The page of a check, from a made-up card: TLS 1.3 only, 60 ms of set-up, an idle limit that is announced and a request lost at it.
+//! The page of a check, from a made-up card: TLS 1.3 only, 60 ms of setup, an idle limit that is announced and a request lost at it.
 
 use intact_findings::check::CheckFacts;
 use intact_ledger::server_profile::{
-    ServerProfile, FirstRequest, EarlyData, Ended, Found, Http2Seen, IdleLimits, MethodResult, NameAnswer,
-    DnsQuery, Names, Race, RaceAttempt, RequestLimit, Skipped, State, OldTlsResult, TlsResult,
-    VersionResult, WATERFALL, IdleWait,
+    DnsQuery, EarlyData, Ended, FirstRequest, Found, Http2Seen, IdleLimits, IdleWait, MethodResult,
+    NameAnswer, Names, OldTlsResult, Race, RaceAttempt, RequestLimit, ServerProfile, Skipped,
+    State, TlsResult, VersionResult, WATERFALL,
 };
 use intact_ledger::{
-    CloseKind, Exchange, Failure, Nanos, Outcome, Protocol, Reuse, Row, Run, Side, Span, TlsVersion,
-    Vantage,
+    CloseKind, Exchange, Failure, Nanos, Outcome, Protocol, Reuse, Row, Run, Side, Span,
+    TlsVersion, Vantage,
 };
 use intact_report::page::{CheckRun, Page};
 use intact_report::terminal::TerminalOptions;

@@ -5,8 +5,8 @@ use intact_findings::bench::{BenchFacts, Charts};
 use intact_findings::timeline::Timeline;
 use intact_ledger::order::Rng;
 use intact_ledger::{
-    Caveat, Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Event, Exchange,
-    Failure, ClosePoint, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally,
+    Caveat, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
+    Exchange, Failure, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally,
     Vantage, Variant,
 };
 use intact_report::page::{BenchRun, Page};

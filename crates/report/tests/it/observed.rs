@@ -1,11 +1,12 @@
 //! The page and the document of an observed run, from a made-up one: a Node program that makes an agent per call to one API, keeps its
 //! connection to another, and talks TLS that cannot be read to a third.
 
-use intact_findings::traffic::{TrafficAnalysis, ObservedFacts};
+use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
-    Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, ConnectionId, CloseKind, Event,
-    Exchange, Failure, Handshake, Lookup, Method, ClosePoint, Nanos, Origin, Outcome, Owner, Probes,
-    Protocol, Reuse, Row, Run, Scheme, Setup, Side, Sink, Span, Target, Tls, TlsVersion, Vantage,
+    Caveat, Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes,
+    ConnectionId, Event, Exchange, Failure, Handshake, Lookup, Method, Nanos, Origin, Outcome,
+    Owner, Probes, Protocol, Reuse, Row, Run, Scheme, Setup, Side, Sink, Span, Target, Tls,
+    TlsVersion, Vantage,
 };
 use intact_report::terminal::TerminalOptions;
 use std::path::Path;
@@ -67,7 +68,13 @@ pub(crate) fn exchange(id: u64, connection: u64, from: u64, wait_from: u64, to: 
     one
 }
 
-fn closed(connection: u64, when: u64, by: Side, moment: ClosePoint, exchanges: Option<u64>) -> Closed {
+fn closed(
+    connection: u64,
+    when: u64,
+    by: Side,
+    moment: ClosePoint,
+    exchanges: Option<u64>,
+) -> Closed {
     Closed {
         connection: ConnectionId(connection),
         variant: None,
@@ -175,7 +182,13 @@ pub(crate) fn observed() -> (Run, TrafficAnalysis) {
         );
         one.certainty = Certainty::Inferred("TLS without keys".into());
         seen.record(Event::Opened(&one));
-        let end = closed(200 + nth, nth * 400 + 300, Side::Client, ClosePoint::Idle, None);
+        let end = closed(
+            200 + nth,
+            nth * 400 + 300,
+            Side::Client,
+            ClosePoint::Idle,
+            None,
+        );
         seen.record(Event::Closed(&end));
     }
     seen.record(Event::Caveat(&Caveat::new(
@@ -234,7 +247,7 @@ fn what_a_server_or_a_file_said_cannot_drive_the_terminal() {
 #[test]
 fn the_document_of_every_golden_ledger_is_what_the_schema_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let schema = std::fs::read_to_string(root.join("docs/schema/observed.schema.json")).unwrap();
+    let schema = std::fs::read_to_string(root.join("docs/schema/traffic.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let check = |run: &Run, facts: &ObservedFacts, name: &str| {
         let text = intact_report::json::observed(run, facts).unwrap();

@@ -2,10 +2,10 @@
 
 use super::head::Framing;
 use super::{Http1Connection, Request};
-use crate::response::Body;
 use crate::config::Close;
 use crate::connection::CloseReason;
 use crate::fault::Fault;
+use crate::response::Body;
 use intact_ledger::Outcome;
 use std::io;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! Heads of HTTP/1 answers.
 
 use super::Request;
-use crate::response::Response;
 use crate::config::{Announce, Config};
 use crate::fault::Fault;
+use crate::response::Response;
 use intact_ledger::KeepAliveTerms;
 use intact_wire::http1::Version;
 use std::io::Write;

@@ -3,12 +3,12 @@
 mod faults;
 mod head;
 
-use crate::response::{Response, Body, LARGEST_ECHO};
 use crate::channel::Channel;
 use crate::config::Close;
 use crate::connection::CloseReason;
-use crate::thread_state::{Peer, ThreadState, ResponsePlan};
 use crate::record::{OpenExchange, Record};
+use crate::response::{Body, LARGEST_ECHO, Response};
+use crate::thread_state::{Peer, ResponsePlan, ThreadState};
 use head::Framing;
 use intact_ledger::{Failure, Nanos, Outcome, Protocol, Side};
 use intact_wire::http1::{Eof, Error, Part, RequestEvent, RequestHead, RequestParser, Version};

@@ -2,10 +2,10 @@
 
 use super::request::RequestHead;
 use super::session::Listener;
-use crate::response::{Response, Body, LARGEST_ECHO};
 use crate::config::Close;
-use crate::thread_state::{Peer, ThreadState, ResponsePlan};
 use crate::record::{OpenExchange, Record};
+use crate::response::{Body, LARGEST_ECHO, Response};
+use crate::thread_state::{Peer, ResponsePlan, ThreadState};
 use intact_ledger::{Failure, Outcome, Protocol, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

@@ -2,10 +2,10 @@
 
 use super::Http2Connection;
 use super::exchanges::{After, StreamStep};
-use crate::response::Body;
 use crate::config::Close;
 use crate::connection::CloseReason;
 use crate::fault::Fault;
+use crate::response::Body;
 use intact_wire::h2::writer;
 use std::io;
 use std::time::Duration;
@@ -56,7 +56,8 @@ impl Http2Connection<'_> {
             Fault::TruncatedBody => self.half(id, After::Leave(Close::Fin)),
             Fault::Trickle => {
                 self.answer(id);
-                self.exchanges.schedule(id, StreamStep::Trickle(0), now + TRICKLE);
+                self.exchanges
+                    .schedule(id, StreamStep::Trickle(0), now + TRICKLE);
             }
             Fault::KeepAliveThenClose => {
                 exchanging.after = After::Leave(abrupt);

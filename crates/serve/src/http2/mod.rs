@@ -11,8 +11,8 @@ mod session;
 use crate::channel::Channel;
 use crate::config::{Close, Config};
 use crate::connection::CloseReason;
-use crate::thread_state::{Peer, ThreadState};
 use crate::record::Record;
+use crate::thread_state::{Peer, ThreadState};
 use exchanges::{After, Exchanges, StreamStep};
 use intact_ledger::Side;
 use intact_wire::h2::ErrorCode;
@@ -84,7 +84,9 @@ impl Http2Connection<'_> {
             }
             if self.session.is_closing() && self.exchanges.all.is_empty() {
                 let sent = self.channel.flush().await;
-                return sent.map_or(CloseReason::Theirs, |()| CloseReason::Ours(self.host.config.close));
+                return sent.map_or(CloseReason::Theirs, |()| {
+                    CloseReason::Ours(self.host.config.close)
+                });
             }
             let idle_until = self.idle_until();
             let until = [idle_until, self.exchanges.due_at()]

@@ -3,7 +3,7 @@
 use crate::http2::{Client, KIND_DATA, KIND_HEADERS, RST_STREAM};
 use crate::rig::{Rig, answer, ask, assert_silent, get, head, rest};
 use intact_ledger::{Failure, Protocol};
-use intact_serve::{NamedVariants, Config, Fault, Totals};
+use intact_serve::{Config, Fault, NamedVariants, Totals};
 use std::io::{ErrorKind, Read};
 
 fn rig() -> Rig {

@@ -10,7 +10,7 @@ use crate::platform::sys::diag::{self, SocketReport};
 use crate::platform::sys::process;
 use crate::platform::sys::signals::Signals;
 use crate::platform::sys::timer::Timer;
-use crate::{Clock, WatchSink, Unwatched, WatchError};
+use crate::{Clock, Unwatched, WatchError, WatchSink};
 use intact_ledger::{Caveat, Connection, ConnectionId, Origin, Owner, Row, Scheme};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};

@@ -2,12 +2,12 @@
 
 mod attach;
 mod observe;
-mod relay_command;
 mod others;
-mod sock_diag_tracker;
 mod relay;
+mod relay_command;
 mod run;
 mod secrets;
+mod sock_diag_tracker;
 mod supervisor;
 mod sys;
 

@@ -2,15 +2,15 @@
 //! time a look at what is open.
 
 use crate::platform::observe::{FAULT, Keys};
-use crate::platform::relay_command::RelaySender;
 use crate::platform::relay::Relay;
+use crate::platform::relay_command::RelaySender;
 use crate::platform::secrets::ExitHolds;
 use crate::platform::supervisor::Supervisor;
 use crate::platform::sys::filter::{self, FilteredCalls};
 use crate::platform::sys::launch::{self, LaunchError};
 use crate::platform::sys::signals::Signals;
 use crate::platform::sys::terminal;
-use crate::{Clock, Config, Mode, WatchSink, Outcome, Streams, WatchError};
+use crate::{Clock, Config, Mode, Outcome, Streams, WatchError, WatchSink};
 use intact_ledger::{Caveat, Event};
 use std::io;
 use std::process::{Command, Stdio};

@@ -4,7 +4,7 @@
 use crate::Clock;
 use crate::platform::sys::diag::{self, Destroyed, SocketReport};
 use intact_ledger::{
-    Caveat, Certainty, Close, Closed, Connection, ConnectionBytes, DialFailure, CloseKind, Failure,
+    Caveat, Certainty, Close, CloseKind, Closed, Connection, ConnectionBytes, DialFailure, Failure,
     Nanos, Probes, Row, SetupPhase, Side,
 };
 use std::collections::{HashMap, HashSet};
@@ -185,7 +185,13 @@ impl AsRawFd for SockDiagTracker {
     }
 }
 
-fn record(mut about: Connection, told: SocketReport, is_gone: bool, at: Nanos, tell: &mut dyn FnMut(Row)) {
+fn record(
+    mut about: Connection,
+    told: SocketReport,
+    is_gone: bool,
+    at: Nanos,
+    tell: &mut dyn FnMut(Row),
+) {
     if !told.was_established {
         let (kind, detail) = if told.was_answered {
             (

@@ -17,7 +17,7 @@ mod streams;
 
 pub use error::{Error, ErrorCode};
 pub use frame::{Data, Frame, Headers, Priority, PushPromise};
-pub use observer::{Http2Facts, GoAway, Lost, Http2Observer};
+pub use observer::{GoAway, Http2Facts, Http2Observer, Lost};
 pub use reader::{FrameReader, Limits};
 pub use settings::{Setting, Settings, SettingsPayload};
 

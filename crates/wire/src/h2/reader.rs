@@ -343,7 +343,12 @@ impl FrameReader {
     }
 
     /// A header block in one frame stays where it is; only one in several frames is put together.
-    fn advance_block(&mut self, head: &Head, place: FramePosition, input: &[u8]) -> Result<Found, Error> {
+    fn advance_block(
+        &mut self,
+        head: &Head,
+        place: FramePosition,
+        input: &[u8],
+    ) -> Result<Found, Error> {
         let payload = place.within(input, &self.whole, &[]);
         let (open, fragment) = match self.state {
             State::Block(open) => (

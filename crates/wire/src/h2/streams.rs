@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::error::ErrorCode;
 use super::frame::{Data, Headers};
 use super::hpack::{self, Decoder};
-use super::observer::{Http2Facts, GoAway};
+use super::observer::{GoAway, Http2Facts};
 use super::settings::{Settings, SettingsPayload};
 use crate::Side;
 use crate::exchange::{Event, Exchange, Outcome, Request, Response};

@@ -4,7 +4,7 @@ use super::block::Block;
 use super::body::{Body, Piece};
 use super::error::{Error, Part};
 use super::fields::{self, Headers};
-use super::message::{Persistence, Eof, Framing};
+use super::message::{Eof, Framing, Persistence};
 use super::{Limits, ParseStep};
 
 /// The rest of one message; reused from message to message.

@@ -40,7 +40,7 @@ mod response;
 pub use crate::ParseStep;
 pub use error::{Error, Part, Snippet};
 pub use fields::{Headers, is_token, split_field};
-pub use message::{Persistence, Eof, Framing, KeepAlive, Options, Version};
+pub use message::{Eof, Framing, KeepAlive, Options, Persistence, Version};
 pub use observer::Http1Observer;
 pub use request::{RequestEvent, RequestHead, RequestParser};
 pub use response::{Kind, ResponseEvent, ResponseHead, ResponseParser};

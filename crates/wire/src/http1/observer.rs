@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::error::Error;
-use super::message::{Persistence, Eof, Framing};
+use super::message::{Eof, Framing, Persistence};
 use super::request::{RequestEvent, RequestHead, RequestParser};
 use super::response::{Kind, ResponseEvent, ResponseHead, ResponseParser};
 use crate::Side;

@@ -4,7 +4,7 @@ use super::content::{Content, Payload};
 use super::error::{Error, Part, Snippet};
 use super::fields::{Headers, after_line, is_token, line_len};
 use super::head_cache::HeadCache;
-use super::message::{Persistence, Coding, Eof, Fields, Framing, KeepAlive, Options, Version};
+use super::message::{Coding, Eof, Fields, Framing, KeepAlive, Options, Persistence, Version};
 use super::{Kind, Limits, ParseStep};
 
 /// One thing that happened in a stream of requests.

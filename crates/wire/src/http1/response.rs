@@ -6,7 +6,7 @@ use super::content::{Content, Payload};
 use super::error::{Error, Part, Snippet};
 use super::fields::{Headers, after_line, line_len};
 use super::head_cache::HeadCache;
-use super::message::{Persistence, Coding, Eof, Fields, Framing, KeepAlive, Options, Version};
+use super::message::{Coding, Eof, Fields, Framing, KeepAlive, Options, Persistence, Version};
 use super::{Limits, ParseStep};
 
 /// What the response's framing must know of its request.
@@ -191,12 +191,15 @@ impl ResponseParser {
         }
     }
 
-    fn parse_head<'a>(&'a mut self, input: &'a [u8]) -> Result<ParseStep<ResponseEvent<'a>>, Error> {
-        let ParseStep { consumed, event } = match self.head.read(input, not_a_status_line, Parsed::parse)
-        {
-            Ok(step) => step,
-            Err(error) => return Err(self.fail(error)),
-        };
+    fn parse_head<'a>(
+        &'a mut self,
+        input: &'a [u8],
+    ) -> Result<ParseStep<ResponseEvent<'a>>, Error> {
+        let ParseStep { consumed, event } =
+            match self.head.read(input, not_a_status_line, Parsed::parse) {
+                Ok(step) => step,
+                Err(error) => return Err(self.fail(error)),
+            };
         let Some(parsed) = event else {
             return Ok(ParseStep {
                 consumed,

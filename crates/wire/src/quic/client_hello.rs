@@ -1,8 +1,8 @@
 //! The hello of one client, read from its datagrams.
 
 use super::assembly::Assembly;
-use super::long_header::{Kind, packets};
 use super::initial::Keys;
+use super::long_header::{Kind, packets};
 use crate::tls::ClientHello;
 
 /// Packets that are looked at; a hello takes a few, and more come only when they are lost.

@@ -3,8 +3,8 @@
 
 mod assembly;
 mod client_hello;
-mod long_header;
 mod initial;
+mod long_header;
 
 pub use assembly::Assembly;
 pub use client_hello::QuicClientHello;

@@ -96,7 +96,11 @@ impl Flow {
             self.established_at = Some(segment.at);
         }
         if self.close.is_none() && (segment.fin || segment.rst) {
-            let how = if segment.rst { TcpCloseKind::Rst } else { TcpCloseKind::Fin };
+            let how = if segment.rst {
+                TcpCloseKind::Rst
+            } else {
+                TcpCloseKind::Fin
+            };
             self.close = Some(Close {
                 by: from,
                 how,

@@ -9,8 +9,8 @@ pub mod decrypt;
 mod cursor;
 mod error;
 mod hello;
-mod messages;
 mod legacy_hello;
+mod messages;
 mod record;
 mod suite;
 mod watcher;
@@ -21,7 +21,7 @@ pub use hello::{ClientHello, ServerHello};
 pub use legacy_hello::write_old_client_hello;
 pub use record::{ContentType, Record, RecordReader};
 pub use suite::suite_name;
-pub use watcher::{Alert, Evidence, TlsFacts, Finished, Mode, Traffic, Watcher};
+pub use watcher::{Alert, Evidence, Finished, Mode, TlsFacts, Traffic, Watcher};
 
 /// TLS 1.2 as it stands in a hello.
 pub const TLS12: u16 = 0x0303;

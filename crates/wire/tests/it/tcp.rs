@@ -1,7 +1,7 @@
 //! Reassembly: order, times, loss, and what is said of it.
 
 use intact_wire::Side;
-use intact_wire::tcp::{Close, Flow, TcpCloseKind, Limits, Run, Segment, Stream};
+use intact_wire::tcp::{Close, Flow, Limits, Run, Segment, Stream, TcpCloseKind};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -3,7 +3,7 @@
 use super::{Round, parts_of};
 use crate::engine::BenchConnection;
 use crate::engine::channel::Channel;
-use crate::engine::slot::{PendingExchange, Open, Phase};
+use crate::engine::slot::{Open, PendingExchange, Phase};
 use intact_dial::{Dial, Established, Progress};
 use intact_ledger::{Connection, ConnectionId, Event, Outcome, Reuse, Sink};
 use mio::Token;
@@ -100,7 +100,7 @@ impl Round<'_> {
         if self.recipe.plan.stamps && !stamped {
             self.engine.recorder.caveat(
                 "no-kernel-stamps",
-                "the kernel gave no receive stamps: latency ends when the answer was read, the client's own queue is in it",
+                "the kernel gave no receive stamps: latency ends when the answer was read, the client's client delay is in it",
             );
         }
         self.engine.recorder.record(Event::Opened(&connection));

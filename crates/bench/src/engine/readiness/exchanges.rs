@@ -1,7 +1,7 @@
 //! Exchanges on open connections: what is sent, what is read, how connections end.
 
 use super::Round;
-use super::counting_sink::{Seen, CountingSink};
+use super::counting_sink::{CountingSink, Seen};
 use crate::engine::channel::ReadResult;
 use crate::engine::conversation::Ended;
 use crate::engine::slot::Phase;

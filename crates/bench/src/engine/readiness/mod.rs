@@ -1,20 +1,21 @@
 //! The back end on readiness: epoll (or kqueue) through `mio`. Sockets are registered once, edge-triggered; an exchange costs one
 //! receive and one send.
 
+mod counting_sink;
 mod deadlines;
 mod dialing;
 mod exchanges;
-mod counting_sink;
 
-use super::conversation::State;
 use super::coalescer::Coalescer;
+use super::conversation::State;
 use super::slot::{Open, Phase, Slot};
-use super::{RoundTask, RoundResult, Engine};
+use super::{Engine, RoundResult, RoundTask};
 use crate::machine;
 use crate::pace::{Pace, Turn, Wish};
-use crate::variant_plan::VariantPlan;
 use crate::recorder::Recorder;
+use crate::variant_plan::VariantPlan;
 use deadlines::SWEEP;
+use exchanges::Hint;
 use intact_dial::clock::TimestampConverter;
 use intact_dial::{Clock, Resolver};
 use intact_ledger::{Exchange, Nanos, Span};
@@ -24,7 +25,6 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use exchanges::Hint;
 
 /// Bytes read at once.
 const BUFFER: usize = 256 * 1024;
@@ -127,7 +127,7 @@ impl Engine for Readiness {
         if gathered {
             self.recorder.caveat(
                 "answers-gathered",
-                "with many exchanges in flight, answers were taken in batches: each waited in this client for up to an eighth of its latency, told as own queue and not in the latency; --coalesce off reads each at once",
+                "with many exchanges in flight, answers were taken in batches: each waited in this client for up to an eighth of its latency, told as client delay and not in the latency; --coalesce off reads each at once",
             );
         }
         Ok(RoundResult {

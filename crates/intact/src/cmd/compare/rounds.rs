@@ -2,8 +2,8 @@
 
 use super::programs::{self, Program};
 use super::{Args, head};
-use crate::cmd::run_header::{fingerprint_key, seed};
 use crate::cmd::observing::Observing;
+use crate::cmd::run_header::{fingerprint_key, seed};
 use crate::cmd::watch::{key_logging, not_run};
 use crate::console;
 use crate::exit::{self, Failed};

@@ -2,9 +2,9 @@
 
 use crate::console;
 use intact_findings::check::CheckFacts;
-use intact_findings::fleet::{ProfileMerge, CardsFacts};
+use intact_findings::fleet::{CardsFacts, ProfileMerge};
 use intact_findings::requirement::{Document, Requirement};
-use intact_fleet::{CheckResult, Kind, DeliveryResult, Plan};
+use intact_fleet::{CheckResult, DeliveryResult, Kind, Plan};
 use intact_ledger::{Row, Run};
 
 /// Missed requirements that are told one by one.

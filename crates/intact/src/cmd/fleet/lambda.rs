@@ -7,7 +7,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
-use intact_fleet::{MessageHandler, MessageOutcome, Store, FailureAction};
+use intact_fleet::{FailureAction, MessageHandler, MessageOutcome, Store};
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;

@@ -5,7 +5,7 @@ mod check;
 
 use crate::cmd::run_header::of_words;
 use crate::interrupt::Interrupt;
-use intact_fleet::{Kind, Measure, Measured, Message, RowFiles, FailureAction, MeasureError};
+use intact_fleet::{FailureAction, Kind, Measure, MeasureError, Measured, Message, RowFiles};
 use intact_ledger::{Run, Vantage};
 
 /// Measures as a message's target says.
@@ -14,7 +14,11 @@ pub(super) struct Measurer {
 }
 
 impl Measure for Measurer {
-    fn measure(&mut self, message: &Message, rows: &mut RowFiles) -> Result<Measured, MeasureError> {
+    fn measure(
+        &mut self,
+        message: &Message,
+        rows: &mut RowFiles,
+    ) -> Result<Measured, MeasureError> {
         match message.recipe.target.measure {
             Kind::Bench => bench::measure(message, rows, &self.interrupt),
             Kind::Check => check::measure(message, rows, &self.interrupt),

@@ -6,7 +6,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use clap::ValueEnum;
-use intact_fleet::{MessageHandler, MessageOutcome, FailureAction, Worker};
+use intact_fleet::{FailureAction, MessageHandler, MessageOutcome, Worker};
 use std::process::ExitCode;
 use std::time::Duration;
 

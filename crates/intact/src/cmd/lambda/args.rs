@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What do cold starts, hot calls and the freeze in between do to my function?
+/// What do cold starts, warm calls and the freeze in between do to my function?
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     pub(super) freeze: Option<Freeze>,
     /// How processes are made to stand still [default: cgroup where a control group may be made, else signals]
     #[arg(long, value_enum, help_heading = "Invoking")]
-    pub(super) freezer: Option<FreezerKind>,
+    pub(super) freeze_with: Option<FreezerKind>,
     /// Idle times pass this many times faster than they say. Only where neither side gives up connections by a timer of its own: the run is
     /// marked
     #[arg(long, value_name = "FACTOR", value_parser = factor, help_heading = "Invoking")]

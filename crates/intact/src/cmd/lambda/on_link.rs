@@ -2,13 +2,13 @@
 //! Runtime API are. That child asks us, by its standard input, to drop everything while the function is frozen.
 
 use crate::cmd::builtin::ourselves;
-use crate::cmd::link::{self, ServerSide, Server, ChildProcess, document};
+use crate::cmd::link::{self, ChildProcess, Server, ServerSide, document};
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, bail};
 use intact_lambda::FreezeHook;
 use intact_ledger::{Caveat, Run};
-use intact_link::{Blocked, LinkChange, Link, LinkEnd, Spec};
+use intact_link::{Blocked, Link, LinkChange, LinkEnd, Spec};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};

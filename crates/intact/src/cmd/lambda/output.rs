@@ -4,7 +4,7 @@ use super::Args;
 use crate::cmd::json;
 use crate::console;
 use anyhow::Context;
-use intact_findings::lambda::{InvocationFacts, FrozenConnection, LambdaFacts};
+use intact_findings::lambda::{FrozenConnection, InvocationFacts, LambdaFacts};
 use intact_ledger::Run;
 use intact_report::page::LambdaRun;
 use std::fmt::Write as _;
@@ -32,14 +32,17 @@ pub(super) fn write(args: &Args, run: &Run, facts: &LambdaFacts) -> anyhow::Resu
 
 /// A row for each invocation.
 fn csv(run: &Run, calls: &[InvocationFacts]) -> String {
-    let mut text = "variant,round,environment,at_ms,ms,init_ms,frozen_ms,outcome,answered_again,connections,requests,reused,died,saw,detail\n"
+    let mut text = "variant,round,environment,at_ms,ms,init_ms,frozen_ms,outcome,duplicate_response,connections,requests,reused,died,saw,detail\n"
         .to_owned();
     let maybe = |ms: Option<f64>| ms.map_or(String::new(), |ms| format!("{ms:.3}"));
     let count = |count: Option<u64>| count.map_or(String::new(), |count| count.to_string());
     let quoted = |words: &str| format!("\"{}\"", words.replace('"', "\"\""));
     for call in calls {
         let died = call.freeze.as_ref().map_or(String::new(), |pause| {
-            let dead = pause.connection_states.iter().filter(|case| case.is_death());
+            let dead = pause
+                .connection_states
+                .iter()
+                .filter(|case| case.is_death());
             let words: Vec<&str> = dead.copied().map(FrozenConnection::words).collect();
             words.join("; ")
         });

@@ -1,8 +1,8 @@
 //! What happens to the events of a function's run: findings, ledger, progress.
 
 use super::Args;
-use crate::cmd::output_files::OutputFiles;
 use crate::cmd::observing::Observing;
+use crate::cmd::output_files::OutputFiles;
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use intact_findings::lambda::{Invocations, LambdaFacts};

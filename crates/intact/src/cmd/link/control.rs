@@ -1,7 +1,7 @@
 //! A Unix socket by which a link is switched while a command runs on it: a change a line, an answer a line.
 
 use anyhow::{Context, bail};
-use intact_link::{LinkChange, Link};
+use intact_link::{Link, LinkChange};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

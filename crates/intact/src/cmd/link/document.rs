@@ -1,10 +1,10 @@
 //! What a link was and did: two sentences for a person, and a document.
 
-use super::server_side::{ServerSide, Served};
 use super::child_process::Ended;
+use super::server_side::{Served, ServerSide};
 use crate::cmd::json;
 use intact_ledger::{Caveat, Run};
-use intact_link::{LinkStats, Counts, Link, RoundTrip, Spec};
+use intact_link::{Counts, Link, LinkStats, RoundTrip, Spec};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -145,7 +145,7 @@ pub(super) struct Document<'a> {
     server: Option<Served>,
     #[serde(flatten)]
     account: LinkStats,
-    punctual: bool,
+    timing_ok: bool,
     caveats: Vec<Caveat>,
 }
 
@@ -166,7 +166,7 @@ impl<'a> Document<'a> {
             ended: done.ended,
             server: done.server,
             account,
-            punctual: account.is_punctual(),
+            timing_ok: account.is_punctual(),
             caveats: caveats(link, &account),
         }
     }

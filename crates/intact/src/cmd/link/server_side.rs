@@ -3,7 +3,7 @@
 use crate::cmd::builtin::Builtin;
 use anyhow::{Context, bail};
 use intact_ledger::{Group, Tally};
-use intact_link::{Link, SERVER_NAME, SERVER_V4, LinkEnd};
+use intact_link::{Link, LinkEnd, SERVER_NAME, SERVER_V4};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::io;

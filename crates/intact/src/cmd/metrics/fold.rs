@@ -25,7 +25,7 @@ struct TimedConnection {
     at: Nanos,
     setup: Setup,
     is_http: bool,
-    /// Why its set-up failed after the transport was opened.
+    /// Why its setup failed after the transport was opened.
     failed: Option<Failure>,
     attributes: Attributes,
 }

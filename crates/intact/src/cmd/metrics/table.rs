@@ -6,7 +6,7 @@ use opentelemetry_semantic_conventions::metric;
 
 /// Whether connections were opened or had been opened before; absent where that is not known.
 pub(super) const REUSED: &str = "intact.connection.reused";
-/// The step of a set-up: `dns`, `connect` or `ssl`.
+/// The step of a setup: `dns`, `connect` or `ssl`.
 pub(super) const PHASE: &str = "intact.connection.phase";
 /// The variant of a comparison.
 pub(super) const VARIANT: &str = "intact.variant";
@@ -47,7 +47,7 @@ pub(super) enum Metric {
     Open,
     /// Requests, whether or not it is known how long they took.
     Seen,
-    /// How long the steps of set-ups took.
+    /// How long the steps of setups took.
     Setups,
     /// Connections that were opened.
     Opened,
@@ -138,7 +138,7 @@ impl Metric {
                 ),
                 Unit::Seconds,
                 Shape::Distribution(REQUESTS),
-                "Requests, from when they were wanted to their end, set-up included",
+                "Requests, from when they were wanted to their end, setup included",
             ),
             Metric::Bodies => (
                 by(
@@ -156,7 +156,7 @@ impl Metric {
                 ),
                 Unit::Seconds,
                 Shape::Distribution(CONNECTIONS),
-                "Connections that ended, from the first step of their set-up",
+                "Connections that ended, from the first step of their setup",
             ),
             Metric::Open => (
                 by(
@@ -177,7 +177,7 @@ impl Metric {
                 "intact.connection.setup",
                 Unit::Seconds,
                 Shape::Distribution(REQUESTS),
-                "Steps of setting up connections: look-up, transport and TLS",
+                "Steps of setting up connections: lookup, transport and TLS",
             ),
             Metric::Opened => (
                 "intact.connections.opened",

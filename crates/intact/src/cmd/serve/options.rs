@@ -6,8 +6,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use intact_ledger::TlsVersion;
 use intact_ledger::duration::or_seconds;
 use intact_serve::{
-    Accept, Announce, CertificateAuthority, Certificate, NamedVariants, Close, Config, Delay, Fault, Faults,
-    TlsConfig,
+    Accept, Announce, Certificate, CertificateAuthority, Close, Config, Delay, Fault, Faults,
+    NamedVariants, TlsConfig,
 };
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -102,7 +102,7 @@ struct Tls {
 }
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "Answers")]
+#[command(next_help_heading = "Responses")]
 struct ResponseOptions {
     /// Bytes of the body
     #[arg(long, value_name = "N", default_value_t = 100)]
@@ -132,7 +132,7 @@ struct ResponseOptions {
 }
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "The end of connections")]
+#[command(next_help_heading = "Connection limits")]
 struct Limits {
     /// Close connections that idle for this long
     #[arg(long, value_name = "TIME", value_parser = or_seconds)]
@@ -159,7 +159,7 @@ struct Limits {
 }
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "What goes wrong")]
+#[command(next_help_heading = "Faults")]
 struct FaultOptions {
     /// What becomes of accepted connections before their first byte
     #[arg(long, value_name = "HOW", default_value = "serve", value_parser = one_of::<Accept>())]

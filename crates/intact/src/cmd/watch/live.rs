@@ -1,17 +1,17 @@
 //! `--live`: the program in a pane of its own, and beside it what its connections do. One thread: it carries what is typed to the
 //! program, what the program prints to its pane, and draws. All keys are the program's.
 
-mod snapshot;
 mod pane;
+mod snapshot;
 mod terminal;
 mod view;
 
 pub(super) use snapshot::Reporting;
 
-use snapshot::Snapshot;
 use pane::Pane;
 use ratatui::layout::Rect;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use snapshot::Snapshot;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};

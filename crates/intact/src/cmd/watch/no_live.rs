@@ -2,9 +2,9 @@
 
 use crate::cmd::observing::Observing;
 use anyhow::bail;
-use intact_findings::observe::Observed;
+use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::{Event, Sink};
-use intact_watch::Observer;
+use intact_watch::WatchSink;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -40,11 +40,11 @@ impl LiveView {
 }
 
 /// Records.
-pub(crate) struct Reporting<'a>(&'a mut Observing<Observed>);
+pub(crate) struct Reporting<'a>(&'a mut Observing<TrafficAnalysis>);
 
 impl<'a> Reporting<'a> {
     /// Records, and reports to nobody.
-    pub(crate) fn new(recording: &'a mut Observing<Observed>, board: Snapshot) -> Reporting<'a> {
+    pub(crate) fn new(recording: &'a mut Observing<TrafficAnalysis>, board: Snapshot) -> Reporting<'a> {
         let _ = recording;
         match board.0 {}
     }
@@ -56,7 +56,7 @@ impl Sink for Reporting<'_> {
     }
 }
 
-impl Observer for Reporting<'_> {
+impl WatchSink for Reporting<'_> {
     fn tick(&mut self) {
         self.0.tick();
     }

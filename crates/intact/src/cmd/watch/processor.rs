@@ -5,7 +5,7 @@ use super::not_run;
 use super::sampler::Sampler;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
-use intact_findings::cpu::{OtherProcess, CpuFacts, CpuUse};
+use intact_findings::cpu::{CpuFacts, CpuUse, OtherProcess};
 use intact_watch::{Cpu, WatchError};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 #[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Processor time")]
 pub(crate) struct Options {
-    /// Tell the processor time of the program and all that it starts, and what share of it sockets, TLS and look-ups take,
+    /// Tell the processor time of the program and all that it starts, and what share of it sockets, TLS and lookups take,
     /// by sampling
     #[arg(long)]
     cpu: bool,

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use intact_findings::cpu::{CpuFacts, WorkShares};
-use intact_profile::{Gap, Profile, Sampling, CategoryShares, SampleTarget};
+use intact_profile::{CategoryShares, Gap, Profile, SampleTarget, Sampling};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;

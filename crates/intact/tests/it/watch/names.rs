@@ -1,4 +1,4 @@
-//! Look-ups: names, times, answers and TTLs of programs that resolve in different ways, against a name server of the test's
+//! Lookups: names, times, answers and TTLs of programs that resolve in different ways, against a name server of the test's
 //! own; the program sees what it would see unwatched.
 
 use crate::peers::program;
@@ -39,8 +39,8 @@ impl Stage {
             .unwrap()
     }
 
-    /// Runs a command unwatched and watched: both must give the same; the look-ups.
-    fn look_ups_through(&self, resolver: &str, command: &[&str]) -> Vec<Lookup> {
+    /// Runs a command unwatched and watched: both must give the same; the lookups.
+    fn lookups_through(&self, resolver: &str, command: &[&str]) -> Vec<Lookup> {
         let unwatched = self.run(resolver, command);
         let folder = tempfile::tempdir_in(self.folder.path()).unwrap();
         let ledger = folder.path().join("ledger");
@@ -64,8 +64,8 @@ impl Stage {
             .collect()
     }
 
-    fn look_ups(&self, command: &[&str]) -> Vec<Lookup> {
-        self.look_ups_through("127.0.0.53", command)
+    fn lookups(&self, command: &[&str]) -> Vec<Lookup> {
+        self.lookups_through("127.0.0.53", command)
     }
 }
 
@@ -73,7 +73,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Holds look-ups to what the name server says of `api.example`.
+/// Holds lookups to what the name server says of `api.example`.
 fn hold(lookups: &[Lookup], count: usize) {
     assert_eq!(lookups.len(), count, "{lookups:?}");
     for lookup in lookups {
@@ -87,40 +87,40 @@ fn hold(lookups: &[Lookup], count: usize) {
 
 #[test]
 fn a_look_up_of_the_c_library_has_its_name_its_time_its_answer_and_its_ttl() {
-    let Some(stage) = Stage::set("watch look-ups") else {
+    let Some(stage) = Stage::set("watch lookups") else {
         return;
     };
-    hold(&stage.look_ups(&["getent", "ahosts", "api.example"]), 1);
+    hold(&stage.lookups(&["getent", "ahosts", "api.example"]), 1);
     let script = "import urllib.request
 for _ in range(3): urllib.request.urlopen('http://api.example/').read()";
-    hold(&stage.look_ups(&["python3", "-c", script]), 3);
-    if program("curl", "watch look-ups of curl").is_some() {
+    hold(&stage.lookups(&["python3", "-c", script]), 3);
+    if program("curl", "watch lookups of curl").is_some() {
         let url = "http://api.example/";
-        hold(&stage.look_ups(&["curl", "-s", url, url]), 1);
+        hold(&stage.lookups(&["curl", "-s", url, url]), 1);
     }
 }
 
 #[test]
 fn so_has_one_of_node_by_the_c_library_and_by_its_own_resolver() {
-    let Some(stage) = Stage::set("watch look-ups of Node") else {
+    let Some(stage) = Stage::set("watch lookups of Node") else {
         return;
     };
-    if program("node", "watch look-ups of Node").is_none() {
+    if program("node", "watch lookups of Node").is_none() {
         return;
     }
     let script = "require('http').get('http://api.example/', answer => {
         answer.resume();
         answer.on('end', () => require('dns').resolve4('api.example', console.log));
     })";
-    hold(&stage.look_ups(&["node", "-e", script]), 2);
+    hold(&stage.lookups(&["node", "-e", script]), 2);
 }
 
 #[test]
 fn so_has_one_of_go_which_makes_its_own_system_calls() {
-    let Some(stage) = Stage::set("watch look-ups of Go") else {
+    let Some(stage) = Stage::set("watch lookups of Go") else {
         return;
     };
-    if program("go", "watch look-ups of Go").is_none() {
+    if program("go", "watch lookups of Go").is_none() {
         return;
     }
     std::fs::write(
@@ -135,12 +135,12 @@ func main() { for i := 0; i < 5; i++ { fmt.Println(net.LookupHost(\"api.example\
         .status()
         .unwrap();
     assert!(built.success());
-    hold(&stage.look_ups(&[&stage.path("main")]), 5);
+    hold(&stage.lookups(&[&stage.path("main")]), 5);
 }
 
 #[test]
 fn a_look_up_that_fails_says_why() {
-    let Some(stage) = Stage::set("watch failing look-ups") else {
+    let Some(stage) = Stage::set("watch failing lookups") else {
         return;
     };
     for (resolver, name, why) in [
@@ -148,7 +148,7 @@ fn a_look_up_that_fails_says_why() {
         ("127.0.0.53", "silent.example", "no answer"),
         ("127.0.0.99", "api.example", "unreachable"),
     ] {
-        let lookups = stage.look_ups_through(resolver, &["getent", "ahosts", name]);
+        let lookups = stage.lookups_through(resolver, &["getent", "ahosts", name]);
         assert_eq!(lookups.len(), 1, "{lookups:?}");
         assert_eq!(lookups[0].name.as_deref(), Some(name));
         assert_eq!(lookups[0].answer, Some(Err(why.into())));

@@ -1,4 +1,4 @@
-//! What `watch --pid` and `--mode info` can miss: connections that end before their owner is seen, and
+//! What `watch --pid` and `--mode passthrough` can miss: connections that end before their owner is seen, and
 //! processes whose sockets cannot be listed. Each is a caveat that says that the record is incomplete.
 
 use super::refused::{open_to_all, page};
@@ -293,7 +293,7 @@ sys.stdin.read()
 
 #[test]
 fn short_connections_of_a_launched_program_are_all_counted_from_outside() {
-    if program("python3", "watch --mode info of short connections").is_none() {
+    if program("python3", "watch --mode passthrough of short connections").is_none() {
         return;
     }
     let server = Server::start(&[]);
@@ -315,7 +315,7 @@ for _ in range(100):
 
 #[test]
 fn a_socket_that_is_connected_again_hides_its_first_connection_from_outside() {
-    if program("python3", "watch --mode info of a socket used again").is_none() {
+    if program("python3", "watch --mode passthrough of a socket used again").is_none() {
         return;
     }
     let server = Server::start(&[]);
@@ -340,7 +340,7 @@ one.close()
 
 #[test]
 fn a_connect_that_is_repeated_for_its_error_hides_nothing() {
-    if program("python3", "watch --mode info of a repeated connect").is_none() {
+    if program("python3", "watch --mode passthrough of a repeated connect").is_none() {
         return;
     }
     let script = "

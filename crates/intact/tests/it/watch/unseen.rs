@@ -53,7 +53,7 @@ fn a_connection_that_was_inherited_is_counted_as_unwatched_and_no_other() {
         let unseen: Vec<&str> = caveats
             .iter()
             .filter(|one| one["id"] == "unwatched-unseen")
-            .map(|one| one["words"].as_str().unwrap())
+            .map(|one| one["message"].as_str().unwrap())
             .collect();
         assert_eq!(unseen.len(), 1, "{mode}: {caveats:?}");
         assert!(

@@ -2,8 +2,8 @@
 //!
 //! They are other programs' files: what cannot be read has no names and no tables, and nothing panics.
 
-use super::perf_map::PerfMap;
 use super::address_space::CodeLocation;
+use super::perf_map::PerfMap;
 use crate::Frame;
 use framehop::ExplicitModuleSectionInfo;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};

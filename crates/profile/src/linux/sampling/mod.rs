@@ -133,7 +133,9 @@ fn follow(mut rings: Vec<Ring>, mut tree: Tree, kernel: bool, end: &AtomicBool) 
         if over {
             horizon = u64::MAX;
         } else if new.is_empty() {
-            horizon = waiting.last().map_or(0, |last: &perf::PerfRecord| last.time);
+            horizon = waiting
+                .last()
+                .map_or(0, |last: &perf::PerfRecord| last.time);
         }
         waiting.append(&mut new);
         waiting.sort_by_key(|told| told.time);

@@ -1,8 +1,8 @@
 //! The processes that are sampled: what is mapped where, and the stacks that were met.
 
-use super::perf::{Mapping, Sample, PerfRecord, What};
-use crate::platform::code::{Images, PerfMap, CodeLocation, AddressSpace};
+use super::perf::{Mapping, PerfRecord, Sample, What};
 use crate::cpu_category::CpuCategory;
+use crate::platform::code::{AddressSpace, CodeLocation, Images, PerfMap};
 use crate::{Frame, Gap, Profile, Stack};
 use std::collections::HashMap;
 use std::fs;

@@ -62,7 +62,7 @@ fn latency(one: &BenchRun<'_>) -> Option<Figure> {
         label: tick,
     };
     let mut notes = vec![
-        "Latency of complete requests, set-up included; a hump to the left is faster. Heights within a panel are on one scale."
+        "Latency of complete requests, setup included; a hump to the left is faster. Heights within a panel are on one scale."
             .to_owned(),
     ];
     left_out(&mut notes, panels.len(), "settings");

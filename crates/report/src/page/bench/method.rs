@@ -21,7 +21,7 @@ pub(super) fn method(run: &Run, facts: &BenchFacts) -> Method {
     paragraphs.push(
         "Connections open anew in each round. With keep-alive, the first request on each connection that a round opens is warm-up: it is in the picture of the \
          first calls and not in the latencies. A connection that has to be opened later, because the server closed one, counts: that cost is the server's. \
-         Latency includes the set-up that a request waited for. A percentile with fewer than ten requests beyond it is left out."
+         Latency includes the setup that a request waited for. A percentile with fewer than ten requests beyond it is left out."
             .to_owned(),
     );
     Method {

@@ -6,10 +6,10 @@ mod tables;
 
 use super::download::Download;
 use super::parts::sentence;
-use super::{Section, Fact, FindingGroup, Headline, Assessment};
+use super::{Assessment, Fact, FindingGroup, Headline, Section};
 use crate::json;
 use crate::number::{count, percent, time, whole_percent};
-use intact_findings::bench::{BenchFacts, TimeDifference, Charts};
+use intact_findings::bench::{BenchFacts, Charts, TimeDifference};
 use intact_ledger::Run;
 
 /// Sentences that stand below the verdict.

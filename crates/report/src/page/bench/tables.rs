@@ -6,7 +6,7 @@ use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns, heat};
 use crate::page::populations::phase_words;
-use intact_findings::bench::{BenchFacts, TimeDifference, PerConnection, VariantFacts};
+use intact_findings::bench::{BenchFacts, PerConnection, TimeDifference, VariantFacts};
 use intact_ledger::{Phase, Reuse};
 
 /// Comparisons that are tabled; all of them are in the JSON.
@@ -43,12 +43,12 @@ fn latencies(variants: &[VariantFacts]) -> Table {
         .column("p99", "", |one| Cell::time(one.latency_ms.p99))
         .column("p99.9", "", |one| Cell::time(one.latency_ms.p999))
         .column("max", "", |one| Cell::time(one.latency_ms.max))
-        .column("without set-up", "mean latency less the set-up", |one| {
+        .column("without setup", "mean latency less the setup", |one| {
             Cell::time(one.latency_without_setup_ms.mean)
         })
         .table(
             "variants",
-            "Variants: latency with the set-up that was waited for",
+            "Variants: latency with the setup that was waited for",
         )
 }
 
@@ -76,7 +76,7 @@ fn connections(variants: &[VariantFacts]) -> Table {
         .column("req/conn", "mean", |one| {
             Cell::value(one.requests_per_connection, |mean| format!("{mean:.1}"))
         })
-        .column("set-up", "mean per connection", |one| {
+        .column("setup", "mean per connection", |one| {
             Cell::time(one.setup_ms)
         })
         .column("opened/s", "", |one| {
@@ -94,8 +94,8 @@ fn connections(variants: &[VariantFacts]) -> Table {
             Cell::time(one.server_cpu_us_per_request.map(|us| us / 1e3))
         })
         .column(
-            "own queue",
-            "share of the latency that answers lay in our own queue",
+            "client delay",
+            "share of the latency that answers lay in our client delay",
             |one| Cell::share(one.client_delay_ms.as_ref().map(|queue| queue.share)),
         )
         .column("heads", "bytes of request and response heads", |one| {

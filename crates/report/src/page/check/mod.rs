@@ -6,12 +6,12 @@ use super::download::Download;
 use super::environment::environment;
 use super::parts::sentence;
 use super::populations::{phase_words, tone_of_phase};
-use super::{Section, Fact, Figure, FindingGroup, Headline, Method, Assessment, when};
+use super::{Assessment, Fact, Figure, FindingGroup, Headline, Method, Section, when};
 use crate::json;
 use crate::number::{count, tick, time};
 use crate::svg::{self, Tone};
 use intact_findings::Severity;
-use intact_findings::check::{CheckFacts, SmallSample, PHASES};
+use intact_findings::check::{CheckFacts, PHASES, SmallSample};
 use intact_ledger::Run;
 use std::collections::BTreeMap;
 
@@ -68,7 +68,11 @@ fn headline(facts: &CheckFacts, words: String) -> Headline {
         .findings
         .iter()
         .any(|finding| finding.severity > Severity::Info);
-    let standing = if grave { Assessment::Bad } else { Assessment::Good };
+    let standing = if grave {
+        Assessment::Bad
+    } else {
+        Assessment::Good
+    };
     let idle = facts.idle_timeout.as_ref();
     let limit = idle.and_then(|idle| idle.measured_s.or(idle.at_least_s));
     if facts.errors.is_all() {
@@ -215,7 +219,7 @@ fn handshakes(facts: &CheckFacts) -> Option<Figure> {
     if bars.is_empty() {
         return None;
     }
-    let notes = vec!["One handshake of each kind, beside the set-up of TCP.".to_owned()];
+    let notes = vec!["One handshake of each kind, beside the setup of TCP.".to_owned()];
     let picture = svg::Bars { bars, label: tick };
     let title = "What a TLS handshake takes";
     Some(Figure::new("handshakes", title, picture, notes))

@@ -19,11 +19,11 @@ pub(super) fn all(facts: &LambdaFacts) -> Vec<Figure> {
         .collect()
 }
 
-/// Cold as what waits for a set-up, hot as what does not, after a freeze as neither.
+/// Cold as what waits for a setup, warm as what does not, after a freeze as neither.
 fn tone(kind: &str) -> Tone {
     match kind {
         "cold" => Tone::Fresh,
-        "hot" => Tone::Reused,
+        "warm" => Tone::Reused,
         _ => Tone::Plain,
     }
 }
@@ -87,7 +87,11 @@ fn means(facts: &LambdaFacts) -> Option<Figure> {
         .filter_map(|(nth, variant)| {
             let value = variant.warm_ms.mean?;
             let mut words = time(value);
-            if let Some(each) = variant.sent.as_ref().and_then(|sent| sent.connections_per_invocation) {
+            if let Some(each) = variant
+                .sent
+                .as_ref()
+                .and_then(|sent| sent.connections_per_invocation)
+            {
                 words = format!("{words}, {each:.2} connections");
             }
             Some(svg::Bar {
@@ -166,7 +170,7 @@ fn calls(facts: &LambdaFacts) -> Option<Figure> {
         return None;
     }
     let mut notes = vec![
-        "Each invocation in its order, the first 500 of a variant. ◆ cold, ● hot, ○ after a freeze, × not answered.".to_owned(),
+        "Each invocation in its order, the first 500 of a variant. ◆ cold, ● warm, ○ after a freeze, × not answered.".to_owned(),
     ];
     left_out(&mut notes, facts);
     let picture = svg::Scatter {

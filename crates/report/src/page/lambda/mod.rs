@@ -6,10 +6,10 @@ mod tables;
 use super::download::Download;
 use super::environment::environment;
 use super::parts::{FindingGroup, sentence};
-use super::{Section, Fact, Headline, Method, Assessment, when};
+use super::{Assessment, Fact, Headline, Method, Section, when};
 use crate::json;
 use crate::number::{count, percent, time};
-use intact_findings::lambda::{FrozenConnection, LambdaFacts, FreezeEffect};
+use intact_findings::lambda::{FreezeEffect, FrozenConnection, LambdaFacts};
 use intact_ledger::Run;
 
 /// One function's run, as findings understand it.
@@ -135,7 +135,9 @@ fn sums(facts: &LambdaFacts) -> Vec<Fact> {
         .sum();
     if died > 0 {
         sums.push(Fact::alarm("died in a freeze", count(died as u64)));
-        let failed = pauses().filter(|pause| pause.effect == FreezeEffect::Failed).count();
+        let failed = pauses()
+            .filter(|pause| pause.effect == FreezeEffect::Failed)
+            .count();
         sums.push(Fact::alarm(
             "invocations failed of it",
             count(failed as u64),

@@ -4,7 +4,9 @@ use crate::number::{count, time};
 use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns};
-use intact_findings::lambda::{FrozenConnection, Kind, LambdaFacts, Freezes, FreezeEffect, VariantFacts};
+use intact_findings::lambda::{
+    FreezeEffect, Freezes, FrozenConnection, Kind, LambdaFacts, VariantFacts,
+};
 use intact_ledger::Run;
 
 /// All that have a row.
@@ -146,7 +148,12 @@ fn pauses(facts: &LambdaFacts) -> Option<Table> {
     }
     let table = table
         .column("recovered", "invocations after a death", |(_, one)| {
-            Cell::count(one.effect.get(&FreezeEffect::Recovered).copied().unwrap_or(0))
+            Cell::count(
+                one.effect
+                    .get(&FreezeEffect::Recovered)
+                    .copied()
+                    .unwrap_or(0),
+            )
         })
         .column("failed", "invocations after a death", |(_, one)| {
             Cell::failures(one.effect.get(&FreezeEffect::Failed).copied().unwrap_or(0))

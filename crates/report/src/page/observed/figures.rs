@@ -28,7 +28,7 @@ pub(super) fn all(one: ObservedRun<'_>) -> Vec<Figure> {
     .collect()
 }
 
-/// Where the set-up that was not needed went.
+/// Where the setup that was not needed went.
 fn waste(one: ObservedRun<'_>) -> Option<Figure> {
     let wasteful: Vec<&Destination> = one
         .facts
@@ -59,7 +59,7 @@ fn waste(one: ObservedRun<'_>) -> Option<Figure> {
     if bars.is_empty() {
         return None;
     }
-    let mut notes = vec!["Set-up of connections beyond those that were needed.".to_owned()];
+    let mut notes = vec!["Setup of connections beyond those that were needed.".to_owned()];
     if wasteful.len() > bars.len() {
         notes.push(format!(
             "{} of {} destinations that waste some; the table has the others.",
@@ -81,7 +81,7 @@ fn latency(one: ObservedRun<'_>) -> Option<Figure> {
         label: tick,
     };
     let notes =
-        vec!["Latency of complete requests to all destinations, set-up included.".to_owned()];
+        vec!["Latency of complete requests to all destinations, setup included.".to_owned()];
     let rows = all
         .iter()
         .flat_map(|population| populations::bucket_rows("all", population));

@@ -12,18 +12,18 @@ pub(super) fn method(run: &Run) -> Method {
             "Seen at the server: clients stand for destinations, and what they waited for before the connection was there cannot be seen."
         }
         Vantage::OnPath => {
-            "Seen between client and server: a connection's set-up is what its packets or calls show, and what waited for it is told from their order."
+            "Seen between client and server: a connection's setup is what its packets or calls show, and what waited for it is told from their order."
         }
     };
     let paragraphs = vec![
         format!(
             "{from} A connection is avoidable when it was opened beyond what the most requests at once to its destination needed. The cost of avoidable connections \
-             is their measured set-up; each is counted in one finding only, the most specific."
+             is their measured setup; each is counted in one finding only, the most specific."
         ),
         "Observing tells what happened and what it took, not what would have happened: there are no intervals. For what a change brings, measure both ways in one \
          experiment (`intact bench`)."
             .to_owned(),
-        "A request that waited for any part of its connection's set-up is new, also if it did not open the connection itself. Phases and latencies are of complete \
+        "A request that waited for any part of its connection's setup is new, also if it did not open the connection itself. Phases and latencies are of complete \
          requests."
             .to_owned(),
     ];

@@ -1,4 +1,4 @@
-//! The page of an observed run (`watch`, `audit`, a server's ledger): what set-up was wasted, where, why, and what to change.
+//! The page of an observed run (`watch`, `audit`, a server's ledger): what setup was wasted, where, why, and what to change.
 
 mod figures;
 mod method;
@@ -6,13 +6,13 @@ mod tables;
 
 use super::download::Download;
 use super::parts::sentence;
-use super::{Section, Fact, FindingGroup, Headline, Assessment};
+use super::{Assessment, Fact, FindingGroup, Headline, Section};
 use crate::cpu;
 use crate::inputs::InputFacts;
 use crate::json;
 use crate::number::{count, reuse, whole_percent};
 use intact_findings::Severity;
-use intact_findings::traffic::{Figures, ObservedFacts, Charts};
+use intact_findings::traffic::{Charts, Figures, ObservedFacts};
 use intact_ledger::Run;
 
 /// One observed run, as findings understand it.
@@ -97,7 +97,7 @@ fn headline(facts: &ObservedFacts, words: String) -> Headline {
         (Some(share), _) => (
             whole_percent(share),
             standing,
-            "of the time was set-up of connections that were not needed".to_owned(),
+            "of the time was setup of connections that were not needed".to_owned(),
         ),
         (None, Some(reuse)) => (
             match totals.reuse_range {
@@ -152,7 +152,7 @@ fn sums(facts: &ObservedFacts) -> Vec<Fact> {
         sums.push(Fact::alarm("dials failed", count(dials)));
     }
     if totals.lookups.failed > 0 {
-        sums.push(Fact::alarm("look-ups failed", count(totals.lookups.failed)));
+        sums.push(Fact::alarm("lookups failed", count(totals.lookups.failed)));
     }
     sums
 }

@@ -107,13 +107,13 @@ fn destinations(shown: &[Destination]) -> Table {
         )
         .column(
             "wasted",
-            "set-up of connections that were not needed",
+            "setup of connections that were not needed",
             |one| Cell::time(one.figures.wasted_ms),
         )
         .column("share", "of the time of all requests there", |one| {
             Cell::share(one.figures.wasted_share)
         })
-        .column("mean", "latency, set-up included", |one| {
+        .column("mean", "latency, setup included", |one| {
             Cell::time(one.figures.latency_ms.mean)
         })
         .column("p50", "", |one| Cell::time(one.figures.latency_ms.p50))
@@ -150,10 +150,10 @@ fn set_up(shown: &[Destination]) -> Table {
             "share of TLS handshakes that resumed a session",
             |one| Cell::share(one.figures.resumed_share),
         )
-        .column("set-up", "mean per connection", |one| {
+        .column("setup", "mean per connection", |one| {
             Cell::time(one.figures.setup_mean_ms.total)
         })
-        .column("look-up", "mean", |one| {
+        .column("lookup", "mean", |one| {
             Cell::time(one.figures.setup_mean_ms.dns)
         })
         .column("TCP", "mean", |one| {
@@ -191,16 +191,16 @@ fn set_up(shown: &[Destination]) -> Table {
                 }
             },
         )
-        .column("look-ups", "", |one| {
+        .column("lookups", "", |one| {
             let total = one.figures.lookups.total;
             Cell::value((total > 0).then_some(total as f64), |_| count(total))
         })
-        .column("look-ups/conn", "", |one| {
+        .column("lookups/conn", "", |one| {
             Cell::value(one.figures.lookups.per_connection, |each| {
                 format!("{each:.1}")
             })
         })
-        .table("set-up", "What connections cost")
+        .table("setup", "What connections cost")
 }
 
 /// Connections by what they carried, as a band of heat for each destination.

@@ -9,7 +9,10 @@ use intact_findings::check::CheckFacts;
 impl Card {
     pub(super) fn waterfall(&mut self, facts: &CheckFacts) {
         let fall = &facts.phases_ms;
-        let mut rows = vec![("first request", &fall.fresh), ("next requests", &fall.reused)];
+        let mut rows = vec![
+            ("first request", &fall.fresh),
+            ("next requests", &fall.reused),
+        ];
         rows.retain(|(_, phases)| phases.values().any(Option::is_some));
         if rows.is_empty() {
             return;

@@ -7,12 +7,12 @@ mod sending;
 mod tests;
 
 use super::request::RequestHead;
+use closed_streams::{ClosedStreams, PastStreams};
 use intact_wire::h2::hpack::{Decoder, Encoder};
 use intact_wire::h2::{
     DEFAULT_WINDOW, Data, Error, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits,
     Priority, Setting, Settings, SettingsPayload, writer,
 };
-use closed_streams::{ClosedStreams, PastStreams};
 use sending::Outgoing;
 use std::collections::{BTreeMap, VecDeque};
 

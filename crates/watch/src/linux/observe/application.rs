@@ -1,6 +1,6 @@
 //! The bytes of an application protocol, plain or decrypted: finds out which it is and reads HTTP.
 
-use super::detected_protocol::{self, ENOUGH, DetectedProtocol};
+use super::detected_protocol::{self, DetectedProtocol, ENOUGH};
 use intact_ledger::Protocol;
 use intact_wire::exchange::Event;
 use intact_wire::{Side, h2, http1};

@@ -99,7 +99,10 @@ mod tests {
     fn protocols_are_told_by_their_first_bytes() {
         let client = |bytes: &[u8]| look(Side::Client, bytes);
         assert_eq!(client(b"POST / HTTP/1.1\r\n"), DetectedProtocol::Http1);
-        assert_eq!(client(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), DetectedProtocol::Http2);
+        assert_eq!(
+            client(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+            DetectedProtocol::Http2
+        );
         assert_eq!(client(b"PROPFIND / HTTP/1.1"), DetectedProtocol::Http1);
         assert_eq!(client(&[0x16, 0x03, 0x01, 0x02]), DetectedProtocol::Tls);
         assert_eq!(

@@ -1,19 +1,19 @@
 //! The exchanges of one connection: what the observers tell, as ledger rows with phases and outcomes.
 
 use super::application::ledger_side;
-use super::run_context::RunContext;
 use super::request_inference::InferredExchange;
+use super::run_context::RunContext;
 use intact_ledger::agent::product;
 use intact_ledger::{
-    Body, Certainty, Connection, CloseKind, Event, Exchange, ExchangeBytes, Failure, Method, Nanos,
-    Outcome, Protocol, Reuse, Scheme, Side, Span, Target, KeepAliveTerms,
+    Body, Certainty, CloseKind, Connection, Event, Exchange, ExchangeBytes, Failure,
+    KeepAliveTerms, Method, Nanos, Outcome, Protocol, Reuse, Scheme, Side, Span, Target,
 };
 use intact_wire::exchange as seen;
 use intact_wire::h2::ErrorCode;
 use intact_wire::http1::Version;
 use std::sync::Arc;
 
-/// Streams that begin this soon after the first waited for the same set-up.
+/// Streams that begin this soon after the first waited for the same setup.
 const TOGETHER: u64 = 5_000_000;
 /// The method that asks a proxy for a tunnel.
 const CONNECT: &[u8] = b"CONNECT";
@@ -72,7 +72,7 @@ impl Exchanges {
                     return;
                 };
                 self.count += 1;
-                // if it is granted, it is set-up and no exchange
+                // if it is granted, it is setup and no exchange
                 let asks_for_tunnel = request.method == CONNECT && exchange.stream.is_none();
                 if !asks_for_tunnel {
                     self.first_request.get_or_insert(request.started_at);
@@ -192,7 +192,7 @@ impl Exchanges {
         books.record(Event::Exchange(&row));
     }
 
-    /// The tunnel that a proxy has granted, if it just has: the connection's set-up goes on to there, and what follows is
+    /// The tunnel that a proxy has granted, if it just has: the connection's setup goes on to there, and what follows is
     /// between the program and that.
     pub(super) fn enter_tunnel(&mut self, about: &mut Connection) -> bool {
         let Some((target, since)) = self.tunnel.take() else {
@@ -252,7 +252,7 @@ impl Exchanges {
         books.record(Event::Exchange(&row));
     }
 
-    /// When it was wanted, and what of the set-up it waited for.
+    /// When it was wanted, and what of the setup it waited for.
     fn place(
         &self,
         row: &mut Exchange,

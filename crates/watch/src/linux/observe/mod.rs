@@ -3,24 +3,24 @@
 //! Everything in here may panic without harm to the program: the relay catches it and carries on.
 
 mod application;
-mod run_context;
-mod exchanges;
 mod detected_protocol;
-mod request_inference;
+mod exchanges;
 mod keys;
-mod tls_connection;
 mod record_sizes;
+mod request_inference;
+mod run_context;
+mod tls_connection;
 
-pub(crate) use run_context::{RunContext, FAULT};
 pub(crate) use keys::Keys;
+pub(crate) use run_context::{FAULT, RunContext};
 
 use application::{Application, Kept, ledger_side, wire_side};
 use exchanges::{Exchanges, FirstEnd};
-use request_inference::{RequestInference, InferredExchange};
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, CloseKind, Event, ClosePoint, Nanos, Probes, Protocol,
-    Scheme, Side,
+    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Event, Nanos, Probes,
+    Protocol, Scheme, Side,
 };
+use request_inference::{InferredExchange, RequestInference};
 use tls_connection::{Access, TlsConnection};
 
 /// An end within this time of the last answer belongs to it: a `Connection: close`, seen or not.
@@ -152,7 +152,12 @@ impl Observation {
     }
 
     /// Records a turn of talk as an exchange.
-    fn tell_turn(&mut self, turn: Option<InferredExchange>, reason: &str, books: &mut RunContext<'_>) {
+    fn tell_turn(
+        &mut self,
+        turn: Option<InferredExchange>,
+        reason: &str,
+        books: &mut RunContext<'_>,
+    ) {
         if let Some(turn) = turn {
             let end = self.first_end();
             let (about, told) = (&mut self.about, &mut self.told);
@@ -316,7 +321,9 @@ impl Observation {
             at: self.end.as_ref().map_or(at, |end| end.at),
             by: self.end.as_ref().map(|end| end.by),
             how: self.end.as_ref().map(|end| match end.how {
-                CloseKind::Fin | CloseKind::CloseNotify if goaway == Some(end.by) => CloseKind::Goaway,
+                CloseKind::Fin | CloseKind::CloseNotify if goaway == Some(end.by) => {
+                    CloseKind::Goaway
+                }
                 how => how,
             }),
             announced_by,

@@ -3,7 +3,7 @@
 //! It cannot tell which version of HTTP is spoken where TLS hides that; it only knows what no request is as small as.
 
 use intact_wire::Side;
-use intact_wire::tls::{TlsFacts, TLS13};
+use intact_wire::tls::{TLS13, TlsFacts};
 
 /// A type byte and a tag (RFC 8446 section 5.2).
 const OVERHEAD_13: u64 = 17;
@@ -114,11 +114,17 @@ impl Sizes {
             {
                 RecordSizes::Control
             }
-            (Side::Client, _, _) if place == HandshakePosition::Opening && is_preface(plain) => RecordSizes::Control,
-            (Side::Client, _, _) if place == HandshakePosition::AfterPreface && is_beginning(plain) => {
+            (Side::Client, _, _) if place == HandshakePosition::Opening && is_preface(plain) => {
                 RecordSizes::Control
             }
-            (Side::Server, 1, _) if place == HandshakePosition::Opening && is_settings(plain, MAX_SETTINGS) => {
+            (Side::Client, _, _)
+                if place == HandshakePosition::AfterPreface && is_beginning(plain) =>
+            {
+                RecordSizes::Control
+            }
+            (Side::Server, 1, _)
+                if place == HandshakePosition::Opening && is_settings(plain, MAX_SETTINGS) =>
+            {
                 RecordSizes::Control
             }
             _ => RecordSizes::Data,
@@ -166,7 +172,13 @@ mod tests {
         }
     }
 
-    fn told(sizes: Sizes, from: Side, records: u64, bytes: u64, place: HandshakePosition) -> RecordSizes {
+    fn told(
+        sizes: Sizes,
+        from: Side,
+        records: u64,
+        bytes: u64,
+        place: HandshakePosition,
+    ) -> RecordSizes {
         sizes.shape(speech(from, records, bytes), place)
     }
 

@@ -5,8 +5,8 @@
 //! that is sent after an interim answer, pipelining and HTTP/2 streams beside each other are miscounted, which is why all of it is
 //! marked as inferred.
 
-use super::tls_connection::Mark;
 use super::record_sizes::RecordSizes;
+use super::tls_connection::Mark;
 use intact_wire::Side;
 
 /// Counts turns.

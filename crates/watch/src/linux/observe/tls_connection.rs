@@ -1,10 +1,11 @@
 //! TLS on a relayed connection: what its hellos tell, its plain text where the program logged its keys, and where it did
 //! not, the marks that turns of talk are counted by.
 
+use super::record_sizes::{HandshakePosition, RecordBurst, RecordSizes, Sizes};
 use super::run_context::RunContext;
-use super::record_sizes::{HandshakePosition, RecordSizes, Sizes, RecordBurst};
 use intact_ledger::{
-    Connection, DialFailure, CloseKind, Failure, Handshake, Nanos, SetupPhase, Span, Tls, TlsVersion,
+    CloseKind, Connection, DialFailure, Failure, Handshake, Nanos, SetupPhase, Span, Tls,
+    TlsVersion,
 };
 use intact_wire::Side;
 use intact_wire::tls::decrypt::{Decryptor, KeyLog, Plain, Status};

@@ -4,16 +4,19 @@
 //! ends the observation of that one connection, not the connection.
 
 mod delay;
-mod probes;
 mod direction;
+mod probes;
 
-use crate::platform::observe::{RunContext, Keys, Observation};
-use crate::platform::relay_command::{RelayedConnection, RelayCommand, RelaySender, far_token, near_token};
+use crate::platform::observe::{Keys, Observation, RunContext};
+use crate::platform::relay_command::{
+    RelayCommand, RelaySender, RelayedConnection, far_token, near_token,
+};
 use crate::platform::sys::process::SocketLocation;
 use crate::platform::sys::socket;
 use crate::platform::sys::timer::Timer;
 use crate::{Clock, Config, WatchSink};
-use intact_ledger::{ConnectionId, CloseKind, Nanos, Side};
+use direction::{ReadResult, RelayDirection, Stop};
+use intact_ledger::{CloseKind, ConnectionId, Nanos, Side};
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::unix::SourceFd;
@@ -24,7 +27,6 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
-use direction::{ReadResult, Stop, RelayDirection};
 
 const ORDERS: Token = Token(usize::MAX);
 const ARRIVALS: Token = Token(usize::MAX - 2);

@@ -38,7 +38,11 @@ impl Looks {
     }
 
     /// Looks at the socket of a connection.
-    pub(super) fn look(&mut self, place: Option<&SocketLocation>, observation: &mut Option<Observation>) {
+    pub(super) fn look(
+        &mut self,
+        place: Option<&SocketLocation>,
+        observation: &mut Option<Observation>,
+    ) {
         let interval = place
             .and_then(SocketLocation::copy)
             .and_then(|socket| socket::probe_interval(&socket));

@@ -193,7 +193,10 @@ fn look(process: u32, mut wanted: Vec<Wanted>, holds: &ExitHolds) -> Vec<SearchR
     let candidates = memory::candidates(process, until);
     holds.release(process, wanted.len());
     let few = wanted.len().min(MOST_WAITING);
-    let mut answers: Vec<SearchResult> = wanted.drain(few..).map(|one| SearchResult::none(&one)).collect();
+    let mut answers: Vec<SearchResult> = wanted
+        .drain(few..)
+        .map(|one| SearchResult::none(&one))
+        .collect();
     match candidates {
         Ok(candidates) => answers.extend(try_all(&candidates, wanted, until)),
         // it has gone, or does not let itself be looked at
@@ -212,7 +215,11 @@ impl SearchResult {
 }
 
 /// Tries all candidates on all connections; a connection has an answer only with all of its secrets.
-fn try_all(candidates: &candidate::Candidates, wanted: Vec<Wanted>, until: Instant) -> Vec<SearchResult> {
+fn try_all(
+    candidates: &candidate::Candidates,
+    wanted: Vec<Wanted>,
+    until: Instant,
+) -> Vec<SearchResult> {
     let mut answers = Vec::new();
     let mut needed = Vec::new();
     let (mut owners, mut locks) = (Vec::new(), Vec::new());

@@ -1,12 +1,12 @@
 //! Takes a `connect` of the program: what it names, on which socket, and whether it is for us. [`super::stages`] goes on from there.
 
 use super::Supervisor;
-use super::connect_call::{ConnectCall, Dial, HOLD, CallStage};
+use super::connect_call::{CallStage, ConnectCall, Dial, HOLD};
 use super::pending_listener::begin;
 use crate::Unwatched;
 use crate::platform::sys::address::{self, Named, unmapped};
 use crate::platform::sys::filter::is_indirect_32;
-use crate::platform::sys::notify::{NotificationResponse, Notification};
+use crate::platform::sys::notify::{Notification, NotificationResponse};
 use crate::platform::sys::process::read_memory;
 use crate::platform::sys::socket;
 use intact_ledger::{Connection, Nanos, Origin, Owner, Scheme};
@@ -169,7 +169,7 @@ impl Supervisor {
         })
     }
 
-    /// The look-up that a connection waited for is the first part of its set-up, and gives it its name until a better one is
+    /// The lookup that a connection waited for is the first part of its setup, and gives it its name until a better one is
     /// known.
     fn note_lookup(&mut self, about: &mut Connection) {
         let Some(address) = about.peer.map(|peer| peer.ip()) else {

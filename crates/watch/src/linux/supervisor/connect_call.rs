@@ -32,9 +32,15 @@ pub(super) enum CallStage {
     /// The program's socket is connected to our pad, which has not shown our end yet; the caller has gone on.
     Landing,
     /// The caller has gone on with a connect that is under way, from this port of the program.
-    Trapped { trap: PendingListener, child: SocketAddr },
+    Trapped {
+        trap: PendingListener,
+        child: SocketAddr,
+    },
     /// The trapped socket is being connected to this end of ours.
-    Meeting { trap: PendingListener, near: TcpStream },
+    Meeting {
+        trap: PendingListener,
+        near: TcpStream,
+    },
 }
 
 /// The connection to the real destination.

@@ -2,7 +2,7 @@
 
 use super::Supervisor;
 use crate::platform::secrets::ExitHolds;
-use crate::platform::sys::notify::{NotificationResponse, Notification};
+use crate::platform::sys::notify::{Notification, NotificationResponse};
 use std::time::{Duration, Instant};
 
 /// How long an end waits at most.
@@ -61,7 +61,8 @@ impl Supervisor {
         held.retain(|held| {
             let stays = now < held.until && holds.holds(held.process);
             if !stays {
-                self.listener.answer(held.notice, NotificationResponse::Continue);
+                self.listener
+                    .answer(held.notice, NotificationResponse::Continue);
             }
             stays
         });

@@ -3,29 +3,28 @@
 //! Whatever happens in here, every call gets an answer: what cannot be followed continues untouched, and a panic is
 //! caught for the one call that caused it. The data itself is the relay's.
 
-mod passthrough;
-mod connect_call;
-mod unseen_scan;
 mod connect;
+mod connect_call;
 mod delayed_exits;
 mod inspection;
 mod local_listener;
 mod lookups;
+mod passthrough;
+mod pending_listener;
 mod real_addresses;
 mod stages;
-mod pending_listener;
+mod unseen_scan;
 
 use crate::platform::relay_command::RelaySender;
 use crate::platform::sock_diag_tracker::SockDiagTracker;
 use crate::platform::sys::launch;
-use crate::platform::sys::notify::{NotificationResponse, Listener, Notification};
+use crate::platform::sys::notify::{Listener, Notification, NotificationResponse};
 use crate::platform::sys::process::{Processes, raise_descriptor_limit};
 use crate::platform::sys::signals::{self, Signals};
 use crate::platform::sys::socket;
 use crate::platform::sys::timer::Timer;
 use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, RunPosition, Unwatched};
 use connect_call::ConnectCall;
-use unseen_scan::UnseenScan;
 use delayed_exits::DelayedExits;
 use inspection::Inspection;
 use intact_ledger::{Nanos, Row, Span};
@@ -33,6 +32,7 @@ use local_listener::LocalListener;
 use lookups::Lookups;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
+use pending_listener::Traps;
 use real_addresses::AddressTable;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -41,7 +41,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use pending_listener::Traps;
+use unseen_scan::UnseenScan;
 
 const CALLS: Token = Token(0);
 const SIGNALS: Token = Token(1);
@@ -139,7 +139,10 @@ impl Supervisor {
         )?;
         let waker = Arc::new(Waker::new(registry, WOKEN)?);
         // a machine may have one family only
-        let pads = [LocalListener::open(false).ok(), LocalListener::open(true).ok()];
+        let pads = [
+            LocalListener::open(false).ok(),
+            LocalListener::open(true).ok(),
+        ];
         let namespace = pads.iter().flatten().next().and_then(socket::namespace);
         Ok(Supervisor {
             poll,

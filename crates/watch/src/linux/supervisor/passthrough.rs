@@ -4,7 +4,7 @@
 use super::{ENDS, Supervisor};
 use crate::platform::sock_diag_tracker::SockDiagTracker;
 use crate::platform::sys::address::{Named, unmapped};
-use crate::platform::sys::notify::{NotificationResponse, Notification};
+use crate::platform::sys::notify::{Notification, NotificationResponse};
 use crate::platform::sys::socket;
 use crate::{Mode, Unwatched};
 use intact_ledger::{Connection, Nanos};
@@ -49,7 +49,10 @@ impl Supervisor {
         // a copy would put off the end of the connection, should the program close it now
         drop(socket);
         // what was read is the caller's only if it still waits
-        if self.listener.answer(notice.id, NotificationResponse::Continue) {
+        if self
+            .listener
+            .answer(notice.id, NotificationResponse::Continue)
+        {
             let about = self.about(wanted, began, owner);
             self.follow(notice, cookie, about, Unwatched::NoRelay);
             // connections that have ended by now had done so before this one began

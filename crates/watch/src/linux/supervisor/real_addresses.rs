@@ -2,7 +2,7 @@
 
 use super::Supervisor;
 use crate::platform::sys::address;
-use crate::platform::sys::notify::{NotificationResponse, Notification};
+use crate::platform::sys::notify::{Notification, NotificationResponse};
 use crate::platform::sys::process::{read_memory, write_memory};
 use crate::platform::sys::socket;
 use std::collections::{HashMap, VecDeque};
@@ -62,12 +62,20 @@ impl AddressTable {
 
 impl Supervisor {
     /// Answers `getpeername` and `getsockname` of a relayed socket; the kernel answers for all others.
-    pub(super) fn tell_name(&mut self, notice: &Notification, which: fn(RealAddresses) -> SocketAddr) -> NotificationResponse {
+    pub(super) fn tell_name(
+        &mut self,
+        notice: &Notification,
+        which: fn(RealAddresses) -> SocketAddr,
+    ) -> NotificationResponse {
         self.try_tell_name(notice, which)
             .unwrap_or(NotificationResponse::Continue)
     }
 
-    fn try_tell_name(&mut self, notice: &Notification, which: fn(RealAddresses) -> SocketAddr) -> Option<NotificationResponse> {
+    fn try_tell_name(
+        &mut self,
+        notice: &Notification,
+        which: fn(RealAddresses) -> SocketAddr,
+    ) -> Option<NotificationResponse> {
         if self.names.is_empty() && self.lookups.follows_none() {
             return None;
         }

@@ -1,8 +1,8 @@
 //! The stages of a `connect` that we make: first to the real destination, then the program's own socket to us.
 
-use super::connect_call::{ConnectCall, Dial, LOOK, CallStage};
-use super::real_addresses::RealAddresses;
+use super::connect_call::{CallStage, ConnectCall, Dial, LOOK};
 use super::pending_listener::{PendingListener, begin};
+use super::real_addresses::RealAddresses;
 use super::{FIRST_CALL, Supervisor};
 use crate::Unwatched;
 use crate::platform::relay_command::RelayedConnection;
@@ -28,17 +28,25 @@ impl Supervisor {
         let shown = dial.look(now);
         match (stage, shown) {
             (CallStage::Held { .. }, Some(Err(error))) => {
-                self.listener.answer(dial.notice.id, NotificationResponse::Error(error));
+                self.listener
+                    .answer(dial.notice.id, NotificationResponse::Error(error));
                 self.end_failed(dial, error);
             }
             // with the trap gone, the next SYN finds nobody: the program is refused
             (CallStage::Trapped { .. }, Some(Err(error))) => self.end_failed(dial, error),
             (CallStage::Held { socket, .. }, Some(Ok(()))) => self.land(number, dial, socket),
-            (CallStage::Trapped { trap, child }, Some(Ok(()))) => self.meet(number, dial, trap, child),
+            (CallStage::Trapped { trap, child }, Some(Ok(()))) => {
+                self.meet(number, dial, trap, child)
+            }
             (CallStage::Held { socket, until }, None) => {
                 let interrupted = dial.blocking && !self.listener.is_valid(dial.notice.id);
                 if interrupted || until.is_some_and(|until| now >= until) {
-                    self.trap(number, dial, socket, NotificationResponse::Error(libc::EINPROGRESS));
+                    self.trap(
+                        number,
+                        dial,
+                        socket,
+                        NotificationResponse::Error(libc::EINPROGRESS),
+                    );
                 } else if dial.blocking && has_signal(dial.notice.thread) {
                     // the kernel goes on with the connect that is under way, and lets the signal in
                     self.trap(number, dial, socket, NotificationResponse::Continue);
@@ -123,7 +131,13 @@ impl Supervisor {
     }
 
     /// It takes longer: puts the program's socket into a connect that is under way, and lets the caller go on.
-    fn trap(&mut self, number: usize, mut dial: Dial, socket: Socket, answer: NotificationResponse) {
+    fn trap(
+        &mut self,
+        number: usize,
+        mut dial: Dial,
+        socket: Socket,
+        answer: NotificationResponse,
+    ) {
         let v6 = dial.about.peer.is_some_and(|peer| peer.is_ipv6());
         let trapped = self.traps.take(v6).and_then(|trap| {
             connect(&socket, on_socket(trap.address(), dial.v6), dial.blocking)?;
@@ -192,7 +206,8 @@ impl Supervisor {
     fn let_go(&mut self, dial: Dial) {
         self.by_cookie.remove(&dial.cookie);
         self.follow(&dial.notice, dial.cookie, dial.about, Unwatched::NoRelay);
-        self.listener.answer(dial.notice.id, NotificationResponse::Continue);
+        self.listener
+            .answer(dial.notice.id, NotificationResponse::Continue);
     }
 
     fn end_failed(&mut self, dial: Dial, error: i32) {

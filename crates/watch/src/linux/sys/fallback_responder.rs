@@ -153,12 +153,7 @@ impl Drop for Shared {
 }
 
 /// The life of the heir.
-fn run(
-    waiting: BorrowedFd<'_>,
-    alive: BorrowedFd<'_>,
-    listener: BorrowedFd<'_>,
-    page: &Page,
-) -> ! {
+fn run(waiting: BorrowedFd<'_>, alive: BorrowedFd<'_>, listener: BorrowedFd<'_>, page: &Page) -> ! {
     // SAFETY: plain system calls; structures of zeroes are valid, and the kernel fills or reads them.
     unsafe {
         libc::setsid();

@@ -3,8 +3,8 @@
 
 pub(crate) mod address;
 pub(crate) mod diag;
-pub(crate) mod filter;
 pub(crate) mod fallback_responder;
+pub(crate) mod filter;
 pub(crate) mod launch;
 pub(crate) mod notify;
 pub(crate) mod process;

@@ -2,8 +2,8 @@
 #![allow(unsafe_code, reason = "ioctl on the listener")]
 
 use super::checked;
-use super::filter::ARCH_32;
 use super::fallback_responder::FallbackResponder;
+use super::filter::ARCH_32;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -163,7 +163,9 @@ impl Listener {
             flags: 0,
         };
         match answer {
-            NotificationResponse::Continue => raw.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+            NotificationResponse::Continue => {
+                raw.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32
+            }
             NotificationResponse::Value(value) => raw.val = value,
             NotificationResponse::Error(number) => raw.error = -number,
         }

@@ -190,7 +190,13 @@ impl DirectionDecryptor {
         }
     }
 
-    fn take_handshake(&mut self, plain: &[u8], at: u64, ladder: &KeyUpdates<'_>, inner: &mut Inner) {
+    fn take_handshake(
+        &mut self,
+        plain: &[u8],
+        at: u64,
+        ladder: &KeyUpdates<'_>,
+        inner: &mut Inner,
+    ) {
         let side = self.side;
         let mut updates = 0;
         let read = self.messages.read(plain, |message, body| {

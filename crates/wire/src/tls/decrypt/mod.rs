@@ -5,14 +5,14 @@
 
 mod direction;
 mod keylog;
-mod secret_check;
 mod record_decryptor;
 mod schedule;
+mod secret_check;
 mod suite;
 
 pub use keylog::{KeyLog, MalformedLine};
-pub use secret_check::SecretCheck;
 pub(crate) use schedule::expand_label;
+pub use secret_check::SecretCheck;
 pub(crate) use suite::Hash;
 
 use direction::{DirectionDecryptor, KeyUpdates};
@@ -21,7 +21,7 @@ use record_decryptor::Handshake12;
 use suite::Suite;
 
 use super::record::{ContentType, Record};
-use super::watcher::{TlsFacts, Finished, Watcher};
+use super::watcher::{Finished, TlsFacts, Watcher};
 use super::{Error, TLS12, TLS13};
 use crate::Side;
 

@@ -63,7 +63,8 @@ impl SecretCheck {
                 }
                 Made::Tls13 => {
                     if keys.as_ref().is_none_or(|(suite, _)| *suite != lock.suite) {
-                        keys = RecordDecryptor::tls13(lock.suite, secret).map(|opener| (lock.suite, opener));
+                        keys = RecordDecryptor::tls13(lock.suite, secret)
+                            .map(|opener| (lock.suite, opener));
                     }
                     let opener = keys.as_mut().map(|(_, opener)| opener);
                     opener.is_some_and(|opener| lock.yields_to(opener, &mut scratch))

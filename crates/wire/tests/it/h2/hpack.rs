@@ -1,6 +1,6 @@
 //! Round trips, limits and hostile header blocks.
 
-use intact_wire::h2::hpack::{Block, Decoder, Encoder, Error, Field, Indexing, BlockCache};
+use intact_wire::h2::hpack::{Block, BlockCache, Decoder, Encoder, Error, Field, Indexing};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -10,7 +10,7 @@ use intact_wire::h2::writer::{
     write_data, write_go_away, write_headers, write_ping, write_reset, write_settings,
     write_settings_ack, write_window_update,
 };
-use intact_wire::h2::{ErrorCode, Lost, Http2Observer, PREFACE, Setting};
+use intact_wire::h2::{ErrorCode, Http2Observer, Lost, PREFACE, Setting};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};

@@ -1,7 +1,7 @@
 //! Bytes that are not TLS, or nearly.
 
 use intact_wire::Side;
-use intact_wire::tls::{ClientHello, Error, TlsFacts, RecordReader, ServerHello, Watcher};
+use intact_wire::tls::{ClientHello, Error, RecordReader, ServerHello, TlsFacts, Watcher};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rustls::version;

@@ -1,7 +1,7 @@
 //! Real handshakes, watched without keys.
 
 use intact_wire::Side;
-use intact_wire::tls::{Evidence, TlsFacts, Mode, TLS12, TLS13, Watcher};
+use intact_wire::tls::{Evidence, Mode, TLS12, TLS13, TlsFacts, Watcher};
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::version;
 

@@ -2,9 +2,11 @@
 
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
-use intact_bench::{Axes, Bench, Coalesce, Config, RowPolicy, Length, BenchObserver, Position, Target};
+use intact_bench::{
+    Axes, Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target,
+};
 use intact_dial::Clock;
-use intact_fleet::{Measured, Message, RowFiles, MeasureError};
+use intact_fleet::{MeasureError, Measured, Message, RowFiles};
 use intact_ledger::{Row, Rows, Tally};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

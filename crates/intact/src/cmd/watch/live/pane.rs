@@ -41,7 +41,12 @@ impl Pane {
         let (near, far) = open().context("--live: a pseudo-terminal")?;
         let pane = Pane {
             near,
-            parser: Parser::new_with_callbacks(rows, columns, SCROLLBACK, TerminalReplies::default()),
+            parser: Parser::new_with_callbacks(
+                rows,
+                columns,
+                SCROLLBACK,
+                TerminalReplies::default(),
+            ),
             typed: Vec::new(),
         };
         pane.tell_size(columns, rows);

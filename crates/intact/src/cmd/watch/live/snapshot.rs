@@ -2,7 +2,7 @@
 
 use crate::cmd::observing::Observing;
 use intact_findings::Finding;
-use intact_findings::traffic::{TrafficAnalysis, ObservedFacts};
+use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{Event, Sink};
 use intact_watch::WatchSink;
 use std::collections::VecDeque;
@@ -81,7 +81,10 @@ pub(crate) struct Reporting<'a> {
 }
 
 impl<'a> Reporting<'a> {
-    pub(crate) fn new(recording: &'a mut Observing<TrafficAnalysis>, board: Arc<Snapshot>) -> Reporting<'a> {
+    pub(crate) fn new(
+        recording: &'a mut Observing<TrafficAnalysis>,
+        board: Arc<Snapshot>,
+    ) -> Reporting<'a> {
         Reporting {
             recording,
             board,

@@ -1,8 +1,8 @@
 //! What the view looks like: the pane at the upper left, so that the program's mouse keeps its coordinates, and the board beside it
 //! where there is room for both, else under it.
 
-use super::snapshot::Shown;
 use super::pane::Pane;
+use super::snapshot::Shown;
 use intact_findings::traffic::ObservedFacts;
 use intact_findings::{Finding, Severity};
 use intact_report::number::{count, percent, time};
@@ -201,7 +201,7 @@ fn figures(shown: &Shown) -> Vec<Line<'static>> {
         ]),
     ];
     if let Some(wasted) = facts.totals.wasted_ms.filter(|wasted| *wasted > 0.0) {
-        lines.push(Line::from(format!("wasted       {} of set-up", time(wasted))).yellow());
+        lines.push(Line::from(format!("wasted       {} of setup", time(wasted))).yellow());
     }
     if failed > 0 {
         lines.push(Line::from(format!("failed       {}", count(failed))).red());

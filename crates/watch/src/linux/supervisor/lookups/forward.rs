@@ -1,4 +1,4 @@
-//! A look-up's datagrams on their way through us, for programs whose reads we cannot see beforehand (Go).
+//! A lookup's datagrams on their way through us, for programs whose reads we cannot see beforehand (Go).
 //!
 //! The program's socket is connected to one of ours and goes by the server's name; another of ours is connected to the
 //! server. Datagrams pass unchanged, refusals as refusals. In the end the program's socket is connected to the server itself.
@@ -97,7 +97,9 @@ impl Forward {
             see(&scratch[..count]);
             match to.send(&scratch[..count]) {
                 // a lost datagram is what the protocol expects
-                Err(error) if way == ForwardPath::Out && error.kind() != io::ErrorKind::WouldBlock => {
+                Err(error)
+                    if way == ForwardPath::Out && error.kind() != io::ErrorKind::WouldBlock =>
+                {
                     return Err(error);
                 }
                 _ => {}
@@ -150,7 +152,7 @@ impl Supervisor {
         Some(())
     }
 
-    /// Passes on what has come for a look-up.
+    /// Passes on what has come for a lookup.
     pub(super) fn pass_on(&mut self, cookie: u64, way: ForwardPath) {
         let now = self.clock.now().0;
         let Lookups {

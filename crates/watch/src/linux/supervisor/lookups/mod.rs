@@ -1,9 +1,9 @@
-//! Look-ups of names, as the sockets tell that speak with name servers: a look at each answer before the program takes it.
+//! Lookups of names, as the sockets tell that speak with name servers: a look at each answer before the program takes it.
 //!
 //! The sockets are the program's own, and nothing that they carry passes through us. Questions of the C libraries are seen
 //! as they are sent; c-ares writes its unseen, and the answers tell what was asked. Programs that take answers with the
 //! sender's address (`recvfrom`: the C libraries, c-ares) wait for our look; for others we look as soon as an answer comes,
-//! and may come too late: then the look-up has no name. Only Go's datagrams pass through us ([`forward`]): it makes its own
+//! and may come too late: then the lookup has no name. Only Go's datagrams pass through us ([`forward`]): it makes its own
 //! system calls, and never asks who has sent an answer.
 
 mod answers;
@@ -14,7 +14,7 @@ mod questions;
 use super::{LOOKUP, Supervisor};
 use crate::Mode;
 use crate::platform::sys::address::{on_socket, unmapped};
-use crate::platform::sys::notify::{NotificationResponse, Notification};
+use crate::platform::sys::notify::{Notification, NotificationResponse};
 use crate::platform::sys::program;
 use crate::platform::sys::socket;
 use forward::Forward;
@@ -30,7 +30,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Sockets that a process connects to a name server within this time may be of one look-up, in nanoseconds: Go has one for
+/// Sockets that a process connects to a name server within this time may be of one lookup, in nanoseconds: Go has one for
 /// each type of record.
 const BESIDE: u64 = 20_000_000;
 /// A socket is let go this long after it was last heard of, in nanoseconds: a copy of it is all that we have.
@@ -41,10 +41,10 @@ const LINGER: u64 = 1_000_000_000;
 const MAX: usize = 256;
 /// Addresses whose names are remembered.
 const MAX_NAMED: usize = 4096;
-/// How often look-ups under way are looked after.
+/// How often lookups under way are looked after.
 const PACE: Duration = Duration::from_millis(25);
 
-/// Sockets that speak with name servers, and the look-ups that they make.
+/// Sockets that speak with name servers, and the lookups that they make.
 #[derive(Default)]
 pub(super) struct Lookups {
     sockets: HashMap<u64, Asking>,
@@ -53,7 +53,7 @@ pub(super) struct Lookups {
     next_token: usize,
     open: LookupsOpen,
     named: HashMap<IpAddr, Arc<str>>,
-    /// When each process last began a look-up without a name.
+    /// When each process last began a lookup without a name.
     nameless: HashMap<u32, u64>,
     looked: u64,
     scratch: Vec<u8>,
@@ -100,7 +100,7 @@ impl Lookups {
         self.named.get(&address).cloned()
     }
 
-    /// What a process's connection to an address waited for; each look-up is claimed once.
+    /// What a process's connection to an address waited for; each lookup is claimed once.
     pub(super) fn claim(&mut self, process: u32, address: IpAddr, now: Nanos) -> Option<Span> {
         self.open.claim(process, address, now.0)
     }
@@ -135,7 +135,13 @@ impl Supervisor {
     }
 
     /// Follows a socket that speaks with a name server from now on.
-    fn follow_asking(&mut self, notice: &Notification, cookie: u64, copy: OwnedFd, server: SocketAddr) {
+    fn follow_asking(
+        &mut self,
+        notice: &Notification,
+        cookie: u64,
+        copy: OwnedFd,
+        server: SocketAddr,
+    ) {
         let owner = self.owner(notice.thread);
         let asker = Asker { owner, server };
         let now = self.clock.now().0;
@@ -196,7 +202,7 @@ impl Supervisor {
         }
     }
 
-    /// Lets a socket go; one of which nothing was read is a look-up without a name.
+    /// Lets a socket go; one of which nothing was read is a lookup without a name.
     fn let_asking_go(&mut self, cookie: u64) {
         let Some(asking) = self.lookups.sockets.remove(&cookie) else {
             return;
@@ -240,7 +246,7 @@ impl Supervisor {
         }
     }
 
-    /// The process that a look-up or a connection is counted for.
+    /// The process that a lookup or a connection is counted for.
     pub(super) fn process_of(owner: Option<&Owner>) -> u32 {
         owner.map_or(0, |owner| owner.pid)
     }
@@ -251,7 +257,7 @@ impl Supervisor {
         self.record(Row::Lookup(lookup));
     }
 
-    /// Records look-ups that are over, or all, and lets go of sockets that have fallen silent.
+    /// Records lookups that are over, or all, and lets go of sockets that have fallen silent.
     pub(super) fn settle_lookups(&mut self, all: bool) {
         let now = self.clock.now().0;
         let since_last = now.saturating_sub(self.lookups.looked);

@@ -1,6 +1,6 @@
-//! Look-ups under way: questions and answers of one process for one name, brought together.
+//! Lookups under way: questions and answers of one process for one name, brought together.
 //!
-//! Knows no sockets and no clock. Questions for several types of record of a name (A, AAAA) are one look-up.
+//! Knows no sockets and no clock. Questions for several types of record of a name (A, AAAA) are one lookup.
 
 use intact_ledger::{Lookup, Nanos, Owner, Span};
 use intact_wire::dns::Message;
@@ -8,20 +8,20 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Questions for other types of record of a name that come within this time are of the same look-up, in nanoseconds.
+/// Questions for other types of record of a name that come within this time are of the same lookup, in nanoseconds.
 const TOGETHER: u64 = 5_000_000_000;
-/// The same question again after this time is a retry, before it another look-up beside the first. Nanoseconds.
+/// The same question again after this time is a retry, before it another lookup beside the first. Nanoseconds.
 const RETRY: u64 = 500_000_000;
-/// How long a look-up that has all its answers waits for a sister question (Go asks for each type apart). Nanoseconds.
+/// How long a lookup that has all its answers waits for a sister question (Go asks for each type apart). Nanoseconds.
 const SETTLE: u64 = 20_000_000;
-/// A look-up without an answer is given up after this time, in nanoseconds.
+/// A lookup without an answer is given up after this time, in nanoseconds.
 const PATIENCE: u64 = 10_000_000_000;
 /// More types of record than a resolver asks for at once.
 const MAX_KINDS: usize = 8;
-/// Look-ups that are followed at a time, and ended ones that are remembered.
+/// Lookups that are followed at a time, and ended ones that are remembered.
 const MAX: usize = 1024;
 const MAX_PAST: usize = 64;
-/// A connection this long after a look-up did not wait for it, in nanoseconds.
+/// A connection this long after a lookup did not wait for it, in nanoseconds.
 const WAITED: u64 = 1_000_000_000;
 
 /// There is no server at that address.
@@ -30,7 +30,7 @@ pub(super) const UNREACHABLE: &str = "unreachable";
 /// A question: the socket's cookie and the number in it.
 pub(super) type PendingQuery = (u64, u16);
 
-/// One look-up.
+/// One lookup.
 struct Open {
     name: Arc<str>,
     owner: Option<Owner>,
@@ -74,7 +74,7 @@ struct Past {
     claimed: bool,
 }
 
-/// All look-ups.
+/// All lookups.
 #[derive(Default)]
 pub(super) struct LookupsOpen {
     open: Vec<Open>,
@@ -176,7 +176,7 @@ impl LookupsOpen {
         }
     }
 
-    /// Hands on look-ups that are over; `awaits` tells whether a process waits for a sister question's answer that was sent
+    /// Hands on lookups that are over; `awaits` tells whether a process waits for a sister question's answer that was sent
     /// unseen at about that time.
     pub(super) fn settle(
         &mut self,
@@ -218,7 +218,7 @@ impl LookupsOpen {
         waiting.any(|question| question.0 == cookie)
     }
 
-    /// Whether a look-up of a process that sends its questions unseen began within that time of `since`.
+    /// Whether a lookup of a process that sends its questions unseen began within that time of `since`.
     pub(super) fn is_beside(&self, process: u32, since: u64, within: u64) -> bool {
         let open = self.open.iter().filter(|open| open.by_answer);
         let past = self.past.iter().filter(|past| past.by_answer);
@@ -227,7 +227,7 @@ impl LookupsOpen {
             .any(|(of, began)| of == process && began.abs_diff(since) < within)
     }
 
-    /// The look-up that a process's connection to an address waited for; each is claimed once.
+    /// The lookup that a process's connection to an address waited for; each is claimed once.
     pub(super) fn claim(&mut self, process: u32, address: IpAddr, now: u64) -> Option<Span> {
         let is_recent = |end: u64| now.saturating_sub(end) <= WAITED;
         for open in self.open.iter_mut().rev() {
