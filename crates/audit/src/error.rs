@@ -1,4 +1,4 @@
-//! Why an input could not be read at all. Damage in the middle of one is no error: it is told in its [`Account`](crate::Account).
+//! Why an input could not be read at all. Damage in the middle of one is no error: it is told in its [`InputSummary`](crate::InputSummary).
 
 use std::path::PathBuf;
 

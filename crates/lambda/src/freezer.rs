@@ -1,7 +1,7 @@
 //! Stops a tree of processes and lets it go on: SIGSTOP, one process at a time, until no new one appears.
 //!
 //! The kernel below goes on: it acknowledges, takes a FIN and answers after a close. A paused virtual machine does none of that;
-//! what drops packets around a frozen function is the platform's [`crate::Gate`]. What a control group does at once is in `cgroup`.
+//! what drops packets around a frozen function is the platform's [`crate::FreezeHook`]. What a control group does at once is in `cgroup`.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};

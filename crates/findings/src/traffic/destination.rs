@@ -183,7 +183,7 @@ pub struct Counts {
     pub pids: BTreeSet<u32>,
     /// What was worked out, not seen.
     pub inferred: BTreeSet<Arc<str>>,
-    /// Why connections were opened, by [`Why`].
+    /// Why connections were opened, by [`OpenReason`].
     pub why: BTreeMap<OpenReason, u64>,
     /// The shortest idle time after which the server closed, in nanoseconds.
     pub server_idle: Option<u64>,

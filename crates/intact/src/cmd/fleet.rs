@@ -77,7 +77,7 @@ enum Act {
     Work(work::Args),
     /// A worker as an AWS Lambda function that SQS feeds
     #[cfg(feature = "aws")]
-    Lambda(intact_lambda::Args),
+    Lambda(lambda::Args),
     /// How far a campaign is
     #[command(
         after_help = "Examples:\n  intact fleet status --queue sqlite:fleet-rig/queue.sqlite\n  intact fleet status --queue sqs://rig --json"
@@ -134,7 +134,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         Act::Run(args) => run::run(args),
         Act::Work(args) => work::run(args),
         #[cfg(feature = "aws")]
-        Act::Lambda(args) => intact_lambda::run(args),
+        Act::Lambda(args) => lambda::run(args),
         Act::Status { queue, json } => {
             let counts = open_queue(queue)?.counts().map_err(own)?;
             console::print(&page::status(&counts, *json)?);

@@ -38,7 +38,7 @@ pub(super) enum Request {
 /// What the keeper answers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
-    /// The link is there. Descriptors: see [`super::enter::Doors`], then the one for the certificate.
+    /// The link is there. Descriptors: see [`super::enter::NamespaceHandles`], then the one for the certificate.
     Up(Box<LinkReady>),
     /// It cannot be.
     Refused(Refusal),
