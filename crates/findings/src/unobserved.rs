@@ -7,8 +7,7 @@ use serde::Serialize;
 /// The connections carry something that could not be read.
 const OPAQUE: NoData = NoData::CannotSee("the connections do not show what they carry");
 /// The input has requests, but does not say on which connections.
-const NO_CONNECTIONS: NoData =
-    NoData::CannotSee("the input does not say which connection carried a request");
+const NO_CONNECTIONS: NoData = NoData::CannotSee(crate::traffic::metrics::NO_CONNECTION_DATA);
 /// No request shows whether its connection was reused.
 const NO_REUSE: NoData =
     NoData::CannotSee("the input does not show which requests reused a connection");

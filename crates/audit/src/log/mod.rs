@@ -134,7 +134,7 @@ fn tell(
     }
     if evidence.none > 0 {
         let remedy = dialect.connection_fields();
-        scope.incomplete(
+        scope.caveat(
             "log-without-connections",
             format!(
                 "{name}: {} of {requests} requests have no connection id: how many connections there were and whether they were reused cannot be seen{remedy}",

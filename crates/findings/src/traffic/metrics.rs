@@ -67,9 +67,14 @@ impl MetricSource for ObservedFacts {
     }
 
     fn missing(&self) -> Option<&str> {
-        missing(&self.caveats)
+        let unassigned = self.totals.unobserved.without_connection > 0;
+        missing(&self.caveats).or(unassigned.then_some(NO_CONNECTION_DATA))
     }
 }
+
+/// Why nothing can be concluded about the connections of requests that have none.
+pub(crate) const NO_CONNECTION_DATA: &str =
+    "the input does not say which connection carried a request";
 
 /// The first caveat that reports missing traffic.
 pub(crate) fn missing(caveats: &[Caveat]) -> Option<&str> {

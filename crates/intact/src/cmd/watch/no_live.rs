@@ -44,7 +44,10 @@ pub(crate) struct Reporting<'a>(&'a mut Observing<TrafficAnalysis>);
 
 impl<'a> Reporting<'a> {
     /// Records, and reports to nobody.
-    pub(crate) fn new(recording: &'a mut Observing<TrafficAnalysis>, board: Snapshot) -> Reporting<'a> {
+    pub(crate) fn new(
+        recording: &'a mut Observing<TrafficAnalysis>,
+        board: Snapshot,
+    ) -> Reporting<'a> {
         let _ = recording;
         match board.0 {}
     }

@@ -51,7 +51,7 @@ fn connects_of_32_bit_programs_are_left_alone_and_counted() {
         let page = crate::program::intact(&["watch", "--", command[0]]);
         let page = String::from_utf8(page.stderr).unwrap();
         for words in [
-            "No connection was observed",
+            "Nothing was observed",
             "2 connections were not watched",
         ] {
             assert!(page.contains(words), "{width}: {page}");
