@@ -116,7 +116,7 @@ impl Catalogue {
             });
         };
         let ours = client_idle(server_idle);
-        if let Some(Idle::Closed { after_s } | Idle::LeftAtNextUse { within_s: after_s }) =
+        if let Some(Idle::Closed { after_s } | Idle::DiscardedAtNextUse { within_s: after_s }) =
             default.facts.idle
             && is_reused(default)
             && after_s <= server_idle.mul_f64(0.9).as_secs_f64()

@@ -186,7 +186,7 @@ pub enum Idle {
     /// The client leaves it open and never uses it again, however soon.
     Abandoned,
     /// The client leaves it open, but takes a new one for a request that comes so long after, or later.
-    LeftAtNextUse {
+    DiscardedAtNextUse {
         /// The shortest of the pauses tried for which that was so, in seconds.
         within_s: f64,
     },

@@ -123,7 +123,7 @@ fn idle(idle: Idle) -> String {
         Idle::NotKept => "not kept".to_owned(),
         Idle::Closed { after_s } => format!("{after_s} s"),
         Idle::Abandoned => "left open, unused".to_owned(),
-        Idle::LeftAtNextUse { within_s } => format!("{within_s} s, at next use"),
+        Idle::DiscardedAtNextUse { within_s } => format!("{within_s} s, at next use"),
         Idle::Kept { for_s } => format!("> {for_s} s"),
     }
 }

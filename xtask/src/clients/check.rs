@@ -185,7 +185,9 @@ fn is_hint(
     found: Option<KeepAliveHeader>,
 ) -> bool {
     let limit = match idle {
-        Some(Idle::Closed { after_s: limit } | Idle::LeftAtNextUse { within_s: limit }) => limit,
+        Some(Idle::Closed { after_s: limit } | Idle::DiscardedAtNextUse { within_s: limit }) => {
+            limit
+        }
         _ => f64::INFINITY,
     };
     claimed == found || limit < 6.0 && (claimed.is_none() || found.is_none())
@@ -199,21 +201,21 @@ fn is_idle(claimed: Option<Idle>, found: Option<Idle>) -> bool {
         }
         (Some(Idle::Closed { after_s }), Some(Idle::Kept { for_s })) => after_s > for_s - SLACK_S,
         (
-            Some(Idle::LeftAtNextUse { within_s: claimed } | Idle::Kept { for_s: claimed }),
+            Some(Idle::DiscardedAtNextUse { within_s: claimed } | Idle::Kept { for_s: claimed }),
             Some(Idle::Kept { for_s: found }),
         ) => claimed >= found - SLACK_S,
         (
-            Some(Idle::LeftAtNextUse { within_s: claimed }),
-            Some(Idle::LeftAtNextUse { within_s: found }),
+            Some(Idle::DiscardedAtNextUse { within_s: claimed }),
+            Some(Idle::DiscardedAtNextUse { within_s: found }),
         ) => (claimed - found).abs() <= SLACK_S,
         // neither is used past the limit. Which it is varies from run to run where the timer is started by chance: the JDK hands
         // a connection with an unread error body to a cleaner first (`java-httpurlconnection/error-unread`: 3 of 4 runs left it)
         (
             Some(Idle::Closed { after_s: limit }),
-            Some(Idle::LeftAtNextUse { within_s: watched }),
+            Some(Idle::DiscardedAtNextUse { within_s: watched }),
         )
         | (
-            Some(Idle::LeftAtNextUse { within_s: watched }),
+            Some(Idle::DiscardedAtNextUse { within_s: watched }),
             Some(Idle::Closed { after_s: limit }),
         ) => (limit - SLACK_S..=limit + SLACK_NEXT_USE_S).contains(&watched),
         (claimed, found) => claimed == found,
@@ -234,7 +236,7 @@ mod tests {
         assert!(!is_idle(closed(4.0), kept(7.0)));
         assert!(!is_idle(kept(130.0), closed(4.0)));
         assert!(!is_idle(Some(Idle::NotKept), kept(7.0)));
-        let left = |within_s| Some(Idle::LeftAtNextUse { within_s });
+        let left = |within_s| Some(Idle::DiscardedAtNextUse { within_s });
         assert!(is_idle(closed(5.1), left(7.0)) && is_idle(left(7.0), closed(5.1)));
         assert!(!is_idle(closed(5.1), left(3.0)));
     }

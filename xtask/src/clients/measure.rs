@@ -200,8 +200,8 @@ impl Bench<'_> {
 
     fn idle_for(&self, how_long: Duration, is_reused: bool) -> anyhow::Result<Option<Idle>> {
         Ok(match self.idle(how_long)? {
-            Some(Idle::LeftAtNextUse { .. }) if !is_reused => Some(Idle::Abandoned),
-            Some(Idle::LeftAtNextUse { within_s }) => Some(self.shortest(within_s)?),
+            Some(Idle::DiscardedAtNextUse { .. }) if !is_reused => Some(Idle::Abandoned),
+            Some(Idle::DiscardedAtNextUse { within_s }) => Some(self.shortest(within_s)?),
             other => other,
         })
     }
@@ -220,11 +220,11 @@ impl Bench<'_> {
                 .collect();
             let mut shortest = longest;
             for (pause, tried) in tries.into_iter().rev() {
-                if matches!(join(tried)?, Some(Idle::LeftAtNextUse { .. })) {
+                if matches!(join(tried)?, Some(Idle::DiscardedAtNextUse { .. })) {
                     shortest = pause;
                 }
             }
-            Ok(Idle::LeftAtNextUse { within_s: shortest })
+            Ok(Idle::DiscardedAtNextUse { within_s: shortest })
         })
     }
 
@@ -253,7 +253,7 @@ impl Bench<'_> {
             Some(after) => Idle::Closed {
                 after_s: (after * 10.0).round() / 10.0,
             },
-            None if first != second => Idle::LeftAtNextUse { within_s: watched },
+            None if first != second => Idle::DiscardedAtNextUse { within_s: watched },
             None => Idle::Kept { for_s: watched },
         }))
     }

@@ -174,7 +174,7 @@ fn a_status_that_was_not_expected_is_counted_apart() {
     config.expect = Some(ExpectedStatus::Class(2));
     let (ok, failed) = run(config).outcomes();
     assert_eq!(ok, 1);
-    assert_eq!(failed, [("unexpected".to_owned(), 22)]);
+    assert_eq!(failed, [("unexpected-status".to_owned(), 22)]);
 }
 
 #[test]

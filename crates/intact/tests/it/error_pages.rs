@@ -236,7 +236,10 @@ fn an_expected_status_is_that_of_the_response_at_the_end_of_redirects() {
         (out.status.code(), document["requests"]["failed"].clone())
     };
     assert_eq!(code(&["-L"]), (Some(0), serde_json::json!({})));
-    assert_eq!(code(&[]), (Some(3), serde_json::json!({"unexpected": 1})));
+    assert_eq!(
+        code(&[]),
+        (Some(3), serde_json::json!({"unexpected-status": 1}))
+    );
 }
 
 #[test]

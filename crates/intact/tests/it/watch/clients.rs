@@ -397,7 +397,7 @@ fn from_outside_connections_are_counted_and_requests_are_not() {
         "for i in 1 2 3; do curl -s -o /dev/null {0} -o /dev/null {0}; done; curl -s http://127.0.0.1:1/; true",
         server.plain()
     );
-    let (out, facts) = watch(&["--mode", "info"], &["sh", "-c", &script]);
+    let (out, facts) = watch(&["--mode", "passthrough"], &["sh", "-c", &script]);
     assert!(out.status.success(), "{out:?}");
     assert_eq!(facts["connections"]["opened"], 3, "{facts}");
     assert_eq!(facts["connections"]["failed"]["refused"], 1, "{facts}");
@@ -422,7 +422,7 @@ for _ in range(200):
         s.recv(1000)
 ";
     let words = ["python3", "-c", script, &server.plain()];
-    let (out, facts) = watch(&["--mode", "info"], &words);
+    let (out, facts) = watch(&["--mode", "passthrough"], &words);
     assert!(out.status.success(), "{out:?}");
     // the kernel tells of an end when it has time; the next socket in its place shows that it was earlier
     assert_eq!(facts["connections"]["opened"], 200, "{facts}");

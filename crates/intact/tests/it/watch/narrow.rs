@@ -43,17 +43,14 @@ fn connects_of_32_bit_programs_are_left_alone_and_counted() {
             document["caveats"],
             serde_json::json!([{
                 "id": "unwatched-32-bits",
-                "words": "2 connections were not watched: system calls of 32-bit programs made them",
+                "message": "2 connections were not watched: system calls of 32-bit programs made them",
                 "incomplete": true,
             }]),
             "{width}"
         );
         let page = crate::program::intact(&["watch", "--", command[0]]);
         let page = String::from_utf8(page.stderr).unwrap();
-        for words in [
-            "Nothing was observed",
-            "2 connections were not watched",
-        ] {
+        for words in ["Nothing was observed", "2 connections were not watched"] {
             assert!(page.contains(words), "{width}: {page}");
         }
         let cell = &server.end()["cells"][0];

@@ -139,7 +139,7 @@ fn what_a_container_refuses_is_named_in_page_and_document() {
         "pidfd_getfd,process_vm_readv",
     ] {
         for error in ["EPERM", "ENOSYS"] {
-            for mode in ["auto", "info"] {
+            for mode in ["auto", "passthrough"] {
                 let (page, document) = container.watch(&[], error, calls, mode);
                 assert_refused(&page, &document, error, calls);
                 assert_eq!(document["connections"]["opened"], 0, "{document}");

@@ -305,7 +305,7 @@ for _ in range(100):
         stream.recv(1000)
 ";
     let (_, document) = watch(
-        &["--mode", "info"],
+        &["--mode", "passthrough"],
         &[PYTHON, "-c", script, &port_of(&server)],
     );
     assert_eq!(document["connections"]["opened"], 100, "{document}");
@@ -328,7 +328,7 @@ one.connect(place)
 one.close()
 ";
     let command = [PYTHON, "-c", script, &port_of(&server)];
-    let (_, document) = watch(&["--mode", "info"], &command);
+    let (_, document) = watch(&["--mode", "passthrough"], &command);
     let all = caveats(&document);
     let missed = named(&all, "outside-missed");
     assert!(missed.incomplete, "{missed:?}");
@@ -351,7 +351,7 @@ for _ in range(2):
     print(one.connect_ex(('127.0.0.1', 1)) != 0)
     time.sleep(0.05)
 ";
-    let (out, document) = watch(&["--mode", "info"], &[PYTHON, "-c", script]);
+    let (out, document) = watch(&["--mode", "passthrough"], &[PYTHON, "-c", script]);
     assert_eq!(out.stdout, b"True\nTrue\n", "{out:?}");
     let all = caveats(&document);
     assert_has_all_connections(&all);

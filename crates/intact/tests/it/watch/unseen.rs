@@ -33,7 +33,7 @@ fn a_connection_that_was_inherited_is_counted_as_unwatched_and_no_other() {
     if program("python3", "watch an inherited connection").is_none() {
         return;
     }
-    for mode in ["relay", "info"] {
+    for mode in ["relay", "passthrough"] {
         let server = Server::start(&[]);
         let address = server.ready["plain"].as_str().unwrap();
         let port = address.rsplit(':').next().unwrap();
@@ -79,7 +79,7 @@ s.connect(('127.0.0.1', int(sys.argv[1])))
 s.sendall(b'GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n')
 print(s.recv(15))
 ";
-    for mode in ["relay", "info"] {
+    for mode in ["relay", "passthrough"] {
         let (out, document) = watch(&["--mode", mode], &["python3", "-c", script, port]);
         if out.status.code() == Some(3) {
             return skip("watch Multipath TCP", "this kernel has none");
