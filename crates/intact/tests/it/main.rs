@@ -1,5 +1,6 @@
 //! The binary as a person meets it.
 
+mod architecture;
 mod audit;
 mod captured;
 mod check;
