@@ -36,7 +36,7 @@ impl Supervisor {
             (CallStage::Trapped { .. }, Some(Err(error))) => self.end_failed(dial, error),
             (CallStage::Held { socket, .. }, Some(Ok(()))) => self.land(number, dial, socket),
             (CallStage::Trapped { trap, child }, Some(Ok(()))) => {
-                self.meet(number, dial, trap, child)
+                self.meet(number, dial, trap, child);
             }
             (CallStage::Held { socket, until }, None) => {
                 let interrupted = dial.blocking && !self.listener.is_valid(dial.notice.id);

@@ -164,7 +164,7 @@ impl Listener {
         };
         match answer {
             NotificationResponse::Continue => {
-                raw.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32
+                raw.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
             }
             NotificationResponse::Value(value) => raw.val = value,
             NotificationResponse::Error(number) => raw.error = -number,
