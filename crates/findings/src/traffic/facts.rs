@@ -240,12 +240,13 @@ impl ObservedFacts {
             findings.truncate(FINDINGS);
         }
         let needed = books.needed();
+        let opaque = books.opaque();
         let mut destinations: Vec<Destination> = books
             .places
             .iter()
             .zip(&books.counts)
-            .zip(&needed)
-            .map(|((place, counts), &needed)| {
+            .zip(needed.iter().zip(&opaque))
+            .map(|((place, counts), (&needed, &opaque))| {
                 let lookups = place.origin.as_ref().and_then(|origin| {
                     let names = &books.names;
                     names.get(&origin.host).copied()
@@ -262,7 +263,7 @@ impl ObservedFacts {
                         .map(|(protocol, &count)| (protocol.as_str(), count))
                         .collect(),
                     tls: tls(counts),
-                    figures: Figures::of(counts, needed, lookups.unwrap_or_default()),
+                    figures: Figures::of(counts, needed, opaque, lookups.unwrap_or_default()),
                 }
             })
             .filter(|one| {
@@ -281,7 +282,12 @@ impl ObservedFacts {
                 figures.connections.opened,
             ))
         });
-        let mut totals = Figures::of(&books.all, needed.iter().sum(), books.lookups);
+        let mut totals = Figures::of(
+            &books.all,
+            needed.iter().sum(),
+            opaque.iter().sum(),
+            books.lookups,
+        );
         totals.sum_up(&destinations);
         let traffic = caveats.iter().any(|caveat| caveat.incomplete);
         totals.unobserved.traffic = traffic;
@@ -323,12 +329,14 @@ impl ObservedFacts {
 }
 
 impl Figures {
-    fn of(counts: &Counts, needed: u64, lookups: Lookups) -> Figures {
+    /// `open_opaque`: open connections whose content could not be read so far.
+    fn of(counts: &Counts, needed: u64, open_opaque: u64, lookups: Lookups) -> Figures {
+        let opaque = counts.opaque + open_opaque;
         let known = counts.first + counts.reused;
         let avoidable = counts.opened.saturating_sub(needed);
         let outbound_ms = (counts.timed > 0).then(|| counts.outbound as f64 / NANOS_PER_MS);
         let wasted_ms = cost_ms(counts, avoidable);
-        let seen_inside = counts.opened - counts.opaque.min(counts.opened);
+        let seen_inside = counts.opened - opaque.min(counts.opened);
         let detail = counts.detail.as_deref();
         let ok = detail.and_then(|detail| detail.cell.merged(|key| key.outcome.is_ok()));
         let mean = |nanos: Option<f64>| nanos.map(|nanos| nanos / NANOS_PER_MS);
@@ -367,10 +375,10 @@ impl Figures {
                 let share = |count: u64| count as f64 / counts.requests as f64;
                 [share(counts.reused), share(counts.reused + unknown)]
             }),
-            opaque: counts.opaque,
+            opaque,
             unobserved: Unobserved {
                 traffic: false,
-                opaque: counts.opaque,
+                opaque,
                 without_connection: counts.without_connection,
             },
             inferred: counts.inferred.iter().map(ToString::to_string).collect(),

@@ -156,6 +156,18 @@ impl Tracker {
             .collect()
     }
 
+    /// Open connections to each destination whose content could not be read so far. One that carries plain HTTP is readable, so it
+    /// is unused.
+    pub fn opaque(&self) -> Vec<u64> {
+        let mut opaque = vec![0; self.counts.len()];
+        for live in self.live.values().filter(|live| live.exchanges == 0) {
+            let connection = &live.connection;
+            let is_readable = connection.protocol.is_some() && connection.tls.is_none();
+            opaque[live.destination] += u64::from(!is_readable);
+        }
+        opaque
+    }
+
     /// What had to be left out or put together.
     pub fn shortcomings(&self) -> Vec<Caveat> {
         let mut caveats = Vec::new();

@@ -470,3 +470,20 @@ fn without_connection_data_no_gate_on_connections_passes() {
     assert_eq!(code(&out), 1, "{}", said(&out));
     assert!(said(&out).contains("which connection carried a request"));
 }
+
+#[test]
+fn connections_that_cannot_be_read_pass_no_gate_on_what_they_carry() {
+    let capture = fixture("captures/quic.pcapng");
+    for requirement in [
+        "avoidable == 0",
+        "reuse >= 1%",
+        "failed == 0",
+        "findings == 0",
+    ] {
+        let (exit, words) = gate(&capture, requirement);
+        assert_eq!(exit, 1, "{requirement}: {words}");
+    }
+    assert_eq!(gate(&capture, "connections == 3").0, 0);
+    let out = intact(&["audit", "--fail-on", "warning", &capture]);
+    assert_eq!(code(&out), 1, "{}", said(&out));
+}
