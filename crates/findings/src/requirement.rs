@@ -14,16 +14,15 @@ mod evaluate;
 mod measured;
 mod parse;
 mod parse_error;
-mod unit;
 
 use std::fmt;
 use std::str::FromStr;
 
 pub use catalogue::{Document, METRICS, MetricEntry, Parameter, SELECTORS, SelectorEntry};
 pub use evaluate::{MetricSource, NoData, Outcome, RequirementResult, Subject, Verdict};
+pub use intact_units::{Dimension, Unit};
 pub use measured::Measured;
 pub use parse_error::{ParseError, ParseErrorKind};
-pub use unit::{Dimension, Unit};
 
 /// A requirement that was understood. Printing it gives an expression that reads back as the same requirement.
 #[derive(Debug, Clone, PartialEq)]

@@ -272,7 +272,7 @@ mod tests {
         let sentence = &facts().verdict[0];
         assert_eq!(
             sentence,
-            "At -c 1, keep-alive saves 2.00 ms of 3.00 ms per request (67 %, 67-67 %)"
+            "At -c 1, keep-alive saves 2.00 ms of 3.00 ms per request (67 %, 67 % to 67 %)"
         );
     }
 }
