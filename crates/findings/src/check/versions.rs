@@ -241,7 +241,7 @@ impl TlsFacts {
             version: seen.version.as_str(),
             cipher: seen.cipher.clone(),
             handshake_ms,
-            to_first_response_ms: to_first_response_ms,
+            to_first_response_ms,
             rest_ms: to_first_response_ms.map(|first| (handshake_ms - first).max(0.0)),
             received: seen.received,
             certificates: seen.certificates,
