@@ -247,23 +247,3 @@ fn finding(facts: &CheckFacts, rule: &'static str, severity: Severity, claim: St
         risk: None,
     }
 }
-
-/// Seconds as people write them: `6 s`, `6.3 s`, `75 s`.
-pub fn seconds(seconds: f64) -> String {
-    let tenths = (seconds * 10.0).round() / 10.0;
-    if tenths == 0.0 {
-        format!("{:.0} ms", seconds * 1e3)
-    } else {
-        format!("{tenths} s")
-    }
-}
-
-/// Milliseconds as people write them.
-fn ms(ms: f64) -> String {
-    match ms {
-        ms if ms < 0.999_5 => format!("{:.0} µs", ms * 1e3),
-        ms if ms < 9.95 => format!("{ms:.2} ms"),
-        ms if ms < 99.5 => format!("{ms:.1} ms"),
-        ms => format!("{ms:.0} ms"),
-    }
-}

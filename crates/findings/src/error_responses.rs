@@ -2,6 +2,7 @@
 //! `bench` and `check`, so that both call the same run a success. Must not know what was measured.
 
 use intact_ledger::ExpectedStatus;
+use intact_units::number::whole_percent;
 use std::collections::BTreeMap;
 
 /// Why there is no figure where every response was an error.
@@ -87,15 +88,9 @@ impl ErrorResponses {
         if errors == 0 || self.is_all() {
             return None;
         }
-        let percent = errors as f64 / self.responses as f64 * 100.0;
-        let percent = if percent < 1.0 {
-            "below 1".to_owned()
-        } else {
-            // not all of them are errors
-            format!("{:.0}", percent.min(99.0))
-        };
+        let percent = whole_percent(errors as f64 / self.responses as f64);
         Some(format!(
-            "{errors} of {} responses ({percent} %) had the status {}",
+            "{errors} of {} responses ({percent}) had the status {}",
             self.responses,
             self.names()
         ))
@@ -154,13 +149,13 @@ mod tests {
             errors(&[(200, 999), (503, 1)], None)
                 .share()
                 .unwrap()
-                .contains("below 1 %")
+                .contains("(0.1 %)")
         );
         assert!(
             errors(&[(200, 1), (503, 999)], None)
                 .share()
                 .unwrap()
-                .contains("(99 %)")
+                .contains("(99.9 %)")
         );
         assert_eq!(errors(&[(200, 5), (302, 5)], None).share(), None);
         assert_eq!(errors(&[(404, 5)], Some("404")).count(), 0);

@@ -1,6 +1,7 @@
 //! The figures that every document has: requests, connections, latency, phases. Must not know who measured them.
 
-use intact_ledger::Histogram;
+use crate::requirement::{NoData, PhaseStatistic, Statistic, StatusSelector};
+use intact_ledger::{Failure, Histogram};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -25,18 +26,16 @@ impl Requests {
         self.failed.values().sum()
     }
 
-    /// Answers with a status (`503`) or of a class (`5xx`).
-    pub(crate) fn of_status(&self, wanted: &str) -> u64 {
-        let matches = |status: u16| {
-            let status = status.to_string();
-            match wanted.strip_suffix("xx") {
-                Some(class) => status.starts_with(class),
-                None => status == wanted,
-            }
-        };
+    /// How many failed in this way.
+    pub(crate) fn failed_with(&self, kind: Failure) -> u64 {
+        self.failed.get(kind.id()).copied().unwrap_or(0)
+    }
+
+    /// Responses with a status or of a class.
+    pub(crate) fn of_status(&self, wanted: StatusSelector) -> u64 {
         self.status
             .iter()
-            .filter(|(status, _)| matches(**status))
+            .filter(|(status, _)| wanted.selects(**status))
             .map(|(_, count)| count)
             .sum()
     }
@@ -97,20 +96,21 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// A statistic by its name in requirements, in milliseconds, or how many exchanges it would have taken;
-    /// `None` for a name that is none.
-    pub(crate) fn statistic(&self, name: &str) -> Option<Result<f64, u64>> {
+    /// A statistic in nanoseconds, of `had` exchanges.
+    pub(crate) fn nanos(&self, statistic: Statistic, had: u64) -> Result<f64, NoData> {
         // ten beyond the quantile are needed
-        let (value, needed) = match name {
-            "mean" => (self.mean, 1),
-            "max" => (self.max, 1),
-            "p50" => (self.p50, 20),
-            "p90" => (self.p90, 100),
-            "p99" => (self.p99, 1_000),
-            "p999" => (self.p999, 10_000),
-            _ => return None,
+        let (value, needed) = match statistic {
+            Statistic::Mean => (self.mean, 1),
+            Statistic::Max => (self.max, 1),
+            Statistic::P50 => (self.p50, 20),
+            Statistic::P90 => (self.p90, 100),
+            Statistic::P99 => (self.p99, 1_000),
+            Statistic::P999 => (self.p999, 10_000),
         };
-        Some(value.ok_or(needed))
+        value.map(|ms| ms * NANOS_PER_MS).ok_or(match had {
+            0 => NoData::NothingHappened,
+            had => NoData::TooFew { had, needed },
+        })
     }
 
     pub(crate) fn of(histogram: &Histogram) -> Latency {
@@ -139,6 +139,17 @@ pub struct PhaseTime {
 }
 
 impl PhaseTime {
+    /// A statistic in nanoseconds.
+    pub(crate) fn nanos(&self, statistic: PhaseStatistic) -> Result<f64, NoData> {
+        match statistic {
+            PhaseStatistic::Mean => Ok(self.mean * NANOS_PER_MS),
+            PhaseStatistic::P50 => self.p50.map(|ms| ms * NANOS_PER_MS).ok_or(NoData::TooFew {
+                had: self.count,
+                needed: 20,
+            }),
+        }
+    }
+
     pub(crate) fn of(histogram: &Histogram) -> Option<PhaseTime> {
         Some(PhaseTime {
             mean: histogram.mean()? / NANOS_PER_MS,

@@ -22,7 +22,6 @@ mod time_difference;
 pub mod timeline;
 pub mod traffic;
 mod unobserved;
-mod words;
 
 pub use error_responses::ErrorResponses;
 pub use finding::{Finding, Severity};

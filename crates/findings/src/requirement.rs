@@ -6,29 +6,36 @@
 //! op          = "<" | "<=" | ">" | ">=" | "==" | "!="
 //! ```
 //! The last colon outside quotes ends the selectors, so `host=[::1]:8443: connections <= 4` needs no quotes.
-//! One grammar for every command. What cannot be measured never passes. Of the ledger it knows only the kinds of failure, and no document:
-//! whoever has one answers the questions of [`MetricSource`].
+//! One grammar for every command. What cannot be measured never passes. Of the ledger it knows only failures and phases, and no document:
+//! each document implements [`MetricSource`].
 
 mod catalogue;
 mod evaluate;
 mod measured;
+mod metric;
 mod parse;
 mod parse_error;
-mod unit;
 
 use std::fmt;
 use std::str::FromStr;
 
-pub use catalogue::{Document, METRICS, MetricEntry, Parameter, SELECTORS, SelectorEntry};
+pub use catalogue::{
+    Document, METRICS, MetricEntry, MetricKey, Parameter, SELECTORS, SelectorEntry,
+};
 pub use evaluate::{MetricSource, NoData, Outcome, RequirementResult, Subject, Verdict};
+pub use intact_units::{Dimension, Unit};
 pub use measured::Measured;
+pub use metric::{
+    FindingSelector, InvocationMetric, LoadMetric, Metric, PhaseStatistic, Statistic,
+    StatusSelector, TrafficMetric,
+};
 pub use parse_error::{ParseError, ParseErrorKind};
-pub use unit::{Dimension, Unit};
 
 /// A requirement that was understood. Printing it gives an expression that reads back as the same requirement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Requirement {
     selectors: Vec<Selector>,
+    entry: &'static MetricEntry,
     metric: Metric,
     op: Op,
     value: Quantity,
@@ -43,6 +50,17 @@ impl Requirement {
     /// What is measured.
     pub fn metric(&self) -> &Metric {
         &self.metric
+    }
+
+    /// The row of the catalogue that names the metric.
+    pub fn entry(&self) -> &'static MetricEntry {
+        self.entry
+    }
+
+    /// The metric's name with its parameter, such as `failed.refused`.
+    pub fn metric_name(&self) -> String {
+        let parameter = self.metric.parameter().unwrap_or_default();
+        [self.entry.stem(), &parameter].concat()
     }
 
     /// How the measured value must stand to [`Self::value`].
@@ -75,7 +93,8 @@ impl fmt::Display for Requirement {
             write!(f, "{}{selector}", if at == 0 { "" } else { "," })?;
         }
         let colon = if self.selectors.is_empty() { "" } else { ": " };
-        write!(f, "{colon}{} {} {}", self.metric, self.op, self.value)
+        let name = self.metric_name();
+        write!(f, "{colon}{name} {} {}", self.op, self.value)
     }
 }
 
@@ -105,34 +124,6 @@ impl fmt::Display for Selector {
         }
         let escaped = self.value.replace('\\', "\\\\").replace('"', "\\\"");
         write!(f, "{}=\"{escaped}\"", self.entry.key)
-    }
-}
-
-/// A metric of the catalogue, with the kind, code or rule that it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Metric {
-    entry: &'static MetricEntry,
-    parameter: Option<String>,
-}
-
-impl Metric {
-    /// Its row in the catalogue.
-    pub fn entry(&self) -> &'static MetricEntry {
-        self.entry
-    }
-
-    /// The kind, code or rule after the dot, for the metrics that have one: `refused` in `failed.refused`.
-    pub fn parameter(&self) -> Option<&str> {
-        self.parameter.as_deref()
-    }
-}
-
-impl fmt::Display for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.entry.stem())?;
-        self.parameter
-            .as_ref()
-            .map_or(Ok(()), |parameter| f.write_str(parameter))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Catalogue, Client, Language, Variant};
 use crate::facts::Measurement;
-use intact_ledger::spelling;
+use intact_units::suggest;
 
 /// What was asked for.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Catalogue {
                     if inside(&name) {
                         Some(0)
                     } else {
-                        spelling::edits(wanted, &name)
+                        suggest::edits(wanted, &name)
                     }
                 });
                 Some((edits.min()?, client.id.as_str()))

@@ -4,11 +4,9 @@
 //! how each ended), consumers read it. Plain versioned data: no sockets, no async, no clock, no printing.
 //! The format and the fields that each rule needs are in `docs/ledger.md`.
 
-pub mod duration;
 pub mod export;
 pub mod order;
 pub mod server_profile;
-pub mod spelling;
 pub mod store;
 
 pub mod agent;

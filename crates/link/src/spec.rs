@@ -3,12 +3,12 @@
 //! Parsing only. Whether the machine can do it is found out by measuring, see [`crate::Link`].
 
 mod change;
-mod quantity;
 mod read;
 
 pub use change::LinkChange;
 pub use read::SpecError;
 
+use intact_units::{bit_rate, duration, share};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -95,22 +95,22 @@ impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if self.up == self.down {
-            parts.push(format!("rtt={}", quantity::time(self.round_trip())));
+            parts.push(format!("rtt={}", duration::write(self.round_trip())));
         } else {
-            parts.push(format!("up={}", quantity::time(self.up)));
-            parts.push(format!("down={}", quantity::time(self.down)));
+            parts.push(format!("up={}", duration::write(self.up)));
+            parts.push(format!("down={}", duration::write(self.down)));
         }
         if !self.jitter.is_zero() {
-            parts.push(format!("jitter={}", quantity::time(self.jitter)));
+            parts.push(format!("jitter={}", duration::write(self.jitter)));
         }
         if self.reorder {
             parts.push("reorder=yes".to_owned());
         }
         if self.loss_ppm > 0 {
-            parts.push(format!("loss={}", quantity::share(self.loss_ppm)));
+            parts.push(format!("loss={}", share::write(self.loss_ppm)));
         }
         if let Some(rate) = self.rate {
-            parts.push(format!("rate={}", quantity::rate(rate)));
+            parts.push(format!("rate={}", bit_rate::write(rate)));
         }
         if self.drop != Blocked::None {
             parts.push(format!("drop={}", self.drop));
@@ -120,7 +120,7 @@ impl fmt::Display for Spec {
                 Forgotten::Rst => "rst",
                 Forgotten::Silent => "silent",
             };
-            parts.push(format!("nat-idle={}:{then}", quantity::time(nat.idle)));
+            parts.push(format!("nat-idle={}:{then}", duration::write(nat.idle)));
         }
         match &self.congestion {
             Congestion::Cubic => {}

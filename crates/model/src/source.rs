@@ -1,7 +1,7 @@
 //! The file that says what a chain is: TOML, checked as a whole.
 
 use crate::chain::{Call, Chain, Http, Service, Tls};
-use intact_ledger::spelling;
+use intact_units::{duration, size, suggest};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -104,7 +104,7 @@ pub fn parse(text: &str) -> Result<Chain, ChainError> {
         let at = error.span().map_or(0, |span| span.start.min(text.len()));
         ChainError::Syntax {
             line: text.bytes().take(at).filter(|b| *b == b'\n').count() + 1,
-            message: spelling::of_unknown_field(error.message()),
+            message: suggest::of_unknown_field(error.message()),
         }
     })?;
     let mut services = BTreeMap::new();
@@ -162,7 +162,7 @@ fn one_call(
         reason,
     };
     if !names.contains(call.to.as_str()) {
-        let nearest = spelling::nearest(&call.to, names.iter().copied());
+        let nearest = suggest::nearest(&call.to, names.iter().copied());
         let meant = nearest.map_or_else(String::new, |name| format!(", or is it {name:?}?"));
         let reason = format!(
             "{:?} is no service: add [service.{}]{meant}",
@@ -203,7 +203,7 @@ fn one_call(
     }
     let answer = call.answer.as_ref().or(defaults.answer.as_ref());
     let answer_bytes = answer.map_or(Ok(0), |text| {
-        bytes(text).ok_or_else(|| {
+        size::read(text).ok_or_else(|| {
             wrong(
                 "answer",
                 format!("{text:?}: a size such as 512B, 20kB or 3MB"),
@@ -282,24 +282,11 @@ fn time(text: &str, place: &str) -> Result<f64, ChainError> {
         place: place.to_owned(),
         reason,
     };
-    let time =
-        intact_ledger::duration::with_unit(text).map_err(|error| wrong(error.to_string()))?;
+    let time = duration::with_unit(text).map_err(|error| wrong(error.to_string()))?;
     if time > LONGEST {
         return Err(wrong(format!("{text:?} is more than a day")));
     }
     Ok(time.as_secs_f64() * 1e3)
-}
-
-/// `512B`, `20kB`, `3MB`.
-fn bytes(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(char::is_alphabetic);
-    let factor = match &text[digits.len()..] {
-        "B" => 1,
-        "kB" => 1_000,
-        "MB" => 1_000_000,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Processor time in words, the same on every page.
 
-use crate::number::{count, percent, time};
 use intact_findings::cpu::{CpuFacts, CpuUse};
+use intact_units::number::{count, percent, time};
 
 /// What was taken and for what, a line for each who took it.
 pub(crate) fn lines(cpu: &CpuFacts) -> Vec<String> {
@@ -35,7 +35,7 @@ fn said(who: &str, took: &CpuUse) -> String {
         let parts: Vec<String> = parts
             .iter()
             .filter(|(_, share)| *share > 0.0)
-            .map(|(name, share)| format!("{name} {}", percent(Some(*share))))
+            .map(|(name, share)| format!("{name} {}", percent(*share)))
             .collect();
         line.push_str(&format!(
             ": {} ({} samples)",

@@ -1,6 +1,7 @@
 //! A sequence of packets as text and as Mermaid.
 
 use intact_model::Sequence;
+use intact_units::number::time;
 use std::fmt::Write;
 
 /// Columns for the time at the left.
@@ -93,8 +94,8 @@ pub fn mermaid(sequence: &Sequence) -> String {
         };
         let _ = writeln!(
             text,
-            "    p{from}{tip}p{to}: {:.1} ms {}",
-            arrow.at_ms,
+            "    p{from}{tip}p{to}: {} {}",
+            time(arrow.at_ms),
             plain(&arrow.label)
         );
     }

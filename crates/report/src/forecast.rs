@@ -1,7 +1,7 @@
 //! What is said of a model in words, on every kind of page.
 
-use crate::number::{count, time, whole_percent};
 use intact_model::{Fit, Forecast};
+use intact_units::number::{count, signed_percent, time, whole_percent};
 
 /// What a prediction leaves out.
 pub(crate) const LIMITS: [&str; 2] = [
@@ -44,11 +44,11 @@ pub(crate) fn fitted(forecast: &Forecast, fit: &Fit) -> Vec<String> {
     let predicted = forecast.tcp.configured.total_ms;
     let calls: u64 = fit.chain.calls.iter().map(|call| call.times).sum();
     let mut told = vec![format!(
-        "\"One request\" is all {} requests of the ledger, one after the other: {} were measured, {} are predicted ({:+.1} %)",
+        "\"One request\" is all {} requests of the ledger, one after the other: {} were measured, {} are predicted ({})",
         count(calls),
         time(fit.measured_ms),
         time(predicted),
-        (predicted / fit.measured_ms - 1.0) * 100.0
+        signed_percent(predicted / fit.measured_ms - 1.0)
     )];
     told.extend(fit.left_out.iter().map(|why| format!("left out: {why}")));
     told.extend(

@@ -20,6 +20,6 @@ mod diagram;
 mod escape;
 mod forecast;
 mod limits;
-pub mod number;
+mod number;
 
 pub use diagram::mermaid;

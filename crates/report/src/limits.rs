@@ -1,9 +1,9 @@
 //! The limits of a connection in words, announced beside measured, for pages of every kind.
 
-use crate::number::{count, time};
 use intact_findings::check::{
     CheckFacts, CloseFacts, IdleTimeout, MaxRequests, RaceAttempt, RaceFacts,
 };
+use intact_units::number::{count, tick, time};
 
 /// One limit in words: what is limited, announced, measured, who or what ended the connection.
 pub(crate) type LimitRow = [String; 4];
@@ -43,7 +43,7 @@ pub(crate) fn rows(facts: &CheckFacts) -> Vec<LimitRow> {
 pub(crate) fn moment(race: &RaceFacts, attempt: &RaceAttempt) -> String {
     let apart = (attempt.idle_s - race.limit_s) * 1e3;
     let when = if apart < 0.0 { "before" } else { "after" };
-    format!("{} {when}", time(apart.abs()))
+    format!("{} {when}", tick(apart.abs()))
 }
 
 /// What became of it.
@@ -99,16 +99,11 @@ fn max_row(max: &MaxRequests) -> LimitRow {
     ]
 }
 
-/// Seconds to a hundredth below ten, or a lower bound.
+/// Seconds, or a lower bound.
 fn measured(seconds: Option<f64>, at_least: Option<f64>) -> String {
-    let told = |seconds: f64| match seconds {
-        seconds if seconds < 1.0 => time(seconds * 1e3),
-        seconds if seconds < 10.0 => format!("{seconds:.2} s"),
-        seconds => format!("{seconds:.1} s"),
-    };
     match (seconds, at_least) {
-        (Some(seconds), _) => told(seconds),
-        (None, Some(least)) => format!("{} and more", told(least)),
+        (Some(seconds), _) => time(seconds * 1e3),
+        (None, Some(least)) => format!("{} and more", time(least * 1e3)),
         (None, None) => "-".to_owned(),
     }
 }

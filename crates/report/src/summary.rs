@@ -3,12 +3,13 @@
 
 use crate::cpu;
 use crate::markdown::{plain, prose};
-use crate::number::{count, maybe_time, percent, reuse, time};
+use crate::number::{maybe_percent, maybe_time, reuse};
 use intact_findings::bench::BenchFacts;
 use intact_findings::compare::{CompareFacts, FindingState};
 use intact_findings::traffic::{Destination, ObservedFacts};
 use intact_findings::{Finding, Severity};
 use intact_ledger::Run;
+use intact_units::number::{count, time};
 use std::fmt::Write;
 
 /// Destinations that are shown.
@@ -64,7 +65,7 @@ pub fn bench(run: &Run, facts: &BenchFacts) -> String {
             count(one.requests.total),
             count(one.requests.failures()),
             count(one.connections.opened),
-            percent(one.reuse),
+            maybe_percent(one.reuse),
             maybe_time(latency.mean),
             maybe_time(latency.p50),
             maybe_time(latency.p99)
@@ -105,7 +106,7 @@ pub fn compare(facts: &CompareFacts) -> String {
             each(one.requests.total),
             each(one.requests.failures()),
             each(one.connections.opened),
-            percent(one.reuse),
+            maybe_percent(one.reuse),
             each(one.handshakes.total()),
             each(one.lookups)
         );

@@ -4,6 +4,7 @@ use super::variant::{RoundFigures, VariantFacts};
 use crate::stats::{Interval, MIN_ROUNDS, requests_until_alike};
 use crate::time_difference::{self, Pair, Rounds, TimeDifference};
 use intact_ledger::Run;
+use intact_units::number::{signed_time, time, whole_percent};
 
 /// What makes a comparison: axis, and the indices of `a` and `b`.
 struct Partners {
@@ -205,17 +206,17 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
         let verb = if change >= 0.0 { "saved" } else { "cost" };
         return format!(
             "{place}{what} {verb} {} of {} per request (no interval){throughput}",
-            ms(change.abs()),
-            ms(compared.a_ms)
+            time(change.abs()),
+            time(compared.a_ms)
         );
     };
     if !differs {
         return format!(
             "{place}{what} makes no difference that {} rounds could show: {} per request, the difference lies between {} and {}{throughput}",
             b.rounds.len(),
-            ms(compared.b_ms),
-            signed(saved.low),
-            signed(saved.high),
+            time(compared.b_ms),
+            signed_time(saved.low),
+            signed_time(saved.high),
         );
     }
     let share = compared.saved_share.map_or(String::new(), |share| {
@@ -224,14 +225,14 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
     if saved.value >= 0.0 {
         format!(
             "{place}{what} saves {} of {} per request{share}{throughput}",
-            ms(saved.value),
-            ms(compared.a_ms)
+            time(saved.value),
+            time(compared.a_ms)
         )
     } else {
         format!(
             "{place}{what} is slower: it costs {} on top of {} per request{share}{throughput}",
-            ms(-saved.value),
-            ms(compared.a_ms)
+            time(-saved.value),
+            time(compared.a_ms)
         )
     }
 }
@@ -240,7 +241,7 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
 /// divides is told so.
 fn shown_share(share: Interval, quotient: f64) -> String {
     let sign = quotient.signum();
-    let percent = |share: f64| format!("{:.0}", share * sign * 100.0);
+    let percent = |share: f64| whole_percent(share * sign);
     let (low, high) = if sign < 0.0 {
         (share.high, share.low)
     } else {
@@ -251,9 +252,8 @@ fn shown_share(share: Interval, quotient: f64) -> String {
     } else {
         ""
     };
-    let to = if low * sign < 0.0 { " to " } else { "-" };
     format!(
-        " ({} %{typical}, {}{to}{} %)",
+        " ({}{typical}, {} to {})",
         percent(share.value),
         percent(low),
         percent(high)
@@ -275,27 +275,9 @@ fn tls_break_even(variants: &[VariantFacts]) -> Option<String> {
     let requests = requests_until_alike(old.setup_ms?, new.setup_ms?, per_request, 0.01)?;
     Some(format!(
         "From {requests} requests on one connection on, TLS 1.2 and 1.3 (full handshakes, setup {} and {}) differ by less than 1 % per request",
-        ms(old.setup_ms?),
-        ms(new.setup_ms?)
+        time(old.setup_ms?),
+        time(new.setup_ms?)
     ))
-}
-
-/// Milliseconds or microseconds, three digits.
-pub(super) fn ms(value: f64) -> String {
-    match value.abs() {
-        small if small < 0.9995 => format!("{:.0} µs", value * 1e3),
-        small if small < 9.995 => format!("{value:.2} ms"),
-        small if small < 99.95 => format!("{value:.1} ms"),
-        _ => format!("{value:.0} ms"),
-    }
-}
-
-fn signed(value: f64) -> String {
-    if value < 0.0 {
-        format!("-{}", ms(-value))
-    } else {
-        format!("+{}", ms(value))
-    }
 }
 
 #[cfg(test)]
@@ -309,14 +291,14 @@ mod tests {
     #[test]
     fn a_share_that_division_gives_is_told_plainly() {
         let shown = shown_share(interval(0.66, 0.64, 0.68), 61.0 / 92.0);
-        assert_eq!(shown, " (66 %, 64-68 %)");
+        assert_eq!(shown, " (66 %, 64 % to 68 %)");
         let slower = shown_share(interval(-0.2, -0.3, -0.1), -0.21);
-        assert_eq!(slower, " (20 %, 10-30 %)");
+        assert_eq!(slower, " (20 %, 10 % to 30 %)");
     }
 
     #[test]
     fn a_share_that_division_does_not_give_says_what_it_is() {
         let shown = shown_share(interval(0.65, -0.03, 0.79), 0.49);
-        assert_eq!(shown, " (65 % in a typical round, -3 to 79 %)");
+        assert_eq!(shown, " (65 % in a typical round, -3.0 % to 79 %)");
     }
 }

@@ -5,6 +5,7 @@ use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::Requests;
 use crate::finding::{Finding, Severity};
 use intact_ledger::{Caveat, EndedBy, Exchange, Failure, Run, Tally};
+use intact_units::number::whole_percent;
 use std::collections::BTreeMap;
 
 /// The share of client delay in the latency from which the figures are the client's too.
@@ -243,7 +244,7 @@ fn way_out(kind: Failure) -> Option<&'static str> {
 pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
     let late = |variant: &VariantFacts| {
         let share = variant.client_delay_ms.as_ref()?.share;
-        (share > OWN_QUEUE).then(|| format!("{:.0} %", share * 100.0))
+        (share > OWN_QUEUE).then(|| whole_percent(share))
     };
     let told: [(&str, Vec<Option<String>>, &str); 4] = [
         (

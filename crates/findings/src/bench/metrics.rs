@@ -1,11 +1,13 @@
 //! A bench's figures as requirements ask for them: subjects are the variants, times in nanoseconds, shares of 1.
 
-use super::{BenchFacts, Latency, VariantFacts};
-use crate::finding::Severity;
-use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject};
+use super::{BenchFacts, VariantFacts};
+use crate::figures::NANOS_PER_MS;
+use crate::requirement::{
+    FindingSelector, LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric,
+};
 use crate::traffic::metrics::missing;
+use intact_ledger::Failure;
 
-const NANOS_PER_MS: f64 = 1e6;
 const NANOS_PER_US: f64 = 1e3;
 
 impl MetricSource for BenchFacts {
@@ -37,9 +39,8 @@ impl MetricSource for BenchFacts {
         if let Some(why) = variant.no_success {
             return Err(NoData::CannotSee(why));
         }
-        let name = metric.entry().name;
-        if let Some(count) = counted(variant, name, metric.parameter()) {
-            return Ok(Measured::count(count, self.missing().is_none()));
+        if let Metric::Traffic(metric) = metric {
+            return self.traffic(variant, *metric);
         }
         self.figure(variant, metric).map(Measured::exactly)
     }
@@ -50,67 +51,85 @@ impl MetricSource for BenchFacts {
 }
 
 impl BenchFacts {
-    /// A figure that is no count.
-    fn figure(&self, variant: &VariantFacts, metric: &Metric) -> Result<f64, NoData> {
-        let name = metric.entry().name;
-        let parameter = metric.parameter();
-        if let Some(statistic) = name.strip_prefix("without-setup.") {
-            return latency(
-                &variant.latency_without_setup_ms,
-                statistic,
-                variant.requests.ok,
-            );
-        }
-        if let Some((phase, statistic)) = name.split_once('.')
-            && let Some(time) = variant.phases_ms.get(&*phase.replace('-', "_"))
-        {
-            let time = time.as_ref().ok_or(NoData::NothingHappened)?;
-            let ms = match statistic {
-                "mean" => Some(time.mean),
-                _ => time.p50,
-            };
-            return ms
-                .map(|ms| ms * NANOS_PER_MS)
-                .ok_or(too_few(time.count, 0.5));
-        }
-        let present = |value: Option<f64>| value.ok_or(NoData::NothingHappened);
-        match name {
-            "reuse" => present(variant.reuse),
-            "requests-per-connection" => present(variant.requests_per_connection),
-            "rate" => present(variant.rate_per_s),
-            "churn" => present(variant.churn_per_s),
-            "client-delay" => variant
-                .client_delay_ms
-                .as_ref()
-                .map(|queue| queue.share)
-                .ok_or(NoData::CannotSee("the kernel gave no receive stamps")),
-            "cpu-per-request" => present(variant.cpu_us_per_request.map(|us| us * NANOS_PER_US)),
-            "server-cpu-per-request" => variant
-                .server_cpu_us_per_request
-                .map(|us| us * NANOS_PER_US)
-                .ok_or(NoData::NotMeasured("name the server with --server-pid")),
-            "bytes-per-request" => present(variant.bytes_per_request.map(|bytes| bytes.total())),
-            "header-bytes-per-request" => {
+    /// Requests and connections: counts always have a value, zero is one.
+    fn traffic(&self, variant: &VariantFacts, metric: TrafficMetric) -> Result<Measured, NoData> {
+        let connections = &variant.connections;
+        let requests = &variant.requests;
+        let count = |count: u64| Ok(Measured::count(count, self.missing().is_none()));
+        match metric {
+            TrafficMetric::Requests => count(requests.total),
+            TrafficMetric::Ok => count(requests.ok),
+            TrafficMetric::Failed => count(requests.failures()),
+            TrafficMetric::FailedWith(kind) => count(requests.failed_with(kind)),
+            TrafficMetric::Stale => count(requests.failed_with(Failure::Stale)),
+            TrafficMetric::Status(status) => count(requests.of_status(status)),
+            TrafficMetric::Connections => count(connections.opened),
+            TrafficMetric::ConnectionsFailed => count(connections.failed.values().sum()),
+            TrafficMetric::Needed => count(connections.needed),
+            TrafficMetric::Avoidable => {
+                count(connections.opened.saturating_sub(connections.needed))
+            }
+            TrafficMetric::Reused => count(variant.reused),
+            TrafficMetric::Lookups => count(variant.lookups),
+            TrafficMetric::Reuse => present(variant.reuse),
+            TrafficMetric::RequestsPerConnection => present(variant.requests_per_connection),
+            TrafficMetric::Churn => present(variant.churn_per_s),
+            TrafficMetric::BytesPerRequest => {
+                present(variant.bytes_per_request.map(|bytes| bytes.total()))
+            }
+            TrafficMetric::HeaderBytesPerRequest => {
                 present(variant.bytes_per_request.map(|bytes| bytes.heads()))
             }
-            "resumed-share" => present(variant.resumed_share),
-            "saved" => self.saved(variant, |compared| {
-                Some(compared.saved_ms?.low * NANOS_PER_MS)
-            }),
-            "saved-share" => self.saved(variant, |compared| Some(compared.saved_share?.low)),
-            "findings" => Ok(self.found(variant, |_, _| true)),
-            "findings.<rule>" => Ok(self.found(variant, |rule, _| Some(rule) == parameter)),
-            "warnings" => Ok(self.found(variant, |_, severity| severity == Severity::Warning)),
-            "errors" => Ok(self.found(variant, |_, severity| severity == Severity::Error)),
-            statistic => latency(&variant.latency_ms, statistic, variant.requests.ok),
+            TrafficMetric::ResumedShare => present(variant.resumed_share),
         }
     }
 
-    fn found(&self, variant: &VariantFacts, which: impl Fn(&str, Severity) -> bool) -> f64 {
+    /// A figure that is not about traffic alone, in base units.
+    fn figure(&self, variant: &VariantFacts, metric: &Metric) -> Result<f64, NoData> {
+        let ok = variant.requests.ok;
+        let each = |us: f64| us * NANOS_PER_US;
+        match metric {
+            Metric::Latency(statistic) => variant.latency_ms.nanos(*statistic, ok),
+            Metric::WithoutSetup(statistic) => {
+                variant.latency_without_setup_ms.nanos(*statistic, ok)
+            }
+            Metric::Phase(phase, statistic) => variant
+                .phases_ms
+                .get(phase.id())
+                .and_then(Option::as_ref)
+                .ok_or(NoData::NothingHappened)?
+                .nanos(*statistic),
+            Metric::Load(LoadMetric::Rate) => variant.rate_per_s.ok_or(NoData::NothingHappened),
+            Metric::Load(LoadMetric::ClientDelay) => variant
+                .client_delay_ms
+                .as_ref()
+                .map(|queue| queue.share)
+                .ok_or(NoData::CannotSee("the kernel gave no receive timestamps")),
+            Metric::Load(LoadMetric::ServerCpuPerRequest) => variant
+                .server_cpu_us_per_request
+                .map(each)
+                .ok_or(NoData::NotMeasured("name the server with --server-pid")),
+            Metric::CpuPerRequest => variant
+                .cpu_us_per_request
+                .map(each)
+                .ok_or(NoData::NothingHappened),
+            Metric::Saved => self.saved(variant, |compared| {
+                Some(compared.saved_ms?.low * NANOS_PER_MS)
+            }),
+            Metric::SavedShare => self.saved(variant, |compared| Some(compared.saved_share?.low)),
+            Metric::Findings(selector) => Ok(self.found(variant, selector)),
+            Metric::Traffic(_)
+            | Metric::IdleTimeout
+            | Metric::MaxRequests
+            | Metric::Invocation(_) => Err(NoData::NOT_IN_DOCUMENT),
+        }
+    }
+
+    fn found(&self, variant: &VariantFacts, selector: &FindingSelector) -> f64 {
         self.findings
             .iter()
             .filter(|finding| {
-                finding.subject == variant.name && which(finding.rule, finding.severity)
+                finding.subject == variant.name && selector.selects(finding.rule, finding.severity)
             })
             .count() as f64
     }
@@ -139,45 +158,9 @@ impl BenchFacts {
     }
 }
 
-/// Counts, which always have a value: zero is one.
-fn counted(variant: &VariantFacts, name: &str, parameter: Option<&str>) -> Option<u64> {
-    let connections = &variant.connections;
-    let requests = &variant.requests;
-    let count = match name {
-        "requests" => requests.total,
-        "ok" => requests.ok,
-        "failed" => requests.failures(),
-        "failed.<kind>" => requests.failed.get(parameter?).copied().unwrap_or(0),
-        "status.<code>" => requests.of_status(parameter?),
-        "connections" => connections.opened,
-        "connections-failed" => connections.failed.values().sum(),
-        "needed" => connections.needed,
-        "avoidable" => connections.opened.saturating_sub(connections.needed),
-        "reused" => variant.reused,
-        "lookups" => variant.lookups,
-        "stale" => requests.failed.get("stale").copied().unwrap_or(0),
-        _ => return None,
-    };
-    Some(count)
-}
-
-fn latency(latency: &Latency, statistic: &str, had: u64) -> Result<f64, NoData> {
-    latency
-        .statistic(statistic)
-        .ok_or(NoData::CannotSee("bench does not measure it"))?
-        .map_err(|needed| match had {
-            0 => NoData::NothingHappened,
-            had => NoData::TooFew { had, needed },
-        })
-        .map(|ms| ms * NANOS_PER_MS)
-}
-
-/// Ten beyond the quantile are needed.
-fn too_few(had: u64, q: f64) -> NoData {
-    NoData::TooFew {
-        had,
-        needed: (10.0 / (1.0 - q)).round() as u64,
-    }
+/// A figure that is absent where nothing happened.
+fn present(value: Option<f64>) -> Result<Measured, NoData> {
+    value.map(Measured::exactly).ok_or(NoData::NothingHappened)
 }
 
 #[cfg(test)]
@@ -272,7 +255,7 @@ mod tests {
         let sentence = &facts().verdict[0];
         assert_eq!(
             sentence,
-            "At -c 1, keep-alive saves 2.00 ms of 3.00 ms per request (67 %, 67-67 %)"
+            "At -c 1, keep-alive saves 2.00 ms of 3.00 ms per request (67 %, 67 % to 67 %)"
         );
     }
 }

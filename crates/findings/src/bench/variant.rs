@@ -1,11 +1,11 @@
 //! The figures of one variant.
 
-use super::compare::ms as told_ms;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Connections, Latency, PhaseTime, Requests};
 use crate::population::buckets_ms;
 use crate::stats::{Bin, Modes, PhaseSeries, explaining_phase, humps_of_bins, tiers};
 use intact_ledger::{Cell, Exchange, ExpectedStatus, Group, Outcome, Phase, Reuse, Tally, Variant};
+use intact_units::number::{time, whole_percent};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -463,9 +463,9 @@ fn two_tiers(calls: &[&Exchange]) -> Option<(String, [f64; 2])> {
         "{} of the first {} calls take {}, {} take {}",
         found.fast.calls,
         times.len(),
-        told_ms(found.fast.mean),
+        time(found.fast.mean),
         found.slow.calls,
-        told_ms(found.slow.mean)
+        time(found.slow.mean)
     );
     let slow_is_fresh = steady
         .iter()
@@ -514,7 +514,7 @@ fn two_tiers(calls: &[&Exchange]) -> Option<(String, [f64; 2])> {
         _ => "waiting for a connection",
     };
     told(format!(
-        "{head}: {:.0} % of the difference is {meaning}",
-        cause.share * 100.0
+        "{head}: {} of the difference is {meaning}",
+        whole_percent(cause.share)
     ))
 }

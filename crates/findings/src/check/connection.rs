@@ -1,8 +1,9 @@
 //! Whether connections are kept at all, for how many requests, after which answers; and the gist of a check in sentences.
 
-use super::{CheckFacts, Target, finding, ms, seconds};
+use super::{CheckFacts, Target, finding};
 use crate::finding::{Finding, Severity};
 use intact_ledger::Failure;
+use intact_units::number::{time, timer, whole_percent};
 
 /// Requests per connection below which a busy client feels it.
 const FEW_REQUESTS: u32 = 1_000;
@@ -33,18 +34,18 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
     if let Some(cold) = fall.cold("total") {
         match fall.warm("total") {
             Some(warm) if warm.median < cold.median => told.push(format!(
-                "A first request takes {}, each next one on the same connection {}: a new connection costs {}, {:.0} % of the time.",
-                ms(cold.median),
-                ms(warm.median),
-                ms(cold.median - warm.median),
-                (cold.median - warm.median) / cold.median * 100.0
+                "A first request takes {}, each next one on the same connection {}: a new connection costs {}, {} of the time.",
+                time(cold.median),
+                time(warm.median),
+                time(cold.median - warm.median),
+                whole_percent((cold.median - warm.median) / cold.median)
             )),
             Some(warm) => told.push(format!(
                 "A first request takes {}, each next one on the same connection {}: reuse saves no time here.",
-                ms(cold.median),
-                ms(warm.median)
+                time(cold.median),
+                time(warm.median)
             )),
-            None => told.push(format!("A request takes {}.", ms(cold.median))),
+            None => told.push(format!("A request takes {}.", time(cold.median))),
         }
     }
     told
@@ -98,12 +99,13 @@ fn kept(facts: &CheckFacts) -> String {
             None => String::new(),
         };
         match (idle.measured_s, idle.at_least_s) {
-            (Some(measured), _) => {
-                Some(format!("an idle one for {}{announced}", seconds(measured)))
-            }
+            (Some(measured), _) => Some(format!(
+                "an idle one for {}{announced}",
+                timer(measured * 1e3)
+            )),
             (None, Some(least)) => Some(format!(
                 "an idle one for {} and longer{announced}",
-                seconds(least)
+                timer(least * 1e3)
             )),
             (None, None) => None,
         }
@@ -238,7 +240,7 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
         evidence: format!(
             "{how}, {} before; {told}; at 100 requests/s that is a new connection every {}",
             if announced { "announced" } else { "not announced" },
-            seconds(f64::from(measured) / 100.0)
+            timer(f64::from(measured) * 10.0)
         ),
         fix: "raise the limit: nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, lighttpd `server.max-keep-alive-requests`".to_owned(),
         risk: (!announced).then(|| {

@@ -1,10 +1,11 @@
 //! The waterfall: requests on new connections against the next ones on the same, and what the difference means.
 
-use super::{CheckFacts, finding, ms};
+use super::{CheckFacts, finding};
 use crate::figures::NANOS_PER_MS;
 use crate::finding::{Finding, Severity};
 use intact_ledger::server_profile::WATERFALL;
 use intact_ledger::{Exchange, Phase, Reuse, Row};
+use intact_units::number::time;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -142,24 +143,24 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
 fn slower(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Finding {
     let claim = format!(
         "answers come later on reused connections: {} against {} on new ones, setup left out",
-        ms(warm.median),
-        ms(cold.median)
+        time(warm.median),
+        time(cold.median)
     );
     let gap = facts.phases_ms.warm("headers_to_body");
     let gap = gap
         .filter(|gap| gap.median > SLOWER)
         .map_or_else(String::new, |gap| {
-            format!("; {} of it lie between head and body", ms(gap.median))
+            format!("; {} of it lie between head and body", time(gap.median))
         });
     Finding {
         evidence: format!(
             "{} answers on reused connections took {} to {}, {} on new ones {} to {}{gap}",
             warm.count,
-            ms(warm.min),
-            ms(warm.max),
+            time(warm.min),
+            time(warm.max),
             cold.count,
-            ms(cold.min),
-            ms(cold.max)
+            time(cold.min),
+            time(cold.max)
         ),
         fix: "the server writes its answer in small pieces and waits for our acknowledgement, which the kernel delays (about 40 ms): set TCP_NODELAY at the server, or write head and body at once".to_owned(),
         ..finding(facts, "slower-when-reused", Severity::Warning, claim)
@@ -169,17 +170,17 @@ fn slower(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Finding
 fn hidden_cost(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Finding {
     let claim = format!(
         "the first answer of a connection takes {} longer than the next ones, beyond the handshakes",
-        ms(cold.median - warm.median)
+        time(cold.median - warm.median)
     );
     Finding {
         evidence: format!(
             "setup left out, {} first answers took {} to {}, {} later ones {} to {}",
             cold.count,
-            ms(cold.min),
-            ms(cold.max),
+            time(cold.min),
+            time(cold.max),
             warm.count,
-            ms(warm.min),
-            ms(warm.max)
+            time(warm.min),
+            time(warm.max)
         ),
         cost_ms: Some(cold.median - warm.median),
         fix: "the server or a proxy does something once per connection (authentication, a thread, a connection of its own): one more reason to keep them".to_owned(),
@@ -190,8 +191,8 @@ fn hidden_cost(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Fi
 fn little(facts: &CheckFacts, first: &SmallSample, next: &SmallSample) -> Finding {
     let claim = format!(
         "reuse saves next to nothing here: {} on a new connection, {} on a reused one",
-        ms(first.median),
-        ms(next.median)
+        time(first.median),
+        time(next.median)
     );
     Finding {
         evidence: format!(

@@ -1,7 +1,8 @@
 //! Idle limits: what they mean for clients and for balancers in front, and requests at the moment of the limit.
 
-use super::{CheckFacts, IdleTimeout, RaceAttempt, RaceFacts, clients, finding, seconds};
+use super::{CheckFacts, IdleTimeout, RaceAttempt, RaceFacts, clients, finding};
 use crate::finding::{Finding, Severity};
+use intact_units::number::{tick, timer};
 
 /// Idle limits of balancers and routers towards the servers behind them, in seconds, as their documentation says.
 const BALANCERS: [(&str, f64); 3] = [
@@ -38,7 +39,7 @@ fn broken_promise(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     }
     let claim = format!(
         "announces {announced} s and closes after {}",
-        seconds(measured)
+        timer(measured * 1e3)
     );
     Some(Finding {
         evidence: format!("`Keep-Alive: timeout={announced}` on the answer before"),
@@ -61,7 +62,7 @@ fn balancers(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     let behind_all = measured <= BALANCERS[0].1;
     let claim = format!(
         "closes idle connections after {}, sooner than common balancers in front of it would",
-        seconds(measured)
+        timer(measured * 1e3)
     );
     Some(Finding {
         evidence: format!("they keep idle connections to their servers: {}", longer.join(", ")),
@@ -90,8 +91,8 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     );
     let claim = format!(
         "closes idle connections after {} ({announces}): a client must give up an idle connection sooner, after {}",
-        seconds(measured),
-        seconds(kept)
+        timer(measured * 1e3),
+        timer(kept * 1e3)
     );
     let options: Vec<String> = facts
         .settings
@@ -126,8 +127,8 @@ fn tell_race(race: &RaceFacts) -> String {
         .map(|attempt| {
             let apart = attempt.idle_s - race.limit_s;
             let when = format!(
-                "{:.0} ms {} the limit",
-                apart.abs() * 1e3,
+                "{} {} the limit",
+                tick(apart.abs() * 1e3),
                 if apart < 0.0 { "before" } else { "after" }
             );
             let what = match (attempt.answered, attempt.sent) {
@@ -157,13 +158,13 @@ fn before_first(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
         .as_ref()
         .map_or_else(String::new, |ended| format!(", by {}", ended.words()));
     Some(Finding {
-        evidence: format!("{} after the setup{how}; between requests it waits {}", seconds(before), seconds(between)),
+        evidence: format!("{} after the setup{how}; between requests it waits {}", timer(before * 1e3), timer(between * 1e3)),
         fix: "connections that are opened ahead of need (pre-connect, warm pools) must be used within that time".to_owned(),
         ..finding(
             facts,
             "shorter-before-first-request",
             Severity::Info,
-            format!("a connection without any request is ended after {}", seconds(before)),
+            format!("a connection without any request is ended after {}", timer(before * 1e3)),
         )
     })
 }
@@ -176,9 +177,9 @@ fn shrinks(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     Some(Finding {
         evidence: format!(
             "{} with {} other idle connections, {} alone",
-            seconds(beside),
+            timer(beside * 1e3),
             held.connections,
-            seconds(alone)
+            timer(alone * 1e3)
         ),
         fix: "clients must stay below the shorter time; raise the server's number of connections or workers".to_owned(),
         ..finding(
@@ -187,7 +188,7 @@ fn shrinks(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
             Severity::Warning,
             format!(
                 "with many connections idle ones are ended after {}",
-                seconds(beside)
+                timer(beside * 1e3)
             ),
         )
     })

@@ -1,7 +1,6 @@
 //! A check's figures as requirements ask for them: one subject, the server.
 
 use super::CheckFacts;
-use crate::finding::{Finding, Severity};
 use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject};
 
 const NANOS_PER_S: f64 = 1e9;
@@ -28,18 +27,23 @@ impl MetricSource for CheckFacts {
         if let Some(why) = self.no_success() {
             return Err(NoData::CannotSee(why));
         }
-        let found = |which: &dyn Fn(&Finding) -> bool| {
-            let count = self.findings.iter().filter(|one| which(one)).count();
-            Ok(Measured::exactly(count as f64))
-        };
-        match metric.entry().name {
-            "idle-timeout" => self.idle_value(),
-            "max-requests" => self.max_value(),
-            "findings" => found(&|_| true),
-            "findings.<rule>" => found(&|one| Some(one.rule) == metric.parameter()),
-            "warnings" => found(&|one| one.severity == Severity::Warning),
-            "errors" => found(&|one| one.severity == Severity::Error),
-            _ => Err(NoData::CannotSee("check does not measure it")),
+        match metric {
+            Metric::IdleTimeout => self.idle_value(),
+            Metric::MaxRequests => self.max_value(),
+            Metric::Findings(selector) => {
+                let findings = self.findings.iter();
+                let found = findings.filter(|one| selector.selects(one.rule, one.severity));
+                Ok(Measured::exactly(found.count() as f64))
+            }
+            Metric::Traffic(_)
+            | Metric::Latency(_)
+            | Metric::WithoutSetup(_)
+            | Metric::Phase(..)
+            | Metric::Load(_)
+            | Metric::CpuPerRequest
+            | Metric::Saved
+            | Metric::SavedShare
+            | Metric::Invocation(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What TLS and HTTP/2 on this server mean for the price of a connection, and what is offered that should not be.
 
-use super::{CheckFacts, finding, ms};
+use super::{CheckFacts, finding};
 use crate::finding::{Finding, Severity};
 use intact_ledger::server_profile::EarlyData;
+use intact_units::number::time;
 
 /// Bytes that a server may send before it must wait for us: ten segments of 1,460 (RFC 6928).
 const FIRST_WINDOW: u64 = 14_600;
@@ -71,7 +72,7 @@ fn resumption(facts: &CheckFacts) -> Option<Finding> {
             Severity::Warning,
             format!(
                 "TLS sessions are never resumed: each new connection pays the full handshake, {}",
-                ms(first.full_handshake_ms)
+                time(first.full_handshake_ms)
             ),
         )
     })
@@ -137,7 +138,7 @@ fn apart(facts: &CheckFacts) -> Option<Finding> {
     let known: Vec<f64> = gaps.iter().flatten().copied().collect();
     let least = known.iter().copied().reduce(f64::min)?;
     (least > APART).then(|| Finding {
-        evidence: format!("{} answers, at least {} each", known.len(), ms(least)),
+        evidence: format!("{} answers, at least {} each", known.len(), time(least)),
         cost_ms: Some(least),
         fix: "let the server flush HEADERS and DATA together".to_owned(),
         ..finding(

@@ -3,10 +3,15 @@
 
 use super::{CompareFacts, ProgramFacts};
 use crate::figures::NANOS_PER_MS;
-use crate::finding::Severity;
-use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject};
+use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject, TrafficMetric};
 use crate::stats::MIN_ROUNDS;
 use crate::traffic::metrics::missing;
+use intact_ledger::Failure;
+
+/// A comparison has the wall time of programs, and no latencies of requests.
+const ONLY_WALL_TIME: NoData = NoData::NotMeasured(
+    "compare reports wall time (saved, saved-share); `intact watch` reports the latencies of one program",
+);
 
 impl MetricSource for CompareFacts {
     fn subjects(&self) -> Vec<Subject> {
@@ -26,8 +31,6 @@ impl MetricSource for CompareFacts {
         let all = self.variants.len();
         let index = if subject + 1 == all { 0 } else { subject + 1 };
         let program = self.variants.get(index).ok_or(NoData::NothingHappened)?;
-        let name = metric.entry().name;
-        let parameter = metric.parameter();
         let rounds = program.rounds.len() as f64;
         if rounds == 0.0 {
             return Err(NoData::NothingHappened);
@@ -39,73 +42,74 @@ impl MetricSource for CompareFacts {
         let opened = program.connections.opened;
         let of_requests = |sum: u64| Ok(unobserved.requests(sum, total)?.divided_by(rounds));
         let of_connections = |sum: u64| Ok(unobserved.connections(sum, opened)?.divided_by(rounds));
-        let found = |which: &dyn Fn(&str, Severity) -> bool| {
-            let findings = program.findings.iter().map(|one| &one.finding);
-            let found = findings.filter(|one| which(one.rule, one.severity));
-            Ok(unobserved.findings(found.count()))
-        };
-        match name {
-            "requests" => of_requests(total),
-            "ok" => of_requests(requests.ok),
-            "failed" => of_requests(requests.failures()),
-            "failed.<kind>" => {
-                let kind = parameter.and_then(|kind| requests.failed.get(kind));
-                of_requests(kind.copied().unwrap_or(0))
-            }
-            "stale" => of_requests(requests.failed.get("stale").copied().unwrap_or(0)),
-            "status.<code>" => {
-                of_requests(parameter.map_or(0, |wanted| requests.of_status(wanted)))
-            }
-            "connections" => of_connections(opened),
-            "connections-failed" => of_connections(program.connections.failed.values().sum()),
-            "needed" => of_connections(program.connections.needed),
-            "avoidable" => Ok(unobserved
-                .avoidable(program.avoidable, opened)?
-                .divided_by(rounds)),
-            "reused" => Ok(unobserved
-                .reused(program.reused, program.reuse_known, total)?
-                .divided_by(rounds)),
-            "reuse" => unobserved.reuse(program.reused, program.reuse_known, total),
-            "requests-per-connection" => {
-                unobserved.requests(total, total)?;
-                unobserved.connections(opened, opened)?;
-                let ratio = total as f64 / opened as f64;
-                Some(ratio)
-                    .filter(|ratio| ratio.is_finite())
-                    .map(|ratio| unobserved.ratio(ratio))
-                    .ok_or(NoData::NothingHappened)
-            }
-            "lookups" => {
-                Ok(Measured::count(program.lookups, !unobserved.traffic).divided_by(rounds))
-            }
-            "resumed-share" => match program.handshakes.total() {
-                0 => Err(NoData::NothingHappened),
-                all => {
-                    let share = program.handshakes.resumed as f64 / all as f64;
-                    Ok(unobserved.share_of_connections(share))
+        match metric {
+            Metric::Traffic(metric) => match metric {
+                TrafficMetric::Requests => of_requests(total),
+                TrafficMetric::Ok => of_requests(requests.ok),
+                TrafficMetric::Failed => of_requests(requests.failures()),
+                TrafficMetric::FailedWith(kind) => of_requests(requests.failed_with(*kind)),
+                TrafficMetric::Stale => of_requests(requests.failed_with(Failure::Stale)),
+                TrafficMetric::Status(status) => of_requests(requests.of_status(*status)),
+                TrafficMetric::Connections => of_connections(opened),
+                TrafficMetric::ConnectionsFailed => {
+                    of_connections(program.connections.failed.values().sum())
                 }
+                TrafficMetric::Needed => of_connections(program.connections.needed),
+                TrafficMetric::Avoidable => Ok(unobserved
+                    .avoidable(program.avoidable, opened)?
+                    .divided_by(rounds)),
+                TrafficMetric::Reused => Ok(unobserved
+                    .reused(program.reused, program.reuse_known, total)?
+                    .divided_by(rounds)),
+                TrafficMetric::Reuse => {
+                    unobserved.reuse(program.reused, program.reuse_known, total)
+                }
+                TrafficMetric::RequestsPerConnection => {
+                    unobserved.requests(total, total)?;
+                    unobserved.connections(opened, opened)?;
+                    let ratio = total as f64 / opened as f64;
+                    Some(ratio)
+                        .filter(|ratio| ratio.is_finite())
+                        .map(|ratio| unobserved.ratio(ratio))
+                        .ok_or(NoData::NothingHappened)
+                }
+                TrafficMetric::Lookups => {
+                    Ok(Measured::count(program.lookups, !unobserved.traffic).divided_by(rounds))
+                }
+                TrafficMetric::ResumedShare => match program.handshakes.total() {
+                    0 => Err(NoData::NothingHappened),
+                    all => {
+                        let share = program.handshakes.resumed as f64 / all as f64;
+                        Ok(unobserved.share_of_connections(share))
+                    }
+                },
+                TrafficMetric::Churn
+                | TrafficMetric::BytesPerRequest
+                | TrafficMetric::HeaderBytesPerRequest => Err(ONLY_WALL_TIME),
             },
-            "cpu-per-request" => match (program.cpu_ms, total) {
+            Metric::Latency(_) | Metric::WithoutSetup(_) | Metric::Phase(..) => Err(ONLY_WALL_TIME),
+            Metric::CpuPerRequest => match (program.cpu_ms, total) {
                 (Some(cpu), 1..) => {
                     let each = cpu.mean * NANOS_PER_MS * rounds / total as f64;
                     Ok(unobserved.statistic(each))
                 }
-                (None, _) => Err(NoData::NotMeasured("stored ledgers do not tell it")),
+                (None, _) => Err(NoData::NotMeasured("stored ledgers do not contain it")),
                 (_, 0) => Err(NoData::NothingHappened),
             },
-            "saved" => self
+            Metric::Saved => self
                 .saved(program, |one| Some(one.saved_ms?.low * NANOS_PER_MS))
                 .map(Measured::exactly),
-            "saved-share" => self
+            Metric::SavedShare => self
                 .saved(program, |one| Some(one.saved_share?.low))
                 .map(Measured::exactly),
-            "findings" => found(&|_, _| true),
-            "findings.<rule>" => found(&|rule, _| Some(rule) == parameter),
-            "warnings" => found(&|_, severity| severity == Severity::Warning),
-            "errors" => found(&|_, severity| severity == Severity::Error),
-            _ => Err(NoData::NotMeasured(
-                "compare tells wall time (saved, saved-share); `intact watch` tells latencies of one program",
-            )),
+            Metric::Findings(selector) => {
+                let findings = program.findings.iter().map(|one| &one.finding);
+                let found = findings.filter(|one| selector.selects(one.rule, one.severity));
+                Ok(unobserved.findings(found.count()))
+            }
+            Metric::Load(_) | Metric::IdleTimeout | Metric::MaxRequests | Metric::Invocation(_) => {
+                Err(NoData::NOT_IN_DOCUMENT)
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use super::finding_change::{FindingChange, FindingState};
 use super::variant::ProgramFacts;
 use crate::finding::Severity;
 use crate::time_difference::TimeDifference;
-use crate::words::{ms, percent};
+use intact_units::number::{time, whole_percent};
 
 pub(super) fn sentences(
     programs: &[ProgramFacts],
@@ -25,7 +25,7 @@ pub(super) fn sentences(
         };
         // of stored ledgers only the requests' time is known
         if let Some(compared) = of("wall").or_else(|| of("outbound")) {
-            said.push(time(compared));
+            said.push(time_sentence(compared));
         }
         let counted: Vec<String> = counts
             .iter()
@@ -56,12 +56,12 @@ pub(super) fn sentences(
     said
 }
 
-fn time(one: &TimeDifference) -> String {
+fn time_sentence(one: &TimeDifference) -> String {
     let what = match one.statistic {
         "wall" => "wall time",
         _ => "waiting for answers",
     };
-    let (a, b) = (ms(one.a_ms), ms(one.b_ms));
+    let (a, b) = (time(one.a_ms), time(one.b_ms));
     match (one.significant, one.saved_share, one.saved_ms) {
         (Some(true), Some(share), _) => {
             let (less, low, high) = if share.value >= 0.0 {
@@ -72,18 +72,18 @@ fn time(one: &TimeDifference) -> String {
             format!(
                 "{} takes {} {less} {what} than {}: {b} instead of {a} (95 %: {} to {})",
                 one.b,
-                percent(share.value.abs()),
+                whole_percent(share.value.abs()),
                 one.a,
-                percent(low),
-                percent(high)
+                whole_percent(low),
+                whole_percent(high)
             )
         }
         (Some(false), _, Some(saved)) => format!(
             "No difference in {what} was shown between {} ({a}) and {} ({b}); the interval is {} to {}",
             one.a,
             one.b,
-            signed(saved.low),
-            signed(saved.high)
+            time(saved.low),
+            time(saved.high)
         ),
         _ => format!(
             "{} takes {b} of {what}, {} takes {a}; {}",
@@ -93,14 +93,6 @@ fn time(one: &TimeDifference) -> String {
                 .as_deref()
                 .unwrap_or("no interval can be told")
         ),
-    }
-}
-
-fn signed(value: f64) -> String {
-    if value < 0.0 {
-        format!("-{}", ms(-value))
-    } else {
-        ms(value)
     }
 }
 

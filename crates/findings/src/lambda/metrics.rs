@@ -3,12 +3,11 @@
 
 use super::{LambdaFacts, VariantFacts};
 use crate::figures::NANOS_PER_MS;
-use crate::finding::Severity;
-use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject};
+use crate::requirement::{InvocationMetric, Measured, Metric, MetricSource, NoData, Subject};
 use crate::stats::MIN_ROUNDS;
 use crate::traffic::metrics::missing;
 
-const UNSEEN: NoData = NoData::NotMeasured("nobody followed its connections (--watch off)");
+const UNSEEN: NoData = NoData::NotMeasured("its connections were not watched (--watch off)");
 
 impl MetricSource for LambdaFacts {
     fn subjects(&self) -> Vec<Subject> {
@@ -25,45 +24,42 @@ impl MetricSource for LambdaFacts {
 
     fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData> {
         let variant = self.variants.get(subject).ok_or(NoData::NothingHappened)?;
-        let name = metric.entry().name;
-        let parameter = metric.parameter();
         let all: u64 = variant.outcomes.values().sum();
         let answered = variant.outcomes.get("answered").copied().unwrap_or(0);
         let observed = variant.observed.as_deref().ok_or(UNSEEN);
-        let found = |which: &dyn Fn(&str, Severity) -> bool| {
-            let findings = observed?.findings.iter();
-            let found = findings.filter(|one| which(one.rule, one.severity));
-            Ok(observed?.totals.unobserved.findings(found.count()))
-        };
         let exactly = |value: f64| Ok(Measured::exactly(value));
-        match name {
-            "invocations" => exactly(all as f64),
-            "invocations-failed" => exactly((all - answered) as f64),
-            "connections-per-invocation" => {
+        match metric {
+            Metric::Invocation(InvocationMetric::Invocations) => exactly(all as f64),
+            Metric::Invocation(InvocationMetric::Failed) => exactly((all - answered) as f64),
+            Metric::Invocation(InvocationMetric::ConnectionsPerInvocation) => {
                 let sent = variant.sent.as_ref().ok_or(UNSEEN)?;
                 let each = sent
                     .connections_per_invocation
                     .ok_or(NoData::NothingHappened)?;
                 Ok(observed?.totals.unobserved.at_least_connections(each))
             }
-            "cold-start" => variant
+            Metric::Invocation(InvocationMetric::ColdStart) => variant
                 .cold_start_ms
                 .map(|ms| Measured::exactly(ms * NANOS_PER_MS))
                 .ok_or(NoData::NothingHappened),
-            "saved" => self.saved(variant).map(Measured::exactly),
-            "findings" => found(&|_, _| true),
-            "findings.<rule>" => found(&|rule, _| Some(rule) == parameter),
-            "warnings" => found(&|_, severity| severity == Severity::Warning),
-            "errors" => found(&|_, severity| severity == Severity::Error),
-            _ => match variant.warm_ms.statistic(name) {
-                Some(Ok(ms)) => exactly(ms * NANOS_PER_MS),
-                Some(Err(_)) if answered == 0 => Err(NoData::NothingHappened),
-                Some(Err(needed)) => Err(NoData::TooFew {
-                    had: answered,
-                    needed,
-                }),
-                None => observed?.totals.value(name, parameter),
-            },
+            Metric::Saved => self.saved(variant).map(Measured::exactly),
+            Metric::Findings(selector) => {
+                let findings = observed?.findings.iter();
+                let found = findings.filter(|one| selector.selects(one.rule, one.severity));
+                Ok(observed?.totals.unobserved.findings(found.count()))
+            }
+            Metric::Latency(statistic) => variant
+                .warm_ms
+                .nanos(*statistic, answered)
+                .map(Measured::exactly),
+            Metric::Traffic(_)
+            | Metric::WithoutSetup(_)
+            | Metric::Phase(..)
+            | Metric::Load(_)
+            | Metric::CpuPerRequest
+            | Metric::SavedShare
+            | Metric::IdleTimeout
+            | Metric::MaxRequests => observed?.totals.value(metric),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::frozen::FreezeEffect;
 use super::variant::{Kind, VariantFacts};
 use crate::time_difference::TimeDifference;
+use intact_units::number::time;
 
 pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference]) -> Vec<String> {
     let mut told: Vec<&TimeDifference> = comparisons.iter().collect();
@@ -34,7 +35,9 @@ pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference
             && let (Some(first), Some(warm)) = (variant.cold_start_ms, variant.warm_ms.mean)
         {
             sentences.push(format!(
-                "{whose}a first call takes {first:.1} ms with the start of its environment, later ones {warm:.1} ms"
+                "{whose}a first call takes {} with the start of its environment, later ones {}",
+                time(first),
+                time(warm)
             ));
         }
     }
@@ -45,13 +48,16 @@ fn sentence(compared: &TimeDifference) -> String {
     let TimeDifference { a, b, a_ms, .. } = compared;
     match compared.saved_ms {
         None => format!(
-            "{b} takes {:.2} ms per invocation, {a} {a_ms:.2} ms (no interval: {})",
-            compared.b_ms,
+            "{b} takes {} per invocation, {a} {} (no interval: {})",
+            time(compared.b_ms),
+            time(*a_ms),
             compared.no_interval_reason.as_deref().unwrap_or_default()
         ),
         Some(saved) if saved.low <= 0.0 && saved.high >= 0.0 => format!(
-            "{b} against {a}: no difference shown; it lies between {:.2} and {:.2} ms of {a_ms:.2} ms per invocation",
-            saved.low, saved.high
+            "{b} against {a}: no difference shown; it lies between {} and {} of {} per invocation",
+            time(saved.low),
+            time(saved.high),
+            time(*a_ms)
         ),
         Some(saved) => {
             let (verb, sign) = if saved.value > 0.0 {
@@ -62,10 +68,11 @@ fn sentence(compared: &TimeDifference) -> String {
             let mut ends = [saved.low * sign, saved.high * sign];
             ends.sort_by(f64::total_cmp);
             format!(
-                "{b} {verb} {:.2} ms ({:.2}-{:.2}) against the {a_ms:.2} ms per invocation of {a}",
-                saved.value * sign,
-                ends[0],
-                ends[1]
+                "{b} {verb} {} ({} to {}) against the {} per invocation of {a}",
+                time(saved.value * sign),
+                time(ends[0]),
+                time(ends[1]),
+                time(*a_ms)
             )
         }
     }

@@ -1,6 +1,12 @@
-//! The metrics and selectors that there are, as data: help, documentation and error messages come from these tables.
+//! The names, units and meanings of metrics and selectors, as data: help, documentation and error messages come from these tables.
 
 use super::Dimension;
+use super::metric::{
+    FindingSelector, InvocationMetric, LoadMetric, Metric, PhaseStatistic, Statistic,
+    StatusSelector, TrafficMetric,
+};
+use crate::finding::Severity;
+use intact_ledger::{Failure, Phase};
 
 /// The documents that a requirement can be held against, one per command that measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,13 +53,41 @@ pub enum Parameter {
     Rule,
 }
 
+impl Parameter {
+    /// The metric of the family for the text after the dot.
+    fn metric(self, text: &str) -> Option<Metric> {
+        match self {
+            Self::Kind => Failure::ALL
+                .iter()
+                .find(|kind| kind.id() == text)
+                .map(|kind| Metric::Traffic(TrafficMetric::FailedWith(*kind))),
+            Self::Status => StatusSelector::read(text)
+                .map(|status| Metric::Traffic(TrafficMetric::Status(status))),
+            Self::Rule => {
+                let is_id = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+                (!text.is_empty() && text.bytes().all(is_id))
+                    .then(|| Metric::Findings(FindingSelector::Rule(text.to_owned())))
+            }
+        }
+    }
+}
+
+/// What a row of the catalogue names.
+#[derive(Debug, PartialEq, Eq)]
+pub enum MetricKey {
+    /// One metric.
+    One(Metric),
+    /// All metrics of a family; the parameter follows the dot.
+    Family(Parameter),
+}
+
 /// One row of the catalogue.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MetricEntry {
     /// Its name; a family ends in its parameter: `failed.<kind>`.
     pub name: &'static str,
-    /// What follows the dot, in a family.
-    pub parameter: Option<Parameter>,
+    /// The metric, or the family.
+    pub key: MetricKey,
     /// What it is measured in.
     pub dimension: Dimension,
     /// The documents that have it.
@@ -70,15 +104,17 @@ impl MetricEntry {
         self.name.split('<').next().unwrap_or(self.name)
     }
 
-    const fn of(self, parameter: Parameter) -> Self {
-        Self {
-            parameter: Some(parameter),
-            ..self
+    /// The metric that `name` is in this row, if it is one.
+    pub(super) fn metric(&self, name: &str) -> Option<Metric> {
+        match &self.key {
+            One(metric) => (self.name == name).then(|| metric.clone()),
+            Family(parameter) => parameter.metric(name.strip_prefix(self.stem())?),
         }
     }
 
-    const fn fixed_by(self, fixed_by: &'static [(&'static str, &'static str)]) -> Self {
-        Self { fixed_by, ..self }
+    const fn fixed_by(mut self, fixed_by: &'static [(&'static str, &'static str)]) -> Self {
+        self.fixed_by = fixed_by;
+        self
     }
 }
 
@@ -95,6 +131,7 @@ pub struct SelectorEntry {
 
 use Dimension::{Bytes, Count, Rate, Ratio, Share, Time};
 use Document::{Audit, Bench, Check, Compare, Fleet, Lambda, Watch};
+use MetricKey::{Family, One};
 
 const ALL: &[Document] = &[Check, Bench, Watch, Compare, Audit, Lambda, Fleet];
 const TRAFFIC: &[Document] = &[Bench, Watch, Compare, Audit, Lambda, Fleet];
@@ -106,13 +143,14 @@ const NO_RESUMPTION: &[(&str, &str)] = &[("resume", "off"), ("tls", "none")];
 
 const fn row(
     name: &'static str,
+    key: MetricKey,
     dimension: Dimension,
     documents: &'static [Document],
     meaning: &'static str,
 ) -> MetricEntry {
     MetricEntry {
         name,
-        parameter: None,
+        key,
         dimension,
         documents,
         meaning,
@@ -120,71 +158,99 @@ const fn row(
     }
 }
 
-/// Every metric, in the order in which help tells them.
+const fn traffic(metric: TrafficMetric) -> MetricKey {
+    One(Metric::Traffic(metric))
+}
+
+const fn latency(statistic: Statistic) -> MetricKey {
+    One(Metric::Latency(statistic))
+}
+
+const fn without_setup(statistic: Statistic) -> MetricKey {
+    One(Metric::WithoutSetup(statistic))
+}
+
+const fn phase(phase: Phase, statistic: PhaseStatistic) -> MetricKey {
+    One(Metric::Phase(phase, statistic))
+}
+
+const fn load(metric: LoadMetric) -> MetricKey {
+    One(Metric::Load(metric))
+}
+
+const fn invocation(metric: InvocationMetric) -> MetricKey {
+    One(Metric::Invocation(metric))
+}
+
+const fn findings(selector: FindingSelector) -> MetricKey {
+    One(Metric::Findings(selector))
+}
+
+/// Every metric, in the order in which help lists them.
 #[rustfmt::skip] // a table is read by its rows
 pub static METRICS: &[MetricEntry] = &[
-    row("requests", Count, TRAFFIC, "exchanges, whatever became of them"),
-    row("ok", Count, TRAFFIC, "exchanges that got a complete response of any status"),
-    row("failed", Count, TRAFFIC, "exchanges that did not"),
-    row("failed.<kind>", Count, TRAFFIC, "exchanges that failed in this way").of(Parameter::Kind),
-    row("status.<code>", Count, TRAFFIC, "responses with this status, or of this class").of(Parameter::Status),
-    row("connections", Count, TRAFFIC, "connections opened").fixed_by(NO_REUSE),
-    row("connections-failed", Count, TRAFFIC, "connections that could not be opened"),
-    row("needed", Count, TRAFFIC, "connections that the peak overlap of exchanges needs"),
-    row("avoidable", Count, TRAFFIC, "connections opened beyond those needed").fixed_by(NO_REUSE),
-    row("reused", Count, TRAFFIC, "exchanges on a connection that was already open").fixed_by(NO_REUSE),
-    row("reuse", Share, TRAFFIC, "reused exchanges as a share of all").fixed_by(NO_REUSE),
-    row("requests-per-connection", Ratio, TRAFFIC, "exchanges for each connection opened").fixed_by(NO_REUSE),
-    row("rate", Rate, LOAD, "exchanges completed per second"),
-    row("churn", Rate, TRAFFIC, "connections opened per second").fixed_by(NO_REUSE),
-    row("mean", Time, TRAFFIC, "mean latency, setup included"),
-    row("p50", Time, TRAFFIC, "median latency, setup included"),
-    row("p90", Time, TRAFFIC, "latency that 90 % stay within, setup included"),
-    row("p99", Time, TRAFFIC, "latency that 99 % stay within, setup included"),
-    row("p999", Time, TRAFFIC, "latency that 99.9 % stay within, setup included"),
-    row("max", Time, TRAFFIC, "longest latency, setup included"),
-    row("without-setup.mean", Time, TRAFFIC, "mean latency without setup"),
-    row("without-setup.p50", Time, TRAFFIC, "median latency without setup"),
-    row("without-setup.p90", Time, TRAFFIC, "latency without setup that 90 % stay within"),
-    row("without-setup.p99", Time, TRAFFIC, "latency without setup that 99 % stay within"),
-    row("without-setup.p999", Time, TRAFFIC, "latency without setup that 99.9 % stay within"),
-    row("without-setup.max", Time, TRAFFIC, "longest latency without setup"),
-    row("dns.mean", Time, TRAFFIC, "mean time to look the name up, where it was"),
-    row("dns.p50", Time, TRAFFIC, "median time to look the name up, where it was"),
-    row("connect.mean", Time, TRAFFIC, "mean time to open TCP or QUIC, where it was opened"),
-    row("connect.p50", Time, TRAFFIC, "median time to open TCP or QUIC, where it was opened"),
-    row("ssl.mean", Time, TRAFFIC, "mean time of the TLS handshake, where there was one"),
-    row("ssl.p50", Time, TRAFFIC, "median time of the TLS handshake, where there was one"),
-    row("blocked.mean", Time, TRAFFIC, "mean wait for a free connection"),
-    row("blocked.p50", Time, TRAFFIC, "median wait for a free connection"),
-    row("send.mean", Time, TRAFFIC, "mean time to send the request"),
-    row("send.p50", Time, TRAFFIC, "median time to send the request"),
-    row("wait.mean", Time, TRAFFIC, "mean time from the request to the first byte"),
-    row("wait.p50", Time, TRAFFIC, "median time from the request to the first byte"),
-    row("headers-to-body.mean", Time, TRAFFIC, "mean gap between headers and body"),
-    row("headers-to-body.p50", Time, TRAFFIC, "median gap between headers and body"),
-    row("receive.mean", Time, TRAFFIC, "mean time to receive the body"),
-    row("receive.p50", Time, TRAFFIC, "median time to receive the body"),
-    row("client-delay", Share, LOAD, "time that answers waited in our own client, as a share of the latency"),
-    row("cpu-per-request", Time, EXPERIMENTS, "CPU time of the client for each exchange"),
-    row("server-cpu-per-request", Time, LOAD, "CPU time of the server for each exchange"),
-    row("bytes-per-request", Bytes, TRAFFIC, "bytes on the wire for each exchange, both ways"),
-    row("header-bytes-per-request", Bytes, TRAFFIC, "bytes of headers for each exchange, both ways"),
-    row("resumed-share", Share, TRAFFIC, "TLS connections that resumed a session, as a share of all").fixed_by(NO_RESUMPTION),
-    row("saved", Time, EXPERIMENTS, "latency saved against the baseline; the end of the interval that saves least"),
-    row("saved-share", Share, EXPERIMENTS, "the same as a share of the baseline"),
-    row("idle-timeout", Time, CARDS, "how long the server keeps an idle connection"),
-    row("max-requests", Count, CARDS, "how many requests the server takes on one connection"),
-    row("invocations", Count, &[Lambda], "invocations of the function, whatever became of them"),
-    row("invocations-failed", Count, &[Lambda], "invocations that were not answered"),
-    row("connections-per-invocation", Ratio, &[Lambda], "connections opened for each invocation that found its environment there"),
-    row("cold-start", Time, &[Lambda], "mean of the first calls, the start of the environment included"),
-    row("findings", Count, ALL, "findings of any severity"),
-    row("findings.<rule>", Count, ALL, "findings of this rule").of(Parameter::Rule),
-    row("warnings", Count, ALL, "findings that are warnings"),
-    row("errors", Count, ALL, "findings that are errors"),
-    row("lookups", Count, TRAFFIC, "names looked up"),
-    row("stale", Count, TRAFFIC, "requests sent into a connection that the server was closing"),
+    row("requests", traffic(TrafficMetric::Requests), Count, TRAFFIC, "exchanges, whatever became of them"),
+    row("ok", traffic(TrafficMetric::Ok), Count, TRAFFIC, "exchanges that got a complete response of any status"),
+    row("failed", traffic(TrafficMetric::Failed), Count, TRAFFIC, "exchanges that did not"),
+    row("failed.<kind>", Family(Parameter::Kind), Count, TRAFFIC, "exchanges that failed in this way"),
+    row("status.<code>", Family(Parameter::Status), Count, TRAFFIC, "responses with this status, or of this class"),
+    row("connections", traffic(TrafficMetric::Connections), Count, TRAFFIC, "connections opened").fixed_by(NO_REUSE),
+    row("connections-failed", traffic(TrafficMetric::ConnectionsFailed), Count, TRAFFIC, "connections that could not be opened"),
+    row("needed", traffic(TrafficMetric::Needed), Count, TRAFFIC, "connections that the peak overlap of exchanges needs"),
+    row("avoidable", traffic(TrafficMetric::Avoidable), Count, TRAFFIC, "connections opened beyond those needed").fixed_by(NO_REUSE),
+    row("reused", traffic(TrafficMetric::Reused), Count, TRAFFIC, "exchanges on a connection that was already open").fixed_by(NO_REUSE),
+    row("reuse", traffic(TrafficMetric::Reuse), Share, TRAFFIC, "reused exchanges as a share of all").fixed_by(NO_REUSE),
+    row("requests-per-connection", traffic(TrafficMetric::RequestsPerConnection), Ratio, TRAFFIC, "exchanges for each connection opened").fixed_by(NO_REUSE),
+    row("rate", load(LoadMetric::Rate), Rate, LOAD, "exchanges completed per second"),
+    row("churn", traffic(TrafficMetric::Churn), Rate, TRAFFIC, "connections opened per second").fixed_by(NO_REUSE),
+    row("mean", latency(Statistic::Mean), Time, TRAFFIC, "mean latency, setup included"),
+    row("p50", latency(Statistic::P50), Time, TRAFFIC, "median latency, setup included"),
+    row("p90", latency(Statistic::P90), Time, TRAFFIC, "latency that 90 % stay within, setup included"),
+    row("p99", latency(Statistic::P99), Time, TRAFFIC, "latency that 99 % stay within, setup included"),
+    row("p999", latency(Statistic::P999), Time, TRAFFIC, "latency that 99.9 % stay within, setup included"),
+    row("max", latency(Statistic::Max), Time, TRAFFIC, "longest latency, setup included"),
+    row("without-setup.mean", without_setup(Statistic::Mean), Time, TRAFFIC, "mean latency without setup"),
+    row("without-setup.p50", without_setup(Statistic::P50), Time, TRAFFIC, "median latency without setup"),
+    row("without-setup.p90", without_setup(Statistic::P90), Time, TRAFFIC, "latency without setup that 90 % stay within"),
+    row("without-setup.p99", without_setup(Statistic::P99), Time, TRAFFIC, "latency without setup that 99 % stay within"),
+    row("without-setup.p999", without_setup(Statistic::P999), Time, TRAFFIC, "latency without setup that 99.9 % stay within"),
+    row("without-setup.max", without_setup(Statistic::Max), Time, TRAFFIC, "longest latency without setup"),
+    row("dns.mean", phase(Phase::Dns, PhaseStatistic::Mean), Time, TRAFFIC, "mean time to look the name up, where it was"),
+    row("dns.p50", phase(Phase::Dns, PhaseStatistic::P50), Time, TRAFFIC, "median time to look the name up, where it was"),
+    row("connect.mean", phase(Phase::Connect, PhaseStatistic::Mean), Time, TRAFFIC, "mean time to open TCP or QUIC, where it was opened"),
+    row("connect.p50", phase(Phase::Connect, PhaseStatistic::P50), Time, TRAFFIC, "median time to open TCP or QUIC, where it was opened"),
+    row("ssl.mean", phase(Phase::Ssl, PhaseStatistic::Mean), Time, TRAFFIC, "mean time of the TLS handshake, where there was one"),
+    row("ssl.p50", phase(Phase::Ssl, PhaseStatistic::P50), Time, TRAFFIC, "median time of the TLS handshake, where there was one"),
+    row("blocked.mean", phase(Phase::Blocked, PhaseStatistic::Mean), Time, TRAFFIC, "mean wait for a free connection"),
+    row("blocked.p50", phase(Phase::Blocked, PhaseStatistic::P50), Time, TRAFFIC, "median wait for a free connection"),
+    row("send.mean", phase(Phase::Send, PhaseStatistic::Mean), Time, TRAFFIC, "mean time to send the request"),
+    row("send.p50", phase(Phase::Send, PhaseStatistic::P50), Time, TRAFFIC, "median time to send the request"),
+    row("wait.mean", phase(Phase::Wait, PhaseStatistic::Mean), Time, TRAFFIC, "mean time from the request to the first byte"),
+    row("wait.p50", phase(Phase::Wait, PhaseStatistic::P50), Time, TRAFFIC, "median time from the request to the first byte"),
+    row("headers-to-body.mean", phase(Phase::HeadersToBody, PhaseStatistic::Mean), Time, TRAFFIC, "mean gap between headers and body"),
+    row("headers-to-body.p50", phase(Phase::HeadersToBody, PhaseStatistic::P50), Time, TRAFFIC, "median gap between headers and body"),
+    row("receive.mean", phase(Phase::Receive, PhaseStatistic::Mean), Time, TRAFFIC, "mean time to receive the body"),
+    row("receive.p50", phase(Phase::Receive, PhaseStatistic::P50), Time, TRAFFIC, "median time to receive the body"),
+    row("client-delay", load(LoadMetric::ClientDelay), Share, LOAD, "time that answers waited in our own client, as a share of the latency"),
+    row("cpu-per-request", One(Metric::CpuPerRequest), Time, EXPERIMENTS, "CPU time of the client for each exchange"),
+    row("server-cpu-per-request", load(LoadMetric::ServerCpuPerRequest), Time, LOAD, "CPU time of the server for each exchange"),
+    row("bytes-per-request", traffic(TrafficMetric::BytesPerRequest), Bytes, TRAFFIC, "bytes on the wire for each exchange, both ways"),
+    row("header-bytes-per-request", traffic(TrafficMetric::HeaderBytesPerRequest), Bytes, TRAFFIC, "bytes of headers for each exchange, both ways"),
+    row("resumed-share", traffic(TrafficMetric::ResumedShare), Share, TRAFFIC, "TLS connections that resumed a session, as a share of all").fixed_by(NO_RESUMPTION),
+    row("saved", One(Metric::Saved), Time, EXPERIMENTS, "latency saved against the baseline; the end of the interval that saves least"),
+    row("saved-share", One(Metric::SavedShare), Share, EXPERIMENTS, "the same as a share of the baseline"),
+    row("idle-timeout", One(Metric::IdleTimeout), Time, CARDS, "how long the server keeps an idle connection"),
+    row("max-requests", One(Metric::MaxRequests), Count, CARDS, "how many requests the server takes on one connection"),
+    row("invocations", invocation(InvocationMetric::Invocations), Count, &[Lambda], "invocations of the function, whatever became of them"),
+    row("invocations-failed", invocation(InvocationMetric::Failed), Count, &[Lambda], "invocations that were not answered"),
+    row("connections-per-invocation", invocation(InvocationMetric::ConnectionsPerInvocation), Ratio, &[Lambda], "connections opened for each invocation that found its environment there"),
+    row("cold-start", invocation(InvocationMetric::ColdStart), Time, &[Lambda], "mean of the first calls, the start of the environment included"),
+    row("findings", findings(FindingSelector::All), Count, ALL, "findings of any severity"),
+    row("findings.<rule>", Family(Parameter::Rule), Count, ALL, "findings of this rule"),
+    row("warnings", findings(FindingSelector::Severity(Severity::Warning)), Count, ALL, "findings that are warnings"),
+    row("errors", findings(FindingSelector::Severity(Severity::Error)), Count, ALL, "findings that are errors"),
+    row("lookups", traffic(TrafficMetric::Lookups), Count, TRAFFIC, "names looked up"),
+    row("stale", traffic(TrafficMetric::Stale), Count, TRAFFIC, "requests sent into a connection that the server was closing"),
 ];
 
 /// Every key that subjects are selected by.
@@ -220,7 +286,7 @@ mod tests {
                     .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b))
             );
             assert_eq!(
-                entry.parameter.is_some(),
+                matches!(entry.key, Family(_)),
                 entry.name.ends_with('>'),
                 "{}",
                 entry.name
@@ -233,6 +299,29 @@ mod tests {
                 "{} is a selector and a metric",
                 entry.key
             );
+        }
+    }
+
+    #[test]
+    fn every_metric_has_one_row() {
+        for (nth, entry) in METRICS.iter().enumerate() {
+            let others = &METRICS[..nth];
+            assert!(
+                others.iter().all(|other| other.key != entry.key),
+                "{}",
+                entry.name
+            );
+            if let One(metric) = &entry.key {
+                assert_eq!(entry.metric(entry.name).as_ref(), Some(metric));
+            }
+        }
+        for phase in Phase::ALL {
+            for statistic in [PhaseStatistic::Mean, PhaseStatistic::P50] {
+                let key = One(Metric::Phase(phase, statistic));
+                let name = phase.id().replace('_', "-");
+                let row = METRICS.iter().find(|entry| entry.key == key);
+                assert!(row.is_some_and(|row| row.name.starts_with(&name)), "{name}");
+            }
         }
     }
 

@@ -61,6 +61,12 @@ pub enum NoData {
     ),
 }
 
+impl NoData {
+    /// The one reason of every document for a metric that it never has.
+    pub(crate) const NOT_IN_DOCUMENT: NoData =
+        NoData::CannotSee("this command does not measure it");
+}
+
 /// What became of a requirement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
@@ -129,7 +135,6 @@ impl Requirement {
 
     fn outcome(&self, facts: &impl MetricSource, index: usize, subject: &Subject) -> Outcome {
         let fixed = self
-            .metric
             .entry
             .fixed_by
             .iter()
@@ -149,9 +154,8 @@ impl Requirement {
     }
 
     fn sentence(&self, subject: &str, outcome: Outcome, missing: Option<&str>) -> String {
-        let Self {
-            metric, op, value, ..
-        } = self;
+        let Self { op, value, .. } = self;
+        let metric = self.metric_name();
         let asked = format!("{op} {value}");
         let said = match outcome {
             Outcome::Met(measured) | Outcome::Missed(measured) => {
@@ -181,7 +185,7 @@ impl Requirement {
 
     /// The measured value, or its bounds, next to the value of the requirement.
     fn shown(&self, measured: Measured) -> String {
-        let shown = |value| self.metric.entry.dimension.shown(value, self.value.base());
+        let shown = |value| self.entry.dimension.shown(value, self.value.base());
         match (measured.low(), measured.high()) {
             (low, _) if measured.is_exact() => shown(low),
             (low, f64::INFINITY) => format!("at least {}", shown(low)),

@@ -1,9 +1,8 @@
 //! Reads an expression from left to right, knowing at each step where it is.
 
-use intact_ledger::Failure;
 use std::ops::Range;
 
-use super::catalogue::{Document, METRICS, MetricEntry, Parameter, SELECTORS};
+use super::catalogue::{Document, METRICS, MetricEntry, SELECTORS};
 use super::parse_error::{ParseError, ParseErrorKind, unknown_metric, unknown_selector};
 use super::{Dimension, Metric, Op, Quantity, Requirement, Selector, Unit};
 
@@ -31,7 +30,7 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, ParseError> {
         return Err(fault(metric_span, ParseErrorKind::NoMetric));
     }
     let name = &expression[metric_span.clone()];
-    let metric =
+    let (entry, metric) =
         find_metric(name).ok_or_else(|| fault(metric_span.clone(), unknown_metric(name)))?;
 
     let rest = trim(expression, metric_span.end..rest.end);
@@ -44,9 +43,10 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, ParseError> {
     let op = op.ok_or_else(|| fault(op_span.clone(), ParseErrorKind::NotAnOperator))?;
 
     let rest = trim(expression, op_span.end..rest.end);
-    let value = parse_quantity(expression, rest, &metric)?;
+    let value = parse_quantity(expression, rest, name, entry.dimension)?;
     Ok(Requirement {
         selectors,
+        entry,
         metric,
         op,
         value,
@@ -80,12 +80,8 @@ pub(super) fn check_for(requirement: &Requirement, document: Document) -> Result
         }
         from += selector.to_string().len() + 1;
     }
-    if !requirement.metric.entry.documents.contains(&document) {
-        return missing(
-            requirement.metric.to_string(),
-            from,
-            requirement.metric.entry.documents,
-        );
+    if !requirement.entry.documents.contains(&document) {
+        return missing(requirement.metric_name(), from, requirement.entry.documents);
     }
     Ok(())
 }
@@ -130,50 +126,18 @@ fn unquote(quoted: &str) -> Option<String> {
     }
 }
 
-fn find_metric(name: &str) -> Option<Metric> {
-    let plain = METRICS
+fn find_metric(name: &str) -> Option<(&'static MetricEntry, Metric)> {
+    METRICS
         .iter()
-        .find(|entry| entry.parameter.is_none() && entry.name == name);
-    if let Some(entry) = plain {
-        return Some(Metric {
-            entry,
-            parameter: None,
-        });
-    }
-    METRICS.iter().find_map(|entry| {
-        let parameter = name.strip_prefix(entry.stem())?;
-        is_parameter(entry, parameter).then(|| Metric {
-            entry,
-            parameter: Some(parameter.to_owned()),
-        })
-    })
-}
-
-fn is_parameter(entry: &MetricEntry, text: &str) -> bool {
-    match entry.parameter {
-        None => false,
-        Some(Parameter::Status) => {
-            matches!(
-                text.as_bytes(),
-                [b'1'..=b'5', b'x', b'x'] | [b'1'..=b'9', b'0'..=b'9', b'0'..=b'9']
-            )
-        }
-        Some(Parameter::Kind) => Failure::ALL.iter().any(|kind| kind.id() == text),
-        Some(Parameter::Rule) => {
-            !text.is_empty()
-                && text
-                    .bytes()
-                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-        }
-    }
+        .find_map(|entry| Some((entry, entry.metric(name)?)))
 }
 
 fn parse_quantity(
     expression: &str,
     span: Spanned,
-    metric: &Metric,
+    metric: &str,
+    dimension: Dimension,
 ) -> Result<Quantity, ParseError> {
-    let dimension = metric.entry.dimension;
     let number_span = leading(expression, span.clone(), |c| {
         c.is_ascii_digit() || c == '.' || c == '-'
     });
@@ -192,7 +156,7 @@ fn parse_quantity(
     let written = &expression[unit_span.clone()];
     let fitting = Unit::named(written).filter(|unit| unit.fits(dimension, number));
     let Some(unit) = fitting else {
-        let metric = metric.to_string();
+        let metric = metric.to_owned();
         let (span, kind) = if written.is_empty() {
             (number_span, ParseErrorKind::NoUnit { metric, dimension })
         } else {

@@ -1,6 +1,7 @@
 //! Why an expression is no requirement, shown with a caret under the fault.
 
-use intact_ledger::{Failure, spelling};
+use intact_ledger::Failure;
+use intact_units::suggest;
 use std::fmt;
 use std::ops::Range;
 
@@ -143,9 +144,9 @@ fn commands(documents: &[Document]) -> String {
 
 pub(super) fn unknown_metric(name: &str) -> ParseErrorKind {
     let nearest = match name.strip_prefix("failed.") {
-        Some(kind) => spelling::nearest(kind, Failure::ALL.iter().map(|kind| kind.id()))
+        Some(kind) => suggest::nearest(kind, Failure::ALL.iter().map(|kind| kind.id()))
             .map(|kind| format!("failed.{kind}")),
-        None => spelling::nearest(name, METRICS.iter().map(|entry| entry.name)).map(str::to_owned),
+        None => suggest::nearest(name, METRICS.iter().map(|entry| entry.name)).map(str::to_owned),
     };
     ParseErrorKind::UnknownMetric {
         name: shortened(name),
@@ -154,7 +155,7 @@ pub(super) fn unknown_metric(name: &str) -> ParseErrorKind {
 }
 
 pub(super) fn unknown_selector(key: &str) -> ParseErrorKind {
-    let nearest = spelling::nearest(key, SELECTORS.iter().map(|entry| entry.key));
+    let nearest = suggest::nearest(key, SELECTORS.iter().map(|entry| entry.key));
     ParseErrorKind::UnknownSelector {
         key: shortened(key),
         nearest: nearest.map(str::to_owned),

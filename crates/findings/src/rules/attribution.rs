@@ -4,7 +4,8 @@ use crate::figures::NANOS_PER_MS;
 use crate::finding::Severity;
 use crate::rules::Client;
 use crate::traffic::{Counts, OpenReason, Tracker};
-use crate::words::{many, ms};
+use intact_units::number::time;
+use intact_units::plural::counted;
 use std::collections::BTreeSet;
 
 /// Avoidable connections from which on a claim is more than a note.
@@ -38,10 +39,12 @@ impl Claim {
         let each = self
             .cost_ms
             .map(|cost| cost / self.connections.max(1) as f64);
-        let each = each.map_or_else(String::new, |each| format!(", {} of setup each", ms(each)));
+        let each = each.map_or_else(String::new, |each| {
+            format!(", {} of setup each", time(each))
+        });
         format!(
             "{} that need not have been opened{each}",
-            many(self.connections, "connection")
+            counted(self.connections, "connection")
         )
     }
 }

@@ -3,8 +3,8 @@
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
 use crate::traffic::{Context, OpenReason};
-use crate::words::many;
 use intact_ledger::{Event, Exchange};
+use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {
@@ -86,7 +86,7 @@ impl Rule for BodyNotDrained {
 /// "3 connections were".
 pub(super) fn were(connections: u64) -> String {
     let verb = if connections == 1 { "was" } else { "were" };
-    format!("{} {verb}", many(connections, "connection"))
+    format!("{} {verb}", counted(connections, "connection"))
 }
 
 /// Method and path, as far as they are known.

@@ -4,8 +4,9 @@ use super::body_not_drained::were;
 use super::{Attribution, Doc, Rule};
 use crate::finding::Finding;
 use crate::traffic::{Context, OpenReason};
-use crate::words::{many, ms};
 use intact_ledger::{ClosePoint, Event, Side};
+use intact_units::number::time;
+use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {
@@ -58,8 +59,8 @@ impl Rule for CloseAnnouncedNotKept {
             } else {
                 format!(
                     "{promise}; {} by the server came within {} of the answer",
-                    many(closes, "FIN"),
-                    ms(latest as f64 / 1e6)
+                    counted(closes, "FIN"),
+                    time(latest as f64 / 1e6)
                 )
             };
             let words = format!(

@@ -3,7 +3,7 @@
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
 use crate::traffic::OpenReason;
-use crate::words::many;
+use intact_units::plural::counted;
 
 static DOC: Doc = Doc {
     id: "connection-close-sent",
@@ -31,7 +31,7 @@ impl Rule for ConnectionCloseSent {
             for (destination, openings, claim) in bill.claim_by(&[why], 1) {
                 let words = format!(
                     "the {who} ends connections after one request: {} {} led to a new connection",
-                    many(openings, "announcement"),
+                    counted(openings, "announcement"),
                     "(`Connection: close` or HTTP/1.0)"
                 );
                 let client = bill.client(destination).filter(|_| who == "client");

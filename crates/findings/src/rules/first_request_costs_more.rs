@@ -3,7 +3,7 @@
 use super::waits::Waits;
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
-use crate::words::ms;
+use intact_units::number::time;
 
 /// How much longer the median must be, in nanoseconds and as a factor.
 const LONGER: f64 = 1_000_000.0;
@@ -35,9 +35,9 @@ impl Rule for FirstRequestCostsMore {
             }
             let words = format!(
                 "a new connection costs {} beyond its handshakes: its first answer takes {}, later ones {}",
-                ms((fresh - reused) / 1e6),
-                ms(fresh / 1e6),
-                ms(reused / 1e6)
+                time((fresh - reused) / 1e6),
+                time(fresh / 1e6),
+                time(reused / 1e6)
             );
             let evidence = format!(
                 "medians of {} fresh and {} reused requests",

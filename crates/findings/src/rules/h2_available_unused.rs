@@ -2,7 +2,7 @@
 
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
-use crate::words::many;
+use intact_units::plural::counted;
 
 /// Requests at once from which on one connection for all is worth a sentence.
 const AT_ONCE: u64 = 4;
@@ -40,7 +40,7 @@ impl Rule for H2AvailableUnused {
                     Severity::Warning,
                     format!(
                         "the server chose HTTP/2 on {}",
-                        many(spoken, "other connection")
+                        counted(spoken, "other connection")
                     ),
                 )
             } else {
@@ -52,8 +52,8 @@ impl Rule for H2AvailableUnused {
             };
             let words = format!(
                 "{} at once over HTTP/1.1; the client did not offer HTTP/2 on {}",
-                many(at_once, "request"),
-                many(without, "connection")
+                counted(at_once, "request"),
+                counted(without, "connection")
             );
             findings.push(Finding::by(&DOC, severity, name, words, evidence));
         }

@@ -4,7 +4,7 @@ use super::body_not_drained::were;
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
 use crate::traffic::OpenReason;
-use crate::words::many;
+use intact_units::plural::counted;
 
 static DOC: Doc = Doc {
     id: "h2-not-multiplexed",
@@ -33,8 +33,8 @@ impl Rule for H2NotMultiplexed {
             let counts = bill.counts(destination);
             let evidence = format!(
                 "at most {} at once, and {} would have carried them",
-                many(counts.streams_at_once(), "stream"),
-                many(bill.needed(destination), "connection")
+                counted(counts.streams_at_once(), "stream"),
+                counted(bill.needed(destination), "connection")
             );
             Finding::by(
                 &DOC,

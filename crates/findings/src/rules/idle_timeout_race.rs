@@ -3,7 +3,8 @@
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::{Finding, Severity};
 use crate::traffic::{at_least, danger_from, server_limit};
-use crate::words::{many, percent, seconds};
+use intact_units::number::{timer, whole_percent};
+use intact_units::plural::counted;
 
 static DOC: Doc = Doc {
     id: "idle-timeout-race",
@@ -39,23 +40,23 @@ impl Rule for IdleTimeoutRace {
             );
             let mut evidence = format!(
                 "the server's idle limit is {} ({announced})",
-                seconds(limit)
+                timer(limit as f64 / 1e6)
             );
             if let Some(longest) = detail.gaps.max() {
                 evidence.push_str(&format!(
                     "; the longest idle time before a reuse was {}",
-                    seconds(longest)
+                    timer(longest as f64 / 1e6)
                 ));
             }
             let words = format!(
                 "{} of {} ({}) came after an idle time of {} or more",
                 risky,
-                many(all, "reuse"),
-                percent(risky as f64 / all as f64),
-                seconds(danger_from(limit))
+                counted(all, "reuse"),
+                whole_percent(risky as f64 / all as f64),
+                timer(danger_from(limit) as f64 / 1e6)
             );
             let mut finding = Finding::by(&DOC, Severity::Warning, name, words, evidence);
-            finding.fix = format!("{}: below {}", finding.fix, seconds(limit));
+            finding.fix = format!("{}: below {}", finding.fix, timer(limit as f64 / 1e6));
             findings.push(finding.in_words_of(bill.client(destination), Remedy::ShortenIdle));
         }
         findings

@@ -2,7 +2,8 @@
 
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
-use crate::words::{many, ms};
+use intact_units::number::time;
+use intact_units::plural::counted;
 
 /// Lookups of one name from which on it speaks.
 const LEAST: u64 = 5;
@@ -47,14 +48,14 @@ impl Rule for LookUpPerRequest {
             let words = format!(
                 "{name} was looked up {} times for {} on {}",
                 lookups.total,
-                many(requests, "request"),
-                many(connections, "connection")
+                counted(requests, "request"),
+                counted(connections, "connection")
             );
             let took = lookups.nanos as f64 / 1e6;
             let mut evidence = format!(
                 "{} together, {} each",
-                ms(took),
-                ms(took / lookups.total as f64)
+                time(took),
+                time(took / lookups.total as f64)
             );
             if lookups.failed > 0 {
                 evidence.push_str(&format!("; {} failed", lookups.failed));

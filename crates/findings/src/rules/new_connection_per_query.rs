@@ -3,8 +3,8 @@
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::traffic::{Context, Counts};
-use crate::words::many;
 use intact_ledger::{Event, Protocol};
+use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 /// Avoidable connections from which on it speaks.
@@ -59,7 +59,7 @@ impl Rule for NewConnectionPerQuery {
             };
             let words = format!(
                 "{} to a {} server where {} would do",
-                many(counts.opened, "connection"),
+                counted(counts.opened, "connection"),
                 protocol.as_str(),
                 bill.needed(destination)
             );

@@ -4,7 +4,8 @@ use super::new_connection_per_query::spoken;
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
 use crate::traffic::OpenReason;
-use crate::words::{many, percent, seconds};
+use intact_units::number::{timer, whole_percent};
+use intact_units::plural::counted;
 
 /// Avoidable connections from which on it speaks: some clients use one more than they need, by design.
 const LEAST: u64 = 2;
@@ -38,10 +39,10 @@ impl Rule for NewConnectionPerRequest {
                 continue;
             }
             let claim = bill.claim(destination, left);
-            let opened = many(counts.opened, "connection");
+            let opened = counted(counts.opened, "connection");
             let needed = bill.needed(destination);
             let mut words = if counts.requests > 0 {
-                let requests = many(counts.requests, "request");
+                let requests = counted(counts.requests, "request");
                 format!("{opened} for {requests}, {needed} would do")
             } else if counts.unused == counts.opened {
                 format!("{opened} opened and never used")
@@ -50,7 +51,10 @@ impl Rule for NewConnectionPerRequest {
             };
             if let known @ 1.. = counts.first + counts.reused {
                 let share = counts.reused as f64 / known as f64;
-                words.push_str(&format!("; {} of the requests reused one", percent(share)));
+                words.push_str(&format!(
+                    "; {} of the requests reused one",
+                    whole_percent(share)
+                ));
             }
             let reasons = bill.unexplained(destination);
             let told: Vec<String> = reasons
@@ -71,9 +75,10 @@ impl Rule for NewConnectionPerRequest {
                 remedy = other;
                 finding.fix = fix.to_owned();
                 if let (Some(idle), Remedy::LengthenIdle) = (counts.client_idle, remedy) {
-                    finding
-                        .fix
-                        .push_str(&format!(" (it closes after {} now)", seconds(idle)));
+                    finding.fix.push_str(&format!(
+                        " (it closes after {} now)",
+                        timer(idle as f64 / 1e6)
+                    ));
                 }
             }
             finding = finding.in_words_of(client, remedy);

@@ -2,8 +2,9 @@
 
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
-use crate::words::{many, ms};
 use intact_ledger::{Handshake, TlsVersion};
+use intact_units::number::time;
+use intact_units::plural::counted;
 
 static DOC: Doc = Doc {
     id: "old-tls",
@@ -48,11 +49,11 @@ impl Rule for OldTls {
             };
             let evidence = counts.setup[2].mean().map_or_else(
                 || "the negotiated version".to_owned(),
-                |nanos| format!("a TLS handshake takes {} on average", ms(nanos / 1e6)),
+                |nanos| format!("a TLS handshake takes {} on average", time(nanos / 1e6)),
             );
             let words = format!(
                 "{} with TLS {}",
-                many(connections, "connection"),
+                counted(connections, "connection"),
                 if connections > 1 && oldest < TlsVersion::Tls12 {
                     format!("1.2 or older, the oldest {}", oldest.as_str())
                 } else {

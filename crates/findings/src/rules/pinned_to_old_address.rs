@@ -3,8 +3,9 @@
 use super::{Attribution, Doc, KEPT, Rule};
 use crate::finding::{Finding, Severity};
 use crate::traffic::Context;
-use crate::words::{many, seconds};
 use intact_ledger::{Event, Lookup, Nanos};
+use intact_units::number::timer;
+use intact_units::plural::counted;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -111,12 +112,12 @@ impl Rule for PinnedToOldAddress {
         let found = self.seen.iter().map(|(&destination, seen)| {
             let words = format!(
                 "{} went to {}, which the name no longer leads to",
-                many(seen.requests, "request"),
+                counted(seen.requests, "request"),
                 seen.address
             );
             let evidence = format!(
                 "the last of them {} after the first answer without it",
-                seconds(seen.longest)
+                timer(seen.longest as f64 / 1e6)
             );
             Finding::by(
                 &DOC,

@@ -4,7 +4,7 @@ use super::body_not_drained::were;
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::traffic::OpenReason;
-use crate::words::many;
+use intact_units::plural::counted;
 
 static DOC: Doc = Doc {
     id: "pool-per-worker",
@@ -32,7 +32,7 @@ impl Rule for PoolPerWorker {
             );
             let evidence = format!(
                 "{} opened connections there",
-                many(bill.counts(destination).pids.len() as u64, "process")
+                counted(bill.counts(destination).pids.len() as u64, "process")
             );
             Finding::by(
                 &DOC,

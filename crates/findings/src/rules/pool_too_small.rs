@@ -3,7 +3,7 @@
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
 use crate::traffic::OpenReason;
-use crate::words::many;
+use intact_units::plural::counted;
 
 static DOC: Doc = Doc {
     id: "pool-too-small",
@@ -28,11 +28,11 @@ impl Rule for PoolTooSmall {
             let needed = bill.needed(destination);
             let words = format!(
                 "{} had to be opened again because the pool had closed them after use",
-                many(openings, "connection")
+                counted(openings, "connection")
             );
             let evidence = format!(
                 "up to {} at once, and the client closed connections right after an answer while it kept others",
-                many(needed, "request")
+                counted(needed, "request")
             );
             let mut finding =
                 Finding::by(&DOC, claim.severity(), bill.name(destination), words, evidence);

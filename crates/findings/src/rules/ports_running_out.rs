@@ -3,8 +3,9 @@
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::traffic::{Context, Counts};
-use crate::words::{many, percent};
 use intact_ledger::{EndedBy, Event, Failure, Nanos};
+use intact_units::number::whole_percent;
+use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 /// How long TIME_WAIT holds a port on Linux, in seconds.
@@ -98,12 +99,12 @@ impl Rule for PortsRunningOut {
             let words = if failed > 0 {
                 format!(
                     "{} failed because no local port was free",
-                    many(failed, "dial")
+                    counted(failed, "dial")
                 )
             } else {
                 format!(
                     "{projected} new connections in {TIME_WAIT} s use {} of the {range} local ports",
-                    percent(share.min(1.0))
+                    whole_percent(share.min(1.0))
                 )
             };
             let mut evidence = format!(
@@ -117,7 +118,7 @@ impl Rule for PortsRunningOut {
             if let Some(sockets) = books.sockets.last() {
                 evidence.push_str(&format!(
                     "; {} in TIME_WAIT at the end",
-                    many(sockets.time_wait, "socket")
+                    counted(sockets.time_wait, "socket")
                 ));
             }
             findings.push(Finding::by(&DOC, severity, name, words, evidence));

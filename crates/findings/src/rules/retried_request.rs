@@ -3,10 +3,10 @@
 use super::{Attribution, Doc, KEPT, Rule};
 use crate::finding::{Finding, Severity};
 use crate::traffic::Context;
-use crate::words::many;
 use intact_ledger::{
     ConnectionId, Event, Exchange, Failure, Fingerprint, Invocation, Nanos, Outcome,
 };
+use intact_units::plural::counted;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// A request that comes so long after the failure of its like, in nanoseconds, is a new one.
@@ -210,7 +210,7 @@ impl Rule for RetriedRequest {
             };
             let mut words = format!(
                 "{} sent again on another connection after the first had failed",
-                many(seen.safe + seen.unsafe_to_repeat, "request")
+                counted(seen.safe + seen.unsafe_to_repeat, "request")
             );
             if seen.unsafe_to_repeat > 0 {
                 words.push_str(&format!(

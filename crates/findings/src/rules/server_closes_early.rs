@@ -4,8 +4,8 @@ use super::body_not_drained::were;
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
 use crate::traffic::{Context, OpenReason, server_limit};
-use crate::words::seconds;
 use intact_ledger::{Event, Side};
+use intact_units::number::timer;
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {
@@ -75,7 +75,12 @@ impl Rule for ServerClosesEarly {
                         claim.words()
                     )
                 },
-                |limit| format!("the server's idle limit is about {}", seconds(limit)),
+                |limit| {
+                    format!(
+                        "the server's idle limit is about {}",
+                        timer(limit as f64 / 1e6)
+                    )
+                },
             );
             let words = format!(
                 "{} opened because the server had closed the last one while it was idle",

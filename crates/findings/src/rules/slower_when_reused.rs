@@ -3,7 +3,7 @@
 use super::waits::Waits;
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
-use crate::words::ms;
+use intact_units::number::time;
 
 /// How much longer the median must be, in nanoseconds and as a factor.
 const LONGER: f64 = 15_000_000.0;
@@ -35,8 +35,8 @@ impl Rule for SlowerWhenReused {
             }
             let words = format!(
                 "the first byte takes {} on a reused connection, {} on a fresh one",
-                ms(reused / 1e6),
-                ms(fresh / 1e6)
+                time(reused / 1e6),
+                time(fresh / 1e6)
             );
             let evidence = format!(
                 "medians of {} reused and {} fresh requests",

@@ -3,8 +3,9 @@
 use super::{Attribution, Claim, Doc, Remedy, Rule};
 use crate::finding::{Finding, Severity};
 use crate::traffic::{Context, OpenReason};
-use crate::words::{many, seconds};
 use intact_ledger::{ClosePoint, Event, Failure, Outcome};
+use intact_units::number::timer;
+use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {
@@ -79,24 +80,27 @@ impl Rule for StaleReuse {
             let total = seen.requests + seen.closes;
             let mut evidence = match seen.idle {
                 Some((least, most)) if least == most => {
-                    format!("the connection had been idle for {}", seconds(least))
+                    format!(
+                        "the connection had been idle for {}",
+                        timer(least as f64 / 1e6)
+                    )
                 }
                 Some((least, most)) => format!(
                     "the connections had been idle for {} to {}",
-                    seconds(least),
-                    seconds(most)
+                    timer(least as f64 / 1e6),
+                    timer(most as f64 / 1e6)
                 ),
                 None => "the connection ended before any byte of the answer".to_owned(),
             };
             if seen.unsafe_to_repeat > 0 {
                 evidence.push_str(&format!(
                     "; {} may not be repeated",
-                    many(seen.unsafe_to_repeat, "request")
+                    counted(seen.unsafe_to_repeat, "request")
                 ));
             }
             let claim_words = format!(
                 "{} met a connection that the server had closed",
-                many(total, "request")
+                counted(total, "request")
             );
             let finding = Finding::by(
                 &DOC,

@@ -3,8 +3,8 @@
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
 use crate::traffic::Context;
-use crate::words::many;
 use intact_ledger::{ConnectionId, Event, Identity};
+use intact_units::plural::counted;
 use std::collections::{BTreeMap, HashMap};
 
 /// Connections whose last identity is remembered.
@@ -88,7 +88,7 @@ impl Rule for StateCarriedOver {
                     bill.name(destination),
                     format!(
                         "{} with another credential on a connection that NTLM or Negotiate had authenticated",
-                        many(bound, "request")
+                        counted(bound, "request")
                     ),
                     "the server may still take them for the first user".to_owned(),
                 ));
@@ -100,7 +100,7 @@ impl Rule for StateCarriedOver {
                     bill.name(destination),
                     format!(
                         "{} changed the credential and kept the cookie",
-                        many(cookies, "request")
+                        counted(cookies, "request")
                     ),
                     "salted hashes of both fields, on the same connection".to_owned(),
                 ));

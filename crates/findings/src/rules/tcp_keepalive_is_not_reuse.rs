@@ -3,8 +3,8 @@
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::{Finding, Severity};
 use crate::traffic::Context;
-use crate::words::many;
 use intact_ledger::Event;
+use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 /// Such connections from which on it speaks.
@@ -61,14 +61,14 @@ impl Rule for TcpKeepaliveIsNotReuse {
             }
             let words = format!(
                 "{} kept alive by probes carried one request at most",
-                many(seen.connections, "connection")
+                counted(seen.connections, "connection")
             );
             let mut evidence = Vec::new();
             if let Some(interval) = seen.interval_s {
                 evidence.push(format!("SO_KEEPALIVE is set, every {interval} s"));
             }
             if seen.pings > 0 {
-                evidence.push(many(seen.pings, "HTTP/2 PING"));
+                evidence.push(counted(seen.pings, "HTTP/2 PING"));
             }
             let finding = Finding::by(
                 &DOC,

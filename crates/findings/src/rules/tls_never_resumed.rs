@@ -2,8 +2,9 @@
 
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
-use crate::words::{many, ms};
 use intact_ledger::{Handshake, TlsVersion};
+use intact_units::number::time;
+use intact_units::plural::counted;
 
 /// Full handshakes from which on it speaks, and from which on it is more than a note.
 const LEAST: u64 = 3;
@@ -57,7 +58,7 @@ impl Rule for TlsNeverResumed {
                 _ => "the server sent tickets, but took none that the client offered",
             };
             let mean = counts.setup[2].mean().map_or_else(String::new, |nanos| {
-                format!("; a handshake takes {} on average", ms(nanos / 1e6))
+                format!("; a handshake takes {} on average", time(nanos / 1e6))
             });
             let severity = if full >= SEVERAL {
                 Severity::Warning
@@ -68,7 +69,7 @@ impl Rule for TlsNeverResumed {
                 &DOC,
                 severity,
                 name,
-                format!("all {} were full ones", many(full, "TLS handshake")),
+                format!("all {} were full ones", counted(full, "TLS handshake")),
                 format!("{why}{mean}"),
             ));
         }

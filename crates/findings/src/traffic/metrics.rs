@@ -1,12 +1,11 @@
 //! Observed facts as requirements ask for them: the run as a whole, then each destination; times in nanoseconds, shares of 1.
 
 use super::facts::{Figures, ObservedFacts};
-use crate::figures::Latency;
-use crate::finding::Severity;
-use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject};
-use intact_ledger::Caveat;
+use crate::requirement::{
+    Measured, Metric, MetricSource, NoData, PhaseStatistic, Subject, TrafficMetric,
+};
+use intact_ledger::{Caveat, Failure, Phase};
 
-const NANOS_PER_MS: f64 = 1e6;
 /// The subject of requirements without a selector.
 const WHOLE: &str = "all destinations";
 
@@ -47,23 +46,15 @@ impl MetricSource for ObservedFacts {
             Some(at) => Some(self.destinations.get(at).ok_or(NoData::NothingHappened)?),
         };
         let figures = destination.map_or(&self.totals, |one| &one.figures);
-        let name = metric.entry().name;
-        let parameter = metric.parameter();
-        let found = |which: &dyn Fn(&str, Severity) -> bool| {
-            let findings = self.findings.iter();
-            let count = findings
-                .filter(|finding| destination.is_none_or(|one| finding.subject == one.origin))
-                .filter(|finding| which(finding.rule, finding.severity))
-                .count();
-            Ok(figures.unobserved.findings(count))
+        let Metric::Findings(selector) = metric else {
+            return figures.value(metric);
         };
-        match name {
-            "findings" => found(&|_, _| true),
-            "findings.<rule>" => found(&|rule, _| Some(rule) == parameter),
-            "warnings" => found(&|_, severity| severity == Severity::Warning),
-            "errors" => found(&|_, severity| severity == Severity::Error),
-            _ => figures.value(name, parameter),
-        }
+        let found = self
+            .findings
+            .iter()
+            .filter(|finding| destination.is_none_or(|one| finding.subject == one.origin))
+            .filter(|finding| selector.selects(finding.rule, finding.severity));
+        Ok(figures.unobserved.findings(found.count()))
     }
 
     fn missing(&self) -> Option<&str> {
@@ -83,94 +74,83 @@ pub(crate) fn missing(caveats: &[Caveat]) -> Option<&str> {
 }
 
 impl Figures {
-    pub(crate) fn value(&self, name: &str, parameter: Option<&str>) -> Result<Measured, NoData> {
+    /// A metric of the whole or of one destination; findings are counted by the caller.
+    pub(crate) fn value(&self, metric: &Metric) -> Result<Measured, NoData> {
+        let ok = self.requests.ok;
+        let value = match metric {
+            Metric::Traffic(metric) => return self.traffic(*metric),
+            Metric::Latency(statistic) => self.latency_ms.nanos(*statistic, ok),
+            Metric::WithoutSetup(statistic) => self.latency_without_setup_ms.nanos(*statistic, ok),
+            Metric::Phase(phase, statistic) => self.phase(*phase, *statistic),
+            Metric::Load(_)
+            | Metric::CpuPerRequest
+            | Metric::Saved
+            | Metric::SavedShare
+            | Metric::IdleTimeout
+            | Metric::MaxRequests
+            | Metric::Invocation(_)
+            | Metric::Findings(_) => return Err(NoData::NOT_IN_DOCUMENT),
+        };
+        // a connection that cannot be read says more than the missing samples
+        self.unobserved.requests(0, self.requests.total)?;
+        value.map(|value| self.unobserved.statistic(value))
+    }
+
+    fn traffic(&self, metric: TrafficMetric) -> Result<Measured, NoData> {
         let unobserved = &self.unobserved;
         let requests = &self.requests;
         let total = requests.total;
         let opened = self.connections.opened;
         let of_requests = |count: u64| unobserved.requests(count, total);
         let of_connections = |count: u64| unobserved.connections(count, opened);
-        let present = |value: Option<f64>| {
-            of_requests(0)?;
-            value.ok_or(NoData::NothingHappened)
-        };
-        match name {
-            "requests" => of_requests(total),
-            "ok" => of_requests(requests.ok),
-            "failed" => of_requests(requests.failures()),
-            "failed.<kind>" => of_requests(
-                parameter
-                    .and_then(|kind| requests.failed.get(kind).copied())
-                    .unwrap_or(0),
-            ),
-            "stale" => of_requests(requests.failed.get("stale").copied().unwrap_or(0)),
-            "status.<code>" => {
-                of_requests(parameter.map_or(0, |wanted| requests.of_status(wanted)))
+        match metric {
+            TrafficMetric::Requests => of_requests(total),
+            TrafficMetric::Ok => of_requests(requests.ok),
+            TrafficMetric::Failed => of_requests(requests.failures()),
+            TrafficMetric::FailedWith(kind) => of_requests(requests.failed_with(kind)),
+            TrafficMetric::Stale => of_requests(requests.failed_with(Failure::Stale)),
+            TrafficMetric::Status(status) => of_requests(requests.of_status(status)),
+            TrafficMetric::Connections => of_connections(opened),
+            TrafficMetric::ConnectionsFailed => {
+                of_connections(self.connections.failed.values().sum())
             }
-            "connections" => of_connections(opened),
-            "connections-failed" => of_connections(self.connections.failed.values().sum()),
-            "needed" => of_connections(self.connections.needed),
-            "avoidable" => unobserved.avoidable(self.avoidable, opened),
-            "reused" => unobserved.reused(self.reused, self.reuse_known, total),
-            "reuse" => unobserved.reuse(self.reused, self.reuse_known, total),
-            "requests-per-connection" => {
-                let ratio = present(self.requests_per_connection)?;
+            TrafficMetric::Needed => of_connections(self.connections.needed),
+            TrafficMetric::Avoidable => unobserved.avoidable(self.avoidable, opened),
+            TrafficMetric::Reused => unobserved.reused(self.reused, self.reuse_known, total),
+            TrafficMetric::Reuse => unobserved.reuse(self.reused, self.reuse_known, total),
+            TrafficMetric::RequestsPerConnection => {
+                of_requests(0)?;
+                let ratio = self
+                    .requests_per_connection
+                    .ok_or(NoData::NothingHappened)?;
                 of_connections(opened)?;
                 Ok(unobserved.ratio(ratio))
             }
-            "churn" => {
+            TrafficMetric::Churn => {
                 of_connections(opened)?;
                 let churn = self.churn_per_s.ok_or(NoData::NothingHappened)?;
                 Ok(unobserved.at_least_connections(churn))
             }
-            "lookups" => Ok(Measured::count(self.lookups.total, !unobserved.traffic)),
-            "resumed-share" => self
+            TrafficMetric::Lookups => Ok(Measured::count(self.lookups.total, !unobserved.traffic)),
+            TrafficMetric::ResumedShare => self
                 .resumed_share
                 .map(|share| unobserved.share_of_connections(share))
                 .ok_or(NoData::NothingHappened),
-            "bytes-per-request" | "header-bytes-per-request" => Err(NoData::NotMeasured(
-                "bytes are in the ledger (--ledger DIR), not summed up yet",
-            )),
-            _ => {
-                of_requests(0)?;
-                self.time(name).map(|value| unobserved.statistic(value))
-            }
+            TrafficMetric::BytesPerRequest | TrafficMetric::HeaderBytesPerRequest => Err(
+                NoData::NotMeasured("bytes are in the ledger (--ledger DIR), not summed up yet"),
+            ),
         }
     }
 
-    fn time(&self, name: &str) -> Result<f64, NoData> {
-        if let Some(statistic) = name.strip_prefix("without-setup.") {
-            return latency(&self.latency_without_setup_ms, statistic, self.requests.ok);
-        }
-        let Some((phase, statistic)) = name.split_once('.') else {
-            return latency(&self.latency_ms, name, self.requests.ok);
-        };
+    fn phase(&self, phase: Phase, statistic: PhaseStatistic) -> Result<f64, NoData> {
         let phases = self.phases_ms.as_ref().ok_or(NoData::CannotSee(
             "too many destinations for histograms of each",
         ))?;
-        let key = phase.replace('-', "_");
-        // setup phases are those of cold requests, the others those of warm ones where there are any
-        let time = [&phases.reused, &phases.fresh]
+        // setup phases are those of fresh requests, the others those of reused ones where there are any
+        [&phases.reused, &phases.fresh]
             .into_iter()
-            .find_map(|phases| phases.get(&*key)?.as_ref())
-            .ok_or(NoData::NothingHappened)?;
-        match statistic {
-            "mean" => Ok(time.mean * NANOS_PER_MS),
-            _ => time.p50.map(|ms| ms * NANOS_PER_MS).ok_or(NoData::TooFew {
-                had: time.count,
-                needed: 20,
-            }),
-        }
+            .find_map(|phases| phases.get(phase.id())?.as_ref())
+            .ok_or(NoData::NothingHappened)?
+            .nanos(statistic)
     }
-}
-
-fn latency(latency: &Latency, statistic: &str, had: u64) -> Result<f64, NoData> {
-    latency
-        .statistic(statistic)
-        .ok_or(NoData::CannotSee("an observer does not measure it"))?
-        .map_err(|needed| match had {
-            0 => NoData::NothingHappened,
-            had => NoData::TooFew { had, needed },
-        })
-        .map(|ms| ms * NANOS_PER_MS)
 }

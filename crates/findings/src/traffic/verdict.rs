@@ -5,8 +5,9 @@ use super::metrics::missing;
 use super::tracker::Tracker;
 use crate::error_responses::ErrorResponses;
 use crate::finding::{Finding, Severity};
-use crate::words::{many, ms, percent};
 use intact_ledger::{Caveat, Vantage};
+use intact_units::number::{time, whole_percent};
+use intact_units::plural::counted;
 
 pub(super) fn sentences(
     books: &Tracker,
@@ -25,12 +26,15 @@ pub(super) fn sentences(
         said.push(format!(
             "Most of it goes to {}: {} where {} would do{}",
             dearest.origin,
-            many(dearest.figures.connections.opened, "connection"),
+            counted(dearest.figures.connections.opened, "connection"),
             dearest.figures.connections.needed,
             dearest
                 .figures
                 .wasted_ms
-                .map_or(String::new(), |wasted| format!(", {} of setup", ms(wasted)))
+                .map_or(String::new(), |wasted| format!(
+                    ", {} of setup",
+                    time(wasted)
+                ))
         ));
     }
     let mut broken: Vec<&str> = findings
@@ -57,7 +61,7 @@ fn first(books: &Tracker, totals: &Figures, missing: Option<&str>) -> String {
     } else {
         "the program's outbound time"
     };
-    let connections = many(opened, "connection");
+    let connections = counted(opened, "connection");
     let were = if opened == 1 { "was" } else { "were" };
     let about = if totals.inferred.is_empty() { "" } else { "~" };
     if opened == 0 && requests == 0 {
@@ -72,7 +76,7 @@ fn first(books: &Tracker, totals: &Figures, missing: Option<&str>) -> String {
                     .collect();
                 format!(
                     "No connection could be opened: {} failed ({})",
-                    many(failed, "attempt"),
+                    counted(failed, "attempt"),
                     kinds.join(", ")
                 )
             }
@@ -89,12 +93,12 @@ fn first(books: &Tracker, totals: &Figures, missing: Option<&str>) -> String {
     let reuse = match (totals.reuse_range, totals.reuse) {
         (Some([low, high]), _) => format!(
             "{about}{} to {} of {about}{requests} requests reused a connection",
-            percent(low),
-            percent(high)
+            whole_percent(low),
+            whole_percent(high)
         ),
         (None, Some(reuse)) => format!(
             "{about}{} of {about}{requests} requests reused a connection",
-            percent(reuse)
+            whole_percent(reuse)
         ),
         (None, None) => {
             format!("{about}{requests} requests; whether they reused a connection cannot be seen")
@@ -124,8 +128,8 @@ fn first(books: &Tracker, totals: &Figures, missing: Option<&str>) -> String {
     match (totals.wasted_share, totals.outbound_ms) {
         (Some(share), Some(outbound)) => format!(
             "{} of {whose} is setup of connections that were not needed: {opened} were opened where {needed} would do, {} lost; {reuse}",
-            percent(share),
-            ms(share * outbound)
+            whole_percent(share),
+            time(share * outbound)
         ),
         _ => format!("{connections} {were} opened where {needed} would do; {reuse}"),
     }
@@ -141,7 +145,7 @@ fn unsuccessful(totals: &Figures) -> Option<String> {
             .collect();
         return Some(format!(
             "No request got a complete response: {} failed ({})",
-            many(requests.failures(), "request"),
+            counted(requests.failures(), "request"),
             kinds.join(", ")
         ));
     }

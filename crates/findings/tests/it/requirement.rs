@@ -1,9 +1,11 @@
 //! Requirements as a person writes them and as a page tells what became of them.
 
 use intact_findings::requirement::{
-    Dimension, Document, METRICS, Measured, Metric, MetricSource, NoData, Op, Outcome,
-    ParseErrorKind, Requirement, SELECTORS, Subject, Unit,
+    Dimension, Document, FindingSelector, METRICS, Measured, Metric, MetricKey, MetricSource,
+    NoData, Op, Outcome, ParseErrorKind, Requirement, SELECTORS, Statistic, StatusSelector,
+    Subject, TrafficMetric, Unit,
 };
+use intact_ledger::Failure;
 use proptest::prelude::*;
 
 fn parse(expression: &str) -> Requirement {
@@ -24,7 +26,7 @@ fn the_examples_of_the_contract_are_understood() {
         ),
         ("keepalive", "on")
     );
-    assert_eq!(requirement.metric().to_string(), "p99");
+    assert_eq!(requirement.metric_name(), "p99");
     assert_eq!(requirement.op(), Op::Below);
     assert_eq!(
         (requirement.value().base(), requirement.value().unit()),
@@ -94,16 +96,28 @@ fn the_last_colon_ends_the_selectors() {
 
 #[test]
 fn families_take_their_parameter() {
-    assert_eq!(
-        parse("failed.connect-timeout == 0").metric().parameter(),
-        Some("connect-timeout")
-    );
-    assert_eq!(parse("status.5xx == 0").metric().parameter(), Some("5xx"));
-    assert_eq!(parse("status.503 == 0").metric().parameter(), Some("503"));
-    assert_eq!(
-        parse("findings.stale-reuse == 0").metric().parameter(),
-        Some("stale-reuse")
-    );
+    for (name, metric) in [
+        (
+            "failed.connect-timeout",
+            Metric::Traffic(TrafficMetric::FailedWith(Failure::ConnectTimeout)),
+        ),
+        (
+            "status.5xx",
+            Metric::Traffic(TrafficMetric::Status(StatusSelector::Class(5))),
+        ),
+        (
+            "status.503",
+            Metric::Traffic(TrafficMetric::Status(StatusSelector::Code(503))),
+        ),
+        (
+            "findings.stale-reuse",
+            Metric::Findings(FindingSelector::Rule("stale-reuse".to_owned())),
+        ),
+    ] {
+        let requirement = parse(&format!("{name} == 0"));
+        assert_eq!(*requirement.metric(), metric);
+        assert_eq!(requirement.metric_name(), name);
+    }
     for wrong in [
         "status.99 == 0",
         "status.6xx == 0",
@@ -205,17 +219,18 @@ impl MetricSource for Bench {
     }
 
     fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData> {
-        match (metric.to_string().as_str(), subject) {
-            ("p50", 0) => Ok(Measured::exactly(31e6)),
-            ("p50", 1) => Ok(Measured::exactly(92e6)),
-            ("p99", 0) => Ok(Measured::exactly(50_000_300.0)),
-            ("p99", 1) => Err(NoData::TooFew {
+        use Metric::{Latency, Traffic};
+        match (metric, subject) {
+            (Latency(Statistic::P50), 0) => Ok(Measured::exactly(31e6)),
+            (Latency(Statistic::P50), 1) => Ok(Measured::exactly(92e6)),
+            (Latency(Statistic::P99), 0) => Ok(Measured::exactly(50_000_300.0)),
+            (Latency(Statistic::P99), 1) => Err(NoData::TooFew {
                 had: 120,
                 needed: 1_000,
             }),
-            ("reuse", 0) => Ok(Measured::exactly(0.999)),
-            ("reuse", 1) => Ok(Measured::exactly(0.0)),
-            ("mean", _) => Ok(Measured::exactly(f64::NAN)),
+            (Traffic(TrafficMetric::Reuse), 0) => Ok(Measured::exactly(0.999)),
+            (Traffic(TrafficMetric::Reuse), 1) => Ok(Measured::exactly(0.0)),
+            (Latency(Statistic::Mean), _) => Ok(Measured::exactly(f64::NAN)),
             _ => Err(NoData::NotMeasured("add --server-pid")),
         }
     }
@@ -346,7 +361,7 @@ fn written_requirement() -> impl Strategy<Value = String> {
             } else {
                 "timeout"
             };
-            let name = if entry.parameter.is_some() {
+            let name = if matches!(entry.key, MetricKey::Family(_)) {
                 [entry.stem(), parameter].concat()
             } else {
                 entry.name.into()

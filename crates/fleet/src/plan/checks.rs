@@ -2,7 +2,7 @@
 
 use super::{Kind, Plan, Target};
 use intact_check::{Check, Config, ConfigError};
-use intact_ledger::duration::{self, DurationError};
+use intact_units::duration::{self, DurationError};
 use std::time::Duration;
 
 /// The idle limit that is looked for unless the plan says another.

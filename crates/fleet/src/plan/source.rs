@@ -2,7 +2,7 @@
 
 use super::{Kind, Limits, Plan, Target, Variant, id_of};
 use crate::message::FORMAT;
-use intact_ledger::duration::with_unit;
+use intact_units::duration::with_unit;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -110,7 +110,7 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
         PlanError::Source {
             file: file.clone(),
             line: text.bytes().take(at).filter(|b| *b == b'\n').count() + 1,
-            words: intact_ledger::spelling::of_unknown_field(error.message()),
+            words: intact_units::suggest::of_unknown_field(error.message()),
         }
     })?;
     let wrong = |key: &str, words: &str| PlanError::Value {

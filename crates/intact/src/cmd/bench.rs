@@ -520,4 +520,4 @@ pub(crate) fn tls_choice(word: &str) -> Result<TlsChoice, String> {
 }
 
 /// `10s`, `500ms`, `2m`, `1h`; a number alone is seconds, as in hey.
-pub(crate) use intact_ledger::duration::or_seconds as time;
+pub(crate) use intact_units::duration::or_seconds as time;

@@ -4,6 +4,7 @@
 use crate::exchange::{Exchange, Phase};
 use crate::failure::Outcome;
 use crate::reuse::Reuse;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The head line.
@@ -34,7 +35,7 @@ pub fn write_row(
         seconds(exchange.at.0),
     )?;
     write!(out, "{run},{},", exchange.id)?;
-    quote(out, variant)?;
+    out.write_all(quote(variant).as_bytes())?;
     write!(out, ",")?;
     optional(out, exchange.round)?;
     write!(out, "{},", exchange.warmup)?;
@@ -68,12 +69,12 @@ fn optional(out: &mut impl Write, value: Option<impl std::fmt::Display>) -> io::
     }
 }
 
-/// Quotes a field that needs it.
-fn quote(out: &mut impl Write, field: &str) -> io::Result<()> {
+/// A field as RFC 4180 section 2 has it: in quotes where it holds a comma, a quote or a line break.
+pub fn quote(field: &str) -> Cow<'_, str> {
     if field.contains([',', '"', '\n', '\r']) {
-        write!(out, "\"{}\"", field.replace('"', "\"\""))
+        Cow::Owned(format!("\"{}\"", field.replace('"', "\"\"")))
     } else {
-        write!(out, "{field}")
+        Cow::Borrowed(field)
     }
 }
 
@@ -81,6 +82,12 @@ fn quote(out: &mut impl Write, field: &str) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::time::{Nanos, Span};
+
+    #[test]
+    fn only_a_field_that_needs_quotes_has_them() {
+        assert_eq!(quote("keepalive=on"), "keepalive=on");
+        assert_eq!(quote("c=1, \"b\"\r\n"), "\"c=1, \"\"b\"\"\r\n\"");
+    }
 
     #[test]
     fn a_row_has_as_many_fields_as_the_head_and_heys_come_first() {

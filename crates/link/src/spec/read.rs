@@ -1,9 +1,12 @@
 //! Reading a [`Spec`] from its words, with errors that name the key and the nearest one.
 
-use super::{Blocked, Congestion, Forgotten, Nat, Spec, quantity};
+use super::{Blocked, Congestion, Forgotten, Nat, Spec};
+use intact_units::{bit_rate, duration, share, suggest};
 use std::str::FromStr;
 use std::time::Duration;
 
+/// The longest time that any key takes: a delay beyond this is a typing error, and an hour of idling is not.
+const LONGEST: Duration = Duration::from_secs(86_400);
 /// The longest delay in one direction.
 const LONGEST_DELAY: Duration = Duration::from_secs(60);
 const KEYS: [&str; 10] = [
@@ -84,8 +87,7 @@ impl FromStr for Spec {
                 "rate" => {
                     let wanted =
                         "a rate such as 100mbit (bit, kbit, mbit, gbit a second; at least 1kbit)";
-                    let rate =
-                        quantity::read_rate(value).ok_or_else(|| wrong(key, value, wanted))?;
+                    let rate = bit_rate::read(value).ok_or_else(|| wrong(key, value, wanted))?;
                     spec.rate = Some(rate);
                 }
                 "drop" => spec.drop = blocked(key, value)?,
@@ -96,7 +98,7 @@ impl FromStr for Spec {
         (spec.up, spec.down) = delays.resolve()?.unwrap_or_default();
         let shorter = spec.up.min(spec.down);
         if spec.jitter > shorter {
-            let delay = quantity::time(shorter);
+            let delay = duration::write(shorter);
             return Err(SpecError::Jitter { delay });
         }
         Ok(spec)
@@ -182,7 +184,7 @@ fn nearest_of(written: &str, keys: &'static [&'static str]) -> Option<&'static s
     if let Some((_, key)) = meant {
         return Some(key);
     }
-    intact_ledger::spelling::nearest(written, keys.iter().copied())
+    suggest::nearest(written, keys.iter().copied())
 }
 
 fn wrong(key: &'static str, value: &str, wanted: &'static str) -> SpecError {
@@ -193,12 +195,18 @@ fn wrong(key: &'static str, value: &str, wanted: &'static str) -> SpecError {
     }
 }
 
+/// `30ms`, `350s`, `1.5ms`; a zero needs no unit.
+fn read_time(text: &str) -> Option<Duration> {
+    let time = duration::with_unit(text).ok()?;
+    (time <= LONGEST).then_some(time)
+}
+
 pub(super) fn time(
     key: &'static str,
     value: &str,
     longest: Duration,
 ) -> Result<Duration, SpecError> {
-    quantity::read_time(value)
+    read_time(value)
         .filter(|time| *time <= longest)
         .ok_or_else(|| {
             wrong(
@@ -210,7 +218,7 @@ pub(super) fn time(
 }
 
 pub(super) fn share(key: &'static str, value: &str) -> Result<u32, SpecError> {
-    quantity::read_share(value).ok_or_else(|| {
+    share::read(value).ok_or_else(|| {
         wrong(
             key,
             value,
@@ -245,7 +253,7 @@ fn nat(key: &'static str, value: &str) -> Result<Nat, SpecError> {
         "silent" => Forgotten::Silent,
         _ => return Err(wrong(key, value, wanted)),
     };
-    match quantity::read_time(idle) {
+    match read_time(idle) {
         Some(idle) if !idle.is_zero() => Ok(Nat { idle, forgotten }),
         _ => Err(wrong(key, value, wanted)),
     }

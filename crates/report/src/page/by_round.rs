@@ -1,7 +1,7 @@
 //! The picture of a run round by round: a line for each variant.
 
-use crate::number::tick;
 use crate::svg::{self, Tone};
+use intact_units::number::tick;
 
 /// The line of the `nth` variant, by round and milliseconds.
 pub(super) fn line(nth: usize, name: &str, rounds: impl Iterator<Item = (u32, f64)>) -> svg::Line {

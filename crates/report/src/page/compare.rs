@@ -6,13 +6,14 @@ use super::environment::environment;
 use super::parts::{Cell, Columns, FindingGroup, sentence};
 use super::{Assessment, Fact, Figure, Headline, Method, Section, Table, when};
 use crate::json;
-use crate::number::{count, percent, tick, time, whole_percent};
+use crate::number::maybe_percent;
 use crate::svg::{self, Tone};
 use intact_findings::compare::{
     CompareFacts, CountDifference, FindingChange, FindingState, ProgramFacts, RoundFigures,
     TimeDifference,
 };
 use intact_ledger::Run;
+use intact_units::number::{count, percent, tick, time, whole_percent};
 
 /// Programs in one picture.
 const PROGRAMS: usize = 8;
@@ -93,8 +94,8 @@ fn headline(facts: &CompareFacts, words: String) -> Headline {
                 format!(
                     "{what} {} for a run (95 % interval {} to {})",
                     statistic_words(statistic),
-                    percent(Some(ends[0])),
-                    percent(Some(ends[1]))
+                    percent(ends[0]),
+                    percent(ends[1])
                 ),
             )
         }
@@ -136,7 +137,7 @@ fn sums(facts: &CompareFacts) -> Vec<Fact> {
         Fact::new("rounds of each", facts.rounds.to_string()),
         Fact::new("requests", count(facts.requests.total)),
         Fact::new("connections opened", count(facts.connections.opened)),
-        Fact::new("reused", percent(facts.reuse)),
+        Fact::new("reused", maybe_percent(facts.reuse)),
     ];
     let failures = facts.requests.failures();
     if failures > 0 {
@@ -281,7 +282,7 @@ fn times(comparisons: &[TimeDifference]) -> Option<Table> {
             Cell::interval(one.saved_ms, time)
         })
         .column("share", "with its 95 % interval", |one| {
-            Cell::interval(one.saved_share, |share| format!("{:.1} %", share * 100.0))
+            Cell::interval(one.saved_share, percent)
         })
         .column("verdict", "", |one| Cell::differs(one.significant))
         .table(

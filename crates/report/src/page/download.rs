@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use intact_ledger::export::csv;
 use std::fmt::Write as _;
 
 /// A link that saves a file.
@@ -60,15 +61,11 @@ impl Download {
 fn quoted(field: &str) -> String {
     let formula = field.starts_with(['=', '+', '@', '\t', '\r'])
         || (field.starts_with('-') && field.parse::<f64>().is_err());
-    let field = if formula {
-        format!("'{field}")
+    if formula {
+        csv::quote(&format!("'{field}")).into_owned()
     } else {
-        field.to_owned()
-    };
-    if field.contains([',', '"', '\r', '\n']) {
-        return format!("\"{}\"", field.replace('"', "\"\""));
+        csv::quote(field).into_owned()
     }
-    field
 }
 
 #[cfg(test)]

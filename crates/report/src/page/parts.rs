@@ -1,10 +1,10 @@
 //! What a page is put together from. Plain data: the writers lay it out.
 
 use super::download::Download;
-use crate::number::{percent, time};
 use crate::svg::{Picture, Svg};
 use intact_findings::stats::Interval;
 use intact_findings::{Finding, Severity};
+use intact_units::number::{percent, time};
 
 /// One run: the whole page, or one part of several.
 pub(crate) struct Section {
@@ -316,12 +316,12 @@ impl Cell {
 
     /// A count.
     pub(crate) fn count(count: u64) -> Cell {
-        Cell::value(Some(count as f64), |_| crate::number::count(count))
+        Cell::value(Some(count as f64), |_| intact_units::number::count(count))
     }
 
     /// A share.
     pub(crate) fn share(share: Option<f64>) -> Cell {
-        Cell::value(share, |share| percent(Some(share)))
+        Cell::value(share, |share| percent(share))
     }
 }
 
@@ -394,7 +394,7 @@ impl Case {
             claim: sentence(&finding.claim),
             evidence: sentence(&finding.evidence),
             cost: cost.map(|cost| match finding.cost_share {
-                Some(share) => format!("{} ({} of the time)", time(cost), percent(Some(share))),
+                Some(share) => format!("{} ({} of the time)", time(cost), percent(share)),
                 None => time(cost),
             }),
         }

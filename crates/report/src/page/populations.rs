@@ -1,9 +1,9 @@
 //! Fresh and reused, cold and warm: how populations of exchanges are drawn and listed, whoever measured them.
 
-use crate::number::{count, time};
 use crate::svg::{self, Tone};
 use intact_findings::Population;
 use intact_ledger::{Phase, Reuse};
+use intact_units::number::{count, time};
 
 /// The colour and shape of a kind of connection.
 pub(crate) fn tone(reuse: Option<Reuse>) -> Tone {

@@ -1,9 +1,10 @@
 //! Connections over time as a picture, of a bench and of what was observed.
 
-use crate::number::{count, tick, time};
 use crate::svg::{self, Tone};
 use intact_findings::timeline::{TimelineConnection, TimelineGroup};
 use intact_ledger::Side;
+use intact_units::number::{count, tick, time};
+use intact_units::plural::counted;
 
 /// The picture of these lanes.
 pub(super) fn picture(lanes: &[TimelineGroup]) -> svg::Timeline {
@@ -41,9 +42,8 @@ fn last_moment(life: &TimelineConnection) -> f64 {
 }
 
 fn life(life: &TimelineConnection, end: f64) -> svg::Life {
-    let carried = life.carried.map_or(String::new(), |carried| match carried {
-        1 => ", carried 1 request".to_owned(),
-        carried => format!(", carried {} requests", count(carried)),
+    let carried = life.carried.map_or(String::new(), |carried| {
+        format!(", carried {}", counted(carried, "request"))
     });
     // requests that are not drawn must not look like idle time
     let rest = life

@@ -1,12 +1,14 @@
 //! The page of a bench: verdict, variants, histogram, phases, first calls, what stands out.
 
-use super::number::{count, maybe_time, percent, rate, time};
 use super::page::Page;
 use super::phases;
 use super::table::Column;
 use super::{Style, TerminalOptions, escape};
+use crate::number::{maybe_percent, maybe_rate, maybe_time};
 use intact_findings::bench::{BenchFacts, Severity, VariantFacts};
 use intact_ledger::{Reuse, Run};
+use intact_units::number::{count, percent, signed_percent, time};
+use intact_units::plural::counted;
 
 /// Verdicts that the page shows.
 const VERDICTS: usize = 8;
@@ -48,8 +50,8 @@ impl Page {
             Some(Style::Faint),
             &format!(
                 "{} in {}, {} requests measured on {} connections, seed {}",
-                counted(facts.variants.len(), "variant"),
-                counted(facts.rounds as usize, "interleaved round"),
+                counted(facts.variants.len() as u64, "variant"),
+                counted(u64::from(facts.rounds), "interleaved round"),
                 count(requests),
                 count(facts.connections.opened),
                 run.seed.unwrap_or(0),
@@ -90,8 +92,8 @@ impl Page {
             column("variant", 0, &|variant| variant.name.clone()),
             column("requests", 3, &|variant| count(variant.requests.total)),
             column("conns", 4, &|variant| count(variant.connections.opened)),
-            column("reused", 5, &|variant| percent(variant.reuse)),
-            column("req/s", 2, &|variant| rate(variant.rate_per_s)),
+            column("reused", 5, &|variant| maybe_percent(variant.reuse)),
+            column("req/s", 2, &|variant| maybe_rate(variant.rate_per_s)),
             column("mean", 0, &|variant| maybe_time(variant.latency_ms.mean)),
             column("p50", 1, &|variant| maybe_time(variant.latency_ms.p50)),
             column("p90", 9, &|variant| maybe_time(variant.latency_ms.p90)),
@@ -125,8 +127,10 @@ impl Page {
                     .requests_per_connection
                     .map_or_else(|| "-".to_owned(), |mean| format!("{mean:.1}"))
             }),
-            column("conns/s", 4, &|variant| rate(variant.churn_per_s)),
-            column("resumed", 8, &|variant| percent(variant.resumed_share)),
+            column("conns/s", 4, &|variant| maybe_rate(variant.churn_per_s)),
+            column("resumed", 8, &|variant| {
+                maybe_percent(variant.resumed_share)
+            }),
             column("ended by", 7, &ended_by),
             column("client CPU", 5, &|variant| {
                 maybe_time(variant.cpu_us_per_request.map(|us| us / 1e3))
@@ -135,7 +139,7 @@ impl Page {
                 maybe_time(variant.server_cpu_us_per_request.map(|us| us / 1e3))
             }),
             column("client delay", 9, &|variant| {
-                percent(variant.client_delay_ms.as_ref().map(|queue| queue.share))
+                maybe_percent(variant.client_delay_ms.as_ref().map(|queue| queue.share))
             }),
             column("bytes/req", 10, &|variant| {
                 maybe_bytes(variant.bytes_per_request.map(|bytes| bytes.total()))
@@ -223,7 +227,7 @@ impl Page {
                 .map(|hump| {
                     format!(
                         "{} {} at {}",
-                        percent(Some(hump.share)),
+                        percent(hump.share),
                         hump.name,
                         time(hump.mean_ms)
                     )
@@ -329,13 +333,10 @@ impl Page {
             column("then", &|since| maybe_time(since.then_ms)),
             column("now", &|since| maybe_time(since.now_ms)),
             column("change", &|since| {
-                since.change.map_or_else(
-                    || "-".to_owned(),
-                    |change| format!("{:+.1} %", change * 100.0),
-                )
+                since.change.map_or_else(|| "-".to_owned(), signed_percent)
             }),
-            column("reused then", &|since| percent(since.then_reuse)),
-            column("now", &|since| percent(since.now_reuse)),
+            column("reused then", &|since| maybe_percent(since.then_reuse)),
+            column("now", &|since| maybe_percent(since.now_reuse)),
         ]);
         if !baseline.unmatched.is_empty() {
             let told = format!("in one run only: {}", baseline.unmatched.join(", "));
@@ -383,12 +384,6 @@ impl Page {
 /// Bytes as a whole number.
 fn maybe_bytes(bytes: Option<f64>) -> String {
     bytes.map_or_else(|| "-".to_owned(), |bytes| count(bytes.round() as u64))
-}
-
-/// `1 round`, `2 rounds`.
-fn counted(number: usize, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
 }
 
 fn ended_by(variant: &VariantFacts) -> String {

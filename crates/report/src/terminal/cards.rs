@@ -3,9 +3,9 @@
 use super::page::Page;
 use super::table::Column;
 use super::{Style, TerminalOptions, escape};
-use crate::number::{count, time};
 use intact_findings::Severity;
 use intact_findings::fleet::{CardsFacts, Spread};
+use intact_units::number::{count, time};
 
 /// The page of many cards.
 pub fn cards(facts: &CardsFacts, paper: TerminalOptions) -> String {

@@ -1,9 +1,10 @@
 //! What changed over time, in a few lines.
 
-use super::number::{count, percent, time};
 use super::page::Page;
 use super::{Style, TerminalOptions};
+use crate::number::maybe_percent;
 use intact_findings::traffic::{LevelShift, StepSide};
+use intact_units::number::{count, time};
 
 /// A step in latency; `at` is its wall time.
 pub fn change(step: &LevelShift, at: &str, paper: TerminalOptions) -> String {
@@ -33,7 +34,7 @@ pub(crate) fn step_side(name: &str, side: StepSide) -> String {
     format!(
         "{name}: {} requests, {} of them reused a connection, {:.2} new connections a request",
         count(side.requests),
-        percent(side.reuse),
+        maybe_percent(side.reuse),
         side.opened_per_request
     )
 }

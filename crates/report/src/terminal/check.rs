@@ -3,15 +3,16 @@
 mod limits;
 mod waterfall;
 
-use super::number::{count, maybe_time, time};
-use super::observed::plural;
 use super::page::Page;
 use super::table::Column;
 use super::{Style, TerminalOptions, escape};
+use crate::number::maybe_time;
 use intact_findings::check::{CheckFacts, Http2Facts, Resumption, VersionFacts};
 use intact_findings::{Finding, Severity};
 use intact_ledger::Run;
 use intact_ledger::server_profile::{EarlyData, State};
+use intact_units::number::{count, time};
+use intact_units::plural::counted;
 
 /// Addresses of a name that the page shows.
 const ADDRESSES: usize = 4;
@@ -47,14 +48,9 @@ pub fn check_limits(known: &CheckFacts, facts: &CheckFacts, paper: TerminalOptio
 
 /// What was sent for it.
 fn sent(facts: &CheckFacts) -> String {
-    let requests = several(facts.requests.total, "request");
-    let connections = several(facts.connections.opened, "connection");
+    let requests = counted(facts.requests.total, "request");
+    let connections = counted(facts.connections.opened, "connection");
     format!("{requests} on {connections}")
-}
-
-/// `1 request`, `1,100 requests`.
-fn several(number: u64, noun: &str) -> String {
-    format!("{} {}", count(number), plural(number, noun))
 }
 
 /// A page that becomes a card.
@@ -326,7 +322,7 @@ impl Card {
                 "TLS {}: {}, {} of {} bytes",
                 tls.version,
                 escape(tls.cipher.as_deref().unwrap_or("cipher unknown")),
-                several(u64::from(tls.certificates), "certificate"),
+                counted(u64::from(tls.certificates), "certificate"),
                 count(tls.chain_bytes)
             );
             self.page.wrapped(Some(Style::Faint), &told, "  ");

@@ -1,15 +1,16 @@
 //! The page of a comparison of programs: verdict, a row for each program, differences with intervals, findings gone and new.
 
-use super::number::{count, maybe_time, percent, time};
 use super::page::Page;
 use super::table::Column;
 use super::{Style, TerminalOptions, escape};
+use crate::number::{maybe_percent, maybe_time};
 use intact_findings::Severity;
 use intact_findings::compare::{
     CompareFacts, CountDifference, FindingChange, FindingState, ProgramFacts, Spread,
     TimeDifference,
 };
 use intact_ledger::Run;
+use intact_units::number::{count, percent, time};
 
 /// The widest that a program's name may be in a table.
 const NAME: usize = 30;
@@ -65,7 +66,7 @@ impl Page {
             }),
             column("conns", 0, &|one| each(one.connections.opened, one)),
             column("needed", 4, &|one| each(one.connections.needed, one)),
-            column("reused", 0, &|one| percent(one.reuse)),
+            column("reused", 0, &|one| maybe_percent(one.reuse)),
             column("TLS", 5, &|one| each(one.handshakes.total(), one)),
             column("lookups", 6, &|one| each(one.lookups, one)),
             column("wasted", 2, &|one| {
@@ -182,12 +183,8 @@ fn saved(one: &TimeDifference) -> Option<[String; 5]> {
     }
     let (share, of_share) = one.saved_share.map_or_else(Default::default, |share| {
         (
-            signed_percent(share.value),
-            format!(
-                "{} - {}",
-                signed_percent(share.low),
-                signed_percent(share.high)
-            ),
+            percent(share.value),
+            format!("{} - {}", percent(share.low), percent(share.high)),
         )
     });
     Some([
@@ -219,7 +216,7 @@ fn fewer(one: &CountDifference) -> Option<[String; 5]> {
     } else {
         String::new()
     };
-    let share = (one.a_mean > 0.0).then(|| signed_percent(fewer.value / one.a_mean));
+    let share = (one.a_mean > 0.0).then(|| percent(fewer.value / one.a_mean));
     let share = share.filter(|_| one.significant != Some(false));
     Some([what, value, range, share.unwrap_or_default(), String::new()])
 }
@@ -244,14 +241,6 @@ fn trimmed(value: f64) -> String {
 
 fn spread(spread: Option<Spread>) -> String {
     maybe_time(spread.map(|spread| spread.mean))
-}
-
-fn signed_percent(share: f64) -> String {
-    if share < 0.0 {
-        format!("-{}", percent(Some(-share)))
-    } else {
-        percent(Some(share))
-    }
 }
 
 /// Cuts the middle out of a long name: the ends of two command lines tell them apart.

@@ -1,9 +1,9 @@
 //! The last words of the demonstration: what a connection costs, and the next command to type.
 
-use super::number::time;
 use super::page::Page;
 use super::{Style, TerminalOptions};
 use intact_findings::bench::BenchFacts;
+use intact_units::number::{time, whole_percent};
 
 /// The lines below the page of a demonstration.
 pub fn demonstration(facts: &BenchFacts, paper: TerminalOptions) -> String {
@@ -15,10 +15,10 @@ pub fn demonstration(facts: &BenchFacts, paper: TerminalOptions) -> String {
     });
     if let Some((compared, share)) = saved {
         let sentence = format!(
-            "A request on a new connection takes {}, on a reused one {}: {:.0} % of the time is waste.",
+            "A request on a new connection takes {}, on a reused one {}: {} of the time is waste.",
             time(compared.a_ms),
             time(compared.b_ms),
-            share.value * 100.0
+            whole_percent(share.value)
         );
         page.line("");
         page.wrapped(Some(Style::Strong), &sentence, "");

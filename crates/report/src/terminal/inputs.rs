@@ -1,9 +1,9 @@
 //! The last lines of an audit's page: what was read, and by what evidence.
 
-use super::number::count;
 use super::page::Page;
 use super::{Style, TerminalOptions, escape};
 use crate::inputs::InputFacts;
+use intact_units::number::count;
 
 /// Inputs that the page names.
 const SHOWN: usize = 20;

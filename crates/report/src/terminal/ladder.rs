@@ -1,10 +1,10 @@
 //! Packets in time, client left, server right, as Wireshark's flow graph draws them; and how answers come, in one packet or in two.
 
-use super::number::{count, percent, time};
 use super::page::Page;
 use super::{Style, TerminalOptions, escape};
 use crate::ladder::{LadderFacts, StepFacts};
 use intact_findings::body_arrival::BodyArrivalFacts;
+use intact_units::number::{count, percent, time};
 
 /// Columns for the time since the first packet and since the last one.
 const TIMES: usize = 22;
@@ -90,7 +90,7 @@ impl Page {
                 told.push_str(&format!(", {} later in the mean", time(gap)));
             }
             if let Some(share) = one.gap_share.filter(|share| *share > 0.0) {
-                told.push_str(&format!(", {} of their time", percent(Some(share))));
+                told.push_str(&format!(", {} of their time", percent(share)));
             }
             self.wrapped(None, &told, "  ");
         }

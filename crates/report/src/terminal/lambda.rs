@@ -1,13 +1,14 @@
 //! The page of a function's invocations: verdict, a row for each variant and kind, what failed.
 
-use super::number::{count, maybe_time};
 use super::page::Page;
 use super::table::Column;
 use super::{Style, TerminalOptions, escape};
+use crate::number::maybe_time;
 use intact_findings::lambda::{
     FreezeEffect, Freezes, FrozenConnection, Kind, LambdaFacts, VariantFacts,
 };
 use intact_ledger::Run;
+use intact_units::number::count;
 
 /// The page of a function's invocations.
 pub fn lambda(run: &Run, facts: &LambdaFacts, paper: TerminalOptions) -> String {

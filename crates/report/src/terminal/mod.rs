@@ -30,8 +30,6 @@ pub use lambda::lambda;
 pub use model::model;
 pub use observed::observed;
 
-use crate::number;
-
 /// What the page is printed on.
 #[derive(Clone, Copy, Debug)]
 pub struct TerminalOptions {

@@ -1,11 +1,11 @@
 //! The page of a model: verdict, both counting rules, calls, remedies, the sequence of packets.
 
-use super::number::{percent, time};
 use super::page::Page;
 use super::table::Column;
 use super::{Style, TerminalOptions, escape};
 use crate::diagram;
 use intact_model::{Fit, Forecast, Http, Prediction, Tls, WhatIf};
+use intact_units::number::{percent, time};
 
 /// Rows of a sequence that are printed.
 const ROWS: usize = 60;
@@ -97,7 +97,7 @@ impl Page {
             column("over", 2, &|route| {
                 over(route.call.http, route.call.tls).to_owned()
             }),
-            column("reused", 1, &|route| percent(Some(route.call.reuse))),
+            column("reused", 1, &|route| percent(route.call.reuse)),
             column("new", 0, &|route| {
                 time(route.leg.setup_ms + route.leg.exchange_ms)
             }),

@@ -1,14 +1,16 @@
 //! The page of an observed run: verdict, destinations, what stands out and what to change, idle gaps, cold against warm.
 
-use super::number::{count, maybe_time, percent, reuse, time};
 use super::page::Page;
 use super::phases;
 use super::table::Column;
 use super::{Style, TerminalOptions, escape};
 use crate::cpu;
+use crate::number::{maybe_percent, maybe_time, reuse};
 use intact_findings::traffic::{Destination, Figures, Gaps, ObservedFacts, Phases};
 use intact_findings::{Finding, Severity};
 use intact_ledger::{Run, Vantage};
+use intact_units::number::{count, percent, tick, time};
+use intact_units::plural::counted;
 
 /// Destinations that the page shows.
 const DESTINATIONS: usize = 20;
@@ -50,23 +52,16 @@ impl Page {
             Vantage::Client | Vantage::OnPath => "destination",
         };
         let mut told = format!(
-            "{} {}, {about}{} {} on {} {}",
-            count(facts.destinations.len() as u64),
-            plural(facts.destinations.len() as u64, noun),
-            count(totals.requests.total),
-            plural(totals.requests.total, "request"),
-            count(totals.connections.opened),
-            plural(totals.connections.opened, "connection"),
+            "{}, {about}{} on {}",
+            counted(facts.destinations.len() as u64, noun),
+            counted(totals.requests.total, "request"),
+            counted(totals.connections.opened, "connection"),
         );
         if let Some(outbound) = totals.outbound_ms {
             told.push_str(&format!(", {} of waiting for answers", time(outbound)));
         }
         if totals.lookups.total > 0 {
-            told.push_str(&format!(
-                ", {} {}",
-                count(totals.lookups.total),
-                plural(totals.lookups.total, "lookup")
-            ));
+            told.push_str(&format!(", {}", counted(totals.lookups.total, "lookup")));
             if let Some(took) = totals.lookups.ms.filter(|took| *took > 0.0) {
                 told.push_str(&format!(" in {}", time(took)));
             }
@@ -111,7 +106,7 @@ impl Page {
                 )
             }),
             column("wasted", 0, &figures(&|one| maybe_time(one.wasted_ms))),
-            column("share", 2, &figures(&|one| percent(one.wasted_share))),
+            column("share", 2, &figures(&|one| maybe_percent(one.wasted_share))),
             column(
                 "setup",
                 4,
@@ -207,8 +202,8 @@ impl Page {
         let most = most.unwrap_or(1).max(1);
         for &(from, to, seen) in gaps.buckets.iter().filter(|(_, _, seen)| *seen > 0) {
             let range = match to {
-                Some(to) => format!("{} - {}", time(from * 1e3), time(to * 1e3)),
-                None => format!("{} and more", time(from * 1e3)),
+                Some(to) => format!("{} - {}", tick(from * 1e3), tick(to * 1e3)),
+                None => format!("{} and more", tick(from * 1e3)),
             };
             let length = (seen * room as u64).div_ceil(most) as usize;
             let bar = self.paper.ink(Style::Reused, &"█".repeat(length));
@@ -282,7 +277,7 @@ fn about(figures: &Figures) -> &'static str {
 fn claim(finding: &Finding) -> String {
     let cost = match (finding.cost_ms, finding.cost_share) {
         (Some(ms), Some(share)) if ms > 0.0 => {
-            format!(", costs {} ({})", time(ms), percent(Some(share)))
+            format!(", costs {} ({})", time(ms), percent(share))
         }
         (Some(ms), None) if ms > 0.0 => format!(", costs {}", time(ms)),
         _ => String::new(),
@@ -299,14 +294,6 @@ fn requests(figures: &Figures) -> String {
     match figures.requests.total {
         0 if figures.opaque > 0 => "-".to_owned(),
         total => format!("{}{}", about(figures), count(total)),
-    }
-}
-
-pub(super) fn plural(count: u64, noun: &str) -> String {
-    if count == 1 {
-        noun.to_owned()
-    } else {
-        format!("{noun}s")
     }
 }
 

@@ -1,7 +1,7 @@
 //! A table of phases: a row for each kind of request, a column for each phase that any of them had.
 
-use super::number::maybe_time;
 use super::table::Column;
+use crate::number::maybe_time;
 use intact_ledger::Phase;
 
 /// The columns; `names` under `head` first, then what `time_of` tells of a phase in a row, in milliseconds.

@@ -7,9 +7,9 @@ use intact_findings::bench::{BenchFacts, Charts};
 use intact_findings::fleet::{Measured, Outlier, outliers};
 use intact_findings::timeline::Timeline;
 use intact_fleet::{Campaign, Counts, Group, Kind, Plan};
-use intact_report::number;
 use intact_report::page::{BenchRun, CheckRun, Source};
 use intact_report::terminal::TerminalOptions;
+use intact_units::number;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(super) fn plan(plan: &Plan) -> String {
             plan.variants.len(),
             plan.repetitions,
             plan.slices,
-            span(Duration::from_millis(plan.slice_ms)),
+            number::long_time(Duration::from_millis(plan.slice_ms)),
         ));
     }
     let checks = plan.targets.iter();
@@ -48,7 +48,7 @@ pub(super) fn plan(plan: &Plan) -> String {
             of(Kind::Check),
             plan.labels.len(),
             plan.repetitions,
-            span(Duration::from_millis(longest)),
+            number::long_time(Duration::from_millis(longest)),
         ));
     }
     line(format!(
@@ -69,7 +69,7 @@ pub(super) fn plan(plan: &Plan) -> String {
         } else {
             "about"
         },
-        span(estimate.duration),
+        number::long_time(estimate.duration),
         plan.limits.workers
     ));
     for target in &plan.targets {
@@ -262,19 +262,4 @@ fn pretty(value: &Value) -> anyhow::Result<String> {
     let mut text = serde_json::to_string_pretty(value).context("JSON")?;
     text.push('\n');
     Ok(text)
-}
-
-/// A time for people: `45 s`, `12 min`, `3.5 h`.
-fn span(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    if seconds < 1.0 {
-        format!("{} ms", time.as_millis())
-    } else if seconds < 120.0 {
-        // 1.5 s, but 45 s: three digits at most
-        format!("{} s", (seconds * 10.0).round() / 10.0)
-    } else if seconds < 7200.0 {
-        format!("{:.0} min", seconds / 60.0)
-    } else {
-        format!("{:.1} h", seconds / 3600.0)
-    }
 }

@@ -6,6 +6,7 @@ use crate::console;
 use anyhow::Context;
 use intact_findings::lambda::{FrozenConnection, InvocationFacts, LambdaFacts};
 use intact_ledger::Run;
+use intact_ledger::export::csv::quote;
 use intact_report::page::LambdaRun;
 use std::fmt::Write as _;
 
@@ -36,7 +37,6 @@ fn csv(run: &Run, calls: &[InvocationFacts]) -> String {
         .to_owned();
     let maybe = |ms: Option<f64>| ms.map_or(String::new(), |ms| format!("{ms:.3}"));
     let count = |count: Option<u64>| count.map_or(String::new(), |count| count.to_string());
-    let quoted = |words: &str| format!("\"{}\"", words.replace('"', "\"\""));
     for call in calls {
         let died = call.freeze.as_ref().map_or(String::new(), |pause| {
             let dead = pause
@@ -48,7 +48,7 @@ fn csv(run: &Run, calls: &[InvocationFacts]) -> String {
         });
         let saw = call.freeze.as_ref().map_or("", |pause| pause.effect.id());
         let fields = [
-            quoted(&run.variants[call.variant].name),
+            quote(&run.variants[call.variant].name).into_owned(),
             call.round.to_string(),
             call.environment.to_string(),
             format!("{:.3}", call.at_ms),
@@ -60,9 +60,9 @@ fn csv(run: &Run, calls: &[InvocationFacts]) -> String {
             count(call.connections),
             count(call.requests),
             count(call.reused),
-            quoted(&died),
+            quote(&died).into_owned(),
             saw.to_owned(),
-            quoted(call.detail.as_deref().unwrap_or_default()),
+            quote(call.detail.as_deref().unwrap_or_default()).into_owned(),
         ];
         let _ = writeln!(text, "{}", fields.join(","));
     }

@@ -5,6 +5,7 @@ use super::server_side::{Served, ServerSide};
 use crate::cmd::json;
 use intact_ledger::{Caveat, Run};
 use intact_link::{Counts, Link, LinkStats, RoundTrip, Spec};
+use intact_units::number::time;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,8 +40,11 @@ pub(crate) fn sentence(link: &Link) -> String {
         max_ms,
     } = link.round_trip();
     let mut text = format!(
-        "link {}: round trip {p50_ms:.2} ms measured ({min_ms:.2}-{max_ms:.2}, {count} SYNs), {}",
+        "link {}: round trip {} measured ({} to {}, {count} SYNs), {}",
         link.spec(),
+        time(p50_ms),
+        time(min_ms),
+        time(max_ms),
         link.congestion()
     );
     for caveat in link.caveats() {
@@ -56,10 +60,11 @@ pub(crate) fn end(link: &Link, account: &LinkStats, server: Option<&Served>) -> 
     if let Some(lateness) = account.lateness {
         let p99 = lateness
             .p99_us
-            .map_or(String::new(), |p99| format!("{p99:.0} µs (p99), "));
+            .map_or(String::new(), |p99| format!("{} (p99), ", time(p99 / 1e3)));
         text += &format!(
-            ", late by {:.0} µs (p50), {p99}{:.0} µs (max)",
-            lateness.p50_us, lateness.max_us
+            ", late by {} (p50), {p99}{} (max)",
+            time(lateness.p50_us / 1e3),
+            time(lateness.max_us / 1e3)
         );
     }
     type Column = (fn(&Counts) -> u64, &'static str);
@@ -102,10 +107,10 @@ fn warning(link: &Link, account: &LinkStats) -> Option<String> {
         "use a quieter machine, or be root: then the link goes ahead of other processes"
     };
     Some(format!(
-        "{} of {} packets were more than {:.0} µs late, times on this link are not reliable: {advice}",
+        "{} of {} packets were more than {} late, times on this link are not reliable: {advice}",
         lateness.late,
         account.delivered(),
-        lateness.tolerance_us
+        time(lateness.tolerance_us / 1e3)
     ))
 }
 

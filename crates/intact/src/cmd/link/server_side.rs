@@ -4,6 +4,7 @@ use crate::cmd::builtin::Builtin;
 use anyhow::{Context, bail};
 use intact_ledger::{Group, Tally};
 use intact_link::{Link, LinkEnd, SERVER_NAME, SERVER_V4};
+use intact_units::plural::counted;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::io;
@@ -50,10 +51,6 @@ impl Served {
 
     /// Both, in words.
     pub(crate) fn words(&self) -> String {
-        let counted = |count: u64, what: &str| {
-            let plural = if count == 1 { "" } else { "s" };
-            format!("{count} {what}{plural}")
-        };
         format!(
             "the server had {} on {}",
             counted(self.requests, "request"),

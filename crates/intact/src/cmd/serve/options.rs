@@ -4,11 +4,11 @@ use crate::exit::Failed;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use intact_ledger::TlsVersion;
-use intact_ledger::duration::or_seconds;
 use intact_serve::{
     Accept, Announce, Certificate, CertificateAuthority, Close, Config, Delay, Fault, Faults,
     NamedVariants, TlsConfig,
 };
+use intact_units::duration::or_seconds;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;

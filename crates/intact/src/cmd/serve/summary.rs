@@ -2,6 +2,8 @@
 
 use intact_ledger::Handshake;
 use intact_serve::{Totals, Version};
+use intact_units::number::percent;
+use intact_units::plural::counted;
 use std::fmt::Display;
 
 /// The page.
@@ -13,7 +15,7 @@ pub(super) fn page(totals: &Totals) -> String {
         counted(connections.opened, "connection")
     );
     if let Some(reuse) = totals.reuse {
-        page += &format!("; {:.1} % reused one", reuse * 100.0);
+        page += &format!("; {} reused one", percent(reuse));
     }
     if connections.open > 0 {
         page += &format!("; {} still open", connections.open);
@@ -71,11 +73,6 @@ fn line(version: &Version) -> String {
         counted(version.connections, "connection"),
         if ended.is_empty() { "nobody" } else { &ended },
     )
-}
-
-/// `1 request`, `2 requests`.
-fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// `client 3, server 1`.

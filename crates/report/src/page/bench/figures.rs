@@ -2,12 +2,12 @@
 
 use super::BenchRun;
 use super::tables::field;
-use crate::number::{tick, time};
 use crate::page::download::Download;
 use crate::page::populations;
 use crate::page::{Figure, by_round};
 use crate::svg::{self, Tone};
 use intact_findings::bench::{LatencyPanel, VariantFacts};
+use intact_units::number::{tick, time};
 
 /// Variants, settings or lines in one picture.
 const GROUPS: usize = 8;

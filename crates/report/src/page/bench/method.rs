@@ -1,10 +1,10 @@
 //! How a bench was measured, in words and facts.
 
-use crate::number::count;
 use crate::page::environment::environment;
 use crate::page::{Method, when};
 use intact_findings::bench::BenchFacts;
 use intact_ledger::Run;
+use intact_units::number::count;
 
 /// How it was measured.
 pub(super) fn method(run: &Run, facts: &BenchFacts) -> Method {

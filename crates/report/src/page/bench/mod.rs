@@ -8,9 +8,9 @@ use super::download::Download;
 use super::parts::sentence;
 use super::{Assessment, Fact, FindingGroup, Headline, Section};
 use crate::json;
-use crate::number::{count, percent, time, whole_percent};
 use intact_findings::bench::{BenchFacts, Charts, TimeDifference};
 use intact_ledger::Run;
+use intact_units::number::{count, percent, time, whole_percent};
 
 /// Sentences that stand below the verdict.
 const FURTHER: usize = 7;
@@ -99,7 +99,7 @@ fn headline(facts: &BenchFacts, words: Option<String>) -> Headline {
 /// What the first verdict says as a number; its words come along.
 fn of_comparison(compared: &TimeDifference, words: String) -> Headline {
     let share = |share: f64| whole_percent(share.abs());
-    let end = |share: f64| percent(Some(share.abs()));
+    let end = |share: f64| percent(share.abs());
     let (number, standing, caption) = match (compared.significant, compared.saved_share) {
         (Some(true), Some(saved)) => {
             let (number, standing, what) = if saved.value >= 0.0 {

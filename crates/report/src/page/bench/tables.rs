@@ -1,13 +1,13 @@
 //! The tables of a bench, and its numbers as files.
 
 use super::BenchRun;
-use crate::number::{count, rate, time};
 use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns, heat};
 use crate::page::populations::phase_words;
 use intact_findings::bench::{BenchFacts, PerConnection, TimeDifference, VariantFacts};
 use intact_ledger::{Phase, Reuse};
+use intact_units::number::{count, per_second, percent, signed_percent, time};
 
 /// Comparisons that are tabled; all of them are in the JSON.
 const COMPARISONS: usize = 60;
@@ -33,7 +33,7 @@ fn latencies(variants: &[VariantFacts]) -> Table {
         })
         .column("failed", "", |one| Cell::failures(one.requests.failures()))
         .column("req/s", "complete requests a second", |one| {
-            Cell::value(one.rate_per_s, |value| rate(Some(value)))
+            Cell::value(one.rate_per_s, |value| per_second(value))
         })
         .column("mean", "", |one| Cell::time(one.latency_ms.mean))
         .column("p50", "half of the requests took less", |one| {
@@ -80,7 +80,7 @@ fn connections(variants: &[VariantFacts]) -> Table {
             Cell::time(one.setup_ms)
         })
         .column("opened/s", "", |one| {
-            Cell::value(one.churn_per_s, |value| rate(Some(value)))
+            Cell::value(one.churn_per_s, |value| per_second(value))
         })
         .column(
             "resumed",
@@ -148,7 +148,7 @@ fn comparisons(comparisons: &[TimeDifference]) -> Option<Table> {
             Cell::interval(one.saved_ms, time)
         })
         .column("share", "with its 95 % interval", |one| {
-            Cell::interval(one.saved_share, |share| format!("{:.1} %", share * 100.0))
+            Cell::interval(one.saved_share, percent)
         })
         .column(
             "p",
@@ -207,9 +207,7 @@ fn baseline(facts: &BenchFacts) -> Option<Table> {
         .column("variant", "", |one| Cell::text(&one.name))
         .column("then", "mean latency", |one| Cell::time(one.then_ms))
         .column("now", "mean latency", |one| Cell::time(one.now_ms))
-        .column("change", "", |one| {
-            Cell::value(one.change, |change| format!("{:+.1} %", change * 100.0))
-        })
+        .column("change", "", |one| Cell::value(one.change, signed_percent))
         .column("reused then", "", |one| Cell::share(one.then_reuse))
         .column("reused now", "", |one| Cell::share(one.now_reuse))
         .table(

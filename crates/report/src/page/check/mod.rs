@@ -8,11 +8,11 @@ use super::parts::sentence;
 use super::populations::{phase_words, tone_of_phase};
 use super::{Assessment, Fact, Figure, FindingGroup, Headline, Method, Section, when};
 use crate::json;
-use crate::number::{count, tick, time};
 use crate::svg::{self, Tone};
 use intact_findings::Severity;
 use intact_findings::check::{CheckFacts, PHASES, SmallSample};
 use intact_ledger::Run;
+use intact_units::number::{count, tick, time, timer};
 use std::collections::BTreeMap;
 
 /// One check, as findings understand it.
@@ -98,7 +98,7 @@ fn headline(facts: &CheckFacts, words: String) -> Headline {
                 ""
             };
             return Headline {
-                number: format!("{least}{}", intact_findings::check::seconds(limit)),
+                number: format!("{least}{}", timer(limit * 1e3)),
                 standing,
                 caption: "is how long an idle connection is kept".to_owned(),
                 sentences: words,

@@ -246,7 +246,7 @@ fn http2(facts: &CheckFacts) -> Option<Table> {
     let settings: Vec<String> = http2
         .settings
         .iter()
-        .map(|(name, value)| format!("{name} {}", crate::number::count(u64::from(*value))))
+        .map(|(name, value)| format!("{name} {}", intact_units::number::count(u64::from(*value))))
         .collect();
     if !settings.is_empty() {
         table

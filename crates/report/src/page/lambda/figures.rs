@@ -1,9 +1,9 @@
 //! The pictures of a function.
 
-use crate::number::{count, tick, time};
 use crate::page::{Figure, by_round};
 use crate::svg::{self, Tone};
 use intact_findings::lambda::{InvocationFacts, Kind, LambdaFacts, VariantFacts};
+use intact_units::number::{count, tick, time};
 
 /// Variants in one picture.
 const GROUPS: usize = 8;

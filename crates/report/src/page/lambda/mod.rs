@@ -8,9 +8,10 @@ use super::environment::environment;
 use super::parts::{FindingGroup, sentence};
 use super::{Assessment, Fact, Headline, Method, Section, when};
 use crate::json;
-use crate::number::{count, percent, time};
+use crate::number::maybe_percent;
 use intact_findings::lambda::{FreezeEffect, FrozenConnection, LambdaFacts};
 use intact_ledger::Run;
+use intact_units::number::{count, time};
 
 /// One function's run, as findings understand it.
 #[derive(Clone, Copy)]
@@ -116,7 +117,7 @@ fn sums(facts: &LambdaFacts) -> Vec<Fact> {
     }
     if let Some(requests) = &facts.requests {
         sums.push(Fact::new("requests sent", count(requests.total)));
-        sums.push(Fact::new("reused", percent(facts.reuse)));
+        sums.push(Fact::new("reused", maybe_percent(facts.reuse)));
     }
     let pauses = || {
         facts

@@ -1,6 +1,5 @@
 //! The tables of a function.
 
-use crate::number::{count, time};
 use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns};
@@ -8,6 +7,7 @@ use intact_findings::lambda::{
     FreezeEffect, Freezes, FrozenConnection, Kind, LambdaFacts, VariantFacts,
 };
 use intact_ledger::Run;
+use intact_units::number::{count, time};
 
 /// All that have a row.
 pub(super) fn all(facts: &LambdaFacts) -> Vec<Table> {

@@ -1,13 +1,13 @@
 //! The pictures of an observed run.
 
 use super::ObservedRun;
-use crate::number::{count, tick, time, whole};
 use crate::page::download::Download;
 use crate::page::parts::sentence;
 use crate::page::{Figure, populations, timeline};
 use crate::svg::{self, Tone};
 use crate::terminal::step_side;
 use intact_findings::traffic::Destination;
+use intact_units::number::{count, tick, time, whole};
 
 /// Destinations in the picture of waste.
 const BARS: usize = 12;

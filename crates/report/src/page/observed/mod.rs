@@ -10,10 +10,11 @@ use super::{Assessment, Fact, FindingGroup, Headline, Section};
 use crate::cpu;
 use crate::inputs::InputFacts;
 use crate::json;
-use crate::number::{count, reuse, whole_percent};
+use crate::number::reuse;
 use intact_findings::Severity;
 use intact_findings::traffic::{Charts, Figures, ObservedFacts};
 use intact_ledger::Run;
+use intact_units::number::{count, whole_percent};
 
 /// One observed run, as findings understand it.
 #[derive(Clone, Copy)]

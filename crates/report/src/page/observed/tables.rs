@@ -2,7 +2,6 @@
 
 use super::about;
 use crate::inputs::InputFacts;
-use crate::number::{count, tick};
 use crate::page::Table;
 use crate::page::download::Download;
 use crate::page::parts::{Cell, Columns, heat};
@@ -10,6 +9,7 @@ use crate::page::populations::phase_words;
 use intact_findings::figures::PhaseTime;
 use intact_findings::traffic::{Destination, Figures, ObservedFacts};
 use intact_ledger::Phase;
+use intact_units::number::{count, tick};
 use std::collections::BTreeMap;
 
 /// Destinations that are tabled; all of them are in the JSON and the CSV.

@@ -5,7 +5,7 @@ use super::pane::Pane;
 use super::snapshot::Shown;
 use intact_findings::traffic::ObservedFacts;
 use intact_findings::{Finding, Severity};
-use intact_report::number::{count, percent, time};
+use intact_units::number::{count, percent, time};
 use ratatui::backend::TermionBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Style, Stylize};
@@ -173,12 +173,12 @@ fn summary(shown: &Shown) -> String {
     let Some(facts) = &shown.facts else {
         return "no connection yet".to_owned();
     };
+    let reuse = facts.reuse.map_or("-".to_owned(), percent);
     format!(
-        "{} requests ({requests}/s) on {} connections ({connections}/s, {} open), {} reused",
+        "{} requests ({requests}/s) on {} connections ({connections}/s, {} open), {reuse} reused",
         count(facts.requests.total),
         count(facts.connections.opened),
-        count(shown.open),
-        percent(facts.reuse),
+        count(shown.open)
     )
 }
 
@@ -197,7 +197,7 @@ fn figures(shown: &Shown) -> Vec<Line<'static>> {
         )),
         Line::from(vec![
             Span::from("reused       "),
-            Span::from(percent(facts.reuse)).bold(),
+            Span::from(facts.reuse.map_or("-".to_owned(), percent)).bold(),
         ]),
     ];
     if let Some(wasted) = facts.totals.wasted_ms.filter(|wasted| *wasted > 0.0) {

@@ -1,4 +1,4 @@
-//! What a person probably meant who wrote a word that is none of those known: the one rule for metrics, keys of files and links, and names.
+//! The known name that a misspelt one is nearest to: metrics, keys of files and links, clients.
 //!
 //! Upper and lower case are alike, `_` is `-`. One edit is a letter added, left out or changed, or two neighbours exchanged; a third of the
 //! word that was meant may change, and one letter always.
@@ -25,7 +25,7 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, known)| known)
 }
 
-/// A message of serde about an unknown field, with the field that was probably meant in place of all there are; any other as it is.
+/// A message of serde about an unknown field, with the nearest field instead of the whole list; any other message unchanged.
 pub fn of_unknown_field(message: &str) -> String {
     let message = message.trim_end();
     let mut quoted = message.split('`').skip(1).step_by(2);
@@ -65,8 +65,8 @@ mod tests {
     }
 
     #[test]
-    fn only_a_field_that_is_near_is_told_in_place_of_all() {
-        for (message, told) in [
+    fn only_a_near_field_is_suggested() {
+        for (message, shown) in [
             (
                 "unknown field `tsl`, expected one of `to`, `tls`\n",
                 "unknown key `tsl`: did you mean `tls`?",
@@ -77,7 +77,7 @@ mod tests {
             ),
             ("missing field `to`", "missing field `to`"),
         ] {
-            assert_eq!(of_unknown_field(message), told);
+            assert_eq!(of_unknown_field(message), shown);
         }
     }
 }

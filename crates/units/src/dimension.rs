@@ -1,4 +1,4 @@
-//! Units of requirements, and values printed in them.
+//! Dimensions and units of requirements, and values printed in them.
 
 use std::fmt;
 
@@ -58,7 +58,8 @@ const UNITS: [(Unit, &str, Option<Dimension>, f64); 14] = [
 ];
 
 impl Unit {
-    pub(super) fn named(name: &str) -> Option<Self> {
+    /// The unit that is written so, such as `ms`.
+    pub fn named(name: &str) -> Option<Self> {
         UNITS
             .iter()
             .find(|(_, written, ..)| *written == name)
@@ -67,14 +68,15 @@ impl Unit {
 
     /// Whether a metric of `dimension` may be given in it. A plain zero fits everything, other plain numbers do not
     /// fit times and amounts of data.
-    pub(super) fn fits(self, dimension: Dimension, number: f64) -> bool {
+    pub fn fits(self, dimension: Dimension, number: f64) -> bool {
         match self.row().2 {
             Some(own) => own == dimension,
             None => number == 0.0 || !matches!(dimension, Dimension::Time | Dimension::Bytes),
         }
     }
 
-    pub(super) fn base_of(self, number: f64) -> f64 {
+    /// `number` of this unit, in base units.
+    pub fn base_of(self, number: f64) -> f64 {
         // 99.9 / 100 is the nearest number to 0.999 and 99.9 * 0.01 is not
         if self == Self::Percent {
             number / 100.0
@@ -84,7 +86,7 @@ impl Unit {
     }
 
     fn row(self) -> &'static (Self, &'static str, Option<Dimension>, f64) {
-        // every unit has a row, which a test holds it to
+        // every unit has a row: a test checks it
         UNITS
             .iter()
             .find(|(unit, ..)| *unit == self)
@@ -100,7 +102,7 @@ impl fmt::Display for Unit {
 
 impl Dimension {
     /// What to write after a number, for an error that asks for it.
-    pub(super) fn accepted(self) -> &'static str {
+    pub fn accepted(self) -> &'static str {
         match self {
             Self::Count | Self::Ratio => "a plain number",
             Self::Share => "a percentage such as 90%, or a share of 1 such as 0.9",
@@ -127,8 +129,8 @@ impl Dimension {
     }
 
     /// `base` for a person: the largest unit that leaves at least 1 before the point, and enough digits that it does
-    /// not look the same as `beside` when it is not.
-    pub(super) fn shown(self, base: f64, beside: f64) -> String {
+    /// not look the same as `other` when it is not.
+    pub fn shown(self, base: f64, other: f64) -> String {
         let fitting = self
             .units()
             .iter()
@@ -148,10 +150,10 @@ impl Dimension {
                 rounded(value / unit.base_of(1.0), digits)
             )
         };
-        // 17 digits tell any two numbers apart
+        // 17 digits distinguish any two numbers
         (3..=17)
-            .map(|digits| (written(base, digits), written(beside, digits)))
-            .find(|(ours, other)| ours != other || base == beside)
+            .map(|digits| (written(base, digits), written(other, digits)))
+            .find(|(ours, theirs)| ours != theirs || base == other)
             .map_or_else(|| written(base, 17), |(ours, _)| ours)
     }
 }

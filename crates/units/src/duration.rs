@@ -1,6 +1,6 @@
-//! How lengths of time are written in options, plans and link specs: the one reader of all of them.
+//! Durations, as they are written in options, plans and link specs.
 //!
-//! A number with at most one point, then a unit. No sign, no exponent: what is meant as a time looks like one.
+//! A number with at most one point, then a unit. No sign, no exponent.
 
 use std::time::Duration;
 
@@ -54,18 +54,27 @@ pub fn or_seconds(word: &str) -> Result<Duration, DurationError> {
         .map_err(|_| DurationError::TooLong(word.to_owned()))
 }
 
+/// Writes a duration in full, in the largest unit of s, ms and us that suits it; reads back as the same duration.
+pub fn write(time: Duration) -> String {
+    let us = time.as_nanos() as f64 / 1e3;
+    if us == 0.0 {
+        "0ms".to_owned()
+    } else if us >= 1e6 && us % 1e6 == 0.0 {
+        format!("{}s", us / 1e6)
+    } else if us >= 1e3 {
+        format!("{}ms", us / 1e3)
+    } else {
+        format!("{us}us")
+    }
+}
+
 fn parts(word: &str) -> (&str, &str) {
     let digits = word.trim_end_matches(char::is_alphabetic);
     (digits, &word[digits.len()..])
 }
 
 fn number(word: &str, digits: &str) -> Result<f64, DurationError> {
-    let is_plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    digits
-        .parse()
-        .ok()
-        .filter(|_| is_plain)
-        .ok_or_else(|| DurationError::Number(word.to_owned()))
+    crate::plain_number(digits).ok_or_else(|| DurationError::Number(word.to_owned()))
 }
 
 #[cfg(test)]
@@ -91,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_told_by_what_is_wrong_with_it() {
+    fn the_error_names_what_is_wrong() {
         let bare = |word: &str| Err(DurationError::Bare(word.to_owned()));
         assert_eq!(with_unit("90"), bare("90"));
         for word in ["", "ms", "-1s", "nans", "1e3s", "1.2.3s", "+1s", "5 s"] {
@@ -117,6 +126,7 @@ mod tests {
         fn what_a_time_is_written_as_is_read_back(ms in 0u32..100_000_000) {
             let time = Duration::from_millis(u64::from(ms));
             prop_assert_eq!(with_unit(&format!("{ms}ms")).map(|read| read.as_millis()), Ok(time.as_millis()));
+            prop_assert_eq!(with_unit(&write(time)).map(|read| read.as_millis()), Ok(time.as_millis()));
         }
     }
 }

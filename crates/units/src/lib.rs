@@ -1,0 +1,22 @@
+//! Quantities: durations, sizes, rates, shares and counts, read and printed in one place.
+//!
+//! Options, plans and link specs are read by [`duration`], [`size`], [`share`] and [`bit_rate`]. Pages and messages print figures with
+//! [`number`] and [`plural`], so that a sentence and the table below it show the same digits. [`suggest`] finds the known name that a
+//! misspelt one is nearest to. Must not know a document, a command or a ledger.
+
+pub mod bit_rate;
+mod dimension;
+pub mod duration;
+pub mod number;
+pub mod plural;
+pub mod share;
+pub mod size;
+pub mod suggest;
+
+pub use dimension::{Dimension, Unit};
+
+/// Digits with at most one point: no sign, no exponent, no infinity.
+fn plain_number(digits: &str) -> Option<f64> {
+    let is_plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    if is_plain { digits.parse().ok() } else { None }
+}
