@@ -6,11 +6,11 @@ use super::real_addresses::RealAddresses;
 use super::{FIRST_CALL, Supervisor};
 use crate::Unwatched;
 use crate::platform::relay_command::RelayedConnection;
-use crate::platform::sys::address::{on_socket, unmapped};
-use crate::platform::sys::notify::NotificationResponse;
-use crate::platform::sys::process::has_signal;
-use crate::platform::sys::socket;
 use intact_ledger::{Connection, DialFailure, Failure, Row, SetupPhase, Span};
+use intact_sys::address::{on_socket, unmapped};
+use intact_sys::process::has_signal;
+use intact_sys::seccomp::NotificationResponse;
+use intact_sys::socket;
 use mio::net::TcpStream;
 use mio::{Interest, Token};
 use socket2::Socket;
@@ -36,7 +36,7 @@ impl Supervisor {
             (CallStage::Trapped { .. }, Some(Err(error))) => self.end_failed(dial, error),
             (CallStage::Held { socket, .. }, Some(Ok(()))) => self.land(number, dial, socket),
             (CallStage::Trapped { trap, child }, Some(Ok(()))) => {
-                self.meet(number, dial, trap, child)
+                self.meet(number, dial, trap, child);
             }
             (CallStage::Held { socket, until }, None) => {
                 let interrupted = dial.blocking && !self.listener.is_valid(dial.notice.id);
