@@ -12,7 +12,10 @@
 pub mod address;
 pub mod bpf;
 pub mod guard;
+pub mod namespaces;
 pub mod netlink;
+pub mod packet;
+pub mod privilege;
 pub mod process;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub mod seccomp;
@@ -22,6 +25,7 @@ pub mod sock_diag;
 pub mod socket;
 pub mod terminal;
 pub mod timer;
+pub mod timestamps;
 
 mod socket_option;
 

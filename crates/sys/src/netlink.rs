@@ -48,6 +48,12 @@ impl Request {
         self
     }
 
+    /// Appends an attribute whose value is a text that ends in a NUL.
+    #[must_use]
+    pub fn text(self, kind: u16, text: &str) -> Request {
+        self.attribute(kind, &[text.as_bytes(), &[0]].concat())
+    }
+
     /// Appends an attribute whose value is `fixed` and further attributes.
     #[must_use]
     pub fn nested(
