@@ -5,7 +5,7 @@ use mio::{Interest, Registry, Token};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 #[cfg(unix)]
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 /// A connected, or connecting, socket.
 #[derive(Debug)]
@@ -66,6 +66,16 @@ impl AsRawFd for Stream {
         match self {
             Stream::Tcp(tcp) => tcp.as_raw_fd(),
             Stream::Unix(unix) => unix.as_raw_fd(),
+        }
+    }
+}
+
+#[cfg(unix)]
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Tcp(tcp) => tcp.as_fd(),
+            Stream::Unix(unix) => unix.as_fd(),
         }
     }
 }

@@ -1,8 +1,4 @@
 //! One execution environment: a process, and its own Runtime API.
-#![allow(
-    unsafe_code,
-    reason = "the process must end with us, which only pre_exec can ask for"
-)]
 
 use crate::adapter;
 use crate::api;
@@ -275,17 +271,14 @@ fn prepare(
     command
 }
 
-/// Has the kernel end the process when the thread that starts it ends. A watcher sees to that itself, for all that it has started.
+/// Makes the kernel end the process when the thread that starts it ends. A watcher does that for all that it has started.
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(unused_variables, reason = "only Linux has such a signal")
+)]
 fn end_with_us(command: &mut Command) {
     #[cfg(target_os = "linux")]
-    // SAFETY: one system call, which is async-signal-safe.
-    unsafe {
-        command.pre_exec(|| {
-            Ok(rustix::process::set_parent_process_death_signal(Some(
-                Signal::KILL,
-            ))?)
-        });
-    }
+    intact_sys::guard::end_with_us(command);
 }
 
 fn limit(cpu: Option<&ControlGroup>, child: &Child) -> Result<(), LambdaError> {

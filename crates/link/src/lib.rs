@@ -23,7 +23,7 @@ pub use addresses::{CLIENT_V4, CLIENT_V6, SERVER_NAME, SERVER_V4, SERVER_V6};
 pub use emulator::fuzz::forward;
 pub use error::LinkError;
 #[cfg(target_os = "linux")]
-pub use linux::{Link, keep, packet_socket};
+pub use linux::{Link, keep};
 pub use spec::{Blocked, Congestion, Forgotten, LinkChange, Nat, Spec, SpecError};
 pub use stats::{Counts, Lateness, LinkStats, RoundTrip};
 pub use step::LinkStep;

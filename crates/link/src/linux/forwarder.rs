@@ -3,8 +3,9 @@
 
 use super::channel::Channel;
 use super::message::{ForwarderCommand, ForwarderReport};
-use super::ring::{BATCH, MOST_FRAMES, Ring};
+use crate::emulator::packet::VNET;
 use crate::emulator::{Emulator, FlowDirection, Queued};
+use intact_sys::packet::{BATCH, MOST_FRAMES, Ring, VIRTIO_NET_HEADER};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::thread::ClockId;
@@ -20,6 +21,9 @@ const OLDEST_STAMP: u64 = 1_000_000_000;
 const CATCH_UP: usize = MOST_FRAMES.div_ceil(BATCH);
 /// Turns of work between two looks at the orders, when there is always work.
 const TURNS: u32 = 64;
+
+// the emulator parses packets as the ring gives them
+const _: () = assert!(VNET == VIRTIO_NET_HEADER);
 
 /// Forwards until the keeper is gone.
 pub(super) struct Forwarder {
@@ -76,11 +80,9 @@ impl Forwarder {
             for _ in 0..BATCH {
                 let Some(frame) = ring.peek() else { break };
                 any = true;
-                if frame.whole {
+                if frame.is_whole {
                     // a stamp of the future, or a very old one, is a step of the wall clock
-                    let age = wall
-                        .checked_sub(frame.stamp)
-                        .filter(|age| *age < OLDEST_STAMP);
+                    let age = wall.checked_sub(frame.at).filter(|age| *age < OLDEST_STAMP);
                     let at = now.saturating_sub(age.unwrap_or(0));
                     self.middle.arrive(direction, frame.bytes, at);
                 } else {
@@ -142,7 +144,7 @@ impl Forwarder {
             if left > SPIN {
                 return Some(left - SPIN);
             }
-            if left == 0 || self.rings.iter().any(Ring::waits) {
+            if left == 0 || self.rings.iter().any(Ring::has_packet) {
                 return Some(0);
             }
             std::hint::spin_loop();
@@ -177,7 +179,7 @@ impl Forwarder {
                 self.together = if spec.rate.is_some() { TOGETHER } else { 0 };
                 self.middle.begin(spec);
                 for ring in &self.rings {
-                    ring.overrun();
+                    ring.dropped();
                 }
                 self.keeper.send(&ForwarderReport::Done, &[])?;
             }
@@ -188,7 +190,7 @@ impl Forwarder {
             ForwarderCommand::Account => {
                 self.catch_up();
                 for (counts, ring) in self.middle.counts.iter_mut().zip(&self.rings) {
-                    counts.failed += ring.overrun();
+                    counts.failed += ring.dropped();
                 }
                 let account = self.middle.account();
                 self.keeper.send(&ForwarderReport::Account(account), &[])?;

@@ -1,10 +1,10 @@
 //! What commands on the link see of the system: the same files, but the server's name in /etc/hosts, no name server, and only
 //! their own processes. Nothing is written to disk, and nothing shows outside.
 
-use super::namespaces;
 use super::step_error::{During, StepError};
 use crate::addresses::{SERVER_NAME, SERVER_V4};
 use crate::step::LinkStep;
+use intact_sys::namespaces;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 use std::fs;
 use std::io;

@@ -3,18 +3,20 @@
 
 use super::channel::Channel;
 use super::forwarder::Forwarder;
+use super::hosts_file;
 use super::message::{
     ForwarderCommand, ForwarderReport, LinkReady, Refusal, Reply, Request, Setup,
 };
-use super::namespaces::{self, Forked};
 use super::network::Network;
 use super::step_error::{During, StepError};
-use super::{hosts_file, privilege};
 use crate::addresses::SERVER_V4;
 use crate::emulator::Emulator;
 use crate::spec::{LinkChange, Spec};
 use crate::stats::RoundTrip;
 use crate::step::LinkStep;
+use intact_sys::namespaces::{self, Namespace};
+use intact_sys::process::{self, Forked};
+use intact_sys::{guard, privilege, signals};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -34,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Keeps a link for the process at the other end of `owner`. Only for a process of one thread.
 pub(super) fn keep(owner: Channel) -> io::Result<()> {
-    if !namespaces::is_single_threaded()? {
+    if !process::is_single_threaded()? {
         return Err(io::Error::other(
             "the keeper of a link must be a process of one thread",
         ));
@@ -82,7 +84,7 @@ fn start(setup: &Setup) -> Result<Role, StepError> {
     }
     let certificate = memfd_create("intact-ca.pem", MemfdFlags::CLOEXEC).during(LinkStep::Fork)?;
     let (keeper, forwarder) = Channel::pair().during(LinkStep::Fork)?;
-    let process = match namespaces::fork().during(LinkStep::Fork)? {
+    let child = match process::fork().during(LinkStep::Fork)? {
         Forked::Child => {
             drop(keeper);
             let forwarder = become_forwarder(setup, network, forwarder, needs_user)?;
@@ -95,7 +97,7 @@ fn start(setup: &Setup) -> Result<Role, StepError> {
     let mut keeper = NamespaceOwner {
         network,
         forwarder: keeper,
-        process,
+        process: child,
         dropped_before: [0; 2],
     };
     let (real_time, caveats, inner_doors) = keeper.await_forwarder()?;
@@ -120,7 +122,7 @@ fn start(setup: &Setup) -> Result<Role, StepError> {
     doors.push(certificate);
     doors.extend(inner_doors);
     if needs_user {
-        doors.push(namespaces::door("user").during(LinkStep::UserNamespace)?);
+        doors.push(namespaces::handle(Namespace::User).during(LinkStep::UserNamespace)?);
     }
     let up = LinkReady {
         round_trip,
@@ -142,20 +144,20 @@ fn become_forwarder(
     has_user_namespace: bool,
 ) -> Result<Box<Forwarder>, StepError> {
     let ready = (|| -> Result<_, StepError> {
-        privilege::end_with_parent().during(LinkStep::Fork)?;
-        privilege::ignore_children();
+        guard::end_with_parent().during(LinkStep::Fork)?;
+        signals::ignore_children();
         let mut caveats = Vec::new();
         let mut doors = Vec::new();
         if setup.isolation.names {
             caveats = hosts_file::prepare(setup.isolation.processes)?;
-            doors.push(namespaces::door("mnt").during(LinkStep::Names)?);
+            doors.push(namespaces::handle(Namespace::Mount).during(LinkStep::Names)?);
         }
         if setup.isolation.processes {
-            doors.push(namespaces::door("pid").during(LinkStep::ProcessNamespace)?);
+            doors.push(namespaces::handle(Namespace::Process).during(LinkStep::ProcessNamespace)?);
         }
         let real_time = privilege::be_punctual();
         if has_user_namespace {
-            privilege::give_up().during(LinkStep::Fork)?;
+            privilege::drop_capabilities().during(LinkStep::Fork)?;
         }
         Ok((real_time, caveats, doors))
     })();

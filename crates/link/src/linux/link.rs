@@ -3,12 +3,13 @@
 use super::channel::Channel;
 use super::keeper;
 use super::message::{Isolation, LinkReady, Refusal, Reply, Request, Setup};
-use super::namespace_handles::{self, NamespaceHandles};
 use crate::error::LinkError;
 use crate::spec::{LinkChange, Spec};
 use crate::stats::{LinkStats, RoundTrip};
 use crate::step::LinkStep;
 use crate::{LinkEnd, remedy};
+use intact_sys::namespaces::NamespaceHandles;
+use intact_sys::process;
 use rustix::fd::OwnedFd;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -117,13 +118,12 @@ impl Link {
     /// along. [`Link::program_of`] tells the command's own process. Where the link has no process namespace (a caveat says so)
     /// the child also ends with the thread that started it.
     pub fn enter(&self, side: LinkEnd, command: &mut Command) {
-        namespace_handles::through(command, self.doors.clone(), side as usize);
+        self.doors.start_within(command, side as usize);
     }
 
     /// The process id of the command itself behind the proxy `child`, as seen from outside. `None`: it has ended.
     pub fn program_of(&self, child: u32) -> Option<u32> {
-        let children = std::fs::read_to_string(format!("/proc/{child}/task/{child}/children"));
-        children.ok()?.split_whitespace().next()?.parse().ok()
+        process::children(child).first().copied()
     }
 
     /// Puts a certificate (PEM) where commands on the link find it; nothing is written to disk.

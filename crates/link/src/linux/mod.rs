@@ -5,18 +5,13 @@
 //! before it by a closed socket or a death signal, so that `kill -9` of any leaves nothing behind.
 
 mod channel;
+mod devices;
 mod forwarder;
 mod hosts_file;
 mod keeper;
 mod link;
 mod message;
-mod namespace_handles;
-mod namespaces;
-mod netlink;
 mod network;
-pub mod packet_socket;
-mod privilege;
-mod ring;
 mod step_error;
 
 pub use link::{Link, keep};

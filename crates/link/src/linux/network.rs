@@ -1,12 +1,12 @@
 //! The three networks of a link: client, server, and the middle, in which nothing listens but the forwarder's packet sockets.
 
-use super::namespaces;
-use super::netlink::Netlink;
-use super::ring::Ring;
+use super::devices::Devices;
 use super::step_error::{During, StepError};
 use crate::addresses::{CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 use crate::spec::{Congestion, Spec};
 use crate::step::LinkStep;
+use intact_sys::namespaces;
+use intact_sys::packet::Ring;
 use rustix::fd::{AsFd, OwnedFd};
 use std::fs;
 use std::io;
@@ -27,7 +27,7 @@ const READY: Duration = Duration::from_secs(5);
 pub(super) struct Network {
     /// Doors to the client's and the server's namespace.
     pub(super) doors: [OwnedFd; 2],
-    sockets: [Netlink; 2],
+    sockets: [Devices; 2],
     /// The middle's ends, client's and server's.
     pub(super) rings: Option<[Ring; 2]>,
     /// Whether there is IPv6.
@@ -48,7 +48,7 @@ impl Network {
         let (server_door, server) = side(&mut caveats)?;
         caveats.dedup();
         namespaces::new_network().during(LinkStep::NetworkNamespace)?;
-        let mut middle = Netlink::open().during(LinkStep::Devices)?;
+        let mut middle = Devices::open().during(LinkStep::Devices)?;
         let doors = [client_door, server_door];
         for ((end, inner), door) in ENDS.iter().zip(MIDDLES).zip(&doors) {
             middle
@@ -139,7 +139,7 @@ impl Network {
     }
 
     /// Carriers come by and by; what is sent before is dropped.
-    fn wait_until_ready(&mut self, middle: &mut Netlink) -> io::Result<()> {
+    fn wait_until_ready(&mut self, middle: &mut Devices) -> io::Result<()> {
         let give_up = Instant::now() + READY;
         loop {
             let mut ready = true;
@@ -161,7 +161,7 @@ impl Network {
 }
 
 /// A side's network: the calling thread moves into it.
-fn side(caveats: &mut Vec<String>) -> Result<(OwnedFd, Netlink), StepError> {
+fn side(caveats: &mut Vec<String>) -> Result<(OwnedFd, Devices), StepError> {
     let door = namespaces::new_network().during(LinkStep::NetworkNamespace)?;
     let settings = [
         // servers on 80 and 443 without being root
@@ -177,7 +177,7 @@ fn side(caveats: &mut Vec<String>) -> Result<(OwnedFd, Netlink), StepError> {
             caveats.push(format!("net.ipv4.{name} could not be set to {value} on the link (/proc/sys is read-only here)"));
         }
     }
-    let mut socket = Netlink::open().during(LinkStep::Devices)?;
+    let mut socket = Devices::open().during(LinkStep::Devices)?;
     socket.loopback_up().during(LinkStep::Devices)?;
     Ok((door, socket))
 }

@@ -6,12 +6,12 @@
 
 use crate::platform::others::Others;
 use crate::platform::sock_diag_tracker::SockDiagTracker;
-use crate::platform::sys::diag::{self, SocketReport};
-use crate::platform::sys::process;
-use crate::platform::sys::signals::Signals;
-use crate::platform::sys::timer::Timer;
 use crate::{Clock, Unwatched, WatchError, WatchSink};
 use intact_ledger::{Caveat, Connection, ConnectionId, Origin, Owner, Row, Scheme};
+use intact_sys::process;
+use intact_sys::signals::Signals;
+use intact_sys::sock_diag::{self, SocketReport};
+use intact_sys::timer::Timer;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -201,7 +201,7 @@ impl<'a> Follower<'a> {
     fn look(&mut self) -> io::Result<()> {
         let mut there: Vec<SocketReport> = Vec::new();
         let mut served = HashSet::new();
-        diag::list(|told| {
+        sock_diag::list(|told| {
             if told.is_listening {
                 served.insert(told.local.port());
             } else {

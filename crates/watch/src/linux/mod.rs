@@ -1,16 +1,29 @@
 //! Watching on Linux: the supervisor answers calls, the relay carries data, observers read what passes.
 
 mod attach;
+mod filter;
 mod observe;
 mod others;
+mod program;
 mod relay;
 mod relay_command;
 mod run;
 mod secrets;
 mod sock_diag_tracker;
 mod supervisor;
-mod sys;
 
 pub use attach::{Subjects, follow};
+pub use intact_sys::signals::without_signals;
 pub use run::run;
-pub use sys::signals::without_signals;
+
+#[cfg(test)]
+mod tests {
+    use intact_sys::{seccomp, secret_dir};
+
+    #[test]
+    fn helpers_have_the_names_of_their_processes() {
+        let names = [secret_dir::GUARD_NAME, seccomp::RESPONDER_NAME];
+        let names = names.map(|name| format!("({})", name.to_str().unwrap()));
+        assert_eq!(names, crate::HELPERS);
+    }
+}

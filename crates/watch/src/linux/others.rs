@@ -3,7 +3,7 @@
 //! Descriptors are read in looks, so a connection can end before its owner is seen. The kernel reports
 //! the end of every socket: an end that is not explained here is a connection that may be missing.
 
-use crate::platform::sys::diag::SocketReport;
+use intact_sys::sock_diag::SocketReport;
 use std::collections::{HashMap, HashSet};
 
 /// Sockets that are remembered; beyond that, those that are gone are forgotten.

@@ -1,8 +1,8 @@
 //! What the supervisor tells the relay.
 
-use crate::platform::sys::process::SocketLocation;
-use crate::platform::sys::socket;
 use intact_ledger::{Connection, ConnectionId, Row};
+use intact_sys::process::SocketLocation;
+use intact_sys::socket;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token, Waker};
 use std::io;

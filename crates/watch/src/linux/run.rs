@@ -1,17 +1,17 @@
 //! One watched run: two threads, the supervisor for calls and the relay for data, a third one where keys are looked for, and from time to
 //! time a look at what is open.
 
+use crate::platform::filter::{self, FilteredCalls};
 use crate::platform::observe::{FAULT, Keys};
 use crate::platform::relay::Relay;
 use crate::platform::relay_command::RelaySender;
 use crate::platform::secrets::ExitHolds;
 use crate::platform::supervisor::Supervisor;
-use crate::platform::sys::filter::{self, FilteredCalls};
-use crate::platform::sys::launch::{self, LaunchError};
-use crate::platform::sys::signals::Signals;
-use crate::platform::sys::terminal;
 use crate::{Clock, Config, Mode, Outcome, Streams, WatchError, WatchSink};
 use intact_ledger::{Caveat, Event};
+use intact_sys::seccomp::{self, LaunchError};
+use intact_sys::signals::Signals;
+use intact_sys::{process, terminal};
 use std::io;
 use std::process::{Command, Stdio};
 
@@ -27,7 +27,7 @@ pub fn run(
         WatchError::Setup("no command", io::Error::from(io::ErrorKind::InvalidInput))
     })?;
     let setup = |what| move |error| WatchError::Setup(what, error);
-    launch::adopt_orphans().map_err(setup("prctl"))?;
+    process::adopt_orphans().map_err(setup("prctl"))?;
     let signals = Signals::take_over().map_err(setup("signalfd"))?;
     let mut command = Command::new(program);
     command.args(&config.command[1..]);
@@ -60,7 +60,7 @@ pub fn run(
     let orders = relay.orders();
     let began = clock.now();
     let (child, listener) =
-        launch::launch(command, &code, signals.before()).map_err(|trouble| match trouble {
+        seccomp::launch(command, &code, signals.before()).map_err(|trouble| match trouble {
             LaunchError::Filter(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 WatchError::Nested
             }

@@ -2,11 +2,11 @@
 //! they were gone. What they carried cannot be seen from there.
 
 use crate::Clock;
-use crate::platform::sys::diag::{self, Destroyed, SocketReport};
 use intact_ledger::{
     Caveat, Certainty, Close, CloseKind, Closed, Connection, ConnectionBytes, DialFailure, Failure,
     Nanos, Probes, Row, SetupPhase, Side,
 };
+use intact_sys::sock_diag::{self, Destroyed, SocketReport};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -145,7 +145,7 @@ impl SockDiagTracker {
         let open = &mut self.open;
         if !open.is_empty() {
             // what a failed list leaves out counts as missed
-            let _ = diag::list(|told| {
+            let _ = sock_diag::list(|told| {
                 if let Some(one) = open.remove(&told.cookie) {
                     record(one.about, told, false, at, tell);
                 }

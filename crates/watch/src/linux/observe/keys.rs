@@ -5,7 +5,7 @@
 
 use crate::config::KeyLogging;
 use crate::platform::secrets::{ExitHolds, SecretSearch};
-use crate::platform::sys::secret_dir::{self, SecretDir};
+use intact_sys::secret_dir::{self, SecretDir};
 use intact_wire::tls::decrypt::SecretCheck;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
@@ -23,13 +23,18 @@ const MAX_LINE: usize = 512;
 /// The most that is read at once, in bytes.
 const MAX_READ: usize = 64 * 1024;
 
+/// The files of the folder for secrets: the key log, and the script that Node loads.
+const FILES: [&str; 2] = ["keys", "preload.cjs"];
+const KEY_LOG: usize = 0;
+const PRELOAD_FILE: usize = 1;
+
 /// What Node loads before the program: it logs the keys of TLS connections, and is silent whatever happens.
 const PRELOAD: &str = include_str!("preload.cjs");
 
 /// Reads a key log as it grows.
 pub(crate) struct Keys {
     /// Where we made the file ourselves; it is erased as it is read.
-    refuge: Option<SecretDir>,
+    secret_dir: Option<SecretDir<{ FILES.len() }>>,
     path: PathBuf,
     file: Option<File>,
     read: u64,
@@ -51,11 +56,11 @@ impl Keys {
             keys.find_end();
             return Ok((keys, environment));
         }
-        let refuge = SecretDir::make()?;
-        let (path, file) = refuge.make_key_log()?;
+        let secret_dir = SecretDir::make(FILES)?;
+        let (path, file) = secret_dir.create_log(KEY_LOG)?;
         environment.push(("SSLKEYLOGFILE".into(), path.clone().into()));
         if let (Some(options), Some(text)) = (&logging.node_options, preload(&path)) {
-            let preload = refuge.make_preload(&text)?;
+            let preload = secret_dir.write_text(PRELOAD_FILE, &text)?;
             let mut options = options.clone();
             if !options.is_empty() {
                 options.push(" ");
@@ -66,13 +71,13 @@ impl Keys {
         }
         let mut keys = Keys::of(path, holds);
         keys.file = Some(file);
-        keys.refuge = Some(refuge);
+        keys.secret_dir = Some(secret_dir);
         Ok((keys, environment))
     }
 
     fn of(path: PathBuf, holds: ExitHolds) -> Keys {
         Keys {
-            refuge: None,
+            secret_dir: None,
             path,
             file: None,
             read: 0,
@@ -142,7 +147,7 @@ impl Keys {
                 }
             }
         }
-        if left < MAX_READ && self.refuge.is_some() {
+        if left < MAX_READ && self.secret_dir.is_some() {
             secret_dir::erase(file, self.read);
         }
         for line in lines {

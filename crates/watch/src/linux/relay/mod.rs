@@ -11,12 +11,12 @@ use crate::platform::observe::{Keys, Observation, RunContext};
 use crate::platform::relay_command::{
     RelayCommand, RelaySender, RelayedConnection, far_token, near_token,
 };
-use crate::platform::sys::process::SocketLocation;
-use crate::platform::sys::socket;
-use crate::platform::sys::timer::Timer;
 use crate::{Clock, Config, WatchSink};
 use direction::{ReadResult, RelayDirection, Stop};
 use intact_ledger::{CloseKind, ConnectionId, Nanos, Side};
+use intact_sys::process::SocketLocation;
+use intact_sys::socket;
+use intact_sys::timer::Timer;
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::unix::SourceFd;

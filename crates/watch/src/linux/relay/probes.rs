@@ -4,8 +4,8 @@
 //! socket beside its work costs it nothing.
 
 use crate::platform::observe::Observation;
-use crate::platform::sys::process::SocketLocation;
-use crate::platform::sys::socket;
+use intact_sys::process::SocketLocation;
+use intact_sys::socket;
 
 /// Looks in vain after which only some connections are looked at.
 const EAGER: u32 = 32;

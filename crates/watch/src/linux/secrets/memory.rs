@@ -1,7 +1,7 @@
 //! Where a process keeps what it made itself: private, writable, in memory, of no file.
 
 use super::candidate::Candidates;
-use crate::platform::sys::process;
+use intact_sys::process;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;

@@ -12,8 +12,8 @@ mod memory;
 
 pub(crate) use exit_holds::ExitHolds;
 
-use crate::platform::sys::process;
 use budget::Budget;
+use intact_sys::process;
 use intact_wire::tls::decrypt::SecretCheck;
 use std::collections::{HashMap, HashSet};
 use std::io;

@@ -4,12 +4,11 @@ use super::Supervisor;
 use super::connect_call::{CallStage, ConnectCall, Dial, HOLD};
 use super::pending_listener::begin;
 use crate::Unwatched;
-use crate::platform::sys::address::{self, Named, unmapped};
-use crate::platform::sys::filter::is_indirect_32;
-use crate::platform::sys::notify::{Notification, NotificationResponse};
-use crate::platform::sys::process::read_memory;
-use crate::platform::sys::socket;
+use crate::platform::filter::is_indirect_32;
 use intact_ledger::{Connection, Nanos, Origin, Owner, Scheme};
+use intact_sys::address::{self, Named, unmapped};
+use intact_sys::seccomp::{Notification, NotificationResponse};
+use intact_sys::socket;
 use mio::net::TcpStream;
 use socket2::Socket;
 use std::io;
@@ -146,7 +145,7 @@ impl Supervisor {
         let mut direct = *notice;
         if is_indirect_32(notice.call) {
             let mut words = [0; 12];
-            let read = read_memory(notice.thread, notice.arguments[1], &mut words);
+            let read = notice.read_memory(notice.arguments[1], &mut words);
             self.inspected(notice, read)?;
             for (argument, word) in direct.arguments.iter_mut().zip(words.chunks_exact(4)) {
                 *argument = u64::from(u32::from_ne_bytes(*word.first_chunk()?));
@@ -192,7 +191,7 @@ impl Supervisor {
         let [descriptor, place, len, ..] = notice.arguments;
         let len = usize::try_from(len as i32).ok()?.min(address::MAX_LEN);
         let mut bytes = [0; address::MAX_LEN];
-        self.inspected(notice, read_memory(notice.thread, place, &mut bytes[..len]))?;
+        self.inspected(notice, notice.read_memory(place, &mut bytes[..len]))?;
         let named = address::parse(&bytes[..len])?;
         // of all other families only the request to disconnect concerns us
         let family = i32::from(u16::from_ne_bytes([bytes[0], bytes[1]]));

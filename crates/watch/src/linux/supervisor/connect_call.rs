@@ -1,9 +1,9 @@
 //! One `connect` of the program that we are making on its behalf.
 
 use super::pending_listener::PendingListener;
-use crate::platform::sys::notify::Notification;
-use crate::platform::sys::process::SocketLocation;
 use intact_ledger::{Connection, Nanos};
+use intact_sys::process::SocketLocation;
+use intact_sys::seccomp::Notification;
 use mio::net::TcpStream;
 use socket2::Socket;
 use std::net::SocketAddr;

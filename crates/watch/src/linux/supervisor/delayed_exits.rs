@@ -2,7 +2,7 @@
 
 use super::Supervisor;
 use crate::platform::secrets::ExitHolds;
-use crate::platform::sys::notify::{Notification, NotificationResponse};
+use intact_sys::seccomp::{Notification, NotificationResponse};
 use std::time::{Duration, Instant};
 
 /// How long an end waits at most.

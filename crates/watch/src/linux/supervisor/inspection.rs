@@ -5,8 +5,8 @@
 
 use super::Supervisor;
 use crate::Unwatched;
-use crate::platform::sys::notify::Notification;
-use crate::platform::sys::process::{try_copy_descriptor, try_read_memory};
+use intact_sys::process::{try_copy_descriptor, try_read_memory};
+use intact_sys::seccomp::Notification;
 use std::io;
 
 /// What this system refuses for every process.

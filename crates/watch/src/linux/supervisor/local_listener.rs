@@ -1,6 +1,6 @@
 //! Where the program's sockets are connected to when their destination has answered: one listener a family.
 
-use crate::platform::sys::address::unmapped;
+use intact_sys::address::unmapped;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
 use socket2::SockRef;

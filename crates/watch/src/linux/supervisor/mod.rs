@@ -17,17 +17,16 @@ mod unseen_scan;
 
 use crate::platform::relay_command::RelaySender;
 use crate::platform::sock_diag_tracker::SockDiagTracker;
-use crate::platform::sys::launch;
-use crate::platform::sys::notify::{Listener, Notification, NotificationResponse};
-use crate::platform::sys::process::{Processes, raise_descriptor_limit};
-use crate::platform::sys::signals::{self, Signals};
-use crate::platform::sys::socket;
-use crate::platform::sys::timer::Timer;
 use crate::{Clock, Config, Cpu, Ended, Mode, Numbers, Outcome, RunPosition, Unwatched};
 use connect_call::ConnectCall;
 use delayed_exits::DelayedExits;
 use inspection::Inspection;
 use intact_ledger::{Nanos, Row, Span};
+use intact_sys::process::{self, Processes, raise_descriptor_limit};
+use intact_sys::seccomp::{Listener, Notification, NotificationResponse};
+use intact_sys::signals::{self, Signals};
+use intact_sys::socket;
+use intact_sys::timer::Timer;
 use local_listener::LocalListener;
 use lookups::Lookups;
 use mio::unix::SourceFd;
@@ -237,7 +236,7 @@ impl Supervisor {
         }
         self.end_census();
         if !self.abandoned {
-            self.listener.dismiss_heir();
+            self.listener.stop_fallback();
         }
         self.settle_lookups(true);
         for call in std::mem::take(&mut self.calls).into_values() {
@@ -318,7 +317,7 @@ impl Supervisor {
 
     /// Collects the program, and orphans of its.
     fn reap(&mut self) {
-        while let Some(gone) = launch::reap() {
+        while let Some(gone) = process::reap() {
             let [user, system] = gone.cpu;
             self.cpu.user += user;
             self.cpu.system += system;

@@ -3,11 +3,11 @@
 
 use super::{ENDS, Supervisor};
 use crate::platform::sock_diag_tracker::SockDiagTracker;
-use crate::platform::sys::address::{Named, unmapped};
-use crate::platform::sys::notify::{Notification, NotificationResponse};
-use crate::platform::sys::socket;
 use crate::{Mode, Unwatched};
 use intact_ledger::{Connection, Nanos};
+use intact_sys::address::{Named, unmapped};
+use intact_sys::seccomp::{Notification, NotificationResponse};
+use intact_sys::socket;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry};
 use std::io;

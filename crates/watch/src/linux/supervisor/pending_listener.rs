@@ -4,7 +4,7 @@
 //! as it would on the way to a distant host. When the destination has answered, a socket of ours at the listener's own
 //! address connects to the program's port: a TCP simultaneous open (RFC 9293 section 3.5) establishes both.
 
-use crate::platform::sys::socket;
+use intact_sys::socket;
 use mio::net::TcpStream;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;

@@ -1,10 +1,9 @@
 //! What `getpeername` and `getsockname` must say of relayed sockets, and how they are answered.
 
 use super::Supervisor;
-use crate::platform::sys::address;
-use crate::platform::sys::notify::{Notification, NotificationResponse};
-use crate::platform::sys::process::{read_memory, write_memory};
-use crate::platform::sys::socket;
+use intact_sys::address;
+use intact_sys::seccomp::{Notification, NotificationResponse};
+use intact_sys::socket;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -95,14 +94,16 @@ impl Supervisor {
         }
         let bytes = address::write(which(ends), ends.v6);
         let mut len = [0; 4];
-        read_memory(thread, len_place, &mut len).ok()?;
+        notice.read_memory(len_place, &mut len).ok()?;
         let room = usize::try_from(i32::from_ne_bytes(len)).ok()?;
         let given = &bytes[..bytes.len().min(room)];
         if !self.listener.is_valid(notice.id) {
             return None;
         }
-        write_memory(thread, place, given).ok()?;
-        write_memory(thread, len_place, &(bytes.len() as u32).to_ne_bytes()).ok()?;
+        notice.write_memory(place, given).ok()?;
+        notice
+            .write_memory(len_place, &(bytes.len() as u32).to_ne_bytes())
+            .ok()?;
         Some(NotificationResponse::Value(0))
     }
 }

@@ -6,8 +6,8 @@
 
 use super::Supervisor;
 use crate::Unwatched;
-use crate::platform::sys::address::unmapped;
-use crate::platform::sys::{diag, process};
+use intact_sys::address::unmapped;
+use intact_sys::{process, sock_diag};
 use std::collections::HashSet;
 use std::io;
 use std::net::SocketAddr;
@@ -146,7 +146,7 @@ impl Supervisor {
 fn find(apart: Option<SocketAddr>) -> io::Result<Vec<u64>> {
     let mut there = Vec::new();
     let mut served = HashSet::new();
-    diag::list(|told| {
+    sock_diag::list(|told| {
         if told.is_listening {
             served.insert(told.local.port());
         } else if told.was_established && apart != Some(unmapped(told.peer)) {

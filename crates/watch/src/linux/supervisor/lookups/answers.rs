@@ -4,8 +4,8 @@ use super::super::Supervisor;
 use super::forward::ForwardPath;
 use super::open::UNREACHABLE;
 use super::{Lookups, name_addresses};
-use crate::platform::sys::notify::Notification;
-use crate::platform::sys::socket::{self, Peeked};
+use intact_sys::seccomp::Notification;
+use intact_sys::socket::{self, Peeked};
 use intact_wire::dns;
 use mio::Token;
 

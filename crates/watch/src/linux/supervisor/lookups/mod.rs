@@ -13,12 +13,12 @@ mod questions;
 
 use super::{LOOKUP, Supervisor};
 use crate::Mode;
-use crate::platform::sys::address::{on_socket, unmapped};
-use crate::platform::sys::notify::{Notification, NotificationResponse};
-use crate::platform::sys::program;
-use crate::platform::sys::socket;
+use crate::platform::program;
 use forward::Forward;
 use intact_ledger::{Lookup, Nanos, Owner, Row, Span};
+use intact_sys::address::{on_socket, unmapped};
+use intact_sys::seccomp::{Notification, NotificationResponse};
+use intact_sys::socket;
 use intact_wire::dns::{Message, PORT};
 use mio::unix::SourceFd;
 use mio::{Interest, Token};

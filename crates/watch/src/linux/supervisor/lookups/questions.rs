@@ -1,10 +1,10 @@
 //! Questions to name servers, as the program sends them.
 
 use super::super::Supervisor;
-use crate::platform::sys::address::{self, Named, unmapped};
-use crate::platform::sys::notify::Notification;
-use crate::platform::sys::process::read_memory;
-use crate::platform::sys::socket;
+use intact_sys::address::{self, Named, unmapped};
+use intact_sys::process::read_memory;
+use intact_sys::seccomp::Notification;
+use intact_sys::socket;
 use intact_wire::dns::{self, PORT};
 use std::net::SocketAddr;
 

@@ -1,22 +1,22 @@
-//! Socket addresses as bytes in a program's memory.
+//! `struct sockaddr` as bytes, as system calls take and give it.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// Bytes of the larger of the two address structures.
-pub(crate) const MAX_LEN: usize = 28;
+/// Bytes of the larger of the two address structures of the Internet.
+pub const MAX_LEN: usize = 28;
 const V4_LEN: usize = 16;
 
-/// What an address argument names.
+/// The kind of an address argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub enum Named {
     /// An address of the Internet.
     Inet(SocketAddr),
     /// Anything else: Unix, netlink, or the request to disconnect.
     Other,
 }
 
-/// Reads a `struct sockaddr` of any family; `None` where it is too short for what it says it is.
-pub(crate) fn parse(bytes: &[u8]) -> Option<Named> {
+/// Reads a `struct sockaddr` of any family; `None` if it is too short for its family.
+pub fn parse(bytes: &[u8]) -> Option<Named> {
     let family = u16::from_ne_bytes(*bytes.first_chunk()?);
     let port = |bytes: &[u8]| Some(u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?));
     match i32::from(family) {
@@ -42,7 +42,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Named> {
 }
 
 /// An address as the kernel would write it for a socket of that family.
-pub(crate) fn write(address: SocketAddr, v6: bool) -> Vec<u8> {
+pub fn write(address: SocketAddr, v6: bool) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(MAX_LEN);
     let mut start = |family: i32| {
         bytes.extend_from_slice(&(family as u16).to_ne_bytes());
@@ -68,16 +68,16 @@ pub(crate) fn write(address: SocketAddr, v6: bool) -> Vec<u8> {
     bytes
 }
 
-/// The IPv4 address that an IPv6 one stands for, where it does.
-pub(crate) fn unmapped(address: SocketAddr) -> SocketAddr {
+/// The IPv4 address for an IPv4-mapped IPv6 address; other addresses stay as they are.
+pub fn unmapped(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         host if host.is_ipv4() => SocketAddr::new(host, address.port()),
         _ => address,
     }
 }
 
-/// An address as a socket of that family can be connected to it.
-pub(crate) fn on_socket(address: SocketAddr, v6: bool) -> SocketAddr {
+/// The form of an address that a socket of that family can connect to.
+pub fn on_socket(address: SocketAddr, v6: bool) -> SocketAddr {
     match address {
         SocketAddr::V4(v4) if v6 => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
         _ => address,

@@ -1,20 +1,12 @@
 //! The seccomp filter of a watched program: which system calls are asked about, which are refused, and that everything
-//! else passes. Only builds the program; [`super::launch`] installs it.
+//! else passes. Only builds the program; [`intact_sys::seccomp::launch`] installs it.
 //!
 //! `read`, `write` and their kin are never asked about, so that data costs nothing here.
 
-use libc::{BPF_ABS, BPF_JEQ, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W};
-use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_USER_NOTIF, sock_filter};
+use intact_sys::bpf::{Instruction, give, if_equal, if_greater, load, unless_equal, unless_set};
+use intact_sys::seccomp::{ARCH, ARCH_32};
+use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_USER_NOTIF};
 
-/// The audit architecture of this build, and that of the 32-bit programs that the same kernel runs.
-#[cfg(target_arch = "x86_64")]
-const ARCHES: [u32; 2] = [0xc000_003e, 0x4000_0003];
-/// The audit architecture of this build, and that of the 32-bit programs that the same kernel runs.
-#[cfg(target_arch = "aarch64")]
-const ARCHES: [u32; 2] = [0xc000_00b7, 0x4000_0028];
-const ARCH: u32 = ARCHES[0];
-/// The architecture of 32-bit programs.
-pub(crate) const ARCH_32: u32 = ARCHES[1];
 /// Their `connect`, and the one call for all of sockets that older ones make, where there is one.
 #[cfg(target_arch = "x86_64")]
 const CONNECTS_32: [u32; 2] = [362, 102];
@@ -55,10 +47,10 @@ pub(crate) struct FilteredCalls {
 }
 
 /// The filter's instructions.
-pub(crate) fn program(asked: FilteredCalls) -> Vec<sock_filter> {
-    const ALLOW: sock_filter = give(SECCOMP_RET_ALLOW);
-    const ASK: sock_filter = give(SECCOMP_RET_USER_NOTIF);
-    const fn refuse(errno: i32) -> sock_filter {
+pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
+    const ALLOW: Instruction = give(SECCOMP_RET_ALLOW);
+    const ASK: Instruction = give(SECCOMP_RET_USER_NOTIF);
+    const fn refuse(errno: i32) -> Instruction {
         give(SECCOMP_RET_ERRNO | errno as u32)
     }
 
@@ -78,7 +70,7 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<sock_filter> {
         load(NR),
     ];
     // a body always returns, since it leaves another word than the call's number in the accumulator
-    let mut call = |number: libc::c_long, body: &[sock_filter]| {
+    let mut call = |number: libc::c_long, body: &[Instruction]| {
         code.push(unless_equal(number as u32, body.len() as u8));
         code.extend_from_slice(body);
     };
@@ -143,49 +135,13 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<sock_filter> {
     code
 }
 
-const fn give(verdict: u32) -> sock_filter {
-    instruction(BPF_RET | BPF_K, verdict, 0, 0)
-}
-
-const fn load(offset: u32) -> sock_filter {
-    instruction(BPF_LD | BPF_W | BPF_ABS, offset, 0, 0)
-}
-
-/// Skips the next `over` instructions where the accumulator equals `value`.
-const fn if_equal(value: u32, over: u8) -> sock_filter {
-    instruction(BPF_JMP | BPF_JEQ | BPF_K, value, over, 0)
-}
-
-/// Runs the next `over` instructions only where the accumulator equals `value`.
-const fn unless_equal(value: u32, over: u8) -> sock_filter {
-    instruction(BPF_JMP | BPF_JEQ | BPF_K, value, 0, over)
-}
-
-/// Runs the next `over` instructions only where a bit is set.
-const fn unless_set(bits: u32, over: u8) -> sock_filter {
-    instruction(BPF_JMP | BPF_JSET | BPF_K, bits, 0, over)
-}
-
-/// Skips the next `over` instructions where the accumulator is greater.
-const fn if_greater(value: u32, over: u8) -> sock_filter {
-    instruction(BPF_JMP | BPF_JGT | BPF_K, value, over, 0)
-}
-
-const fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
-    sock_filter {
-        code: code as u16,
-        jt,
-        jf,
-        k,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use libc::{BPF_ABS, BPF_JEQ, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W};
 
     /// What the kernel would say to a call; panics where it would refuse the program.
-    fn verdict(code: &[sock_filter], arch: u32, number: libc::c_long, arguments: [u64; 6]) -> u32 {
+    fn verdict(code: &[Instruction], arch: u32, number: libc::c_long, arguments: [u64; 6]) -> u32 {
         let mut data = [0; 64];
         data[..4].copy_from_slice(&(number as u32).to_ne_bytes());
         data[4..8].copy_from_slice(&arch.to_ne_bytes());

@@ -1,14 +1,16 @@
-//! A terminal of the program's own.
-#![allow(unsafe_code, reason = "setsid and ioctl in the forked child")]
+//! Terminals: a session for a command.
 
-use super::checked;
+use crate::checked;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Has a command lead a session on that terminal, with all its standard streams there.
-pub(crate) fn lead_session_on(command: &mut Command, terminal: &OwnedFd) -> io::Result<()> {
+/// Makes a command lead a session on that terminal, with its three standard streams there.
+///
+/// # Errors
+/// The descriptor cannot be duplicated.
+pub fn lead_session_on(command: &mut Command, terminal: &OwnedFd) -> io::Result<()> {
     command
         .stdin(terminal.try_clone()?)
         .stdout(terminal.try_clone()?)

@@ -1,70 +1,94 @@
-//! The answering end of a seccomp filter: takes calls and answers them (seccomp_unotify(2)).
-#![allow(unsafe_code, reason = "ioctl on the listener")]
+//! The listener of a filter: takes calls and answers them.
 
-use super::checked;
+use super::ARCH_32;
 use super::fallback_responder::FallbackResponder;
-use super::filter::ARCH_32;
+use crate::{checked, process};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 /// From linux/seccomp.h; libc has no name for it.
 const SYNC_WAKE_UP: u32 = 1;
 
-/// One call that waits for its answer.
+/// One call that waits for our response.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Notification {
-    /// Names the call; invalid once the caller was interrupted or killed.
-    pub(crate) id: u64,
+#[non_exhaustive]
+pub struct Notification {
+    /// The call's id; invalid once the caller was interrupted or killed.
+    pub id: u64,
     /// The thread that made it.
-    pub(crate) thread: u32,
+    pub thread: u32,
     /// The number of the system call.
-    pub(crate) call: libc::c_long,
+    pub call: libc::c_long,
     /// Its arguments.
-    pub(crate) arguments: [u64; 6],
+    pub arguments: [u64; 6],
     /// A 32-bit program made it: number and arguments are those of its architecture.
-    pub(crate) is_32: bool,
+    pub is_32: bool,
 }
 
-/// An answer.
+impl Notification {
+    /// Copies bytes out of the caller's memory.
+    ///
+    /// # Errors
+    /// Those of [`process::read_memory`].
+    pub fn read_memory(&self, address: u64, into: &mut [u8]) -> io::Result<()> {
+        process::read_memory(self.thread, address, into)
+    }
+
+    /// Copies bytes into the caller's memory, as the call itself would.
+    ///
+    /// # Errors
+    /// Those of process_vm_writev(2); EFAULT if fewer bytes than `from` has could be copied.
+    pub fn write_memory(&self, address: u64, from: &[u8]) -> io::Result<()> {
+        process::write_memory(self.thread, address, from)
+    }
+}
+
+/// The response to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotificationResponse {
-    /// The kernel makes the call as if nobody had asked.
+pub enum NotificationResponse {
+    /// The kernel executes the call.
     Continue,
-    /// It returns this.
+    /// The call returns this value.
     Value(i64),
-    /// It fails with this error number.
+    /// The call fails with this error number.
     Error(i32),
 }
 
-/// The descriptor that calls are taken from.
-pub(crate) struct Listener {
+/// The descriptor from which calls are taken.
+pub struct Listener {
     descriptor: OwnedFd,
-    /// Where there is none, calls fail once we are gone.
-    heir: Option<FallbackResponder>,
+    /// Without it, calls fail once we have ended.
+    fallback: Option<FallbackResponder>,
 }
 
 impl Listener {
-    /// To be called while we have one thread.
-    pub(crate) fn new(descriptor: OwnedFd) -> Listener {
-        let heir = FallbackResponder::start(descriptor.as_fd()).ok();
-        Listener { descriptor, heir }
-    }
-
-    /// A child of ours that has not run another program, or this process where there is none.
-    pub(crate) fn own_child(&self) -> u32 {
-        let child = self.heir.as_ref().map(FallbackResponder::process);
-        child.unwrap_or_else(std::process::id)
-    }
-
-    /// Nobody is left to ask.
-    pub(crate) fn dismiss_heir(&mut self) {
-        if let Some(heir) = self.heir.take() {
-            heir.stop();
+    /// Takes the descriptor, and starts a process that answers calls once we have ended.
+    pub fn new(descriptor: OwnedFd) -> Listener {
+        let fallback = FallbackResponder::start(descriptor.as_fd()).ok();
+        Listener {
+            descriptor,
+            fallback,
         }
     }
 
-    /// Has an epoll instance tell as long as calls wait, so that none has to be looked for.
-    pub(crate) fn register(&self, epoll: &impl AsRawFd, token: usize) -> io::Result<()> {
+    /// The id of a child of ours that has not run another program; this process's id if there is no such child.
+    pub fn own_child(&self) -> u32 {
+        let child = self.fallback.as_ref().map(FallbackResponder::process);
+        child.unwrap_or_else(std::process::id)
+    }
+
+    /// Ends the process that would answer in our place: the filtered processes have ended.
+    pub fn stop_fallback(&mut self) {
+        if let Some(fallback) = self.fallback.take() {
+            fallback.stop();
+        }
+    }
+
+    /// Adds the listener to an epoll instance, which reports it while calls wait (level-triggered).
+    ///
+    /// # Errors
+    /// Those of epoll_ctl(2).
+    pub fn register(&self, epoll: &impl AsRawFd, token: usize) -> io::Result<()> {
         let mut event = libc::epoll_event {
             events: libc::EPOLLIN as u32,
             u64: token as u64,
@@ -81,9 +105,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Wakes us, and the caller when it is answered, on the processor that the other leaves. Cheaper where there is nothing to do
-    /// for us beside the caller.
-    pub(crate) fn hand_over_on_one_cpu(&self) {
+    /// Wakes us and the caller on the processor that the other one leaves. This is cheaper where neither has other work.
+    pub fn hand_over_on_one_cpu(&self) {
         // SAFETY: takes plain numbers. Kernels before 6.6 refuse it, and are slower.
         let _ = unsafe {
             libc::ioctl(
@@ -94,8 +117,8 @@ impl Listener {
         };
     }
 
-    /// Has it tell no more.
-    pub(crate) fn deregister(&self, epoll: &impl AsRawFd) {
+    /// Removes the listener from the epoll instance.
+    pub fn deregister(&self, epoll: &impl AsRawFd) {
         // SAFETY: takes plain numbers; the event is not read.
         let _ = unsafe {
             libc::epoll_ctl(
@@ -107,10 +130,13 @@ impl Listener {
         };
     }
 
-    /// Takes a call that waits; `None` where its caller has gone in the meantime. Blocks where none waits.
-    pub(crate) fn take(&self) -> io::Result<Option<Notification>> {
-        if let Some(heir) = &self.heir {
-            heir.begin();
+    /// Takes a call; `None` if its caller no longer waits. Blocks until there is a call.
+    ///
+    /// # Errors
+    /// Those of ioctl(2) on the listener.
+    pub fn take(&self) -> io::Result<Option<Notification>> {
+        if let Some(fallback) = &self.fallback {
+            fallback.begin();
         }
         // SAFETY: a structure of zeroes is what the call wants; the kernel fills it.
         let taken = unsafe {
@@ -122,9 +148,9 @@ impl Listener {
             ))
             .map(|_| raw)
         };
-        if let Some(heir) = &self.heir {
+        if let Some(fallback) = &self.fallback {
             let id = taken.as_ref().ok().map(|raw| raw.id);
-            heir.end(id, |id| self.is_valid(id));
+            fallback.end(id, |id| self.is_valid(id));
         }
         match taken {
             Ok(raw) => Ok(Some(Notification {
@@ -141,8 +167,8 @@ impl Listener {
         }
     }
 
-    /// Whether the caller still waits: what was read of its memory before was its own.
-    pub(crate) fn is_valid(&self, id: u64) -> bool {
+    /// Whether the caller still waits: memory that was read before this is the caller's.
+    pub fn is_valid(&self, id: u64) -> bool {
         // SAFETY: the kernel reads one u64.
         let valid = unsafe {
             libc::ioctl(
@@ -154,8 +180,8 @@ impl Listener {
         valid == 0
     }
 
-    /// Answers; whether the caller was still waiting for it.
-    pub(crate) fn answer(&self, id: u64, answer: NotificationResponse) -> bool {
+    /// Answers a call; returns whether the caller still waited.
+    pub fn answer(&self, id: u64, answer: NotificationResponse) -> bool {
         let mut raw = libc::seccomp_notif_resp {
             id,
             val: 0,
@@ -177,8 +203,8 @@ impl Listener {
                 &raw mut raw,
             )
         };
-        if let Some(heir) = &self.heir {
-            heir.forget(id);
+        if let Some(fallback) = &self.fallback {
+            fallback.forget(id);
         }
         sent == 0
     }

@@ -1,7 +1,8 @@
-//! Starts the program under its filter. Between `fork` and `exec` only system calls are made.
-#![allow(unsafe_code, reason = "seccomp, prctl and sendmsg in the forked child")]
+//! Starts a program under a filter. Between `fork` and `exec` only system calls are made.
 
-use super::checked;
+use crate::bpf::Instruction;
+use crate::checked;
+use crate::signals::SignalMask;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
 use std::io;
@@ -10,40 +11,39 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
-use std::time::Duration;
 
-/// What stood in the way.
+/// Why a program was not started.
 #[derive(Debug)]
-pub(crate) enum LaunchError {
-    /// The filter was refused with this error.
+pub enum LaunchError {
+    /// The kernel refused the filter.
     Filter(io::Error),
     /// The program could not be run.
     Exec(io::Error),
-    /// Anything else.
+    /// Another system call failed before the program ran.
     Io(io::Error),
 }
 
-/// The first byte from the child: whether the filter is in place, with the descriptor that answers for it.
+/// The first byte from the child: whether the filter is installed, with the listener.
 const REFUSED: u8 = 1;
 const INSTALLED: u8 = 0;
 
-/// Starts the command with the filter in place and these signals blocked; the descriptor answers for all that it asks about.
+/// Starts the command under the filter, with that signal mask; returns the child and the listener's descriptor.
 ///
-/// The child runs the program itself: where it cannot, it must not end in the way that is asked about, since nobody answers yet.
-pub(crate) fn launch(
+/// The child runs the program itself. If it cannot, it ends by SIGKILL: its exit may be filtered, and no process answers yet.
+///
+/// # Errors
+/// See [`LaunchError`]; the child has ended by then.
+pub fn launch(
     mut command: Command,
-    filter: &[libc::sock_filter],
-    blocked: libc::sigset_t,
+    filter: &[Instruction],
+    blocked: SignalMask,
 ) -> Result<(Child, OwnedFd), LaunchError> {
     let (ours, theirs) = UnixStream::pair().map_err(LaunchError::Io)?;
-    let words = ExecArgs::of(&command).map_err(LaunchError::Exec)?;
+    let arguments = ExecArgs::of(&command).map_err(LaunchError::Exec)?;
     let code = filter.to_vec();
     let end = theirs.as_raw_fd();
     let prepare = move || {
-        // SAFETY: reads the set that is passed.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const blocked, std::ptr::null_mut())
-        };
+        blocked.apply();
         match install(&code) {
             Ok(listener) => send(end, INSTALLED, Some(listener.as_raw_fd()))?,
             Err(error) => {
@@ -51,7 +51,7 @@ pub(crate) fn launch(
                 return Err(error);
             }
         }
-        let error = words.run();
+        let error = arguments.run();
         // a byte is enough for every error number of Linux that this can be
         let number = error
             .raw_os_error()
@@ -67,7 +67,7 @@ pub(crate) fn launch(
     drop(theirs);
     match (started, receive(&ours)) {
         (Ok(mut child), Ok(Some((INSTALLED, Some(listener))))) => match receive(&ours) {
-            // closed by the program's start
+            // exec closed the child's end
             Ok(None) => Ok((child, listener)),
             Ok(Some((number, _))) => {
                 let _ = child.wait();
@@ -88,14 +88,14 @@ pub(crate) fn launch(
     }
 }
 
-/// Ends a child that cannot be watched.
+/// Ends a child that has no listener.
 fn ended(mut child: Child, error: io::Error) -> LaunchError {
     let _ = child.kill();
     let _ = child.wait();
     LaunchError::Io(error)
 }
 
-/// What a program is run with, as the kernel wants it.
+/// A program's arguments and environment, as execve(2) takes them.
 struct ExecArgs {
     /// Owned by the lists of pointers, which end in a null.
     _owned: Vec<CString>,
@@ -110,7 +110,7 @@ unsafe impl Sync for ExecArgs {}
 
 impl ExecArgs {
     fn of(command: &Command) -> io::Result<ExecArgs> {
-        let word = |bytes: &[u8]| {
+        let text = |bytes: &[u8]| {
             CString::new(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
         };
         let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
@@ -120,16 +120,16 @@ impl ExecArgs {
                 None => variables.remove(key),
             };
         }
-        let mut owned = vec![word(command.get_program().as_bytes())?];
+        let mut owned = vec![text(command.get_program().as_bytes())?];
         for argument in command.get_args() {
-            owned.push(word(argument.as_bytes())?);
+            owned.push(text(argument.as_bytes())?);
         }
         let count = owned.len();
         for (key, value) in variables {
-            owned.push(word(&[key.as_bytes(), b"=", value.as_bytes()].concat())?);
+            owned.push(text(&[key.as_bytes(), b"=", value.as_bytes()].concat())?);
         }
-        let list = |words: &[CString]| {
-            let pointers = words.iter().map(|word| word.as_ptr());
+        let list = |strings: &[CString]| {
+            let pointers = strings.iter().map(|string| string.as_ptr());
             pointers.chain([std::ptr::null()]).collect()
         };
         Ok(ExecArgs {
@@ -155,7 +155,7 @@ impl ExecArgs {
 }
 
 /// Installs the filter on this process; everything that it starts inherits it.
-fn install(code: &[libc::sock_filter]) -> io::Result<OwnedFd> {
+fn install(code: &[Instruction]) -> io::Result<OwnedFd> {
     let program = libc::sock_fprog {
         len: code.len() as u16,
         filter: code.as_ptr().cast_mut(),
@@ -171,7 +171,7 @@ fn install(code: &[libc::sock_filter]) -> io::Result<OwnedFd> {
             )
         })
     };
-    // a call that we have taken is not cut short by signals: a non-blocking connect knows no EINTR (Linux 5.19)
+    // signals do not interrupt a call that we have taken: a non-blocking connect knows no EINTR (Linux 5.19)
     let set = || match set(libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => set(0),
         done => done,
@@ -221,7 +221,7 @@ fn send(socket: RawFd, verdict: u8, descriptor: Option<RawFd>) -> io::Result<()>
     Ok(())
 }
 
-/// What the child said; `None` where it closed its end.
+/// The child's message; `None` if it closed its end.
 fn receive(socket: &UnixStream) -> io::Result<Option<(u8, Option<OwnedFd>)>> {
     let mut byte = [REFUSED];
     let mut control = Control([0; 32]);
@@ -250,41 +250,4 @@ fn receive(socket: &UnixStream) -> io::Result<Option<(u8, Option<OwnedFd>)>> {
         (count, descriptor)
     };
     Ok((count != 0).then_some((byte[0], descriptor)))
-}
-
-/// Makes orphans of the program children of ours, so that they stay descendants: Yama's scope 1 lets us look at those only.
-pub(crate) fn adopt_orphans() -> io::Result<()> {
-    // SAFETY: takes plain numbers.
-    checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })?;
-    Ok(())
-}
-
-/// A child that has ended.
-pub(crate) struct Ended {
-    /// Its id.
-    pub(crate) process: u32,
-    /// Its raw wait status.
-    pub(crate) status: i32,
-    /// CPU time of it and of the descendants that it waited for itself: user, system.
-    pub(crate) cpu: [Duration; 2],
-}
-
-/// Collects one child that has ended; `None` when there is none now.
-pub(crate) fn reap() -> Option<Ended> {
-    let mut status = 0;
-    // SAFETY: a rusage of zeroes is valid; the kernel writes it and one int.
-    let (process, usage) = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        let process = libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage);
-        (process, usage)
-    };
-    let time = |time: libc::timeval| {
-        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
-    };
-    let process = u32::try_from(process).ok().filter(|process| *process > 0)?;
-    Some(Ended {
-        process,
-        status,
-        cpu: [time(usage.ru_utime), time(usage.ru_stime)],
-    })
 }

@@ -1,14 +1,11 @@
-//! What the forwarder asks of the scheduler, and the capabilities that it gives up.
-#![allow(unsafe_code, reason = "scheduling and capabilities have no safe form")]
+//! The priority of this thread, and the capabilities of this process.
 
-use rustix::process::{
-    DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal,
-};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::io;
 use std::num::NonZeroU64;
 
-/// Becomes as punctual as it is allowed to. Whether it runs ahead of ordinary processes.
-pub(super) fn be_punctual() -> bool {
+/// Makes wake-ups of the calling thread as exact as permitted; returns whether it runs before ordinary threads (SCHED_FIFO).
+pub fn be_punctual() -> bool {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     // SAFETY: a sched_param of zeroes is valid.
     let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
@@ -17,26 +14,18 @@ pub(super) fn be_punctual() -> bool {
     let real_time =
         unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) } == 0;
     if real_time {
-        // what comes later is not locked: under the usual limit further memory could not be had
+        // later memory is not locked: the usual limit would then refuse to allocate it
         // SAFETY: mlockall(2) takes flags only.
         unsafe { libc::mlockall(libc::MCL_CURRENT) };
     }
     real_time
 }
 
-/// Ends with the parent.
-pub(super) fn end_with_parent() -> io::Result<()> {
-    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
-}
-
-/// The end of children is nobody's business: they vanish by themselves.
-pub(super) fn ignore_children() {
-    // SAFETY: sets the default disposition of SIGCHLD to "ignore", no handler involved.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
-}
-
-/// Gives up all capabilities, and lets processes of the same user look at our open files.
-pub(super) fn give_up() -> io::Result<()> {
+/// Drops all capabilities, and lets processes of the same user inspect this one.
+///
+/// # Errors
+/// Those of capset(2) and prctl(2).
+pub fn drop_capabilities() -> io::Result<()> {
     /// `__user_cap_header_struct` and `_LINUX_CAPABILITY_VERSION_3` of linux/capability.h.
     #[repr(C)]
     struct Header {

@@ -1,9 +1,9 @@
-//! Putting a command on a side of a link.
+//! Starting a command in namespaces.
 //!
-//! Between fork and exec a child walks through the doors. A process namespace is entered by one's children only, so it forks
-//! once more: the first child stays as a proxy that waits, passes signals on, and ends as the command ended.
-#![allow(unsafe_code, reason = "pre_exec, fork and signals have no safe form")]
+//! Between fork and exec the child enters the namespaces. Only a child of the process that enters a process namespace is in it,
+//! so the child forks again: it stays as a proxy that waits, passes signals on, and ends as the command ended.
 
+use crate::signals::SignalMask;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::io;
@@ -12,18 +12,22 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Doors to a link's namespaces.
+/// Handles to the namespaces of a command.
 #[derive(Debug)]
-pub(super) struct NamespaceHandles {
-    pub(super) networks: [OwnedFd; 2],
-    pub(super) user: Option<OwnedFd>,
-    pub(super) mounts: Option<OwnedFd>,
-    pub(super) processes: Option<OwnedFd>,
+pub struct NamespaceHandles {
+    /// Network namespaces, of which a command enters one.
+    pub networks: [OwnedFd; 2],
+    /// A user namespace.
+    pub user: Option<OwnedFd>,
+    /// A mount namespace.
+    pub mounts: Option<OwnedFd>,
+    /// A process namespace.
+    pub processes: Option<OwnedFd>,
 }
 
 /// The command that a proxy waits for.
 static COMMAND: AtomicI32 = AtomicI32::new(0);
-/// Signals that a proxy passes on when somebody sent them to it. (From a terminal they reach the command as well.)
+/// Signals that a proxy passes on if a process sent them. (The terminal sends them to the command as well.)
 const PASSED_ON: [libc::c_int; 6] = [
     libc::SIGINT,
     libc::SIGTERM,
@@ -33,56 +37,59 @@ const PASSED_ON: [libc::c_int; 6] = [
     libc::SIGUSR2,
 ];
 
-/// Makes `command` start behind `doors`, in the network of this index.
-pub(super) fn through(command: &mut Command, doors: Arc<NamespaceHandles>, network: usize) {
-    let go = move || go(&doors, network);
-    // SAFETY: `go` makes system calls on memory that is there already: no allocation, no locks.
-    unsafe { command.pre_exec(go) };
+impl NamespaceHandles {
+    /// Makes `command` start in these namespaces, in the network of this index (0 or 1).
+    ///
+    /// The child is a proxy of the command: it passes signals on and ends as the command does. If the proxy is killed, the kernel
+    /// kills the command. Without a process namespace the proxy also ends with the thread that started it.
+    pub fn start_within(self: &Arc<Self>, command: &mut Command, network: usize) {
+        let handles = self.clone();
+        let enter = move || enter(&handles, network);
+        // SAFETY: `enter` makes system calls on memory that exists already: no allocation, no locks.
+        unsafe { command.pre_exec(enter) };
+    }
 }
 
 /// Runs between fork and exec: only what is async-signal-safe is allowed.
-fn go(doors: &NamespaceHandles, network: usize) -> io::Result<()> {
+fn enter(handles: &NamespaceHandles, network: usize) -> io::Result<()> {
     let mut folder = [0; libc::PATH_MAX as usize];
     // SAFETY: the buffer's length is given.
     let named = unsafe { !libc::getcwd(folder.as_mut_ptr(), folder.len()).is_null() };
-    let enter = |door: &OwnedFd, kind| move_into_link_name_space(door.as_fd(), Some(kind));
-    if let Some(user) = &doors.user {
+    let enter = |handle: &OwnedFd, kind| move_into_link_name_space(handle.as_fd(), Some(kind));
+    if let Some(user) = &handles.user {
         enter(user, LinkNameSpaceType::User)?;
     }
-    enter(&doors.networks[network], LinkNameSpaceType::Network)?;
-    if let Some(mounts) = &doors.mounts {
+    enter(&handles.networks[network], LinkNameSpaceType::Network)?;
+    if let Some(mounts) = &handles.mounts {
         enter(mounts, LinkNameSpaceType::Mount)?;
-        // that also moved us to the root
+        // entering also changed the working directory to the root
         // SAFETY: getcwd ended the path with a zero.
         if named && unsafe { libc::chdir(folder.as_ptr()) } < 0 {
             return Err(io::Error::last_os_error());
         }
     }
-    if let Some(processes) = &doors.processes {
+    if let Some(processes) = &handles.processes {
         enter(processes, LinkNameSpaceType::ProcessID)?;
     }
-    fork_behind_proxy(doors.processes.is_none())
+    fork_behind_proxy(handles.processes.is_none())
 }
 
-/// Returns in the command-to-be only.
+/// Returns only in the process that becomes the command.
 fn fork_behind_proxy(ends_with_owner: bool) -> io::Result<()> {
-    // SAFETY: signal sets of zeroes are valid storage for sigfillset and pthread_sigmask, whose pointers live through the calls;
-    // fork(2) of a process with a single thread (the child of a fork has one).
+    let before = SignalMask::all().apply();
+    // SAFETY: fork(2) of a process with a single thread (the child of a fork has one); the child makes system calls only.
     unsafe {
-        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
         match libc::fork() {
             -1 => Err(io::Error::last_os_error()),
             0 => {
-                // the proxy gone, the command goes: a caller that kills its child means the command
+                // a caller that kills its child, the proxy, means the command
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+                before.apply();
                 Ok(())
             }
             command => {
                 if ends_with_owner {
-                    // no process namespace that would take the command along
+                    // no process namespace ends the command with its first process
                     libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 }
                 COMMAND.store(command, Ordering::Relaxed);
@@ -96,10 +103,10 @@ fn fork_behind_proxy(ends_with_owner: bool) -> io::Result<()> {
 ///
 /// # Safety
 /// Only in a process of one thread that is to become the proxy, after a fork that gave `command`.
-unsafe fn stand_in(command: libc::pid_t, before: &libc::sigset_t) -> ! {
+unsafe fn stand_in(command: libc::pid_t, before: &SignalMask) -> ! {
     // SAFETY: plain system calls; the handler is async-signal-safe, and everything pointed at lives through the calls.
     unsafe {
-        // no end of a pipe may stay open on behalf of a process that reads and writes nothing
+        // this process reads and writes nothing, so it must not keep the end of a pipe open
         libc::syscall(libc::SYS_close_range, 0u32, u32::MAX, 0u32);
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = pass_on as *const () as libc::sighandler_t;
@@ -107,7 +114,7 @@ unsafe fn stand_in(command: libc::pid_t, before: &libc::sigset_t) -> ! {
         for signal in PASSED_ON {
             libc::sigaction(signal, &raw const action, std::ptr::null_mut());
         }
-        libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut());
+        before.apply();
         let mut status = 0;
         while libc::waitpid(command, &raw mut status, 0) < 0 {
             if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
@@ -116,7 +123,7 @@ unsafe fn stand_in(command: libc::pid_t, before: &libc::sigset_t) -> ! {
         }
         if libc::WIFSIGNALED(status) {
             let signal = libc::WTERMSIG(status);
-            // one core dump, the command's, is enough
+            // the command has dumped its core already
             libc::prctl(libc::PR_SET_DUMPABLE, 0);
             libc::signal(signal, libc::SIG_DFL);
             libc::kill(libc::getpid(), signal);

@@ -1,19 +1,22 @@
-//! An alarm to wait on beside descriptors, finer than the millisecond that a poll's timeout has.
-#![allow(unsafe_code, reason = "timerfd")]
+//! An alarm with a descriptor (timerfd_create(2)), finer than the millisecond of a poll's timeout.
 
-use super::checked;
+use crate::checked;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Instant;
 
-/// One alarm; its descriptor is readable from the time that was set on.
-pub(crate) struct Timer {
+/// One alarm; its descriptor is readable from the set time on.
+pub struct Timer {
     descriptor: OwnedFd,
     set: Option<Instant>,
 }
 
 impl Timer {
-    pub(crate) fn new() -> io::Result<Timer> {
+    /// An alarm that is not set.
+    ///
+    /// # Errors
+    /// Those of timerfd_create(2).
+    pub fn new() -> io::Result<Timer> {
         let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
         // SAFETY: takes plain numbers; the kernel has just made the descriptor for us.
         let descriptor = unsafe {
@@ -26,8 +29,8 @@ impl Timer {
         })
     }
 
-    /// Rings at that time, or never; setting it takes back what rang before.
-    pub(crate) fn set(&mut self, when: Option<Instant>) {
+    /// Sets the time of the alarm, or switches it off; an earlier alarm is withdrawn.
+    pub fn set(&mut self, when: Option<Instant>) {
         if self.set == when {
             return;
         }
@@ -36,7 +39,7 @@ impl Timer {
         unsafe {
             let mut value: libc::itimerspec = std::mem::zeroed();
             if let Some(when) = when {
-                // zero would disarm: what is due already rings at once
+                // zero would disarm: an alarm that is due rings immediately
                 let left = when.saturating_duration_since(Instant::now());
                 value.it_value.tv_sec = left.as_secs() as libc::time_t;
                 value.it_value.tv_nsec = libc::c_long::from(left.subsec_nanos().max(1));
@@ -50,8 +53,8 @@ impl Timer {
         }
     }
 
-    /// It has rung: the same time may be set again.
-    pub(crate) fn rung(&mut self) {
+    /// Acknowledges the alarm, so that the same time may be set again.
+    pub fn rung(&mut self) {
         self.set = None;
         let mut count = 0u64;
         // SAFETY: the kernel writes eight bytes at most.

@@ -1,0 +1,107 @@
+//! Processes that depend on ours: a forked child that acts once we have ended, however we end, and a command that ends with us.
+
+use crate::checked;
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// The descriptor at which a guard finds what it was given to keep.
+pub(crate) const KEPT: libc::c_int = 1;
+
+/// A child in a session of its own that waits for our end. Dropped, it notices the end, and nothing waits for it.
+pub(crate) struct Guard {
+    process: libc::pid_t,
+    /// Closed by the kernel when we end; the guard waits for that.
+    alive: Option<OwnedFd>,
+}
+
+impl Guard {
+    /// Forks a guard of that name (at most 15 bytes), which keeps one descriptor at [`KEPT`] and closes all others.
+    /// It runs `act` after our end, and then ends.
+    ///
+    /// # Safety
+    /// `act` runs in a forked child: it makes system calls only, on memory that exists already, and does not panic.
+    pub(crate) unsafe fn start(
+        name: &'static CStr,
+        keep: Option<BorrowedFd<'_>>,
+        act: impl FnOnce(),
+    ) -> io::Result<Guard> {
+        let (waiting, alive) = io::pipe()?;
+        let alive = OwnedFd::from(alive);
+        // SAFETY: the child makes system calls only, on memory that exists already.
+        let process = checked(unsafe { libc::fork() })? as libc::pid_t;
+        if process != 0 {
+            return Ok(Guard {
+                process,
+                alive: Some(alive),
+            });
+        }
+        // SAFETY: plain system calls on descriptors of this process, which is not going to use any other.
+        unsafe {
+            libc::setsid();
+            libc::prctl(libc::PR_SET_NAME, name.as_ptr());
+            // a number beyond both, so that neither is overwritten before it is copied
+            let kept = keep.map(|kept| libc::fcntl(kept.as_raw_fd(), libc::F_DUPFD, 10));
+            libc::close(alive.as_raw_fd());
+            libc::dup2(waiting.as_fd().as_raw_fd(), 0);
+            match kept {
+                Some(kept) => {
+                    libc::dup2(kept, KEPT);
+                    close_from(KEPT + 1);
+                }
+                None => close_from(1),
+            }
+            let mut byte = 0u8;
+            while libc::read(0, (&raw mut byte).cast(), 1) != 0 {
+                if *libc::__errno_location() != libc::EINTR {
+                    break;
+                }
+            }
+            act();
+            libc::_exit(0)
+        }
+    }
+
+    /// The guard's process id.
+    pub(crate) fn process(&self) -> u32 {
+        self.process.unsigned_abs()
+    }
+
+    /// Lets the guard act now, and waits for its end.
+    pub(crate) fn finish(&mut self) {
+        drop(self.alive.take());
+        // SAFETY: waits for the child that we started; another part of this process may have collected it already.
+        unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
+    }
+}
+
+/// Closes all descriptors from that number on: a reader who waits for the end of our output must not wait for a child's.
+fn close_from(first: libc::c_int) {
+    /// Where the kernel closes no range (before Linux 5.9), descriptors below this number are closed one by one.
+    const MOST: libc::c_int = 4096;
+    // SAFETY: called in a forked child that uses none of them.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) != 0 {
+            for descriptor in first..MOST {
+                libc::close(descriptor);
+            }
+        }
+    }
+}
+
+/// Makes the kernel kill this process when its parent thread ends.
+///
+/// # Errors
+/// Those of prctl(2).
+pub fn end_with_parent() -> io::Result<()> {
+    let kill = Some(rustix::process::Signal::KILL);
+    Ok(rustix::process::set_parent_process_death_signal(kill)?)
+}
+
+/// Makes the kernel kill the command's process when the thread that starts it ends.
+pub fn end_with_us(command: &mut Command) {
+    // SAFETY: one system call, which is async-signal-safe.
+    unsafe { command.pre_exec(end_with_parent) };
+}

@@ -1,0 +1,40 @@
+//! Linux system interfaces that need `unsafe`, as safe functions and types: one module per kernel interface.
+//!
+//! This crate offers mechanism only. Callers decide which calls to filter, what to answer, which packets to keep.
+//! It never prints and never reads the environment, except to pass it on to a program that it starts.
+//! On other systems than Linux the crate is empty.
+#![cfg(target_os = "linux")]
+#![allow(
+    unsafe_code,
+    reason = "the home of system calls that have no safe form; every other crate uses these wrappers"
+)]
+
+pub mod address;
+pub mod bpf;
+pub mod guard;
+pub mod namespaces;
+pub mod netlink;
+pub mod packet;
+pub mod privilege;
+pub mod process;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub mod seccomp;
+pub mod secret_dir;
+pub mod signals;
+pub mod sock_diag;
+pub mod socket;
+pub mod terminal;
+pub mod timer;
+pub mod timestamps;
+
+mod socket_option;
+
+use std::io;
+
+/// The result of a system call that reports an error by -1 and `errno`.
+fn checked(result: impl Into<i64>) -> io::Result<i64> {
+    match result.into() {
+        -1 => Err(io::Error::last_os_error()),
+        value => Ok(value),
+    }
+}

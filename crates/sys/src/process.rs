@@ -1,0 +1,237 @@
+//! Processes: what /proc says of them, their end, and their descriptors and memory.
+
+mod descriptors;
+mod memory;
+
+pub use descriptors::{Identity, Processes, SocketLocation, try_copy_descriptor};
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(crate) use memory::write_memory;
+pub use memory::{page_size, read_memory, try_read_memory};
+
+use crate::checked;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Raises this process's limit of open descriptors to the hard limit, and returns the limit. Children that run already keep
+/// theirs.
+pub fn raise_descriptor_limit() -> u64 {
+    // SAFETY: a structure of zeroes is valid; the kernel fills and reads it.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        let before = limit.rlim_cur;
+        limit.rlim_cur = limit.rlim_max;
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0 {
+            limit.rlim_max
+        } else {
+            before
+        }
+    }
+}
+
+/// The process that [`fork`] returns in.
+pub enum Forked {
+    /// The new one.
+    Child,
+    /// The old one.
+    Parent {
+        /// The new process.
+        child: rustix::process::Pid,
+    },
+}
+
+/// Forks this process, which must have a single thread.
+///
+/// # Errors
+/// Those of fork(2); [`io::ErrorKind::ResourceBusy`] if there is another thread, which may hold locks for ever in the child.
+pub fn fork() -> io::Result<Forked> {
+    if !is_single_threaded()? {
+        return Err(io::ErrorKind::ResourceBusy.into());
+    }
+    // SAFETY: this is the only thread, so the child finds no lock held and may run any code.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Forked::Child),
+        child => {
+            let child = rustix::process::Pid::from_raw(child).ok_or(io::ErrorKind::InvalidData)?;
+            Ok(Forked::Parent { child })
+        }
+    }
+}
+
+/// Whether this process has a single thread.
+///
+/// # Errors
+/// /proc cannot be read.
+pub fn is_single_threaded() -> io::Result<bool> {
+    Ok(fs::read_dir("/proc/self/task")?.count() == 1)
+}
+
+/// Makes orphaned descendants children of ours: Yama's scope 1 permits to inspect descendants only.
+///
+/// # Errors
+/// Those of prctl(2).
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: takes plain numbers.
+    checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })?;
+    Ok(())
+}
+
+/// A child that has ended.
+pub struct Ended {
+    /// Its process id.
+    pub process: u32,
+    /// Its raw wait status.
+    pub status: i32,
+    /// CPU time of the child and of the descendants that it waited for: user, system.
+    pub cpu: [Duration; 2],
+}
+
+/// Collects one child that has ended, if there is one.
+pub fn reap() -> Option<Ended> {
+    let mut status = 0;
+    // SAFETY: a rusage of zeroes is valid; the kernel writes it and one int.
+    let (process, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        let process = libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage);
+        (process, usage)
+    };
+    let time = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
+    };
+    let process = u32::try_from(process).ok().filter(|process| *process > 0)?;
+    Some(Ended {
+        process,
+        status,
+        cpu: [time(usage.ru_utime), time(usage.ru_stime)],
+    })
+}
+
+/// Whether a signal is pending for a thread that does not block it.
+pub fn has_signal(thread: u32) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{thread}/status")) else {
+        return false;
+    };
+    let set = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
+            .unwrap_or(0)
+    };
+    (set("SigPnd:") | set("ShdPnd:")) & !set("SigBlk:") != 0
+}
+
+/// The ids of all processes.
+pub fn all() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// The children of a process that run.
+pub fn children(process: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task"));
+    let lists = tasks.into_iter().flatten().flatten();
+    lists
+        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|list| {
+            let numbers: Vec<u32> = list
+                .split_whitespace()
+                .filter_map(|number| number.parse().ok())
+                .collect();
+            numbers
+        })
+        .collect()
+}
+
+/// These processes, and their descendants that run.
+pub fn descendants(mut processes: Vec<u32>) -> impl Iterator<Item = u32> {
+    let mut next = 0;
+    while let Some(&process) = processes.get(next) {
+        for child in children(process) {
+            if !processes.contains(&child) {
+                processes.push(child);
+            }
+        }
+        next += 1;
+    }
+    processes.into_iter()
+}
+
+/// Whether a process runs: it exists and is no zombie.
+pub fn is_alive(process: u32) -> bool {
+    // the state follows the name, which may hold anything
+    fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| {
+        let state = stat
+            .rsplit_once(") ")
+            .and_then(|(_, rest)| rest.chars().next());
+        !matches!(state, Some('Z' | 'X'))
+    })
+}
+
+/// The command's name of a process.
+pub fn command(process: u32) -> Option<Arc<str>> {
+    let name = fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
+    Some(name.trim_end().into())
+}
+
+/// The inode of a process's network namespace; `None` without the permission to inspect the process.
+pub fn network_namespace(process: u32) -> Option<u64> {
+    let file = fs::metadata(format!("/proc/{process}/ns/net")).ok()?;
+    Some(file.ino())
+}
+
+/// Calls `visit` with the inode of each socket of a process.
+///
+/// # Errors
+/// The process has ended, or we may not inspect it.
+pub fn each_socket(process: u32, mut visit: impl FnMut(u32)) -> io::Result<()> {
+    for entry in fs::read_dir(format!("/proc/{process}/fd"))?.flatten() {
+        let inode = fs::read_link(entry.path()).ok().and_then(|target| {
+            let inode = target
+                .to_str()?
+                .strip_prefix("socket:[")?
+                .strip_suffix(']')?;
+            inode.parse().ok()
+        });
+        if let Some(inode) = inode {
+            visit(inode);
+        }
+    }
+    Ok(())
+}
+
+fn process_of(thread: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("Tgid:"))
+        .and_then(|number| number.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_with_threads_is_not_forked() {
+        let (end, wait) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || wait.recv());
+        let refused = fork().map(drop).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ResourceBusy);
+        drop(end);
+        assert!(other.join().unwrap().is_err());
+    }
+
+    #[test]
+    fn this_process_runs_and_is_its_parents_child() {
+        let this = std::process::id();
+        assert!(is_alive(this));
+        let parent = rustix::process::getppid().unwrap();
+        let parent = parent.as_raw_pid().unsigned_abs();
+        assert!(descendants(vec![parent]).any(|process| process == this));
+    }
+}

@@ -1,0 +1,145 @@
+//! The descriptors of other processes (pidfd_getfd(2)).
+
+use super::{command, process_of};
+use crate::{checked, socket};
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Handles (pidfd_open(2)) and identities of processes, cached.
+#[derive(Default)]
+pub struct Processes {
+    known: HashMap<u32, Known>,
+}
+
+struct Known {
+    handle: Arc<OwnedFd>,
+    identity: Option<(Instant, Identity)>,
+}
+
+/// The descriptor of a socket in another process; valid as long as the process keeps it open.
+pub struct SocketLocation {
+    handle: Arc<OwnedFd>,
+    number: i32,
+    cookie: u64,
+}
+
+impl SocketLocation {
+    /// A copy of the socket; `None` once the process has closed it.
+    pub fn copy(&self) -> Option<OwnedFd> {
+        let copied = copy(self.handle.as_raw_fd(), self.number).ok()?;
+        let is_it = socket::cookie(&copied).is_ok_and(|cookie| cookie == self.cookie);
+        is_it.then_some(copied)
+    }
+}
+
+/// The identity of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The process id, not that of the thread.
+    pub process: u32,
+    /// The command's name.
+    pub command: Arc<str>,
+}
+
+/// Handles that are kept; beyond this number all are closed.
+const MAX_KNOWN: usize = 512;
+/// How long an identity is cached: `exec` changes the name.
+const BELIEVED: Duration = Duration::from_millis(100);
+
+impl Processes {
+    /// A copy of a descriptor of the thread.
+    ///
+    /// # Errors
+    /// Those of pidfd_open(2) and pidfd_getfd(2).
+    pub fn copy_descriptor(&mut self, thread: u32, number: i32) -> io::Result<OwnedFd> {
+        if let Some(known) = self.known.get(&thread) {
+            match copy(known.handle.as_raw_fd(), number) {
+                // that process has ended, and another has its number
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                copied => return copied,
+            }
+        }
+        let handle = open(thread)?;
+        let copied = copy(handle.as_raw_fd(), number);
+        if self.known.len() >= MAX_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(
+            thread,
+            Known {
+                handle: Arc::new(handle),
+                identity: None,
+            },
+        );
+        copied
+    }
+
+    /// The location of a socket that was copied; `None` if the thread has no cached handle.
+    pub fn place(&self, thread: u32, number: i32, cookie: u64) -> Option<SocketLocation> {
+        let handle = self.known.get(&thread)?.handle.clone();
+        Some(SocketLocation {
+            handle,
+            number,
+            cookie,
+        })
+    }
+
+    /// The process of a thread; `None` if the thread has ended.
+    pub fn identify(&mut self, thread: u32) -> Option<Identity> {
+        let known = self.known.get_mut(&thread);
+        if let Some(Known {
+            identity: Some((since, identity)),
+            ..
+        }) = &known
+            && since.elapsed() < BELIEVED
+        {
+            return Some(identity.clone());
+        }
+        let process = process_of(thread)?;
+        let command = command(process)?;
+        let identity = Identity { process, command };
+        if let Some(known) = known {
+            known.identity = Some((Instant::now(), identity.clone()));
+        }
+        Some(identity)
+    }
+}
+
+/// Tries to copy a descriptor of a child of ours.
+///
+/// # Errors
+/// This system refuses it for every process.
+pub fn try_copy_descriptor(child: u32) -> io::Result<()> {
+    match open(child).and_then(|handle| copy(handle.as_raw_fd(), libc::STDIN_FILENO)) {
+        // the kernel checks the permission before it looks for the descriptor
+        Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(()),
+        copied => copied.map(drop),
+    }
+}
+
+fn open(thread: u32) -> io::Result<OwnedFd> {
+    let open = |id: u32, flags: libc::c_int| {
+        // SAFETY: takes plain numbers.
+        checked(unsafe { libc::syscall(libc::SYS_pidfd_open, id, flags) })
+    };
+    // PIDFD_THREAD needs Linux 6.9; before it only whole processes have handles
+    let number = match open(thread, libc::O_EXCL) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            let process = process_of(thread).ok_or(io::ErrorKind::NotFound)?;
+            open(process, 0)?
+        }
+        opened => opened?,
+    };
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(number as RawFd) })
+}
+
+fn copy(handle: RawFd, number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: takes plain numbers.
+    let copied = checked(unsafe { libc::syscall(libc::SYS_pidfd_getfd, handle, number, 0) })?;
+    // SAFETY: the kernel has just made this descriptor for us (close-on-exec).
+    Ok(unsafe { OwnedFd::from_raw_fd(copied as RawFd) })
+}

@@ -1,0 +1,184 @@
+//! A guard process that answers calls in our place once we have ended, however we end: the program continues unwatched.
+//!
+//! Without it the kernel fails every filtered call, and a process whose exit is filtered would break.
+
+use crate::guard::{Guard, KEPT};
+use std::ffi::CStr;
+use std::io;
+use std::ops::Deref;
+use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The name of the process that answers after our end.
+pub const RESPONDER_NAME: &CStr = c"intact-heir";
+
+/// Calls that can be named: with the two numbers before them they fill a page.
+const MOST: usize = 510;
+/// No call is being taken.
+const QUIET: u64 = 0;
+/// A call is being taken whose id is not known yet.
+const TAKING: u64 = 1;
+
+/// The calls that we have taken and not answered: no other process can take them. Shared with the guard.
+struct Page {
+    state: AtomicU64,
+    /// The number of calls that found no slot.
+    unnamed: AtomicU64,
+    calls: [AtomicU64; MOST],
+}
+
+/// The guard, and the calls that it would have to answer.
+pub(super) struct FallbackResponder {
+    page: Shared,
+    guard: Guard,
+}
+
+impl FallbackResponder {
+    /// Starts the guard for this listener.
+    pub(super) fn start(listener: BorrowedFd<'_>) -> io::Result<FallbackResponder> {
+        let page = Shared::make()?;
+        let act = || respond(&page);
+        // SAFETY: `respond` makes system calls only, on memory that exists already.
+        let guard = unsafe { Guard::start(RESPONDER_NAME, Some(listener), act) }?;
+        Ok(FallbackResponder { page, guard })
+    }
+
+    /// The guard's process id.
+    pub(super) fn process(&self) -> u32 {
+        self.guard.process()
+    }
+
+    /// A call is about to be taken.
+    pub(super) fn begin(&self) {
+        self.page.state.store(TAKING, Ordering::Relaxed);
+    }
+
+    /// The taking is over, with this call or none. If all slots are in use, those of callers that no longer wait are freed.
+    pub(super) fn end(&self, taken: Option<u64>, is_waiting: impl Fn(u64) -> bool) {
+        if let Some(id) = taken
+            && !self.name(id)
+        {
+            self.sweep(is_waiting);
+            if !self.name(id) {
+                self.page.unnamed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        self.page.state.store(QUIET, Ordering::Relaxed);
+    }
+
+    /// Whether there was a slot for the call.
+    fn name(&self, id: u64) -> bool {
+        let mut calls = self.page.calls.iter();
+        let free = calls.find(|call| call.load(Ordering::Relaxed) == 0);
+        free.inspect(|free| free.store(id, Ordering::Relaxed))
+            .is_some()
+    }
+
+    fn sweep(&self, is_waiting: impl Fn(u64) -> bool) {
+        for call in &self.page.calls {
+            let id = call.load(Ordering::Relaxed);
+            if id != 0 && !is_waiting(id) {
+                call.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// A call is answered.
+    pub(super) fn forget(&self, id: u64) {
+        let mut calls = self.page.calls.iter();
+        if let Some(call) = calls.find(|call| call.load(Ordering::Relaxed) == id) {
+            call.store(0, Ordering::Relaxed);
+        } else if self.page.unnamed.load(Ordering::Relaxed) > 0 {
+            self.page.unnamed.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The filtered processes have ended: waits for the end of the guard.
+    pub(super) fn stop(mut self) {
+        self.guard.finish();
+    }
+}
+
+/// A page that is the same in a forked child.
+struct Shared(NonNull<Page>);
+
+impl Shared {
+    fn make() -> io::Result<Shared> {
+        // SAFETY: an anonymous mapping of our own.
+        let page = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<Page>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        match NonNull::new(page) {
+            Some(made) if page != libc::MAP_FAILED => Ok(Shared(made.cast())),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Deref for Shared {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        // SAFETY: mapped until this is dropped, aligned to a page; zeroes are valid atomics.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: our mapping, which is no longer borrowed. The child has its own.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Page>()) };
+    }
+}
+
+/// Continues the calls that we had taken, then every call that comes, until the filtered processes have ended.
+fn respond(page: &Page) {
+    if page.state.load(Ordering::Relaxed) != QUIET || page.unnamed.load(Ordering::Relaxed) > 0 {
+        // a call without a name would wait for ever: when the last listener closes, the kernel answers it
+        return;
+    }
+    for call in &page.calls {
+        let id = call.load(Ordering::Relaxed);
+        if id != 0 {
+            pass(id);
+        }
+    }
+    // SAFETY: plain system calls; structures of zeroes are valid, and the kernel fills or reads them.
+    unsafe {
+        loop {
+            let mut ready = libc::pollfd {
+                fd: KEPT,
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            if libc::poll(&raw mut ready, 1, -1) == 1 && ready.revents & libc::POLLIN == 0 {
+                // no filtered process is left
+                return;
+            }
+            let mut call: libc::seccomp_notif = std::mem::zeroed();
+            if libc::ioctl(KEPT, libc::SECCOMP_IOCTL_NOTIF_RECV as _, &raw mut call) == 0 {
+                pass(call.id);
+            }
+        }
+    }
+}
+
+/// Lets a call continue.
+fn pass(id: u64) {
+    let mut answer = libc::seccomp_notif_resp {
+        id,
+        val: 0,
+        error: 0,
+        flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+    };
+    // SAFETY: the kernel reads the structure. A caller that no longer waits needs no response.
+    unsafe { libc::ioctl(KEPT, libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw mut answer) };
+}

@@ -1,0 +1,292 @@
+//! The state of TCP sockets in this network namespace (sock_diag(7)): which exist, and which are destroyed. Needs no privilege.
+
+use crate::netlink::{Batch, Message, Netlink, Protocol, Request, attributes, messages};
+use crate::socket_option;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsRawFd, RawFd};
+
+/// The state of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketReport {
+    /// Its cookie (SO_COOKIE).
+    pub cookie: u64,
+    /// Its inode, as in /proc/PID/fd; 0 once no process has it open.
+    pub inode: u32,
+    /// Whether it listens for connections.
+    pub is_listening: bool,
+    /// Its own address.
+    pub local: SocketAddr,
+    /// The peer's address.
+    pub peer: SocketAddr,
+    /// Whether it was ever established.
+    pub was_established: bool,
+    /// Whether it received any segment, a refusal included.
+    pub was_answered: bool,
+    /// Whether the program reset it, which clears all counts in the kernel.
+    pub was_reset: bool,
+    /// Payload that was sent, without retransmissions, in bytes.
+    pub sent: u64,
+    /// Payload that was received, in bytes.
+    pub received: u64,
+}
+
+/// Multicast groups of destroyed TCP sockets: IPv4 and IPv6 (SKNLGRP_INET_TCP_DESTROY, SKNLGRP_INET6_TCP_DESTROY).
+const DESTROYED: u32 = 1 | 1 << 2;
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const INET_DIAG_INFO: u16 = 2;
+/// The size of the kernel's buffer for events that are not read yet, in bytes; the system may limit it.
+const BUFFER: i32 = 8 << 20;
+/// Sizes and offsets in the kernel's structures (linux/inet_diag.h, linux/tcp.h).
+const REQUEST: usize = 56;
+const MESSAGE: usize = 72;
+const STATE: usize = 1;
+const LOCAL_PORT: usize = 4;
+const PEER_PORT: usize = 6;
+const LOCAL: usize = 8;
+const PEER: usize = 24;
+const COOKIE: usize = 44;
+const INODE: usize = 68;
+const TCP_LISTEN: u8 = 10;
+/// All states except those without counts, of which there may be many: TIME_WAIT and half-open sockets.
+const STATES: u32 = !(1 << 6 | 1 << 3 | 1 << 12);
+const BYTES_ACKED: usize = 120;
+const BYTES_RECEIVED: usize = 128;
+const SEGS_OUT: usize = 136;
+const SEGS_IN: usize = 140;
+const BYTES_SENT: usize = 200;
+const BYTES_RETRANS: usize = 208;
+
+/// A subscription to the destruction of sockets.
+pub struct Destroyed {
+    netlink: Netlink,
+    batch: Batch,
+    /// How often the kernel dropped reports because its buffer was full.
+    pub overruns: u64,
+}
+
+impl Destroyed {
+    /// Subscribes to TCP over IPv4 and IPv6.
+    ///
+    /// # Errors
+    /// Those of socket(2) and bind(2).
+    pub fn subscribe() -> io::Result<Destroyed> {
+        let netlink = Netlink::subscribe(Protocol::SockDiag, DESTROYED)?;
+        // a smaller buffer overruns earlier, which is counted
+        let _ = socket_option::set(&netlink, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER);
+        Ok(Destroyed {
+            netlink,
+            batch: Batch::new(),
+            overruns: 0,
+        })
+    }
+
+    /// Calls `visit` for each socket that was destroyed since the last call; does not wait.
+    pub fn read(&mut self, mut visit: impl FnMut(SocketReport)) {
+        loop {
+            match self.batch.receive(&self.netlink) {
+                Ok((datagrams, is_full)) => {
+                    for datagram in datagrams {
+                        for message in messages(datagram).flatten() {
+                            if let Some(report) = parse(message) {
+                                visit(report);
+                            }
+                        }
+                    }
+                    if !is_full {
+                        return;
+                    }
+                }
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::ENOBUFS) => self.overruns += 1,
+                    Some(libc::EINTR) => {}
+                    _ => return,
+                },
+            }
+        }
+    }
+}
+
+impl AsRawFd for Destroyed {
+    fn as_raw_fd(&self) -> RawFd {
+        self.netlink.as_raw_fd()
+    }
+}
+
+/// Calls `visit` for each TCP socket, except those in TIME_WAIT and half-open ones.
+///
+/// # Errors
+/// The kernel does not list them, or its list ended with an error.
+pub fn list(mut visit: impl FnMut(SocketReport)) -> io::Result<()> {
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        dump(family, libc::IPPROTO_TCP, &mut visit)?;
+    }
+    Ok(())
+}
+
+/// Calls `visit` for each socket of a family and a protocol.
+fn dump(family: i32, protocol: i32, visit: &mut impl FnMut(SocketReport)) -> io::Result<()> {
+    let mut request = [0; REQUEST];
+    request[0] = family as u8;
+    request[1] = protocol as u8;
+    request[2] = 1 << (INET_DIAG_INFO - 1);
+    request[4..8].copy_from_slice(&STATES.to_ne_bytes());
+    let request = Request::new(SOCK_DIAG_BY_FAMILY, 0, &request);
+    Netlink::open(Protocol::SockDiag)?.dump(request, |message| {
+        if let Some(report) = parse(message) {
+            visit(report);
+        }
+    })
+}
+
+/// Reads an `inet_diag_msg` with its attributes.
+fn parse(message: Message<'_>) -> Option<SocketReport> {
+    let body = message.body;
+    let (_, info) = attributes(body.get(MESSAGE..)?).find(|(kind, _)| *kind == INET_DIAG_INFO)?;
+    let sent = read_u64(info, BYTES_SENT).saturating_sub(read_u64(info, BYTES_RETRANS));
+    // a connect that failed has at least sent its SYN
+    let was_reset = read_u32(info, SEGS_OUT) == 0;
+    Some(SocketReport {
+        cookie: u64::from(read_u32(body, COOKIE)) | u64::from(read_u32(body, COOKIE + 4)) << 32,
+        inode: read_u32(body, INODE),
+        is_listening: body[STATE] == TCP_LISTEN,
+        local: read_address(body, LOCAL_PORT, LOCAL),
+        peer: read_address(body, PEER_PORT, PEER),
+        was_reset,
+        // the SYN counts as a byte that was acknowledged
+        was_established: was_reset || read_u64(info, BYTES_ACKED) > 0,
+        was_answered: read_u32(info, SEGS_IN) > 0,
+        sent,
+        received: read_u64(info, BYTES_RECEIVED),
+    })
+}
+
+/// An address of the message's family; ports are in network order, as all of it is.
+fn read_address(message: &[u8], port: usize, host: usize) -> SocketAddr {
+    let port = message.get(port..).and_then(|rest| rest.first_chunk());
+    let port = port.map_or(0, |port| u16::from_be_bytes(*port));
+    let bytes: [u8; 16] = message
+        .get(host..)
+        .and_then(|rest| rest.first_chunk().copied())
+        .unwrap_or_default();
+    let host = if i32::from(message[0]) == libc::AF_INET {
+        Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]).into()
+    } else {
+        Ipv6Addr::from(bytes).into()
+    };
+    SocketAddr::new(host, port)
+}
+
+/// Zero where an older kernel's structure ends before the offset.
+fn read_u32(bytes: &[u8], at: usize) -> u32 {
+    let part = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    part.map_or(0, |part| u32::from_ne_bytes(*part))
+}
+
+/// Zero where an older kernel's structure ends before the offset.
+fn read_u64(bytes: &[u8], at: usize) -> u64 {
+    let part = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    part.map_or(0, |part| u64::from_ne_bytes(*part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::HEADER;
+    use crate::socket;
+    use proptest::prelude::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn open_and_destroyed_sockets_are_reported() {
+        let mut destroyed = Destroyed::subscribe().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        stream.write_all(b"hello").unwrap();
+        other.write_all(b"hello world").unwrap();
+        let mut answer = [0; 11];
+        stream.read_exact(&mut answer).unwrap();
+        let cookie = socket::cookie(&stream).unwrap();
+        let mut found = None;
+        list(|report| {
+            if report.cookie == cookie {
+                found = Some(report);
+            }
+        })
+        .unwrap();
+        let there = found.unwrap();
+        assert!(there.was_established && !there.is_listening);
+        assert_eq!(there.local, stream.local_addr().unwrap());
+        assert_eq!(there.peer, stream.peer_addr().unwrap());
+        assert_ne!(there.inode, 0);
+        assert_eq!((there.sent, there.received), (5, 11));
+        let mut end_of = |cookie| {
+            let mut end = None;
+            while end.is_none() {
+                destroyed.read(|report| end = end.or((report.cookie == cookie).then_some(report)));
+            }
+            end.unwrap()
+        };
+        drop(other);
+        drop(stream);
+        let end = end_of(cookie);
+        assert!(end.was_established && !end.was_reset);
+        assert_eq!(end.sent, 5);
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let cookie = socket::cookie(&stream).unwrap();
+        socket::reset_on_close(&stream);
+        drop(stream);
+        assert!(end_of(cookie).was_reset);
+    }
+
+    #[test]
+    fn a_list_that_the_kernel_does_not_give_is_an_error() {
+        // no protocol of TCP's kind has this number (RFC 5237)
+        let refused = dump(libc::AF_INET, 253, &mut |_| {}).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::ENOENT));
+    }
+
+    #[test]
+    fn a_socket_that_never_had_a_port_was_never_connected_and_one_that_was_reset_keeps_it() {
+        let mut destroyed = Destroyed::subscribe().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let unused = socket::tcp_for(listener.local_addr().unwrap()).unwrap();
+        let reset = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let port = reset.local_addr().unwrap().port();
+        let cookies = [&unused as &dyn AsFd, &reset].map(|one| socket::cookie(&one).unwrap());
+        socket::reset_on_close(&reset);
+        drop(unused);
+        drop(reset);
+        let mut ports = [None; 2];
+        while ports.contains(&None) {
+            destroyed.read(|report| {
+                if let Some(place) = cookies.iter().position(|one| *one == report.cookie) {
+                    ports[place] = Some(report.local.port());
+                }
+            });
+        }
+        assert_eq!(ports, [Some(0), Some(port)]);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(body in prop::collection::vec(any::<u8>(), 0..400)) {
+            parse(Message { kind: SOCK_DIAG_BY_FAMILY, sequence: 0, body: &body });
+        }
+
+        #[test]
+        fn a_message_cut_anywhere_never_panics(cut in 0usize..400, len in 0u16..300) {
+            let mut bytes = vec![1; 400];
+            bytes[..4].copy_from_slice(&380u32.to_ne_bytes());
+            bytes[HEADER + MESSAGE..HEADER + MESSAGE + 2].copy_from_slice(&len.to_ne_bytes());
+            bytes[HEADER + MESSAGE + 2..HEADER + MESSAGE + 4].copy_from_slice(&2u16.to_ne_bytes());
+            messages(&bytes[..cut]).flatten().for_each(|message| {
+                parse(message);
+            });
+            parse(Message { kind: SOCK_DIAG_BY_FAMILY, sequence: 0, body: &bytes[HEADER..cut.max(HEADER)] });
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Options of sockets that the standard library does not offer, and the few kinds of socket that it cannot make.
+
+use crate::socket_option;
+use socket2::{Domain, SockAddr, SockRef, Socket};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+/// From linux/socket.h; libc has no name for it.
+const SO_NETNS_COOKIE: libc::c_int = 71;
+
+/// The states of a TCP socket that matter here (linux/tcp_states.h).
+const TCP_CLOSE: u8 = 7;
+
+/// The kernel's id of a socket (SO_COOKIE), never used twice.
+///
+/// # Errors
+/// Those of getsockopt(2).
+pub fn cookie(socket: &impl AsFd) -> io::Result<u64> {
+    socket_option::read(socket, libc::SOL_SOCKET, libc::SO_COOKIE)
+}
+
+/// The id of a socket's network namespace; `None` before Linux 5.14.
+pub fn namespace(socket: &impl AsFd) -> Option<u64> {
+    socket_option::read(socket, libc::SOL_SOCKET, SO_NETNS_COOKIE).ok()
+}
+
+/// Whether a mark or a device binding steers the socket's packets; a socket of ours would not follow.
+pub fn is_steered(socket: &impl AsFd) -> bool {
+    let mark: u32 = socket_option::read(socket, libc::SOL_SOCKET, libc::SO_MARK).unwrap_or(0);
+    let device: u8 =
+        socket_option::read(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE).unwrap_or(0);
+    mark != 0 || device != 0
+}
+
+/// The protocol of a socket, such as `IPPROTO_TCP`; other families than the Internet's have other numbers.
+///
+/// # Errors
+/// Those of getsockopt(2).
+pub fn protocol(socket: &impl AsFd) -> io::Result<i32> {
+    socket_option::read(socket, libc::SOL_SOCKET, libc::SO_PROTOCOL)
+}
+
+/// The local address of a socket of the Internet, unspecified until it is bound; `None` for other families.
+pub fn local_address(socket: &impl AsFd) -> Option<SocketAddr> {
+    SockRef::from(socket).local_addr().ok()?.as_socket()
+}
+
+/// Whether a TCP socket is neither connected, connecting nor listening.
+pub fn is_idle(socket: &impl AsFd) -> bool {
+    // the state is the first byte of tcp_info
+    socket_option::read::<u8>(socket, libc::IPPROTO_TCP, libc::TCP_INFO)
+        .is_ok_and(|state| state == TCP_CLOSE)
+}
+
+/// Whether getpeername(2) on a TCP socket would succeed.
+pub fn is_connected(socket: &impl AsFd) -> bool {
+    const SYN_SENT: u8 = 2;
+    socket_option::read::<u8>(socket, libc::IPPROTO_TCP, libc::TCP_INFO)
+        .is_ok_and(|state| state != TCP_CLOSE && state != SYN_SENT)
+}
+
+/// Payload in bytes that the kernel has received on a connection whose other side sent a FIN; `None` where it does not count.
+pub fn received_to_the_end(socket: &impl AsFd) -> Option<u64> {
+    // linux/tcp.h: the offset of tcpi_bytes_received, the last member that is read
+    const BYTES_RECEIVED: usize = 128;
+    let info: [u8; BYTES_RECEIVED + 8] = tcp_info(socket)?;
+    let count = u64::from_ne_bytes(*info[BYTES_RECEIVED..].first_chunk()?);
+    // the FIN takes one sequence number
+    count.checked_sub(1)
+}
+
+/// Whether the kernel has no counts for a TCP socket: it was never connected, or was disconnected.
+pub fn is_blank(socket: &impl AsFd) -> bool {
+    // linux/tcp.h: tcpi_segs_out
+    const SEGS_OUT: usize = 136;
+    let info: Option<[u8; SEGS_OUT + 4]> = tcp_info(socket);
+    info.is_some_and(|info| info[SEGS_OUT..] == [0; 4])
+}
+
+/// The beginning of `struct tcp_info`; `None` where the kernel's is shorter.
+fn tcp_info<const LEN: usize>(socket: &impl AsFd) -> Option<[u8; LEN]> {
+    let info = socket_option::read_with_len(socket, libc::IPPROTO_TCP, libc::TCP_INFO);
+    let (info, len) = info.ok()?;
+    (len == LEN).then_some(info)
+}
+
+/// Idle time in seconds before the first TCP keep-alive probe; `None` where probes are off.
+pub fn probe_interval(socket: &impl AsFd) -> Option<u32> {
+    let on: i32 = socket_option::read(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE).ok()?;
+    if on == 0 {
+        return None;
+    }
+    let idle: i32 = socket_option::read(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE).ok()?;
+    u32::try_from(idle).ok()
+}
+
+/// Switches a deferred connect (TCP_FASTOPEN_CONNECT) off, which would wait for the first data.
+pub fn connect_at_once(socket: &impl AsFd) {
+    let _ = socket_option::set(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, &0i32);
+}
+
+/// Binds to an address; connect(2) chooses the port.
+///
+/// # Errors
+/// Those of bind(2).
+pub fn bind_address(socket: &Socket, address: IpAddr) -> io::Result<()> {
+    let _ = socket_option::set(
+        socket,
+        libc::IPPROTO_IP,
+        libc::IP_BIND_ADDRESS_NO_PORT,
+        &1i32,
+    );
+    socket.bind(&SockAddr::from(SocketAddr::new(address, 0)))
+}
+
+/// Binds a socket of ours to the address and port of a program's socket, which has another peer. The options of the program's
+/// socket are restored.
+///
+/// # Errors
+/// Those of bind(2) and setsockopt(2).
+pub fn share_address(theirs: &Socket, ours: &Socket, address: SocketAddr) -> io::Result<()> {
+    let before = theirs.reuse_address()?;
+    theirs.set_reuse_address(true)?;
+    let host = match (address.ip(), ours.domain()?) {
+        // an unspecified address is of the family of the program's socket
+        (host, Domain::IPV6) if host.is_unspecified() => Ipv6Addr::UNSPECIFIED.into(),
+        (host, _) if host.is_unspecified() => Ipv4Addr::UNSPECIFIED.into(),
+        (host, _) => host,
+    };
+    let bound = ours
+        .set_reuse_address(true)
+        .and_then(|()| ours.bind(&SockAddr::from(SocketAddr::new(host, address.port()))));
+    theirs.set_reuse_address(before)?;
+    bound
+}
+
+/// Removes a datagram socket's peer, and the address and port that connect(2) chose.
+pub fn disconnect(socket: &impl AsFd) {
+    // SAFETY: an address of zeroes is AF_UNSPEC, which disconnects; the kernel reads it.
+    let _ = unsafe {
+        let unspecified: libc::sockaddr = std::mem::zeroed();
+        libc::connect(
+            socket.as_fd().as_raw_fd(),
+            &raw const unspecified,
+            size_of::<libc::sockaddr>() as libc::socklen_t,
+        )
+    };
+}
+
+/// The result of [`peek`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peeked {
+    /// This number of bytes of the next datagram, which stays in the queue.
+    Bytes(usize),
+    /// No datagram is there.
+    Nothing,
+    /// An error is pending, and stays pending.
+    Failed,
+}
+
+/// Copies the next datagram without removing it.
+pub fn peek(socket: &impl AsFd, into: &mut [u8]) -> Peeked {
+    let descriptor = socket.as_fd().as_raw_fd();
+    let mut poll = libc::pollfd {
+        fd: descriptor,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one pollfd, as the count says.
+    unsafe { libc::poll(&raw mut poll, 1, 0) };
+    // receiving would clear the error
+    if poll.revents & libc::POLLERR != 0 {
+        return Peeked::Failed;
+    }
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: the kernel writes into the buffer, not beyond its end.
+    let count = unsafe { libc::recv(descriptor, into.as_mut_ptr().cast(), into.len(), flags) };
+    usize::try_from(count).map_or(Peeked::Nothing, Peeked::Bytes)
+}
+
+/// Makes the end of a connection a RST instead of a FIN.
+pub fn reset_on_close(socket: &impl AsFd) {
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    let _ = socket_option::set(socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
+}
+
+/// The time limit of a blocking connect (SO_SNDTIMEO), if there is one.
+pub fn patience(socket: &Socket) -> Option<Duration> {
+    socket.write_timeout().ok().flatten()
+}
+
+/// A non-blocking TCP socket for an address of this family.
+///
+/// # Errors
+/// Those of socket(2).
+pub fn tcp_for(address: SocketAddr) -> io::Result<Socket> {
+    Socket::new(
+        Domain::for_address(address),
+        socket2::Type::STREAM.nonblocking().cloexec(),
+        Some(socket2::Protocol::TCP),
+    )
+}
