@@ -22,7 +22,6 @@ impl<F: Sink> Observing<F> {
     }
 
     /// What was worked out so far.
-    #[cfg(feature = "live")]
     pub(crate) fn fold(&self) -> &F {
         &self.fold
     }

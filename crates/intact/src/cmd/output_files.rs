@@ -34,7 +34,7 @@ pub(crate) struct OutputFiles {
     har: Option<PathBuf>,
     #[cfg(feature = "metrics")]
     #[command(flatten)]
-    metrics: super::metrics::Wanted,
+    metrics: super::metrics::MetricsOptions,
     #[command(flatten)]
     left_out: super::missing_feature::LeftOut,
 }

@@ -1,18 +1,20 @@
 //! `intact watch -- CMD`: does my program reuse its connections?
 
-#[cfg(feature = "live")]
-mod live;
 #[cfg(not(feature = "live"))]
-#[path = "watch/no_live.rs"]
-mod live;
+mod no_live;
 mod processor;
+mod reporting;
 #[cfg(feature = "profile")]
 mod sampler;
 #[cfg(not(feature = "profile"))]
 #[path = "watch/no_sampler.rs"]
 mod sampler;
 
-use live::{LiveView, Reporting};
+#[cfg(feature = "live")]
+use intact_live::LiveView;
+#[cfg(not(feature = "live"))]
+use no_live::LiveView;
+use reporting::Reporting;
 
 use super::gates::Gates;
 use super::json;
@@ -217,13 +219,18 @@ fn run_command(
     if !args.live {
         return intact_watch::run(&config, clock, recording).map_err(not_run);
     }
-    let live = LiveView::start(&subject(args)).map_err(Failed::usage)?;
+    // signals are for the thread that watches, not for the one that draws
+    let live = intact_watch::without_signals(|| LiveView::start(&subject(args)));
+    let live = live.map_err(Failed::usage)?;
     config.terminal = Some(live.terminal());
     // the pane understands what an xterm does, whatever the terminal around it is
     config
         .environment
         .push(("TERM".into(), "xterm-256color".into()));
-    let mut reporting = Reporting::new(recording, live.board());
+    let mut reporting = Reporting {
+        recording,
+        reporter: live.reporter(),
+    };
     let outcome = intact_watch::run(&config, clock, &mut reporting);
     live.finish();
     outcome.map_err(not_run)

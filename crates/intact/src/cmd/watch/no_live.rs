@@ -1,22 +1,17 @@
-//! The live view of a build without the feature `live`: there is none, and that is said.
+//! The live view of a build without the feature `live`: there is none, and starting it is an error.
 
-use crate::cmd::observing::Observing;
 use anyhow::bail;
-use intact_findings::traffic::TrafficAnalysis;
+use intact_findings::traffic::ObservedFacts;
 use intact_ledger::{Event, Sink};
-use intact_watch::WatchSink;
+use std::convert::Infallible;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// No place for facts.
-#[derive(Clone, Copy)]
-pub(crate) struct Snapshot(std::convert::Infallible);
-
 /// No view.
-pub(crate) struct LiveView(std::convert::Infallible);
+pub(crate) struct LiveView(Infallible);
 
 impl LiveView {
-    /// Tells that there is none.
+    /// Fails: this build has no view.
     pub(crate) fn start(_subject: &str) -> anyhow::Result<LiveView> {
         bail!(
             "this intact was built without its live view: build it with `--features live`, a default"
@@ -28,8 +23,8 @@ impl LiveView {
         match self.0 {}
     }
 
-    /// Where facts would be put.
-    pub(crate) fn board(&self) -> Snapshot {
+    /// Takes events and facts.
+    pub(crate) fn reporter(&self) -> Reporter {
         match self.0 {}
     }
 
@@ -39,28 +34,18 @@ impl LiveView {
     }
 }
 
-/// Records.
-pub(crate) struct Reporting<'a>(&'a mut Observing<TrafficAnalysis>);
+/// Takes events and facts.
+pub(crate) struct Reporter(Infallible);
 
-impl<'a> Reporting<'a> {
-    /// Records, and reports to nobody.
-    pub(crate) fn new(
-        recording: &'a mut Observing<TrafficAnalysis>,
-        board: Snapshot,
-    ) -> Reporting<'a> {
-        let _ = recording;
-        match board.0 {}
+impl Reporter {
+    /// Updates the rates and the facts.
+    pub(crate) fn tick(&mut self, _facts: impl FnOnce() -> ObservedFacts) {
+        match self.0 {}
     }
 }
 
-impl Sink for Reporting<'_> {
-    fn record(&mut self, event: Event<'_>) {
-        self.0.record(event);
-    }
-}
-
-impl WatchSink for Reporting<'_> {
-    fn tick(&mut self) {
-        self.0.tick();
+impl Sink for Reporter {
+    fn record(&mut self, _event: Event<'_>) {
+        match self.0 {}
     }
 }

@@ -1,7 +1,8 @@
-//! The values of a run's metrics through its time: a series for each set of attributes, in slices of time; so many of both and no more, however
-//! long the run and whatever clients and servers call themselves. Events may come in any order. Must not know a format.
+//! The values of a run's metrics over its time: a series for each set of attributes, in slices of time. The number of both is
+//! limited, however long the run and however many names occur. Events may come in any order. Must not know an output format.
 
-use super::table::{Definition, Metric, Shape};
+use crate::attributes::{Attributes, Value};
+use crate::table::{Definition, Metric, Shape};
 use intact_ledger::{Nanos, Vantage};
 use std::collections::BTreeMap;
 
@@ -16,33 +17,19 @@ const SLICES: u64 = 240;
 /// Slices of all series that have values; the same. All series with one slice each are fewer.
 const POINTS: usize = 20_000;
 
-/// The value of an attribute.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Value {
-    /// Words.
-    Text(String),
-    /// A number.
-    Number(i64),
-    /// Yes or no.
-    Flag(bool),
-}
-
-/// What tells one series from the next.
-pub(super) type Attributes = Vec<(&'static str, Value)>;
-
 /// Values, as recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Point {
+pub struct Point {
     /// How many values there were.
-    pub(super) count: u64,
+    pub count: u64,
     /// Their sum; of counts and levels the value itself.
-    pub(super) sum: i64,
+    pub sum: i64,
     /// The least, zero when there is none.
-    pub(super) least: i64,
+    pub least: i64,
     /// The greatest.
-    pub(super) greatest: i64,
+    pub greatest: i64,
     /// How many lie above the bound before and up to each bound, then above all; empty where the shape has no bounds.
-    pub(super) buckets: Vec<u64>,
+    pub buckets: Vec<u64>,
 }
 
 impl Point {
@@ -79,20 +66,20 @@ impl Point {
 
 /// The values of one set of attributes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Series {
+pub struct Series {
     /// All of them.
-    pub(super) total: Point,
+    pub total: Point,
     /// Those of each slice that has any.
     slices: BTreeMap<u64, Point>,
 }
 
 /// The series of one metric.
 #[derive(Clone, Debug)]
-pub(super) struct Family {
+pub struct Family {
     /// What they are.
-    pub(super) definition: Definition,
+    pub definition: Definition,
     /// By their attributes.
-    pub(super) series: BTreeMap<Attributes, Series>,
+    pub series: BTreeMap<Attributes, Series>,
 }
 
 impl Family {
@@ -112,7 +99,7 @@ impl Family {
 
 /// All metrics of a run.
 #[derive(Clone, Debug)]
-pub(super) struct Families {
+pub struct Families {
     families: Vec<Family>,
     /// How long a slice is, in nanoseconds.
     width: u64,
@@ -124,7 +111,7 @@ pub(super) struct Families {
 
 impl Families {
     /// None yet.
-    pub(super) fn new(vantage: Vantage) -> Families {
+    pub fn new(vantage: Vantage) -> Families {
         let family = |metric: Metric| Family {
             definition: metric.definition(vantage),
             series: BTreeMap::new(),
@@ -137,8 +124,8 @@ impl Families {
         }
     }
 
-    /// One more value: 1 of what is counted, nanoseconds of what takes time, bytes of what has a size; a level's change.
-    pub(super) fn add(&mut self, metric: Metric, attributes: Attributes, at: Nanos, value: i64) {
+    /// Adds a value: 1 of what is counted, nanoseconds of what takes time, bytes of what has a size; a level's change.
+    pub fn add(&mut self, metric: Metric, attributes: Attributes, at: Nanos, value: i64) {
         self.last = self.last.max(at);
         while at.0 / self.width >= SLICES {
             self.coarsen();
@@ -153,26 +140,25 @@ impl Families {
     }
 
     /// Those that have values.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Family> {
+    pub fn iter(&self) -> impl Iterator<Item = &Family> {
         self.families
             .iter()
             .filter(|family| !family.series.is_empty())
     }
 
     /// What a series had come to at the end of each slice in which it changed, and at the end of the run.
-    #[cfg(feature = "otlp")]
-    pub(super) fn through_time(&self, series: &Series) -> Vec<(Nanos, Point)> {
+    pub fn through_time(&self, series: &Series) -> Vec<(Nanos, Point)> {
         let mut so_far = Point::default();
-        let mut told = Vec::with_capacity(series.slices.len() + 1);
+        let mut points = Vec::with_capacity(series.slices.len() + 1);
         for (slice, point) in &series.slices {
             so_far.merge(point);
             let end = slice.saturating_add(1).saturating_mul(self.width);
-            told.push((Nanos(end).min(self.last), so_far.clone()));
+            points.push((Nanos(end).min(self.last), so_far.clone()));
         }
-        if told.last().is_some_and(|(end, _)| *end < self.last) {
-            told.push((self.last, so_far));
+        if points.last().is_some_and(|(end, _)| *end < self.last) {
+            points.push((self.last, so_far));
         }
-        told
+        points
     }
 
     /// Makes each slice twice as long.
@@ -241,17 +227,16 @@ mod tests {
         let family = families.iter().next().unwrap();
         let slices = family.series.values().map(|one| one.slices.len());
         assert_eq!(slices.sum::<usize>(), families.points);
-        let told = family.series.values().map(|one| one.total.sum);
-        assert_eq!(told.sum::<i64>(), 200_000);
+        let sums = family.series.values().map(|one| one.total.sum);
+        assert_eq!(sums.sum::<i64>(), 200_000);
     }
 
-    #[cfg(feature = "otlp")]
     proptest::proptest! {
         #[test]
         fn the_order_of_events_changes_nothing_and_the_end_is_the_total(
             events in proptest::collection::vec((0_u64..20_000 * SHORTEST, 0_i64..30_000_000_000), 1..200),
         ) {
-            let told = |events: &[(u64, i64)]| {
+            let through_time = |events: &[(u64, i64)]| {
                 let mut families = Families::new(Vantage::Client);
                 for (at, nanos) in events {
                     families.add(Metric::Requests, vec![], Nanos(*at), *nanos);
@@ -259,14 +244,14 @@ mod tests {
                 let series = &families.iter().next().unwrap().series[&vec![]];
                 (families.through_time(series), series.total.clone(), families.last)
             };
-            let (points, total, last) = told(&events);
+            let (points, total, last) = through_time(&events);
             let mut other = events.clone();
             other.reverse();
-            proptest::prop_assert_eq!(&told(&other).0, &points);
+            proptest::prop_assert_eq!(&through_time(&other).0, &points);
             proptest::prop_assert!(points.len() as u64 <= SLICES + 1);
             proptest::prop_assert!(points.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1.count <= two[1].1.count));
             proptest::prop_assert_eq!(points.last(), Some(&(last, total)));
-            // nothing is told before it had happened
+            // no point counts a later event
             for (end, point) in &points {
                 let until = events.iter().filter(|(at, _)| Nanos(*at) <= *end).count() as u64;
                 proptest::prop_assert!(point.count <= until);

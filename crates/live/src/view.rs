@@ -1,5 +1,5 @@
-//! What the view looks like: the pane at the upper left, so that the program's mouse keeps its coordinates, and the board beside it
-//! where there is room for both, else under it.
+//! The layout and the drawing of the view: the pane at the upper left, so that the program's mouse keeps its coordinates, and the
+//! board to the right of the pane where there is room for both, else below it.
 
 use super::pane::Pane;
 use super::snapshot::Shown;
@@ -15,18 +15,18 @@ use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 use std::io::{self, Stdout};
 use tui_term::widget::{Cursor, PseudoTerminal};
 
-/// Columns that the board takes beside the pane, with its edge.
-const BESIDE: u16 = 44;
-/// Columns that a program has at least, before the board goes under it.
+/// Columns of the board to the right of the pane, with its edge.
+const RIGHT: u16 = 44;
+/// The fewest columns of the pane; with less the board is below it.
 const AT_LEAST: u16 = 76;
-/// Rows that the board takes under the pane, with its edge.
+/// Rows of the board below the pane, with its edge.
 const UNDER: u16 = 8;
-/// Rows below which one line must do.
+/// With fewer rows than these the board is one line.
 const FEW: u16 = 18;
 
 /// The screen to draw on; what is there is ours already.
 /// Its size is set by `resize`: a terminal that does not know its own has one too.
-pub(super) fn screen() -> io::Result<Screen> {
+pub(crate) fn screen() -> io::Result<Screen> {
     let viewport = Viewport::Fixed(Rect::new(0, 0, 1, 1));
     Terminal::with_options(
         TermionBackend::new(io::stdout()),
@@ -35,24 +35,24 @@ pub(super) fn screen() -> io::Result<Screen> {
 }
 
 /// What is drawn on.
-pub(super) type Screen = Terminal<TermionBackend<Stdout>>;
+pub(crate) type Screen = Terminal<TermionBackend<Stdout>>;
 
-/// Who has which part of the screen.
+/// The parts of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Areas {
-    pub(super) pane: Rect,
+pub(crate) struct Areas {
+    pub(crate) pane: Rect,
     board: Rect,
 }
 
 impl Areas {
     /// By columns and rows of the screen.
-    pub(super) fn of(columns: u16, rows: u16) -> Areas {
+    pub(crate) fn of(columns: u16, rows: u16) -> Areas {
         let (columns, rows) = (columns.max(2), rows.max(2));
-        if columns >= AT_LEAST + BESIDE {
-            let width = columns - BESIDE;
+        if columns >= AT_LEAST + RIGHT {
+            let width = columns - RIGHT;
             return Areas {
                 pane: Rect::new(0, 0, width, rows),
-                board: Rect::new(width, 0, BESIDE, rows),
+                board: Rect::new(width, 0, RIGHT, rows),
             };
         }
         let under = if rows >= FEW { UNDER } else { 1 };
@@ -64,7 +64,7 @@ impl Areas {
 }
 
 /// Draws it all.
-pub(super) fn draw(frame: &mut Frame<'_>, pane: &Pane, shown: &Shown) {
+pub(crate) fn draw(frame: &mut Frame<'_>, pane: &Pane, shown: &Shown) {
     let all = frame.area();
     let areas = Areas::of(all.width, all.height);
     let (pane_area, board) = (areas.pane.intersection(all), areas.board.intersection(all));
@@ -85,11 +85,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, pane: &Pane, shown: &Shown) {
     } else if board.width == all.width {
         draw_under(frame, board, shown);
     } else {
-        draw_beside(frame, board, shown);
+        draw_right(frame, board, shown);
     }
 }
 
-fn draw_beside(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
+fn draw_right(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
     let inner = framed(frame, area, Borders::LEFT, shown);
     let width = usize::from(inner.width);
     let mut lines = vec![Line::from(shown.subject.as_str()).dim(), Line::default()];
@@ -268,7 +268,7 @@ fn findings(shown: &Shown, width: usize, full: bool) -> Vec<Line<'static>> {
     }
     let mut lines = vec![Line::from("findings, the newest first").dim()];
     for (_, finding) in &shown.findings {
-        let line = said(finding);
+        let line = sentence(finding);
         let line = if full { line } else { short(&line, width) };
         let line = Line::from(line);
         lines.push(match finding.severity {
@@ -283,7 +283,7 @@ fn findings(shown: &Shown, width: usize, full: bool) -> Vec<Line<'static>> {
     lines
 }
 
-fn said(finding: &Finding) -> String {
+fn sentence(finding: &Finding) -> String {
     intact_report::terminal::escape(&format!("{}: {}", finding.rule, finding.claim))
 }
 
@@ -295,7 +295,7 @@ fn brief(number: u64) -> String {
     }
 }
 
-/// At most so many columns of it.
+/// At most `width` columns of the text.
 fn short(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

@@ -1,15 +1,15 @@
-//! The one table of metrics: names, units, words and bounds, from which each writer takes what its format wants. Names and attributes are those of
-//! OpenTelemetry's semantic conventions where they have them; ours begin with `intact.`. Must not know a format.
+//! The table of metrics: names, units, help texts and bounds, for all writers. Names and attributes are those of OpenTelemetry's
+//! semantic conventions where they exist; our own begin with `intact.`. Must not know an output format.
 
 use intact_ledger::Vantage;
 use opentelemetry_semantic_conventions::metric;
 
-/// Whether connections were opened or had been opened before; absent where that is not known.
-pub(super) const REUSED: &str = "intact.connection.reused";
+/// Whether the connection had been opened before; absent where that is not known.
+pub(crate) const REUSED: &str = "intact.connection.reused";
 /// The step of a setup: `dns`, `connect` or `ssl`.
-pub(super) const PHASE: &str = "intact.connection.phase";
+pub(crate) const PHASE: &str = "intact.connection.phase";
 /// The variant of a comparison.
-pub(super) const VARIANT: &str = "intact.variant";
+pub(crate) const VARIANT: &str = "intact.variant";
 
 /// OpenTelemetry's advice for the duration of requests, and two below it: one machine is quick. Seconds.
 const REQUESTS: &[f64] = &[
@@ -36,7 +36,7 @@ const SIZES: &[f64] = &[
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Metric {
+pub enum Metric {
     /// How long requests took.
     Requests,
     /// How large the bodies of answers were.
@@ -57,7 +57,7 @@ pub(super) enum Metric {
 
 /// What one value of a metric is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Shape {
+pub enum Shape {
     /// A count that only grows.
     Count,
     /// A count that grows and shrinks.
@@ -68,7 +68,7 @@ pub(super) enum Shape {
 
 /// The unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub enum Unit {
     /// Seconds; recorded in nanoseconds.
     Seconds,
     /// Bytes.
@@ -79,8 +79,7 @@ pub(super) enum Unit {
 
 impl Unit {
     /// UCUM's notation, as OpenTelemetry has it.
-    #[cfg(feature = "otlp")]
-    pub(super) fn ucum(self) -> &'static str {
+    pub fn ucum(self) -> &'static str {
         match self {
             Unit::Seconds => "s",
             Unit::Bytes => "By",
@@ -89,7 +88,7 @@ impl Unit {
     }
 
     /// A recorded value in this unit.
-    pub(super) fn scale(self, recorded: i64) -> f64 {
+    pub fn scale(self, recorded: i64) -> f64 {
         match self {
             Unit::Seconds => recorded as f64 / 1e9,
             Unit::Bytes | Unit::Of(_) => recorded as f64,
@@ -99,20 +98,20 @@ impl Unit {
 
 /// All that a writer has to know of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Definition {
+pub struct Definition {
     /// OpenTelemetry's name, with dots.
-    pub(super) name: &'static str,
+    pub name: &'static str,
     /// What a value counts.
-    pub(super) unit: Unit,
-    /// What it is, in words, without a full stop.
-    pub(super) words: &'static str,
+    pub unit: Unit,
+    /// Its help text, without a full stop.
+    pub help: &'static str,
     /// What one value is.
-    pub(super) shape: Shape,
+    pub shape: Shape,
 }
 
 impl Metric {
     /// All, in the order in which they are written.
-    pub(super) const ALL: [Metric; 8] = [
+    pub const ALL: [Metric; 8] = [
         Metric::Requests,
         Metric::Bodies,
         Metric::Lives,
@@ -123,14 +122,14 @@ impl Metric {
         Metric::Failed,
     ];
 
-    /// Its row of the table. Who served them tells of requests as a server; a server's connections have no names in OpenTelemetry.
-    pub(super) fn definition(self, vantage: Vantage) -> Definition {
+    /// Its row of the table. A server has the metrics of a server; OpenTelemetry has no names for a server's connections.
+    pub fn definition(self, vantage: Vantage) -> Definition {
         let by = |client, server| match vantage {
             Vantage::Server => server,
             Vantage::Client | Vantage::OnPath => client,
         };
         let connections = Unit::Of("{connection}");
-        let (name, unit, shape, words) = match self {
+        let (name, unit, shape, help) = match self {
             Metric::Requests => (
                 by(
                     metric::HTTP_CLIENT_REQUEST_DURATION,
@@ -195,7 +194,7 @@ impl Metric {
         Definition {
             name,
             unit,
-            words,
+            help,
             shape,
         }
     }

@@ -1,6 +1,6 @@
-//! The program's pane: a pseudo-terminal, and what a terminal would show of what is printed there.
+//! The program's pane: a pseudo-terminal, and the screen that a terminal would show of its output.
 
-use anyhow::Context;
+use crate::error::LiveError;
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -14,19 +14,19 @@ const MAX_TYPED: usize = 64 * 1024;
 /// Bytes that are taken before the next picture.
 const MAX_TAKEN: usize = 256 * 1024;
 
-pub(super) struct Pane {
+pub(crate) struct Pane {
     near: OwnedFd,
     parser: Parser<TerminalReplies>,
     typed: Vec<u8>,
 }
 
-/// What the terminal answers when the program asks.
+/// Responses of the terminal to queries of the program.
 #[derive(Default)]
 struct TerminalReplies(Vec<u8>);
 
 impl Pane {
     /// A pane of that size, and the program's end of it.
-    pub(super) fn open(columns: u16, rows: u16) -> anyhow::Result<(Pane, OwnedFd)> {
+    pub(crate) fn open(columns: u16, rows: u16) -> Result<(Pane, OwnedFd), LiveError> {
         let open = || -> rustix::io::Result<(OwnedFd, OwnedFd)> {
             let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
             rustix::io::fcntl_setfd(&near, rustix::io::FdFlags::CLOEXEC)?;
@@ -38,7 +38,7 @@ impl Pane {
             fcntl_setfl(&near, fcntl_getfl(&near)? | OFlags::NONBLOCK)?;
             Ok((near, far))
         };
-        let (near, far) = open().context("--live: a pseudo-terminal")?;
+        let (near, far) = open().map_err(|error| LiveError::Pane(error.into()))?;
         let pane = Pane {
             near,
             parser: Parser::new_with_callbacks(
@@ -49,24 +49,24 @@ impl Pane {
             ),
             typed: Vec::new(),
         };
-        pane.tell_size(columns, rows);
+        pane.set_size(columns, rows);
         Ok((pane, far))
     }
 
     /// Our end.
-    pub(super) fn near(&self) -> BorrowedFd<'_> {
+    pub(crate) fn near(&self) -> BorrowedFd<'_> {
         self.near.as_fd()
     }
 
-    /// Makes it another size; the kernel tells the program.
-    pub(super) fn resize(&mut self, columns: u16, rows: u16) {
+    /// Changes its size; the kernel notifies the program.
+    pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         if self.parser.screen().size() != (rows, columns) {
             self.parser.screen_mut().set_size(rows, columns);
-            self.tell_size(columns, rows);
+            self.set_size(columns, rows);
         }
     }
 
-    fn tell_size(&self, columns: u16, rows: u16) {
+    fn set_size(&self, columns: u16, rows: u16) {
         let size = Winsize {
             ws_row: rows,
             ws_col: columns,
@@ -77,8 +77,8 @@ impl Pane {
         let _ = tcsetwinsize(&self.near, size);
     }
 
-    /// Takes what the program has printed; whether that was anything.
-    pub(super) fn take(&mut self) -> bool {
+    /// Takes the program's output; returns whether there was any.
+    pub(crate) fn take(&mut self) -> bool {
         let mut taken = 0;
         let mut chunk = [0; 8192];
         while taken < MAX_TAKEN
@@ -94,8 +94,8 @@ impl Pane {
         taken > 0
     }
 
-    /// The same without a look at it.
-    pub(super) fn take_raw(&mut self) -> Vec<u8> {
+    /// The same, without interpreting it.
+    pub(crate) fn take_raw(&mut self) -> Vec<u8> {
         let mut chunk = vec![0; 8192];
         let count = rustix::io::read(&self.near, &mut chunk).unwrap_or(0);
         chunk.truncate(count);
@@ -103,12 +103,12 @@ impl Pane {
     }
 
     /// Whether the program reads too little of what is typed to take more.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.typed.len() >= MAX_TYPED
     }
 
     /// Hands on what is typed.
-    pub(super) fn type_in(&mut self) {
+    pub(crate) fn type_in(&mut self) {
         let mut keys = [0; 4096];
         while !self.is_full() && is_readable(rustix::stdio::stdin()) {
             match rustix::io::read(rustix::stdio::stdin(), &mut keys) {
@@ -124,17 +124,17 @@ impl Pane {
     }
 
     /// What it shows.
-    pub(super) fn screen(&self) -> &Screen {
+    pub(crate) fn screen(&self) -> &Screen {
         self.parser.screen()
     }
 
-    /// How the program wants keys and the mouse to be told, as sequences for the person's terminal.
-    pub(super) fn modes(&self) -> Vec<u8> {
+    /// The keyboard and mouse modes that the program has set, as sequences for the user's terminal.
+    pub(crate) fn modes(&self) -> Vec<u8> {
         self.parser.screen().input_mode_formatted()
     }
 
     /// The lines that the program has printed, for the terminal that was there before: the last of them, with their colours.
-    pub(super) fn last_words(&mut self) -> Vec<u8> {
+    pub(crate) fn last_words(&mut self) -> Vec<u8> {
         // what a full-screen program shows is no output
         self.parser.process(b"\x1b[?1049l");
         let screen = self.parser.screen_mut();
@@ -180,7 +180,7 @@ impl Callbacks for TerminalReplies {
                 let (row, column) = screen.cursor_position();
                 format!("\x1b[{};{}R", row + 1, column + 1)
             }
-            // a VT100 with what everybody expects of it
+            // a VT100 with advanced video, the usual response
             (None, None | Some(0), 'c') => "\x1b[?1;2c".to_owned(),
             (Some(b'>'), None | Some(0), 'c') => "\x1b[>0;0;0c".to_owned(),
             _ => return,

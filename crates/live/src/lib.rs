@@ -1,12 +1,16 @@
-//! `--live`: the program in a pane of its own, and beside it what its connections do. One thread: it carries what is typed to the
-//! program, what the program prints to its pane, and draws. All keys are the program's.
+//! `--live`: a program in a pane of its own, and next to it the state of its connections. One thread passes keys to the program,
+//! takes its output, and draws. All keys are the program's. [`Reporter`] takes events and facts.
+//!
+//! Owns the terminal, so it prints there, unlike other libraries. Must not watch the program, open sockets, or compute facts.
 
+mod error;
 mod pane;
 mod snapshot;
 mod terminal;
 mod view;
 
-pub(super) use snapshot::Reporting;
+pub use error::LiveError;
+pub use snapshot::Reporter;
 
 use pane::Pane;
 use ratatui::layout::Rect;
@@ -21,52 +25,51 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use terminal::Terminal;
 
-/// The longest that the view stands still: the clock and the rates move on though the program does not.
+/// The longest time between two pictures: the clock and the rates change without output of the program.
 const PACE: Duration = Duration::from_millis(100);
 /// The shortest time between two pictures.
 const FRAME: Duration = Duration::from_millis(33);
 
-/// Pieces of what the program printed last that are still passed on, when the view is broken and the program has ended.
+/// Pieces of output that are still passed on when drawing has failed and the program has ended.
 const LAST_CHUNKS: usize = 64;
 
 /// Draws until the end.
 type Drawing = fn(&mut Terminal, &mut Pane, &Snapshot, &AtomicBool) -> io::Result<()>;
 
 /// The view, while the program runs.
-pub(crate) struct LiveView {
-    board: Arc<Snapshot>,
+pub struct LiveView {
+    snapshot: Arc<Snapshot>,
     end: Arc<AtomicBool>,
-    /// Gone once it was joined; what the program's pane showed last.
+    /// Absent once it was joined; returns the last lines of the program's pane.
     thread: Option<JoinHandle<Vec<u8>>>,
     /// The program's end of its terminal.
     far: Arc<OwnedFd>,
 }
 
 impl LiveView {
-    /// Takes the terminal over. Fails where standard input or output is none.
-    pub(crate) fn start(subject: &str) -> anyhow::Result<LiveView> {
+    /// Takes the terminal over; an error where standard input or output is no terminal. The thread that draws inherits the
+    /// caller's signal mask: block the signals that another thread waits for.
+    pub fn start(subject: &str) -> Result<LiveView, LiveError> {
         LiveView::drawn_by(subject, draw_until)
     }
 
-    fn drawn_by(subject: &str, draw: Drawing) -> anyhow::Result<LiveView> {
+    fn drawn_by(subject: &str, draw: Drawing) -> Result<LiveView, LiveError> {
         let terminal = Terminal::take_over()?;
         let (columns, rows) = terminal.size();
         let pane = view::Areas::of(columns, rows).pane;
         let (pane, far) = Pane::open(pane.width, pane.height)?;
-        let board = Arc::new(Snapshot::new(subject));
+        let snapshot = Arc::new(Snapshot::new(subject));
         let end = Arc::new(AtomicBool::new(false));
         let thread = {
-            let (board, end) = (board.clone(), end.clone());
-            let show = move || show(terminal, pane, &board, &end, draw);
-            // signals are for the thread that watches; SIGWINCH is not needed, the size is asked for
-            intact_watch::without_signals(|| {
-                std::thread::Builder::new()
-                    .name(terminal::SCREEN.to_owned())
-                    .spawn(show)
-            })?
+            let (snapshot, end) = (snapshot.clone(), end.clone());
+            let show = move || show(terminal, pane, &snapshot, &end, draw);
+            std::thread::Builder::new()
+                .name(terminal::SCREEN.to_owned())
+                .spawn(show)
+                .map_err(LiveError::Thread)?
         };
         Ok(LiveView {
-            board,
+            snapshot,
             end,
             thread: Some(thread),
             far: Arc::new(far),
@@ -74,17 +77,17 @@ impl LiveView {
     }
 
     /// The terminal that the program is to have.
-    pub(crate) fn terminal(&self) -> Arc<OwnedFd> {
+    pub fn terminal(&self) -> Arc<OwnedFd> {
         self.far.clone()
     }
 
-    /// Where facts are put.
-    pub(crate) fn board(&self) -> Arc<Snapshot> {
-        self.board.clone()
+    /// Takes events and facts for this view.
+    pub fn reporter(&self) -> Reporter {
+        Reporter::new(self.snapshot.clone())
     }
 
-    /// Gives the terminal back, and prints there what the program's pane showed last.
-    pub(crate) fn finish(mut self) {
+    /// Gives the terminal back, and prints the last lines of the program's pane there.
+    pub fn finish(mut self) {
         self.end.store(true, Ordering::Release);
         let last = self.thread.take().map(JoinHandle::join);
         if let Some(Ok(last)) = last {
@@ -104,24 +107,24 @@ impl Drop for LiveView {
     }
 }
 
-/// Shows until the end; what the pane showed last. If drawing breaks, what is typed and printed is still passed on: the program
-/// must not stand still because of us.
+/// Draws until the end; returns the last lines of the pane. If drawing fails, keys and output are still passed on, so that the
+/// program does not block.
 fn show(
     mut terminal: Terminal,
     mut pane: Pane,
-    board: &Snapshot,
+    snapshot: &Snapshot,
     end: &AtomicBool,
     draw: Drawing,
 ) -> Vec<u8> {
     let drawn = catch_unwind(AssertUnwindSafe(|| {
-        draw(&mut terminal, &mut pane, board, end)
+        draw(&mut terminal, &mut pane, snapshot, end)
     }));
     if let Ok(Ok(())) = drawn {
         terminal.give_back();
         return pane.last_words();
     }
     terminal::leave_screen();
-    // what broke may have been the pane's own picture
+    // the failure may be in the pane itself
     let shown = catch_unwind(AssertUnwindSafe(|| pane.last_words())).unwrap_or_default();
     print_raw(&shown);
     loop {
@@ -141,7 +144,7 @@ fn show(
     Vec::new()
 }
 
-/// Prints lines on a terminal that takes every byte as it comes.
+/// Prints lines on a terminal in raw mode.
 fn print_raw(lines: &[u8]) {
     let mut out = io::stdout().lock();
     for line in lines.split_inclusive(|byte| *byte == b'\n') {
@@ -157,11 +160,11 @@ fn print_raw(lines: &[u8]) {
 fn draw_until(
     terminal: &mut Terminal,
     pane: &mut Pane,
-    board: &Snapshot,
+    snapshot: &Snapshot,
     end: &AtomicBool,
 ) -> io::Result<()> {
     let mut screen = view::screen()?;
-    let mut shown = Instant::now();
+    let mut drawn = Instant::now();
     let mut size = (0, 0);
     let mut dirty = true;
     loop {
@@ -175,13 +178,13 @@ fn draw_until(
         }
         dirty |= pane.take();
         pane.type_in();
-        let since = shown.elapsed();
+        let since = drawn.elapsed();
         if (dirty && since >= FRAME) || since >= PACE || over {
-            shown = Instant::now();
+            drawn = Instant::now();
             dirty = false;
             terminal.set_modes(&pane.modes())?;
-            let board = board.read();
-            screen.draw(|frame| view::draw(frame, pane, &board))?;
+            let shown = snapshot.read();
+            screen.draw(|frame| view::draw(frame, pane, &shown))?;
         }
         if over {
             return Ok(());
@@ -204,9 +207,9 @@ fn wait(pane: &Pane, long: bool) {
     ];
     // while the program reads nothing, nothing more is taken from the keyboard
     let watched = if pane.is_full() { 1 } else { 2 };
-    // interrupted or not: the loop looks again
+    // interrupted or not: the caller's loop continues
     let _ = poll(&mut both[..watched], Some(&time));
-    // a program that has closed its terminal leaves it readable for ever
+    // the terminal of a program that has closed it stays readable for ever
     if both[0].revents().contains(PollFlags::HUP) {
         std::thread::sleep(FRAME);
     }
@@ -221,7 +224,7 @@ mod tests {
     /// What ends the view: the screen that was there before.
     const LEAVE: &str = "\x1b[?1049l";
 
-    /// Set where the test runs itself on a terminal.
+    /// Set where the test starts itself on a terminal.
     const INSIDE: &str = "INTACT_TEST_INSIDE";
 
     fn run_a_view_that_breaks() {

@@ -1,36 +1,35 @@
-//! What the view shows of the connections: facts and rates, put here once a second by the thread that records.
+//! The state of the connections that the view shows: facts and rates, updated once a second by the thread that records.
 
-use crate::cmd::observing::Observing;
 use intact_findings::Finding;
-use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
+use intact_findings::traffic::ObservedFacts;
 use intact_ledger::{Event, Sink};
-use intact_watch::WatchSink;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Seconds of rates that are kept.
 const SECONDS: usize = 120;
-/// Working out facts may take this share of the time: a twentieth.
+/// Computing facts takes at most one part in this many of the time: 5 %.
 const SHARE: u32 = 20;
 
-/// What is shown.
-pub(super) struct Shown {
-    pub(super) subject: String,
-    pub(super) since: Instant,
-    pub(super) facts: Option<ObservedFacts>,
+/// The state.
+pub(crate) struct Shown {
+    pub(crate) subject: String,
+    pub(crate) since: Instant,
+    pub(crate) facts: Option<ObservedFacts>,
     /// Connections that are open now.
-    pub(super) open: u64,
+    pub(crate) open: u64,
     /// Requests and new connections of each second, the latest last.
-    pub(super) rates: VecDeque<(u64, u64)>,
+    pub(crate) rates: VecDeque<(u64, u64)>,
     /// Findings in the order in which they came up, the newest first.
-    pub(super) findings: Vec<(Instant, Finding)>,
+    pub(crate) findings: Vec<(Instant, Finding)>,
 }
 
+/// The state, shared by the thread that records and the thread that draws.
 pub(crate) struct Snapshot(Mutex<Shown>);
 
 impl Snapshot {
-    pub(super) fn new(subject: &str) -> Snapshot {
+    pub(crate) fn new(subject: &str) -> Snapshot {
         Snapshot(Mutex::new(Shown {
             subject: subject.to_owned(),
             since: Instant::now(),
@@ -41,7 +40,7 @@ impl Snapshot {
         }))
     }
 
-    pub(super) fn read(&self) -> MutexGuard<'_, Shown> {
+    pub(crate) fn read(&self) -> MutexGuard<'_, Shown> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -70,56 +69,34 @@ fn is_same(a: &Finding, b: &Finding) -> bool {
     a.rule == b.rule && a.subject == b.subject
 }
 
-/// Records, and puts on the board what came of it.
-pub(crate) struct Reporting<'a> {
-    recording: &'a mut Observing<TrafficAnalysis>,
-    board: Arc<Snapshot>,
+/// Takes events and facts for a view.
+pub struct Reporter {
+    snapshot: Arc<Snapshot>,
     requests: u64,
     connections: u64,
     open: u64,
     next: Instant,
 }
 
-impl<'a> Reporting<'a> {
-    pub(crate) fn new(
-        recording: &'a mut Observing<TrafficAnalysis>,
-        board: Arc<Snapshot>,
-    ) -> Reporting<'a> {
-        Reporting {
-            recording,
-            board,
+impl Reporter {
+    pub(crate) fn new(snapshot: Arc<Snapshot>) -> Reporter {
+        Reporter {
+            snapshot,
             requests: 0,
             connections: 0,
             open: 0,
             next: Instant::now(),
         }
     }
-}
 
-impl Sink for Reporting<'_> {
-    fn record(&mut self, event: Event<'_>) {
-        match event {
-            Event::Opened(connection) if connection.failed.is_none() => {
-                self.connections += 1;
-                self.open += 1;
-            }
-            Event::Exchange(_) => self.requests += 1,
-            Event::Closed(_) => self.open = self.open.saturating_sub(1),
-            _ => {}
-        }
-        self.recording.record(event);
-    }
-}
-
-impl WatchSink for Reporting<'_> {
-    fn tick(&mut self) {
-        self.recording.tick();
+    /// Ends a second: updates the rates, and the facts unless computing them would take too much of the time.
+    pub fn tick(&mut self, facts: impl FnOnce() -> ObservedFacts) {
         let now = Instant::now();
-        let facts = (now >= self.next).then(|| self.recording.fold().facts());
+        let facts = (now >= self.next).then(facts);
         if facts.is_some() {
             self.next = now + now.elapsed() * SHARE;
         }
-        let mut shown = self.board.read();
+        let mut shown = self.snapshot.read();
         shown.open = self.open;
         let rates = (
             std::mem::take(&mut self.requests),
@@ -131,6 +108,20 @@ impl WatchSink for Reporting<'_> {
         }
         if let Some(facts) = facts {
             shown.put_facts(facts);
+        }
+    }
+}
+
+impl Sink for Reporter {
+    fn record(&mut self, event: Event<'_>) {
+        match event {
+            Event::Opened(connection) if connection.failed.is_none() => {
+                self.connections += 1;
+                self.open += 1;
+            }
+            Event::Exchange(_) => self.requests += 1,
+            Event::Closed(_) => self.open = self.open.saturating_sub(1),
+            _ => {}
         }
     }
 }

@@ -1,24 +1,18 @@
-//! The run as metrics, with the names of OpenTelemetry's semantic conventions: one table, one pass over the events, two writers
-//! (`--prometheus FILE`, `--otlp[=URL]`). Trouble with a writer is told and ends nothing.
+//! The options `--prometheus FILE` and `--otlp[=URL]`, and their wiring to `intact-metrics`. A writer that fails is a caveat of the
+//! run and ends nothing.
 
-#[cfg(feature = "otlp")]
-mod collector;
-mod fold;
-#[cfg(feature = "otlp")]
-mod otlp;
 #[cfg(feature = "prometheus")]
-mod prometheus;
-mod series;
-mod table;
-
-#[cfg(feature = "otlp")]
-use collector::Collector;
-use fold::Fold;
+use anyhow::Context;
 use intact_ledger::{Event, Run, Sink};
+#[cfg(feature = "otlp")]
+use intact_metrics::Collector;
+use intact_metrics::Fold;
+#[cfg(feature = "prometheus")]
+use intact_metrics::TextFile;
 
 /// Where metrics go.
 #[derive(clap::Args, Clone, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct MetricsOptions {
     /// The run as metrics in Prometheus' text format, with OpenTelemetry's names
     #[cfg(feature = "prometheus")]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -27,21 +21,27 @@ pub(crate) struct Wanted {
     /// Without a URL to OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4318, with OTEL_EXPORTER_OTLP_HEADERS and
     /// OTEL_EXPORTER_OTLP_TIMEOUT; with one, none of these is used
     #[cfg(feature = "otlp")]
-    #[arg(long, value_name = "URL", value_parser = collector::parse, num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Output")]
+    #[arg(long, value_name = "URL", value_parser = collector, num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Output")]
     otlp: Option<Collector>,
 }
 
-/// The metrics of a run, and where they will go.
+/// The metrics of a run and their writers.
 pub(crate) struct Metrics {
     fold: Fold,
     #[cfg(feature = "prometheus")]
-    file: Option<prometheus::TextFile>,
+    file: Option<TextFile>,
     #[cfg(feature = "otlp")]
     collector: Option<Collector>,
 }
 
-impl Wanted {
-    /// Begins them, if any are wanted.
+/// For clap: a URL, or the collector of the environment.
+#[cfg(feature = "otlp")]
+fn collector(url: &str) -> Result<Collector, String> {
+    Collector::parse(url, |name| std::env::var(name).ok())
+}
+
+impl MetricsOptions {
+    /// Opens the writers; `None` without any.
     pub(crate) fn open(&self, run: &Run) -> anyhow::Result<Option<Metrics>> {
         let metrics = Metrics {
             fold: Fold::new(run),
@@ -49,8 +49,9 @@ impl Wanted {
             file: self
                 .prometheus
                 .as_deref()
-                .map(prometheus::TextFile::create)
-                .transpose()?,
+                .map(TextFile::create)
+                .transpose()
+                .context("--prometheus")?,
             #[cfg(feature = "otlp")]
             collector: self.otlp.clone(),
         };
@@ -71,19 +72,22 @@ impl Metrics {
         false
     }
 
-    /// Writes and sends them; what could not be.
+    /// Writes and sends the metrics; returns what failed.
     pub(crate) fn finish(self) -> Vec<String> {
-        let run = self.fold.finish();
+        let measured = self.fold.finish();
         let mut troubles = Vec::new();
         #[cfg(feature = "otlp")]
-        if let Some(collector) = &self.collector
-            && let Err(error) = collector.send(&run)
-        {
-            troubles.push(format!("--otlp: {error}"));
+        if let Some(collector) = &self.collector {
+            let tls = intact_dial::tls::provider();
+            if let Err(error) = collector.send(&measured, jiff::Timestamp::now(), tls) {
+                // the collector's own words may be part of it
+                let error = intact_report::terminal::escape(&error.to_string());
+                troubles.push(format!("--otlp: {error}"));
+            }
         }
         #[cfg(feature = "prometheus")]
         if let Some(file) = self.file
-            && let Err(error) = file.write(run)
+            && let Err(error) = file.write(measured)
         {
             troubles.push(format!("--prometheus: {error}"));
         }

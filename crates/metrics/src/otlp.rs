@@ -1,9 +1,10 @@
 //! A run's metrics as a message of OTLP (opentelemetry-proto, `ExportMetricsServiceRequest`). Points are cumulative and stamped with the run's
 //! own times, so that a log of last night is the curve of last night. Must not send.
 
-use super::fold::Measured;
-use super::series::{Families, Family, Point, Value};
-use super::table::Shape;
+use crate::attributes::Value;
+use crate::fold::Measured;
+use crate::series::{Families, Family, Point};
+use crate::table::Shape;
 use intact_ledger::{Nanos, Run};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value;
@@ -18,16 +19,16 @@ use opentelemetry_semantic_conventions::{SCHEMA_URL, attribute};
 
 /// How times of the run become nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dates {
+pub(crate) enum Dates {
     /// The run began then.
     From(u64),
-    /// It has no dates: all is stamped with this one, the beginning being unknown.
+    /// It has no dates: all points are stamped with this one, and the beginning is unknown.
     Only(u64),
 }
 
 impl Dates {
     /// Those of a run; one without has `now` only.
-    pub(super) fn of(run: &Run, now: u64) -> Dates {
+    pub(crate) fn of(run: &Run, now: u64) -> Dates {
         let started = run.started.parse().map(jiff::Timestamp::as_nanosecond);
         match started.map(u64::try_from) {
             Ok(Ok(start)) if start > 0 => Dates::From(start),
@@ -60,8 +61,8 @@ impl Dates {
     }
 }
 
-/// The message; `None` where there is nothing to tell.
-pub(super) fn message(measured: &Measured, dates: Dates) -> Option<ExportMetricsServiceRequest> {
+/// The message; `None` for a run without metrics.
+pub(crate) fn message(measured: &Measured, dates: Dates) -> Option<ExportMetricsServiceRequest> {
     let metrics: Vec<Metric> = measured
         .families
         .iter()
@@ -84,7 +85,7 @@ pub(super) fn message(measured: &Measured, dates: Dates) -> Option<ExportMetrics
     })
 }
 
-/// Who tells. Each run is an instance of its own: its counts begin at zero.
+/// The sender. Each run is an instance of its own: its counts begin at zero.
 fn resource(run: &Run) -> Resource {
     let text = |name, value: &str| attribute_of(name, &Value::Text(value.to_owned()));
     let mut attributes = vec![
@@ -139,7 +140,7 @@ fn metric(families: &Families, family: &Family, dates: Dates) -> Metric {
     };
     Metric {
         name: definition.name.to_owned(),
-        description: definition.words.to_owned(),
+        description: definition.help.to_owned(),
         unit: definition.unit.ucum().to_owned(),
         data: Some(data),
         ..Metric::default()
@@ -150,7 +151,7 @@ fn points<T>(
     families: &Families,
     family: &Family,
     dates: Dates,
-    told: impl Fn(Vec<KeyValue>, u64, Point) -> T,
+    point_of: impl Fn(Vec<KeyValue>, u64, Point) -> T,
 ) -> Vec<T> {
     let mut all = Vec::new();
     for (attributes, series) in &family.series {
@@ -162,7 +163,7 @@ fn points<T>(
         all.extend(
             points
                 .into_iter()
-                .map(|(at, point)| told(attributes.clone(), at, point)),
+                .map(|(at, point)| point_of(attributes.clone(), at, point)),
         );
     }
     all

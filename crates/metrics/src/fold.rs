@@ -1,72 +1,41 @@
-//! From the events of a run to the values of its metrics: one pass, bounded memory. Must not know a format.
+//! From the events of a run to the values of its metrics: one pass, bounded memory. Must not know an output format.
 
-use super::series::{Attributes, Families, Value};
-use super::table::{Metric, PHASE, REUSED, VARIANT};
-use intact_ledger::{
-    Closed, Connection, ConnectionId, Event, Exchange, Failure, Method, Nanos, Outcome, Protocol,
-    Run, Scheme, Setup, Sink, Spans, Vantage,
-};
-use opentelemetry_semantic_conventions::attribute;
-use std::collections::{BTreeMap, VecDeque};
+use crate::attributes::{self, Attributes};
+use crate::connections::{ConnectionTable, TimedConnection};
+use crate::series::Families;
+use crate::table::Metric;
+use intact_ledger::{Closed, Connection, Event, Exchange, Failure, Nanos, Run, Setup, Sink, Spans};
 
-/// Connections that are followed at once; beyond, the oldest is counted as opened, and its end is not seen.
-const LIVE: usize = 65_536;
-/// Connections that have ended and are remembered, for requests that are told of after that.
-const ENDED: usize = 64;
-/// Letters of a host's name, which is what DNS has room for.
-const NAME: usize = 253;
-/// The methods that have series of their own; the others are `_OTHER` (semantic conventions, `http.request.method`).
-const METHODS: [&str; 10] = [
-    "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
-];
-
-/// A connection of which more may become known: it is counted when it ends.
-struct TimedConnection {
-    at: Nanos,
-    setup: Setup,
-    is_http: bool,
-    /// Why its setup failed after the transport was opened.
-    failed: Option<Failure>,
-    attributes: Attributes,
-}
-
-/// The events so far.
-pub(super) struct Fold {
+/// Takes the events of a run.
+pub struct Fold {
     run: Run,
     families: Families,
-    /// The oldest first: ids are given in order.
-    live: BTreeMap<ConnectionId, TimedConnection>,
-    ended: VecDeque<(ConnectionId, Attributes)>,
+    connections: ConnectionTable,
 }
 
-/// A run's metrics, complete.
-#[cfg_attr(
-    not(feature = "otlp"),
-    expect(dead_code, reason = "text says neither who tells nor when")
-)]
-pub(super) struct Measured {
+/// The metrics of a run, complete.
+pub struct Measured {
     /// The run.
-    pub(super) run: Run,
+    pub run: Run,
     /// The values.
-    pub(super) families: Families,
+    pub families: Families,
 }
 
 impl Fold {
-    /// No events yet.
-    pub(super) fn new(run: &Run) -> Fold {
+    /// A fold without events.
+    pub fn new(run: &Run) -> Fold {
         Fold {
             run: run.clone(),
             families: Families::new(run.vantage),
-            live: BTreeMap::new(),
-            ended: VecDeque::new(),
+            connections: ConnectionTable::default(),
         }
     }
 
-    /// Counts what is still open.
-    pub(super) fn finish(mut self) -> Measured {
-        for live in std::mem::take(&mut self.live).into_values() {
-            self.level(&live, None);
-            self.count(live);
+    /// Counts the connections that are still open, and ends the fold.
+    pub fn finish(mut self) -> Measured {
+        for open in self.connections.take_open() {
+            self.level(&open, None);
+            self.count(open);
         }
         Measured {
             run: self.run,
@@ -75,62 +44,48 @@ impl Fold {
     }
 
     fn opened(&mut self, connection: &Connection) {
-        let attributes = self.attributes(connection);
         if let Some(failure) = &connection.failed
             && !connection.is_opened()
         {
-            self.remember(connection.id, attributes.clone());
+            let attributes = attributes::of_connection(&self.run, connection);
+            self.connections.remember(connection.id, attributes.clone());
             self.fail(failure.kind, attributes, connection.at);
             return;
         }
-        let live = self.live(connection, attributes);
-        self.live.insert(connection.id, live);
-        if self.live.len() > LIVE
-            && let Some((id, oldest)) = self.live.pop_first()
-        {
-            self.remember(id, oldest.attributes.clone());
+        let timed = self.timed(connection);
+        if let Some(oldest) = self.connections.open(connection.id, timed) {
             self.count(oldest);
         }
     }
 
     fn revised(&mut self, connection: &Connection) {
-        if self.live.contains_key(&connection.id) {
-            let live = self.live(connection, self.attributes(connection));
-            self.live.insert(connection.id, live);
-        }
+        let timed = self.timed(connection);
+        self.connections.revise(connection.id, timed);
     }
 
     fn closed(&mut self, closed: &Closed) {
         let at = closed.close.at;
-        let Some(live) = self.live.remove(&closed.connection) else {
+        let Some(connection) = self.connections.close(closed.connection) else {
             return;
         };
-        if self.has_life(&live) {
-            let life = whole(at.since(live.at));
-            let attributes = live.attributes.clone();
+        if self.has_life(&connection) {
+            let life = whole(at.since(connection.at));
+            let attributes = connection.attributes.clone();
             self.families.add(Metric::Lives, attributes, at, life);
         }
-        self.level(&live, Some(at));
-        self.remember(closed.connection, live.attributes.clone());
-        self.count(live);
+        self.level(&connection, Some(at));
+        self.count(connection);
     }
 
     fn exchange(&mut self, exchange: &Exchange) {
         let end = exchange.end;
-        let mut attributes = self.connection_of(exchange);
-        if let Some(method) = &exchange.method {
-            attributes = with(attributes, attribute::HTTP_REQUEST_METHOD, known(method));
-        }
-        if let Some(status) = exchange.status {
-            let status = Value::Number(i64::from(status));
-            attributes.push((attribute::HTTP_RESPONSE_STATUS_CODE, status));
-        }
-        if let Some(error) = self.error(exchange) {
-            attributes = with(attributes, attribute::ERROR_TYPE, &error);
-        }
-        if let Some(reuse) = exchange.reuse {
-            attributes.push((REUSED, Value::Flag(reuse.is_reused())));
-        }
+        let known = exchange
+            .connection
+            .and_then(|id| self.connections.attributes(id));
+        let attributes = known
+            .cloned()
+            .unwrap_or_else(|| attributes::of_variant(&self.run, exchange.variant));
+        let attributes = attributes::with_exchange(attributes, self.run.vantage, exchange);
         let untimed = exchange.latency() == 0 && exchange.spans == Spans::default();
         if self.run.durations_seen && !untimed {
             let took = whole(exchange.latency());
@@ -144,142 +99,55 @@ impl Fold {
         self.families.add(Metric::Seen, attributes, end, 1);
     }
 
-    /// The attributes of the connection that carried it, as far as there is one.
-    fn connection_of(&self, exchange: &Exchange) -> Attributes {
-        let id = exchange.connection;
-        let live = id.and_then(|id| self.live.get(&id));
-        let ended = || self.ended.iter().find(|(ended, _)| Some(*ended) == id);
-        match live {
-            Some(live) => live.attributes.clone(),
-            None => match ended() {
-                Some((_, attributes)) => attributes.clone(),
-                None => self.variant(exchange.variant),
-            },
-        }
-    }
-
-    /// What went wrong: our own word for it, or the status. A client's fault is none of the server's.
-    fn error(&self, exchange: &Exchange) -> Option<String> {
-        let least = match self.run.vantage {
-            Vantage::Server => 500,
-            Vantage::Client | Vantage::OnPath => 400,
-        };
-        match exchange.outcome {
-            Outcome::Failed(kind) => Some(kind.id().to_owned()),
-            Outcome::Ok => exchange
-                .status
-                .filter(|status| *status >= least)
-                .map(|status| status.to_string()),
-        }
-    }
-
-    fn live(&self, connection: &Connection, attributes: Attributes) -> TimedConnection {
+    fn timed(&self, connection: &Connection) -> TimedConnection {
         TimedConnection {
             at: connection.at,
             setup: connection.setup,
-            is_http: self.is_http(connection),
+            is_http: attributes::is_http(&self.run, connection),
             failed: connection.failed.as_ref().map(|failure| failure.kind),
-            attributes,
+            attributes: attributes::of_connection(&self.run, connection),
         }
     }
 
     /// Counts a connection of which nothing more will become known.
-    fn count(&mut self, live: TimedConnection) {
-        let Setup { dns, connect, ssl } = live.setup;
+    fn count(&mut self, connection: TimedConnection) {
+        let Setup { dns, connect, ssl } = connection.setup;
         for (phase, span) in [("dns", dns), ("connect", connect), ("ssl", ssl)] {
             if let Some(span) = span {
-                let attributes = with(live.attributes.clone(), PHASE, phase);
+                let attributes = attributes::with_phase(connection.attributes.clone(), phase);
                 let took = whole(span.nanos());
                 self.families
                     .add(Metric::Setups, attributes, span.end, took);
             }
         }
-        if let Some(kind) = live.failed {
-            self.fail(kind, live.attributes.clone(), live.at);
+        if let Some(kind) = connection.failed {
+            self.fail(kind, connection.attributes.clone(), connection.at);
         }
         self.families
-            .add(Metric::Opened, live.attributes, live.at, 1);
+            .add(Metric::Opened, connection.attributes, connection.at, 1);
     }
 
     fn fail(&mut self, kind: Failure, attributes: Attributes, at: Nanos) {
-        let attributes = with(attributes, attribute::ERROR_TYPE, kind.id());
+        let attributes = attributes::with_failure(attributes, kind);
         self.families.add(Metric::Failed, attributes, at, 1);
     }
 
-    /// Whether it was a connection of HTTP, from its beginning to an end that can be seen.
-    fn has_life(&self, live: &TimedConnection) -> bool {
-        live.is_http && live.failed.is_none() && self.run.ends_seen
+    /// Whether it is a connection of HTTP whose beginning and end can be seen.
+    fn has_life(&self, connection: &TimedConnection) -> bool {
+        connection.is_http && connection.failed.is_none() && self.run.ends_seen
     }
 
-    /// Counts it among those that are open, from its beginning to its end.
-    fn level(&mut self, live: &TimedConnection, closed: Option<Nanos>) {
-        if !self.has_life(live) {
+    /// Counts it among the open ones, from its beginning to its end.
+    fn level(&mut self, connection: &TimedConnection, closed: Option<Nanos>) {
+        if !self.has_life(connection) {
             return;
         }
-        for (at, change) in [(Some(live.at), 1), (closed, -1)] {
+        for (at, change) in [(Some(connection.at), 1), (closed, -1)] {
             if let Some(at) = at {
-                let attributes = live.attributes.clone();
+                let attributes = connection.attributes.clone();
                 self.families.add(Metric::Open, attributes, at, change);
             }
         }
-    }
-
-    fn remember(&mut self, id: ConnectionId, attributes: Attributes) {
-        if self.ended.len() == ENDED {
-            self.ended.pop_front();
-        }
-        self.ended.push_back((id, attributes));
-    }
-
-    /// A server only logs HTTP; elsewhere bytes that nobody knew for HTTP are not taken for it.
-    fn is_http(&self, connection: &Connection) -> bool {
-        match (connection.protocol, &connection.origin) {
-            (Some(protocol), _) => http_version(protocol).is_some() || protocol == Protocol::Tunnel,
-            (None, Some(origin)) => origin.scheme != Scheme::Tcp,
-            (None, None) => self.run.vantage == Vantage::Server,
-        }
-    }
-
-    fn attributes(&self, connection: &Connection) -> Attributes {
-        let mut attributes = self.variant(connection.variant);
-        let (host, port) = match (&connection.origin, connection.peer) {
-            (Some(origin), _) => (
-                Some(origin.host.chars().take(NAME).collect()),
-                Some(origin.port),
-            ),
-            // of a server the peer is the client
-            (None, Some(peer)) if self.run.vantage != Vantage::Server => {
-                (Some(peer.ip().to_string()), Some(peer.port()))
-            }
-            (None, _) => (None, None),
-        };
-        if let Some(host) = host {
-            attributes = with(attributes, attribute::SERVER_ADDRESS, &host);
-        }
-        if let Some(port) = port {
-            attributes.push((attribute::SERVER_PORT, Value::Number(i64::from(port))));
-        }
-        if let Some(origin) = &connection.origin
-            && origin.scheme != Scheme::Tcp
-        {
-            attributes = with(attributes, attribute::URL_SCHEME, origin.scheme.as_str());
-        }
-        match connection.protocol {
-            None | Some(Protocol::Tunnel) => attributes,
-            Some(protocol) => match http_version(protocol) {
-                Some(version) => with(attributes, attribute::NETWORK_PROTOCOL_VERSION, version),
-                None => with(
-                    attributes,
-                    attribute::NETWORK_PROTOCOL_NAME,
-                    protocol.as_str(),
-                ),
-            },
-        }
-    }
-
-    fn variant(&self, index: Option<u32>) -> Attributes {
-        let variant = index.and_then(|index| self.run.variants.get(index as usize));
-        variant.map_or_else(Vec::new, |variant| with(Vec::new(), VARIANT, &variant.name))
     }
 
     /// Whether it belongs to a round of an experiment that is not counted.
@@ -313,40 +181,16 @@ fn whole(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn with(mut attributes: Attributes, name: &'static str, text: &str) -> Attributes {
-    attributes.push((name, Value::Text(text.to_owned())));
-    attributes
-}
-
-/// A method that may be an attribute: what a client makes up must not open a series of its own.
-fn known(method: &Method) -> &str {
-    METHODS
-        .into_iter()
-        .find(|known| *known == method.as_str())
-        .unwrap_or("_OTHER")
-}
-
-fn http_version(protocol: Protocol) -> Option<&'static str> {
-    match protocol {
-        Protocol::Http09
-        | Protocol::Http10
-        | Protocol::Http11
-        | Protocol::Http2
-        | Protocol::Http3 => Some(protocol.as_str()),
-        Protocol::Tunnel
-        | Protocol::Redis
-        | Protocol::Postgresql
-        | Protocol::Mysql
-        | Protocol::Amqp => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attributes::Value;
+    use crate::connections::MAX_OPEN;
     use intact_ledger::{
-        Close, ConnectionBytes, DialFailure, Origin, Probes, SetupPhase, Span, Variant,
+        Close, ConnectionBytes, ConnectionId, DialFailure, Method, Origin, Probes, Protocol,
+        Scheme, SetupPhase, Span, Vantage, Variant,
     };
+    use std::collections::BTreeMap;
 
     fn run(vantage: Vantage) -> Run {
         Run::new("watch", "0", vantage, jiff::Timestamp::UNIX_EPOCH, 1, &[])
@@ -421,7 +265,7 @@ mod tests {
             .collect()
     }
 
-    const PLACE: &str = "server.address=a.example server.port=80 url.scheme=http";
+    const ORIGIN: &str = "server.address=a.example server.port=80 url.scheme=http";
 
     #[test]
     fn a_connection_is_counted_where_it_turned_out_to_lead() {
@@ -433,22 +277,22 @@ mod tests {
         fold.record(Event::Revised(&connection(1)));
         fold.record(Event::Closed(&closed(1, 7)));
         let opened = series(fold, "intact.connections.opened");
-        assert_eq!(opened, [(PLACE.to_owned(), 1)]);
+        assert_eq!(opened, [(ORIGIN.to_owned(), 1)]);
     }
 
     #[test]
-    fn a_request_told_of_after_its_connection_had_ended_belongs_there() {
+    fn a_request_recorded_after_its_connection_ended_has_its_attributes() {
         let mut fold = Fold::new(&run(Vantage::Client));
         fold.record(Event::Opened(&connection(1)));
         fold.record(Event::Closed(&closed(1, 7)));
         fold.record(Event::Exchange(&exchange(1, 5)));
         let requests = series(fold, "http.client.request.duration");
-        let expected = format!("{PLACE} http.response.status_code=200");
+        let expected = format!("{ORIGIN} http.response.status_code=200");
         assert_eq!(requests, [(expected, 5)]);
     }
 
     #[test]
-    fn what_a_client_makes_up_opens_no_series_and_an_error_has_its_type() {
+    fn an_invented_method_opens_no_series_and_an_error_has_its_type() {
         let mut fold = Fold::new(&run(Vantage::Client));
         for method in ["BREW", "PROPFIND"] {
             let mut one = exchange(1, 5);
@@ -491,13 +335,13 @@ mod tests {
             detail: None,
         });
         fold.record(Event::Opened(&failed));
-        // told of later
+        // recorded later
         fold.record(Event::Opened(&connection(2)));
         failed.id = ConnectionId(2);
         fold.record(Event::Revised(&failed));
         fold.record(Event::Closed(&closed(2, 7)));
-        let told = fold.finish().families;
-        let sums: Vec<(&str, i64)> = told
+        let families = fold.finish().families;
+        let sums: Vec<(&str, i64)> = families
             .iter()
             .map(|family| {
                 let sums = family.series.values().map(|series| series.total.sum);
@@ -528,7 +372,6 @@ mod tests {
             .unwrap();
         let series = open.series.values().next().unwrap();
         assert_eq!(series.total.sum, 1);
-        #[cfg(feature = "otlp")]
         {
             let points = measured.families.through_time(series);
             let levels = points.iter().map(|(at, point)| (at.0, point.sum));
@@ -564,16 +407,16 @@ mod tests {
     #[test]
     fn where_too_many_are_open_the_oldest_is_no_longer_followed() {
         let mut fold = Fold::new(&run(Vantage::Client));
-        let last = LIVE as u64 + 1;
+        let last = MAX_OPEN as u64 + 1;
         for id in 1..=last {
             fold.record(Event::Opened(&connection(id)));
         }
-        assert_eq!(fold.live.len(), LIVE);
+        assert_eq!(fold.connections.len(), MAX_OPEN);
         fold.record(Event::Closed(&closed(1, 5)));
         fold.record(Event::Closed(&closed(last, 7)));
-        let told = fold.finish().families;
+        let families = fold.finish().families;
         let sum = |metric: &str| {
-            let mut families = told.iter();
+            let mut families = families.iter();
             let family = families.find(|family| family.definition.name == metric);
             let series = family.unwrap().series.values().next().unwrap();
             series.total.sum
@@ -601,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_that_are_not_counted_are_in_no_metric_and_programs_are_told_apart() {
+    fn rounds_that_are_not_counted_are_in_no_metric_and_programs_are_separate() {
         let mut run = run(Vantage::OnPath);
         run.variants = vec![Variant {
             name: "old".to_owned(),
@@ -614,6 +457,6 @@ mod tests {
             fold.record(Event::Opened(&one));
         }
         let opened = series(fold, "intact.connections.opened");
-        assert_eq!(opened, [(format!("intact.variant=old {PLACE}"), 1)]);
+        assert_eq!(opened, [(format!("intact.variant=old {ORIGIN}"), 1)]);
     }
 }

@@ -1,66 +1,93 @@
-//! `--prometheus FILE`: the text format of Prometheus (0.0.4), as the node exporter's textfile collector and `promtool` read it.
+//! The text format of Prometheus (0.0.4), as the node exporter's textfile collector and `promtool` read it.
 //! Names follow OpenTelemetry's rules for Prometheus: dots become underscores, units and `_total` are appended.
 //!
-//! The library writes OpenMetrics, which differs in few things: there `_total` is no part of a family's name, so that a reader of the older
-//! format would find a counter without type and words. Names are therefore handed over whole, and values as they stand.
+//! The library writes OpenMetrics. There `_total` is no part of a family's name, so a reader of the older format would find a
+//! counter without type and help. Names are therefore passed complete, and values as gauges.
 
-use super::fold::Measured;
-use super::series::{Attributes, Families, Family, Point, Value};
-use super::table::{Definition, Shape, Unit};
-use anyhow::Context;
+use crate::attributes::{Attributes, Value};
+use crate::fold::Measured;
+use crate::series::{Families, Family, Point};
+use crate::table::{Definition, Shape, Unit};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode_registry;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The file that metrics will be written to. Its readers have the old text until the new one is whole.
+/// Why there is no file of metrics.
+#[derive(Debug, thiserror::Error)]
+pub enum TextFileError {
+    /// The file cannot be created or written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        #[source]
+        source: io::Error,
+    },
+    /// A value has no text.
+    #[error("metrics as text")]
+    Text(#[from] std::fmt::Error),
+}
+
+/// The file that metrics will be written to. Its readers have the old text until the new one is complete.
 #[derive(Debug)]
-pub(super) struct TextFile {
+pub struct TextFile {
     path: PathBuf,
     file: File,
-    /// Where it is written until then; `None` for what cannot be replaced: a pipe, a terminal.
-    beside: Option<PathBuf>,
+    /// The new text until it is complete; `None` where the file cannot be replaced (a pipe, a terminal).
+    temporary: Option<PathBuf>,
 }
 
 impl TextFile {
-    /// Creates what is written to, so that trouble is told before anything is measured.
-    pub(super) fn create(path: &Path) -> anyhow::Result<TextFile> {
-        let cannot = || format!("--prometheus: cannot write {}", path.display());
+    /// Creates the file, so that an error is found before anything is measured.
+    pub fn create(path: &Path) -> Result<TextFile, TextFileError> {
+        let cannot = |source| TextFileError::Write {
+            path: path.to_owned(),
+            source,
+        };
         let is_replaced = std::fs::metadata(path).map_or(true, |there| there.is_file());
-        // what a link points to is replaced, not the link
-        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let beside = is_replaced.then(|| {
-            let mut name = path.clone().into_os_string();
+        // the target of a symbolic link is replaced, not the link
+        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let temporary = is_replaced.then(|| {
+            let mut name = target.clone().into_os_string();
             name.push(".tmp");
             PathBuf::from(name)
         });
-        let file = File::create(beside.as_ref().unwrap_or(&path)).with_context(cannot)?;
-        Ok(TextFile { path, file, beside })
+        let file = File::create(temporary.as_ref().unwrap_or(&target)).map_err(cannot)?;
+        Ok(TextFile {
+            path: target,
+            file,
+            temporary,
+        })
     }
 
     /// Writes the metrics.
-    pub(super) fn write(mut self, measured: Measured) -> anyhow::Result<()> {
-        let text = text(measured.families).context("metrics as text")?;
+    pub fn write(mut self, measured: Measured) -> Result<(), TextFileError> {
+        let text = text(measured.families)?;
         let written = self.file.write_all(text.as_bytes());
-        let replaced = written.and_then(|()| match &self.beside {
-            Some(beside) => std::fs::rename(beside, &self.path),
+        let replaced = written.and_then(|()| match &self.temporary {
+            Some(temporary) => std::fs::rename(temporary, &self.path),
             None => Ok(()),
         });
-        replaced.with_context(|| format!("cannot write {}", self.path.display()))?;
-        self.beside = None;
+        replaced.map_err(|source| TextFileError::Write {
+            path: self.path.clone(),
+            source,
+        })?;
+        self.temporary = None;
         Ok(())
     }
 }
 
 impl Drop for TextFile {
     fn drop(&mut self) {
-        // a run that came to nothing leaves what was there
-        if let Some(beside) = &self.beside {
-            let _ = std::fs::remove_file(beside);
+        // a run without a result leaves the old file
+        if let Some(temporary) = &self.temporary {
+            let _ = std::fs::remove_file(temporary);
         }
     }
 }
@@ -93,7 +120,7 @@ fn expose(family: &Family, encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Res
         Shape::Distribution(_) => MetricType::Histogram,
     };
     let name = name(&definition);
-    let mut encoder = encoder.encode_descriptor(&name, definition.words, None, kind)?;
+    let mut encoder = encoder.encode_descriptor(&name, definition.help, None, kind)?;
     for (attributes, series) in &family.series {
         let labels = labels(attributes);
         value(family, &series.total, encoder.encode_family(&labels)?)?;
@@ -146,7 +173,7 @@ fn underscored(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cmd::metrics::fold::Fold;
+    use crate::fold::Fold;
     use intact_ledger::{Connection, ConnectionId, Event, Nanos, Run, Sink, Vantage};
 
     fn measured() -> Measured {
@@ -180,11 +207,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_is_told_at_once() {
+    fn a_file_that_cannot_be_written_is_an_error_at_once() {
         let dir = tempfile::tempdir().unwrap();
         for path in [dir.path().to_owned(), dir.path().join("none/intact.prom")] {
             let error = TextFile::create(&path).unwrap_err();
-            assert!(error.to_string().contains("--prometheus"), "{error}");
+            assert!(error.to_string().contains("cannot write"), "{error}");
         }
     }
 }

@@ -1,42 +1,44 @@
-//! `--otlp[=URL]`: one request of OTLP/HTTP to a collector, and what it answered. A collector that is away, refuses or stalls ends nothing: it
-//! is given its time, then told of.
+//! One request of OTLP/HTTP to a collector, and its response. A collector that is absent, refuses or stalls ends nothing: the
+//! request is repeated for a limited time, then the reason is returned. Must not choose: environment, time and TLS come from the
+//! caller.
 
-use super::fold::Measured;
-use super::otlp::{self, Dates};
+use crate::fold::Measured;
+use crate::otlp::{self, Dates};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 use percent_encoding::percent_decode_str;
 use prost::Message;
+use rustls::crypto::CryptoProvider;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ureq::http::{HeaderName, HeaderValue, Response, StatusCode, Uri, header};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
-/// Where to send, by the same specification; what the next two say holds there only.
+/// Where to send, by the same specification; the next two apply to this endpoint only.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 /// Headers to send along.
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 /// How long to try, in milliseconds.
 const TIMEOUT: &str = "OTEL_EXPORTER_OTLP_TIMEOUT";
-/// Where OTLP/HTTP is spoken unless somebody says otherwise (OpenTelemetry's specification of exporters).
+/// The default endpoint of OTLP/HTTP (OpenTelemetry's specification of exporters).
 const USUAL: &str = "http://localhost:4318";
 /// The path for metrics.
 const PATH: &str = "/v1/metrics";
-/// What is sent and should come back.
+/// The content type of the request and of its response.
 const PROTOBUF: &str = "application/x-protobuf";
-/// All tries together, where nobody says otherwise; the same specification's default.
+/// All attempts together; the default of the same specification.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two tries, where the collector does not say.
+/// Between two attempts, where the collector names no time.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How much of an answer is read.
+/// Bytes of a response that are read.
 const ANSWER: u64 = 65_536;
-/// How many letters of a collector's words are told.
+/// Characters of a collector's message that are kept.
 const WORDS: usize = 200;
 
-/// Why metrics did not arrive, or not all.
+/// Why metrics did not arrive, or not all. A message may hold the collector's own words: one line, control characters included.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CollectorError {
-    /// No answer.
+pub enum CollectorError {
+    /// No response.
     #[error("{url}: {reason}; the metrics were not sent (is a collector listening there?)")]
     Away {
         /// Where.
@@ -44,17 +46,17 @@ pub(super) enum CollectorError {
         /// Why not.
         reason: String,
     },
-    /// An answer that is no success.
+    /// A response that is no success.
     #[error("{url} answered {status}{words}; the metrics were not taken")]
     Refused {
         /// Where.
         url: String,
         /// The status.
         status: StatusCode,
-        /// What the collector said, after a colon, if anything.
+        /// The collector's message, after a colon; may be empty.
         words: String,
     },
-    /// A success, but not as a collector tells of it.
+    /// A success, but not the response of a collector.
     #[error(
         "{url} answered 200, but not as a collector does: is it the port for OTLP over HTTP, usually 4318?"
     )]
@@ -62,7 +64,7 @@ pub(super) enum CollectorError {
         /// Where.
         url: String,
     },
-    /// Not all was taken.
+    /// The collector rejected a part.
     #[error("{url} rejected {points} data points{words}")]
     Rejected {
         /// Where.
@@ -72,7 +74,7 @@ pub(super) enum CollectorError {
         /// Why, after a colon.
         words: String,
     },
-    /// Nothing was seen.
+    /// The run has no metrics.
     #[error("no connection and no request was seen, so nothing was sent")]
     Nothing,
     /// Sent, with times that are not the run's.
@@ -82,43 +84,10 @@ pub(super) enum CollectorError {
 
 /// Where to send. Has no `Debug`: headers are secrets.
 #[derive(Clone)]
-pub(super) struct Collector {
+pub struct Collector {
     url: String,
     headers: Vec<(HeaderName, HeaderValue)>,
     patience: Duration,
-}
-
-/// The collector of an option's value; of an empty one, that of the environment.
-pub(super) fn parse(value: &str) -> Result<Collector, String> {
-    of(value, |name| std::env::var(name).ok())
-}
-
-/// Headers may hold credentials: those of the environment go where the environment points to, and nowhere else.
-fn of(value: &str, environment: impl Fn(&str) -> Option<String>) -> Result<Collector, String> {
-    if !value.is_empty() {
-        return Ok(Collector {
-            url: endpoint(value)?,
-            headers: Vec::new(),
-            patience: PATIENCE,
-        });
-    }
-    let read = |name: &str, otherwise: &str| {
-        let text = environment(name);
-        text.filter(|text| !text.is_empty())
-            .unwrap_or_else(|| otherwise.to_owned())
-    };
-    let wrong = |name: &'static str| move |error: String| format!("{name}: {error}");
-    let url = endpoint(&read(ENDPOINT, USUAL)).map_err(wrong(ENDPOINT))?;
-    let headers = headers(&read(HEADERS, "")).map_err(wrong(HEADERS))?;
-    let patience = match &*read(TIMEOUT, "") {
-        "" => PATIENCE,
-        text => milliseconds(text).map_err(wrong(TIMEOUT))?,
-    };
-    Ok(Collector {
-        url,
-        headers,
-        patience,
-    })
 }
 
 fn milliseconds(text: &str) -> Result<Duration, String> {
@@ -148,7 +117,7 @@ fn endpoint(text: &str) -> Result<String, String> {
     Ok(format!("{scheme}://{authority}{path}{PATH}{query}"))
 }
 
-/// `name=value,name=value`, values percent-encoded. What is wrong is told without the value.
+/// `name=value,name=value`, values percent-encoded. An error message does not show the value.
 fn headers(text: &str) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
     let pairs = text
         .split(',')
@@ -171,25 +140,61 @@ fn headers(text: &str) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
 }
 
 impl Collector {
-    /// Sends them.
-    pub(super) fn send(&self, measured: &Measured) -> Result<(), CollectorError> {
-        let now = jiff::Timestamp::now().as_nanosecond();
-        let dates = Dates::of(&measured.run, u64::try_from(now).unwrap_or(0));
+    /// The collector at a URL; with an empty one, that of the environment. Headers may hold credentials: those of the environment
+    /// go to the endpoint of the environment only.
+    pub fn parse(
+        url: &str,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Collector, String> {
+        if !url.is_empty() {
+            return Ok(Collector {
+                url: endpoint(url)?,
+                headers: Vec::new(),
+                patience: PATIENCE,
+            });
+        }
+        let read = |name: &str, otherwise: &str| {
+            let text = environment(name);
+            text.filter(|text| !text.is_empty())
+                .unwrap_or_else(|| otherwise.to_owned())
+        };
+        let wrong = |name: &'static str| move |error: String| format!("{name}: {error}");
+        let url = endpoint(&read(ENDPOINT, USUAL)).map_err(wrong(ENDPOINT))?;
+        let headers = headers(&read(HEADERS, "")).map_err(wrong(HEADERS))?;
+        let patience = match &*read(TIMEOUT, "") {
+            "" => PATIENCE,
+            text => milliseconds(text).map_err(wrong(TIMEOUT))?,
+        };
+        Ok(Collector {
+            url,
+            headers,
+            patience,
+        })
+    }
+
+    /// Sends the metrics. A run without dates is stamped with `now`.
+    pub fn send(
+        &self,
+        measured: &Measured,
+        now: jiff::Timestamp,
+        tls: CryptoProvider,
+    ) -> Result<(), CollectorError> {
+        let now = u64::try_from(now.as_nanosecond()).unwrap_or(0);
+        let dates = Dates::of(&measured.run, now);
         let message = otlp::message(measured, dates).ok_or(CollectorError::Nothing)?;
-        self.deliver(&message.encode_to_vec())?;
+        self.deliver(&agent(tls), &message.encode_to_vec())?;
         match dates {
             Dates::From(_) => Ok(()),
             Dates::Only(_) => Err(CollectorError::Undated),
         }
     }
 
-    /// Tries until it is taken, refused for good, or patience has run out.
-    fn deliver(&self, message: &[u8]) -> Result<(), CollectorError> {
+    /// Repeats the request until it is accepted, refused for good, or the time is over.
+    fn deliver(&self, agent: &Agent, message: &[u8]) -> Result<(), CollectorError> {
         let deadline = Instant::now() + self.patience;
-        let agent = agent();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let answer = self.post(&agent, message, left)?;
+            let answer = self.post(agent, message, left)?;
             let pause = pause(&answer);
             let left = deadline.saturating_duration_since(Instant::now());
             match pause.filter(|pause| *pause < left) {
@@ -217,7 +222,7 @@ impl Collector {
         request.send(message).map_err(|error| self.away(&error))
     }
 
-    /// Where it is, for messages: a key in the query goes to the collector only.
+    /// The URL for messages: a key in the query goes to the collector only.
     fn place(&self) -> String {
         intact_ledger::redact::url(&self.url)
     }
@@ -246,10 +251,10 @@ impl Collector {
             return Err(CollectorError::Refused {
                 url: url(),
                 status,
-                words: told(&refusal(&body.unwrap_or_default(), is_protobuf)),
+                words: one_line(&refusal(&body.unwrap_or_default(), is_protobuf)),
             });
         }
-        // the answer of one that took everything may be empty
+        // the response of a collector that accepted everything may be empty
         let body = body.map_err(|error| self.away(&error))?;
         let answer = ExportMetricsServiceResponse::decode(&body[..])
             .ok()
@@ -259,17 +264,17 @@ impl Collector {
             Some(partial) if partial != Default::default() => Err(CollectorError::Rejected {
                 url: url(),
                 points: partial.rejected_data_points,
-                words: told(&partial.error_message),
+                words: one_line(&partial.error_message),
             }),
             _ => Ok(()),
         }
     }
 }
 
-fn agent() -> Agent {
+fn agent(tls: CryptoProvider) -> Agent {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
-        .unversioned_rustls_crypto_provider(Arc::new(intact_dial::tls::provider()));
+        .unversioned_rustls_crypto_provider(Arc::new(tls));
     Agent::config_builder()
         .tls_config(tls.build())
         .http_status_as_error(false)
@@ -281,7 +286,7 @@ fn agent() -> Agent {
         .into()
 }
 
-/// How long to wait before the next try; `None` for an answer that stays (OTLP, retryable answers).
+/// How long to wait before the next attempt; `None` for a response that is final (OTLP, retryable responses).
 fn pause(answer: &Response<Body>) -> Option<Duration> {
     if !matches!(answer.status().as_u16(), 429 | 502..=504) {
         return None;
@@ -291,7 +296,7 @@ fn pause(answer: &Response<Body>) -> Option<Duration> {
     Some(seconds.map_or(PAUSE, Duration::from_secs))
 }
 
-/// What a collector says when it refuses: a `google.rpc.Status` whose second field is for people, or text.
+/// A collector's reason to refuse: the message of a `google.rpc.Status` (its second field), or text.
 fn refusal(body: &[u8], is_protobuf: bool) -> String {
     #[derive(Clone, PartialEq, Message)]
     struct Status {
@@ -304,14 +309,14 @@ fn refusal(body: &[u8], is_protobuf: bool) -> String {
     }
 }
 
-/// A collector's own words, short enough for a line and fit for a terminal.
-fn told(words: &str) -> String {
+/// A collector's own words on one line of limited length.
+fn one_line(words: &str) -> String {
     let words: Vec<&str> = words.split_whitespace().collect();
     let words: String = words.join(" ").chars().take(WORDS).collect();
     if words.is_empty() {
         return words;
     }
-    format!(": {}", intact_report::terminal::escape(&words))
+    format!(": {words}")
 }
 
 #[cfg(test)]
@@ -346,7 +351,7 @@ mod tests {
             };
             Some(value.to_owned())
         };
-        let own = of("", environment).ok().unwrap();
+        let own = Collector::parse("", environment).ok().unwrap();
         assert_eq!(own.url, "http://there:1/v1/metrics");
         assert_eq!(own.patience, Duration::from_millis(250));
         let headers: Vec<(&str, &str)> = own
@@ -355,14 +360,16 @@ mod tests {
             .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
             .collect();
         assert_eq!(headers, [("api-key", "a b"), ("x", "y=z")]);
-        let named = of("http://here:2", environment).ok().unwrap();
+        let named = Collector::parse("http://here:2", environment).ok().unwrap();
         assert_eq!(named.url, "http://here:2/v1/metrics");
         assert!(named.headers.is_empty());
     }
 
     #[test]
     fn a_key_in_the_query_is_in_no_message() {
-        let collector = of("http://a:1/?key=secret", |_| None).ok().unwrap();
+        let collector = Collector::parse("http://a:1/?key=secret", |_| None)
+            .ok()
+            .unwrap();
         assert_eq!(collector.url, "http://a:1/v1/metrics?key=secret");
         let answer = |status: u16, body: &str| {
             let answer = Response::builder().status(status);
@@ -383,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_header_is_told_without_its_value() {
+    fn a_wrong_header_is_reported_without_its_value() {
         for text in ["secret", "a b=secret", "key=sec%0Aret"] {
             let error = headers(text).unwrap_err();
             assert!(!error.contains("sec"), "{error}");
@@ -392,12 +399,12 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_a_collector_answers_is_told_in_a_line(
+        fn any_response_of_a_collector_is_reported_on_one_line(
             body in proptest::collection::vec(proptest::num::u8::ANY, 0..300),
             is_protobuf: bool,
         ) {
-            let words = told(&refusal(&body, is_protobuf));
-            proptest::prop_assert!(!words.contains(['\n', '\x1b']));
+            let words = one_line(&refusal(&body, is_protobuf));
+            proptest::prop_assert!(!words.contains(['\n', '\r']));
             let _ = ExportMetricsServiceResponse::decode(&body[..]);
         }
     }

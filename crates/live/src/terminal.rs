@@ -1,13 +1,13 @@
-//! The person's terminal: taken over as a whole and given back as it was, also after a panic.
+//! The user's terminal: taken over as a whole and given back as it was, also after a panic.
 
-use anyhow::{Context, bail};
+use crate::error::LiveError;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, Once, PoisonError};
 
 /// The name of the thread that draws.
-pub(super) const SCREEN: &str = "screen";
+pub(crate) const SCREEN: &str = "screen";
 
 /// The other screen, cleared.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[H";
@@ -19,19 +19,18 @@ static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 static HOOK: Once = Once::new();
 
 /// The terminal, while it is ours.
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     modes: Vec<u8>,
 }
 
 impl Terminal {
     /// Takes it over: every key comes as it is, and nothing is echoed.
-    pub(super) fn take_over() -> anyhow::Result<Terminal> {
+    pub(crate) fn take_over() -> Result<Terminal, LiveError> {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
-            bail!(
-                "--live needs a terminal for standard input and output: run it without --live, or not in a pipe"
-            );
+            return Err(LiveError::NoTerminal);
         }
-        let before = tcgetattr(stdin()).context("--live: the terminal")?;
+        let unusable = |error: rustix::io::Errno| LiveError::Terminal(error.into());
+        let before = tcgetattr(stdin()).map_err(unusable)?;
         let mut raw = before.clone();
         raw.make_raw();
         *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
@@ -46,22 +45,24 @@ impl Terminal {
                 print(panic);
             }));
         });
-        tcsetattr(stdin(), OptionalActions::Flush, &raw).context("--live: the terminal")?;
+        tcsetattr(stdin(), OptionalActions::Flush, &raw).map_err(unusable)?;
         let mut out = io::stdout().lock();
-        out.write_all(ENTER).and_then(|()| out.flush())?;
+        out.write_all(ENTER)
+            .and_then(|()| out.flush())
+            .map_err(LiveError::Terminal)?;
         Ok(Terminal { modes: Vec::new() })
     }
 
     /// Columns and rows.
-    pub(super) fn size(&self) -> (u16, u16) {
+    pub(crate) fn size(&self) -> (u16, u16) {
         match tcgetwinsize(stdout()) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
             _ => (80, 24),
         }
     }
 
-    /// Sets how keys and the mouse are to be told, as the program wants them.
-    pub(super) fn set_modes(&mut self, modes: &[u8]) -> io::Result<()> {
+    /// Sets the keyboard and mouse modes of the program.
+    pub(crate) fn set_modes(&mut self, modes: &[u8]) -> io::Result<()> {
         if self.modes != modes {
             self.modes = modes.to_vec();
             io::stdout().write_all(modes)?;
@@ -70,7 +71,7 @@ impl Terminal {
     }
 
     /// Gives it back.
-    pub(super) fn give_back(self) {
+    pub(crate) fn give_back(self) {
         drop(self);
     }
 }
@@ -82,7 +83,7 @@ impl Drop for Terminal {
 }
 
 /// Back to the screen that was there before; keys still come as they are.
-pub(super) fn leave_screen() {
+pub(crate) fn leave_screen() {
     let mut out = io::stdout().lock();
     // a terminal that is gone needs nothing
     let _ = out.write_all(LEAVE).and_then(|()| out.flush());
