@@ -8,7 +8,7 @@ const V4_LEN: usize = 16;
 
 /// The kind of an address argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum AddressKind {
     /// An address of the Internet.
     Inet(SocketAddr),
     /// Anything else: Unix, netlink, or the request to disconnect.
@@ -16,7 +16,7 @@ pub enum Named {
 }
 
 /// Reads a `struct sockaddr` of any family; `None` if it is too short for its family.
-pub fn parse(bytes: &[u8]) -> Option<Named> {
+pub fn parse(bytes: &[u8]) -> Option<AddressKind> {
     let family = u16::from_ne_bytes(*bytes.first_chunk()?);
     let port = |bytes: &[u8]| Some(u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?));
     match i32::from(family) {
@@ -24,7 +24,7 @@ pub fn parse(bytes: &[u8]) -> Option<Named> {
             let host: [u8; 4] = *bytes.get(4..)?.first_chunk()?;
             (bytes.len() >= V4_LEN).then_some(())?;
             let address = SocketAddrV4::new(Ipv4Addr::from(host), port(bytes)?);
-            Some(Named::Inet(address.into()))
+            Some(AddressKind::Inet(address.into()))
         }
         libc::AF_INET6 => {
             let flow = u32::from_be_bytes(*bytes.get(4..)?.first_chunk()?);
@@ -35,9 +35,9 @@ pub fn parse(bytes: &[u8]) -> Option<Named> {
                 .and_then(|rest| rest.first_chunk())
                 .map_or(0, |scope| u32::from_ne_bytes(*scope));
             let address = SocketAddrV6::new(Ipv6Addr::from(host), port(bytes)?, flow, scope);
-            Some(Named::Inet(address.into()))
+            Some(AddressKind::Inet(address.into()))
         }
-        _ => Some(Named::Other),
+        _ => Some(AddressKind::Other),
     }
 }
 
@@ -92,8 +92,11 @@ mod tests {
     #[test]
     fn a_v4_address_is_mapped_on_a_v6_socket() {
         let address: SocketAddr = "127.0.0.1:80".parse().unwrap();
-        assert_eq!(parse(&write(address, false)), Some(Named::Inet(address)));
-        let Some(Named::Inet(mapped)) = parse(&write(address, true)) else {
+        assert_eq!(
+            parse(&write(address, false)),
+            Some(AddressKind::Inet(address))
+        );
+        let Some(AddressKind::Inet(mapped)) = parse(&write(address, true)) else {
             panic!("no address");
         };
         assert_eq!(mapped.to_string(), "[::ffff:127.0.0.1]:80");
@@ -102,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_request_to_disconnect_is_no_address() {
-        assert_eq!(parse(&[0; 16]), Some(Named::Other));
+        assert_eq!(parse(&[0; 16]), Some(AddressKind::Other));
         assert_eq!(parse(&[2, 0, 0, 80]), None);
     }
 
@@ -115,7 +118,7 @@ mod tests {
         #[test]
         fn what_is_written_reads_back(host: u128, port: u16, scope: u32) {
             let address = SocketAddr::V6(SocketAddrV6::new(Ipv6Addr::from(host), port, 0, scope));
-            prop_assert_eq!(parse(&write(address, true)), Some(Named::Inet(address)));
+            prop_assert_eq!(parse(&write(address, true)), Some(AddressKind::Inet(address)));
         }
     }
 }

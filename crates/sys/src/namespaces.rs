@@ -13,7 +13,7 @@ use std::io;
 
 /// The kind of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Namespace {
+pub enum NamespaceKind {
     /// Mount points.
     Mount,
     /// Devices, addresses, routes and sockets.
@@ -53,7 +53,7 @@ pub fn ids() -> (u32, u32) {
 /// Those of unshare(2).
 pub fn new_network() -> io::Result<OwnedFd> {
     unshare(UnshareFlags::NEWNET)?;
-    handle(Namespace::Network)
+    handle(NamespaceKind::Network)
 }
 
 /// Makes the next child the first process of a new process namespace.
@@ -79,12 +79,12 @@ pub fn new_mounts() -> io::Result<()> {
 ///
 /// # Errors
 /// /proc cannot be read.
-pub fn handle(namespace: Namespace) -> io::Result<OwnedFd> {
+pub fn handle(namespace: NamespaceKind) -> io::Result<OwnedFd> {
     let name = match namespace {
-        Namespace::Mount => "mnt",
-        Namespace::Network => "net",
-        Namespace::Process => "pid",
-        Namespace::User => "user",
+        NamespaceKind::Mount => "mnt",
+        NamespaceKind::Network => "net",
+        NamespaceKind::Process => "pid",
+        NamespaceKind::User => "user",
     };
     let path = format!("/proc/thread-self/ns/{name}");
     Ok(open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)

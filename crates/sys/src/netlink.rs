@@ -17,7 +17,7 @@ const RESPONSE: usize = 32 * 1024;
 
 /// The subsystem of the kernel that a socket talks to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub enum NetlinkProtocol {
     /// Devices, addresses and routes (rtnetlink(7)).
     Route,
     /// The state of sockets (sock_diag(7)).
@@ -25,21 +25,21 @@ pub enum Protocol {
 }
 
 /// A request under construction.
-pub struct Request(Vec<u8>);
+pub struct NetlinkRequest(Vec<u8>);
 
-impl Request {
+impl NetlinkRequest {
     /// An `nlmsghdr` of this type, then the fixed part that the type has. NLM_F_REQUEST is added to the flags.
-    pub fn new(kind: u16, flags: i32, fixed: &[u8]) -> Request {
+    pub fn new(kind: u16, flags: i32, fixed: &[u8]) -> NetlinkRequest {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
         bytes[6..8].copy_from_slice(&((flags | libc::NLM_F_REQUEST) as u16).to_ne_bytes());
         bytes.extend_from_slice(fixed);
-        Request(bytes)
+        NetlinkRequest(bytes)
     }
 
     /// Appends an attribute, padded to four bytes.
     #[must_use]
-    pub fn attribute(mut self, kind: u16, value: &[u8]) -> Request {
+    pub fn attribute(mut self, kind: u16, value: &[u8]) -> NetlinkRequest {
         let length = (4 + value.len()) as u16;
         self.0.extend_from_slice(&length.to_ne_bytes());
         self.0.extend_from_slice(&kind.to_ne_bytes());
@@ -50,7 +50,7 @@ impl Request {
 
     /// Appends an attribute whose value is a text that ends in a NUL.
     #[must_use]
-    pub fn text(self, kind: u16, text: &str) -> Request {
+    pub fn text(self, kind: u16, text: &str) -> NetlinkRequest {
         self.attribute(kind, &[text.as_bytes(), &[0]].concat())
     }
 
@@ -60,8 +60,8 @@ impl Request {
         mut self,
         kind: u16,
         fixed: &[u8],
-        inner: impl FnOnce(Request) -> Request,
-    ) -> Request {
+        inner: impl FnOnce(NetlinkRequest) -> NetlinkRequest,
+    ) -> NetlinkRequest {
         let at = self.0.len();
         self = self.attribute(kind, fixed);
         self = inner(self);
@@ -78,7 +78,7 @@ impl Request {
 
 /// A message from the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message<'a> {
+pub struct NetlinkMessage<'a> {
     /// Its type, such as RTM_NEWLINK.
     pub kind: u16,
     /// The sequence number of the request that it responds to; 0 for multicast.
@@ -87,7 +87,7 @@ pub struct Message<'a> {
     pub body: &'a [u8],
 }
 
-impl Message<'_> {
+impl NetlinkMessage<'_> {
     /// The result that NLMSG_ERROR or NLMSG_DONE carries; `None` for other types.
     pub fn result(&self) -> Option<io::Result<()>> {
         let kind = i32::from(self.kind);
@@ -107,7 +107,7 @@ impl Message<'_> {
 }
 
 /// The messages of a datagram. A malformed length is an error of kind `InvalidData`, and the last item.
-pub fn messages(mut rest: &[u8]) -> impl Iterator<Item = io::Result<Message<'_>>> {
+pub fn messages(mut rest: &[u8]) -> impl Iterator<Item = io::Result<NetlinkMessage<'_>>> {
     std::iter::from_fn(move || {
         if rest.len() < HEADER {
             return None;
@@ -117,7 +117,7 @@ pub fn messages(mut rest: &[u8]) -> impl Iterator<Item = io::Result<Message<'_>>
             rest = &[];
             return Some(Err(io::ErrorKind::InvalidData.into()));
         }
-        let message = Message {
+        let message = NetlinkMessage {
             kind: u16::from_ne_bytes([rest[4], rest[5]]),
             sequence: u32::from_ne_bytes([rest[8], rest[9], rest[10], rest[11]]),
             body: &rest[HEADER..length],
@@ -149,22 +149,22 @@ impl Netlink {
     ///
     /// # Errors
     /// Those of socket(2).
-    pub fn open(protocol: Protocol) -> io::Result<Netlink> {
+    pub fn open(protocol: NetlinkProtocol) -> io::Result<Netlink> {
         Netlink::open_with(protocol, SocketFlags::CLOEXEC)
     }
 
     /// Opens a non-blocking socket that receives the messages of these multicast groups.
-    pub(crate) fn subscribe(protocol: Protocol, groups: u32) -> io::Result<Netlink> {
+    pub(crate) fn subscribe(protocol: NetlinkProtocol, groups: u32) -> io::Result<Netlink> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let netlink = Netlink::open_with(protocol, flags)?;
         bind(&netlink.socket, &SocketAddrNetlink::new(0, groups))?;
         Ok(netlink)
     }
 
-    fn open_with(protocol: Protocol, flags: SocketFlags) -> io::Result<Netlink> {
+    fn open_with(protocol: NetlinkProtocol, flags: SocketFlags) -> io::Result<Netlink> {
         let protocol = match protocol {
-            Protocol::Route => None,
-            Protocol::SockDiag => Some(netlink::SOCK_DIAG),
+            NetlinkProtocol::Route => None,
+            NetlinkProtocol::SockDiag => Some(netlink::SOCK_DIAG),
         };
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?;
         Ok(Netlink {
@@ -177,7 +177,7 @@ impl Netlink {
     ///
     /// # Errors
     /// The error that the kernel responds with, or those of sendto(2) and recv(2).
-    pub fn acknowledge(&mut self, mut request: Request) -> io::Result<()> {
+    pub fn acknowledge(&mut self, mut request: NetlinkRequest) -> io::Result<()> {
         request.add_flags(libc::NLM_F_ACK);
         self.ask(request, libc::NLMSG_ERROR as u16).map(drop)
     }
@@ -186,7 +186,7 @@ impl Netlink {
     ///
     /// # Errors
     /// The error that the kernel responds with, or those of sendto(2) and recv(2).
-    pub fn ask(&mut self, request: Request, wanted: u16) -> io::Result<Vec<u8>> {
+    pub fn ask(&mut self, request: NetlinkRequest, wanted: u16) -> io::Result<Vec<u8>> {
         let sequence = self.send(request)?;
         let mut buffer = vec![0; RESPONSE];
         loop {
@@ -212,8 +212,8 @@ impl Netlink {
     /// The error that ends the list, or those of sendto(2) and recv(2).
     pub(crate) fn dump(
         &mut self,
-        mut request: Request,
-        mut visit: impl FnMut(Message<'_>),
+        mut request: NetlinkRequest,
+        mut visit: impl FnMut(NetlinkMessage<'_>),
     ) -> io::Result<()> {
         request.add_flags(libc::NLM_F_DUMP);
         self.send(request)?;
@@ -235,7 +235,7 @@ impl Netlink {
     }
 
     /// Sends a request; returns its sequence number.
-    fn send(&mut self, request: Request) -> io::Result<u32> {
+    fn send(&mut self, request: NetlinkRequest) -> io::Result<u32> {
         self.sequence += 1;
         let mut bytes = request.0;
         let length = bytes.len() as u32;
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn nested_attributes_carry_their_whole_length() {
-        let request = Request::new(0, 0, &[]).nested(18, &[], |inner| {
+        let request = NetlinkRequest::new(0, 0, &[]).nested(18, &[], |inner| {
             inner.attribute(1, b"veth").attribute(2, b"abc")
         });
         let outer: Vec<_> = attributes(&request.0[HEADER..]).collect();
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_cut_off_attribute_ends_the_list() {
-        let request = Request::new(0, 0, &[])
+        let request = NetlinkRequest::new(0, 0, &[])
             .attribute(1, b"0123")
             .attribute(2, b"4567");
         let cut = &request.0[HEADER..request.0.len() - 1];
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn the_result_of_a_request_is_its_error_number() {
         let result = |number: i32| {
-            let message = Message {
+            let message = NetlinkMessage {
                 kind: libc::NLMSG_ERROR as u16,
                 sequence: 1,
                 body: &number.to_ne_bytes(),
@@ -369,9 +369,9 @@ mod tests {
 
     #[test]
     fn the_loopback_device_is_there_and_another_is_not() {
-        let mut netlink = Netlink::open(Protocol::Route).unwrap();
+        let mut netlink = Netlink::open(NetlinkProtocol::Route).unwrap();
         let mut ask = |name: &[u8]| {
-            let request = Request::new(libc::RTM_GETLINK, 0, &[0; 16]);
+            let request = NetlinkRequest::new(libc::RTM_GETLINK, 0, &[0; 16]);
             netlink.ask(
                 request.attribute(libc::IFLA_IFNAME, name),
                 libc::RTM_NEWLINK,

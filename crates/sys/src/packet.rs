@@ -4,7 +4,7 @@
 mod ring;
 mod tcp_port;
 
-pub use ring::{BATCH, Frame, MOST_FRAMES, Ring, VIRTIO_NET_HEADER};
+pub use ring::{BATCH, MOST_FRAMES, PacketRing, RingFrame, VIRTIO_NET_HEADER};
 pub use tcp_port::tcp_port;
 
 use crate::bpf::Instruction;

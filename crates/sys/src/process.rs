@@ -3,7 +3,7 @@
 mod descriptors;
 mod memory;
 
-pub use descriptors::{Identity, Processes, SocketLocation, try_copy_descriptor};
+pub use descriptors::{ProcessIdentity, Processes, SocketLocation, try_copy_descriptor};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) use memory::write_memory;
 pub use memory::{page_size, read_memory, try_read_memory};
@@ -81,7 +81,7 @@ pub fn adopt_orphans() -> io::Result<()> {
 }
 
 /// A child that has ended.
-pub struct Ended {
+pub struct ReapedChild {
     /// Its process id.
     pub process: u32,
     /// Its raw wait status.
@@ -91,7 +91,7 @@ pub struct Ended {
 }
 
 /// Collects one child that has ended, if there is one.
-pub fn reap() -> Option<Ended> {
+pub fn reap() -> Option<ReapedChild> {
     let mut status = 0;
     // SAFETY: a rusage of zeroes is valid; the kernel writes it and one int.
     let (process, usage) = unsafe {
@@ -103,7 +103,7 @@ pub fn reap() -> Option<Ended> {
         Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
     };
     let process = u32::try_from(process).ok().filter(|process| *process > 0)?;
-    Some(Ended {
+    Some(ReapedChild {
         process,
         status,
         cpu: [time(usage.ru_utime), time(usage.ru_stime)],

@@ -1,6 +1,8 @@
 //! The state of TCP sockets in this network namespace (sock_diag(7)): which exist, and which are destroyed. Needs no privilege.
 
-use crate::netlink::{Batch, Message, Netlink, Protocol, Request, attributes, messages};
+use crate::netlink::{
+    Batch, Netlink, NetlinkMessage, NetlinkProtocol, NetlinkRequest, attributes, messages,
+};
 use crate::socket_option;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -71,7 +73,7 @@ impl Destroyed {
     /// # Errors
     /// Those of socket(2) and bind(2).
     pub fn subscribe() -> io::Result<Destroyed> {
-        let netlink = Netlink::subscribe(Protocol::SockDiag, DESTROYED)?;
+        let netlink = Netlink::subscribe(NetlinkProtocol::SockDiag, DESTROYED)?;
         // a smaller buffer overruns earlier, which is counted
         let _ = socket_option::set(&netlink, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER);
         Ok(Destroyed {
@@ -131,8 +133,8 @@ fn dump(family: i32, protocol: i32, visit: &mut impl FnMut(SocketReport)) -> io:
     request[1] = protocol as u8;
     request[2] = 1 << (INET_DIAG_INFO - 1);
     request[4..8].copy_from_slice(&STATES.to_ne_bytes());
-    let request = Request::new(SOCK_DIAG_BY_FAMILY, 0, &request);
-    Netlink::open(Protocol::SockDiag)?.dump(request, |message| {
+    let request = NetlinkRequest::new(SOCK_DIAG_BY_FAMILY, 0, &request);
+    Netlink::open(NetlinkProtocol::SockDiag)?.dump(request, |message| {
         if let Some(report) = parse(message) {
             visit(report);
         }
@@ -140,7 +142,7 @@ fn dump(family: i32, protocol: i32, visit: &mut impl FnMut(SocketReport)) -> io:
 }
 
 /// Reads an `inet_diag_msg` with its attributes.
-fn parse(message: Message<'_>) -> Option<SocketReport> {
+fn parse(message: NetlinkMessage<'_>) -> Option<SocketReport> {
     let body = message.body;
     let (_, info) = attributes(body.get(MESSAGE..)?).find(|(kind, _)| *kind == INET_DIAG_INFO)?;
     let sent = read_u64(info, BYTES_SENT).saturating_sub(read_u64(info, BYTES_RETRANS));
@@ -274,7 +276,7 @@ mod tests {
     proptest! {
         #[test]
         fn arbitrary_bytes_never_panic(body in prop::collection::vec(any::<u8>(), 0..400)) {
-            parse(Message { kind: SOCK_DIAG_BY_FAMILY, sequence: 0, body: &body });
+            parse(NetlinkMessage { kind: SOCK_DIAG_BY_FAMILY, sequence: 0, body: &body });
         }
 
         #[test]
@@ -286,7 +288,7 @@ mod tests {
             messages(&bytes[..cut]).flatten().for_each(|message| {
                 parse(message);
             });
-            parse(Message { kind: SOCK_DIAG_BY_FAMILY, sequence: 0, body: &bytes[HEADER..cut.max(HEADER)] });
+            parse(NetlinkMessage { kind: SOCK_DIAG_BY_FAMILY, sequence: 0, body: &bytes[HEADER..cut.max(HEADER)] });
         }
     }
 }

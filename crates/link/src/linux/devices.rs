@@ -1,7 +1,7 @@
 //! The devices of a network namespace: the rtnetlink(7) messages that a link needs, which make a pair of devices, addresses and
 //! routes, and read the state of a device.
 
-use intact_sys::netlink::{Netlink, Protocol, Request, attributes};
+use intact_sys::netlink::{Netlink, NetlinkProtocol, NetlinkRequest, attributes};
 use rustix::fd::{AsRawFd, BorrowedFd};
 use std::io;
 use std::net::IpAddr;
@@ -38,7 +38,7 @@ pub(super) struct Devices(Netlink);
 impl Devices {
     /// Those of the calling thread's network namespace.
     pub(super) fn open() -> io::Result<Devices> {
-        Ok(Devices(Netlink::open(Protocol::Route)?))
+        Ok(Devices(Netlink::open(NetlinkProtocol::Route)?))
     }
 
     /// Makes a pair of devices: `outer` in the namespace `there`, `inner` here.
@@ -50,14 +50,14 @@ impl Devices {
         single_segments: bool,
     ) -> io::Result<()> {
         let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-        let segments = |message: Request| {
+        let segments = |message: NetlinkRequest| {
             if single_segments {
                 message.attribute(IFLA_GSO_MAX_SEGS, &1u32.to_ne_bytes())
             } else {
                 message
             }
         };
-        let message = Request::new(libc::RTM_NEWLINK, flags, &interface(0, 0))
+        let message = NetlinkRequest::new(libc::RTM_NEWLINK, flags, &interface(0, 0))
             .text(libc::IFLA_IFNAME, outer)
             .attribute(libc::IFLA_MTU, &MTU.to_ne_bytes())
             .attribute(libc::IFLA_ADDRESS, &ADDRESS)
@@ -82,7 +82,7 @@ impl Devices {
 
     /// Lets a device send packets of one segment only.
     pub(super) fn single_segments(&mut self, name: &str) -> io::Result<()> {
-        let message = Request::new(libc::RTM_NEWLINK, 0, &interface(0, 0))
+        let message = NetlinkRequest::new(libc::RTM_NEWLINK, 0, &interface(0, 0))
             .text(libc::IFLA_IFNAME, name)
             .attribute(IFLA_GSO_MAX_SEGS, &1u32.to_ne_bytes());
         self.0.acknowledge(message)
@@ -91,7 +91,7 @@ impl Devices {
     /// Brings a device up, without ARP.
     pub(super) fn up(&mut self, name: &str) -> io::Result<()> {
         // no link-local address, so no packets of the kernel's own; a kernel without IPv6 has no such attribute
-        let quiet = Request::new(libc::RTM_NEWLINK, 0, &interface(0, 0))
+        let quiet = NetlinkRequest::new(libc::RTM_NEWLINK, 0, &interface(0, 0))
             .text(libc::IFLA_IFNAME, name)
             .nested(libc::IFLA_AF_SPEC, &[], |message| {
                 message.nested(libc::AF_INET6 as u16, &[], |message| {
@@ -100,7 +100,7 @@ impl Devices {
             });
         let _ = self.0.acknowledge(quiet);
         let flags = (libc::IFF_UP | libc::IFF_NOARP) as u32;
-        let message = Request::new(libc::RTM_NEWLINK, 0, &interface(flags, flags))
+        let message = NetlinkRequest::new(libc::RTM_NEWLINK, 0, &interface(flags, flags))
             .text(libc::IFLA_IFNAME, name);
         self.0.acknowledge(message)
     }
@@ -109,7 +109,7 @@ impl Devices {
     pub(super) fn loopback_up(&mut self) -> io::Result<()> {
         let flags = libc::IFF_UP as u32;
         self.0.acknowledge(
-            Request::new(libc::RTM_NEWLINK, 0, &interface(flags, flags))
+            NetlinkRequest::new(libc::RTM_NEWLINK, 0, &interface(flags, flags))
                 .text(libc::IFLA_IFNAME, "lo"),
         )
     }
@@ -120,7 +120,7 @@ impl Devices {
         let mut fixed = vec![family, (bytes.len() * 8) as u8, 0, 0];
         fixed.extend_from_slice(&device.index.to_ne_bytes());
         let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-        let message = Request::new(libc::RTM_NEWADDR, flags, &fixed)
+        let message = NetlinkRequest::new(libc::RTM_NEWADDR, flags, &fixed)
             .attribute(libc::IFA_LOCAL, &bytes)
             .attribute(libc::IFA_ADDRESS, &bytes)
             .attribute(libc::IFA_FLAGS, &libc::IFA_F_NODAD.to_ne_bytes());
@@ -156,7 +156,7 @@ impl Devices {
             0,
         ];
         let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-        let mut message = Request::new(libc::RTM_NEWROUTE, flags, &fixed)
+        let mut message = NetlinkRequest::new(libc::RTM_NEWROUTE, flags, &fixed)
             .attribute(libc::RTA_DST, &bytes)
             .attribute(libc::RTA_OIF, &device.index.to_ne_bytes());
         if let Some(name) = congestion {
@@ -169,8 +169,8 @@ impl Devices {
 
     /// Asks for a device.
     pub(super) fn device(&mut self, name: &str) -> io::Result<Device> {
-        let asked =
-            Request::new(libc::RTM_GETLINK, 0, &interface(0, 0)).text(libc::IFLA_IFNAME, name);
+        let asked = NetlinkRequest::new(libc::RTM_GETLINK, 0, &interface(0, 0))
+            .text(libc::IFLA_IFNAME, name);
         let answer = self.0.ask(asked, libc::RTM_NEWLINK)?;
         let malformed = || io::Error::from(io::ErrorKind::InvalidData);
         let index = answer.get(4..8).and_then(|four| four.try_into().ok());

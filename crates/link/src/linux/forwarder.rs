@@ -5,7 +5,7 @@ use super::channel::Channel;
 use super::message::{ForwarderCommand, ForwarderReport};
 use crate::emulator::packet::VNET;
 use crate::emulator::{Emulator, FlowDirection, Queued};
-use intact_sys::packet::{BATCH, MOST_FRAMES, Ring, VIRTIO_NET_HEADER};
+use intact_sys::packet::{BATCH, MOST_FRAMES, PacketRing, VIRTIO_NET_HEADER};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::thread::ClockId;
@@ -28,7 +28,7 @@ const _: () = assert!(VNET == VIRTIO_NET_HEADER);
 /// Forwards until the keeper is gone.
 pub(super) struct Forwarder {
     /// By the direction in which their packets go.
-    rings: [Ring; 2],
+    rings: [PacketRing; 2],
     middle: Emulator,
     keeper: Channel,
     together: u64,
@@ -36,7 +36,12 @@ pub(super) struct Forwarder {
 
 impl Forwarder {
     /// `client` and `server` are the rings of the middle's ends.
-    pub(super) fn new(client: Ring, server: Ring, middle: Emulator, keeper: Channel) -> Forwarder {
+    pub(super) fn new(
+        client: PacketRing,
+        server: PacketRing,
+        middle: Emulator,
+        keeper: Channel,
+    ) -> Forwarder {
         Forwarder {
             rings: [client, server],
             middle,
@@ -144,7 +149,7 @@ impl Forwarder {
             if left > SPIN {
                 return Some(left - SPIN);
             }
-            if left == 0 || self.rings.iter().any(Ring::has_packet) {
+            if left == 0 || self.rings.iter().any(PacketRing::has_packet) {
                 return Some(0);
             }
             std::hint::spin_loop();

@@ -14,7 +14,7 @@ use crate::emulator::Emulator;
 use crate::spec::{LinkChange, Spec};
 use crate::stats::RoundTrip;
 use crate::step::LinkStep;
-use intact_sys::namespaces::{self, Namespace};
+use intact_sys::namespaces::{self, NamespaceKind};
 use intact_sys::process::{self, Forked};
 use intact_sys::{guard, privilege, signals};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -122,7 +122,7 @@ fn start(setup: &Setup) -> Result<Role, StepError> {
     doors.push(certificate);
     doors.extend(inner_doors);
     if needs_user {
-        doors.push(namespaces::handle(Namespace::User).during(LinkStep::UserNamespace)?);
+        doors.push(namespaces::handle(NamespaceKind::User).during(LinkStep::UserNamespace)?);
     }
     let up = LinkReady {
         round_trip,
@@ -150,10 +150,12 @@ fn become_forwarder(
         let mut doors = Vec::new();
         if setup.isolation.names {
             caveats = hosts_file::prepare(setup.isolation.processes)?;
-            doors.push(namespaces::handle(Namespace::Mount).during(LinkStep::Names)?);
+            doors.push(namespaces::handle(NamespaceKind::Mount).during(LinkStep::Names)?);
         }
         if setup.isolation.processes {
-            doors.push(namespaces::handle(Namespace::Process).during(LinkStep::ProcessNamespace)?);
+            doors.push(
+                namespaces::handle(NamespaceKind::Process).during(LinkStep::ProcessNamespace)?,
+            );
         }
         let real_time = privilege::be_punctual();
         if has_user_namespace {

@@ -6,7 +6,7 @@ use crate::addresses::{CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 use crate::spec::{Congestion, Spec};
 use crate::step::LinkStep;
 use intact_sys::namespaces;
-use intact_sys::packet::Ring;
+use intact_sys::packet::PacketRing;
 use rustix::fd::{AsFd, OwnedFd};
 use std::fs;
 use std::io;
@@ -29,7 +29,7 @@ pub(super) struct Network {
     pub(super) doors: [OwnedFd; 2],
     sockets: [Devices; 2],
     /// The middle's ends, client's and server's.
-    pub(super) rings: Option<[Ring; 2]>,
+    pub(super) rings: Option<[PacketRing; 2]>,
     /// Whether there is IPv6.
     pub(super) v6: bool,
     /// The congestion control in use.
@@ -71,7 +71,7 @@ impl Network {
             .during(LinkStep::Devices)?;
         let mut ring = |device| {
             let device = middle.device(device).during(LinkStep::Devices)?;
-            Ring::open(device.index, single_segments).during(LinkStep::PacketSocket)
+            PacketRing::open(device.index, single_segments).during(LinkStep::PacketSocket)
         };
         network.rings = Some([ring(MIDDLES[0])?, ring(MIDDLES[1])?]);
         Ok(network)

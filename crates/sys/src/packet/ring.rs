@@ -17,11 +17,11 @@ const SMALL_FRAME: usize = 2048;
 const BIG_FRAMES: usize = 256;
 /// Packets that any ring holds at most.
 pub const MOST_FRAMES: usize = SMALL_FRAMES;
-/// Packets that one call of [`Ring::send`] takes at most.
+/// Packets that one call of [`PacketRing::send`] takes at most.
 pub const BATCH: usize = 32;
 
-/// A packet in the ring, valid until [`Ring::advance`].
-pub struct Frame<'a> {
+/// A packet in the ring, valid until [`PacketRing::advance`].
+pub struct RingFrame<'a> {
     /// `virtio_net_hdr`, Ethernet, IP and so on.
     pub bytes: &'a [u8],
     /// When the kernel received it, in nanoseconds of CLOCK_REALTIME.
@@ -31,7 +31,7 @@ pub struct Frame<'a> {
 }
 
 /// A packet socket with its ring.
-pub struct Ring {
+pub struct PacketRing {
     socket: PacketSocket,
     map: NonNull<u8>,
     length: usize,
@@ -40,13 +40,13 @@ pub struct Ring {
     next: usize,
 }
 
-impl Ring {
+impl PacketRing {
     /// Receives packets of the device with this index in the calling thread's network namespace. Unless they are all
     /// `single_segments`, the slots have room for 64 KiB.
     ///
     /// # Errors
     /// [`io::ErrorKind::PermissionDenied`] without CAP_NET_RAW; those of setsockopt(2), mmap(2) and bind(2).
-    pub fn open(index: u32, single_segments: bool) -> io::Result<Ring> {
+    pub fn open(index: u32, single_segments: bool) -> io::Result<PacketRing> {
         let socket = PacketSocket::open(FirstHeader::Link)?;
         let set = |name, value: i32| socket_option::set(&socket, libc::SOL_PACKET, name, &value);
         set(
@@ -89,7 +89,7 @@ impl Ring {
             Some(map) if map.as_ptr().cast() != libc::MAP_FAILED => map,
             _ => return Err(io::Error::last_os_error()),
         };
-        let ring = Ring {
+        let ring = PacketRing {
             socket,
             map,
             length,
@@ -107,7 +107,7 @@ impl Ring {
     }
 
     /// The next packet, if one waits.
-    pub fn peek(&self) -> Option<Frame<'_>> {
+    pub fn peek(&self) -> Option<RingFrame<'_>> {
         if !self.has_packet() {
             return None;
         }
@@ -122,7 +122,7 @@ impl Ring {
         // `&mut self`.
         let bytes =
             unsafe { std::slice::from_raw_parts(self.map.add(at + start).as_ptr(), length) };
-        Some(Frame {
+        Some(RingFrame {
             bytes,
             at: u64::from(head.tp_sec) * 1_000_000_000 + u64::from(head.tp_nsec),
             is_whole: head.tp_snaplen == head.tp_len,
@@ -180,13 +180,13 @@ impl Ring {
     }
 }
 
-impl AsFd for Ring {
+impl AsFd for PacketRing {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-impl Drop for Ring {
+impl Drop for PacketRing {
     fn drop(&mut self) {
         // SAFETY: the mapping made in `open`, which nothing borrows any more.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.length) };

@@ -16,7 +16,7 @@ pub struct Processes {
 
 struct Known {
     handle: Arc<OwnedFd>,
-    identity: Option<(Instant, Identity)>,
+    identity: Option<(Instant, ProcessIdentity)>,
 }
 
 /// The descriptor of a socket in another process; valid as long as the process keeps it open.
@@ -37,7 +37,7 @@ impl SocketLocation {
 
 /// The identity of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct ProcessIdentity {
     /// The process id, not that of the thread.
     pub process: u32,
     /// The command's name.
@@ -88,7 +88,7 @@ impl Processes {
     }
 
     /// The process of a thread; `None` if the thread has ended.
-    pub fn identify(&mut self, thread: u32) -> Option<Identity> {
+    pub fn identify(&mut self, thread: u32) -> Option<ProcessIdentity> {
         let known = self.known.get_mut(&thread);
         if let Some(Known {
             identity: Some((since, identity)),
@@ -100,7 +100,7 @@ impl Processes {
         }
         let process = process_of(thread)?;
         let command = command(process)?;
-        let identity = Identity { process, command };
+        let identity = ProcessIdentity { process, command };
         if let Some(known) = known {
             known.identity = Some((Instant::now(), identity.clone()));
         }

@@ -3,10 +3,15 @@
 use crate::bpf::Instruction;
 use crate::checked;
 use crate::signals::SignalMask;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -41,13 +46,12 @@ pub fn launch(
     let (ours, theirs) = UnixStream::pair().map_err(LaunchError::Io)?;
     let arguments = ExecArgs::of(&command).map_err(LaunchError::Exec)?;
     let code = filter.to_vec();
-    let end = theirs.as_raw_fd();
     let prepare = move || {
         blocked.apply();
         match install(&code) {
-            Ok(listener) => send(end, INSTALLED, Some(listener.as_raw_fd()))?,
+            Ok(listener) => send(&theirs, INSTALLED, Some(&listener))?,
             Err(error) => {
-                send(end, REFUSED, None)?;
+                send(&theirs, REFUSED, None)?;
                 return Err(error);
             }
         }
@@ -56,7 +60,7 @@ pub fn launch(
         let number = error
             .raw_os_error()
             .and_then(|number| u8::try_from(number).ok());
-        let _ = send(end, number.unwrap_or(u8::MAX), None);
+        let _ = send(&theirs, number.unwrap_or(u8::MAX), None);
         // SAFETY: ends this process.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         Err(error)
@@ -64,7 +68,8 @@ pub fn launch(
     // SAFETY: `prepare` runs in the forked child; it makes system calls only and allocates nothing.
     unsafe { command.pre_exec(prepare) };
     let started = command.spawn();
-    drop(theirs);
+    // it owns this process's copy of the child's end, whose closing must be seen
+    drop(command);
     match (started, receive(&ours)) {
         (Ok(mut child), Ok(Some((INSTALLED, Some(listener))))) => match receive(&ours) {
             // exec closed the child's end
@@ -189,65 +194,35 @@ fn install(code: &[Instruction]) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(listener as RawFd) })
 }
 
-/// Room for the control message of one descriptor, aligned as `cmsghdr` wants.
-#[repr(C, align(8))]
-struct Control([u8; 32]);
-
-fn send(socket: RawFd, verdict: u8, descriptor: Option<RawFd>) -> io::Result<()> {
-    let mut byte = [verdict];
-    let mut control = Control([0; 32]);
-    let mut part = libc::iovec {
-        iov_base: byte.as_mut_ptr().cast(),
-        iov_len: 1,
-    };
-    // SAFETY: a msghdr of zeroes is valid; the pointers outlive the call; the control buffer has room for one descriptor.
-    checked(unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        if let Some(descriptor) = descriptor {
-            message.msg_control = control.0.as_mut_ptr().cast();
-            message.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as u32) as _;
-            let head = libc::CMSG_FIRSTHDR(&raw const message);
-            (*head).cmsg_level = libc::SOL_SOCKET;
-            (*head).cmsg_type = libc::SCM_RIGHTS;
-            (*head).cmsg_len = libc::CMSG_LEN(size_of::<RawFd>() as u32) as _;
-            libc::CMSG_DATA(head)
-                .cast::<RawFd>()
-                .write_unaligned(descriptor);
-        }
-        libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) as i64
-    })?;
+fn send(socket: &UnixStream, verdict: u8, descriptor: Option<&OwnedFd>) -> io::Result<()> {
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut room);
+    let descriptors = descriptor.map(|descriptor| [descriptor.as_fd()]);
+    if let Some(descriptors) = &descriptors
+        && !control.push(SendAncillaryMessage::ScmRights(descriptors))
+    {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let byte = [verdict];
+    sendmsg(
+        socket,
+        &[IoSlice::new(&byte)],
+        &mut control,
+        SendFlags::NOSIGNAL,
+    )?;
     Ok(())
 }
 
 /// The child's message; `None` if it closed its end.
 fn receive(socket: &UnixStream) -> io::Result<Option<(u8, Option<OwnedFd>)>> {
     let mut byte = [REFUSED];
-    let mut control = Control([0; 32]);
-    let mut part = libc::iovec {
-        iov_base: byte.as_mut_ptr().cast(),
-        iov_len: 1,
-    };
-    // SAFETY: as in `send`; the kernel writes at most `msg_controllen` bytes of control data, whose first message is read
-    // only where its head says that it carries a descriptor, which is then ours.
-    let (count, descriptor) = unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = size_of::<Control>() as _;
-        let count =
-            checked(
-                libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) as i64,
-            )?;
-        let head = libc::CMSG_FIRSTHDR(&raw const message);
-        let carries = !head.is_null()
-            && (*head).cmsg_level == libc::SOL_SOCKET
-            && (*head).cmsg_type == libc::SCM_RIGHTS;
-        let descriptor = carries
-            .then(|| OwnedFd::from_raw_fd(libc::CMSG_DATA(head).cast::<RawFd>().read_unaligned()));
-        (count, descriptor)
-    };
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut room);
+    let parts = &mut [IoSliceMut::new(&mut byte)];
+    let count = recvmsg(socket, parts, &mut control, RecvFlags::CMSG_CLOEXEC)?.bytes;
+    let descriptor = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
     Ok((count != 0).then_some((byte[0], descriptor)))
 }

@@ -55,17 +55,17 @@ pub enum NotificationResponse {
 }
 
 /// The descriptor from which calls are taken.
-pub struct Listener {
+pub struct NotificationListener {
     descriptor: OwnedFd,
     /// Without it, calls fail once we have ended.
     fallback: Option<FallbackResponder>,
 }
 
-impl Listener {
+impl NotificationListener {
     /// Takes the descriptor, and starts a process that answers calls once we have ended.
-    pub fn new(descriptor: OwnedFd) -> Listener {
+    pub fn new(descriptor: OwnedFd) -> NotificationListener {
         let fallback = FallbackResponder::start(descriptor.as_fd()).ok();
-        Listener {
+        NotificationListener {
             descriptor,
             fallback,
         }

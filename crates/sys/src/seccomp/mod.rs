@@ -7,7 +7,7 @@ mod listener;
 
 pub use fallback_responder::RESPONDER_NAME;
 pub use launch::{LaunchError, launch};
-pub use listener::{Listener, Notification, NotificationResponse};
+pub use listener::{Notification, NotificationListener, NotificationResponse};
 
 /// The audit architecture of this build, and that of the 32-bit programs that the same kernel runs.
 #[cfg(target_arch = "x86_64")]

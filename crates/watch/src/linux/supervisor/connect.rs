@@ -6,7 +6,7 @@ use super::pending_listener::begin;
 use crate::Unwatched;
 use crate::platform::filter::is_indirect_32;
 use intact_ledger::{Connection, Nanos, Origin, Owner, Scheme};
-use intact_sys::address::{self, Named, unmapped};
+use intact_sys::address::{self, AddressKind, unmapped};
 use intact_sys::seccomp::{Notification, NotificationResponse};
 use intact_sys::socket;
 use mio::net::TcpStream;
@@ -28,7 +28,8 @@ impl Supervisor {
             return UNTOUCHED;
         };
         let protocol = socket::protocol(&socket).unwrap_or(0);
-        let (Named::Inet(wanted), Some(local)) = (named, socket::local_address(&socket)) else {
+        let (AddressKind::Inet(wanted), Some(local)) = (named, socket::local_address(&socket))
+        else {
             self.names.forget(cookie);
             return UNTOUCHED;
         };
@@ -152,7 +153,9 @@ impl Supervisor {
             }
         }
         let (named, socket) = self.examine(&direct)?;
-        if matches!(named, Named::Inet(_)) && socket::protocol(&socket).ok()? == libc::IPPROTO_TCP {
+        if matches!(named, AddressKind::Inet(_))
+            && socket::protocol(&socket).ok()? == libc::IPPROTO_TCP
+        {
             self.census.count(socket::cookie(&socket).ok()?);
             self.leave(Unwatched::ThirtyTwoBits);
         }
@@ -187,7 +190,7 @@ impl Supervisor {
     }
 
     /// The address that a `connect` names, and a copy of its socket; `None` where it is not for us.
-    pub(super) fn examine(&mut self, notice: &Notification) -> Option<(Named, OwnedFd)> {
+    pub(super) fn examine(&mut self, notice: &Notification) -> Option<(AddressKind, OwnedFd)> {
         let [descriptor, place, len, ..] = notice.arguments;
         let len = usize::try_from(len as i32).ok()?.min(address::MAX_LEN);
         let mut bytes = [0; address::MAX_LEN];
@@ -195,7 +198,7 @@ impl Supervisor {
         let named = address::parse(&bytes[..len])?;
         // of all other families only the request to disconnect concerns us
         let family = i32::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
-        if named == Named::Other && (family != libc::AF_UNSPEC || self.names.is_empty()) {
+        if named == AddressKind::Other && (family != libc::AF_UNSPEC || self.names.is_empty()) {
             return None;
         }
         let copied = self

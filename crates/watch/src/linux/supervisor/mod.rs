@@ -23,7 +23,7 @@ use delayed_exits::DelayedExits;
 use inspection::Inspection;
 use intact_ledger::{Nanos, Row, Span};
 use intact_sys::process::{self, Processes, raise_descriptor_limit};
-use intact_sys::seccomp::{Listener, Notification, NotificationResponse};
+use intact_sys::seccomp::{Notification, NotificationListener, NotificationResponse};
 use intact_sys::signals::{self, Signals};
 use intact_sys::socket;
 use intact_sys::timer::Timer;
@@ -61,7 +61,7 @@ const RESERVED: u64 = 64;
 /// Answers the program's calls until it and everything that it started has ended.
 pub(crate) struct Supervisor {
     poll: Poll,
-    listener: Listener,
+    listener: NotificationListener,
     signals: Signals,
     program: u32,
     ended: Option<Ended>,
@@ -114,7 +114,7 @@ impl Supervisor {
     ) -> io::Result<Supervisor> {
         let poll = Poll::new()?;
         let registry = poll.registry();
-        let listener = Listener::new(listener);
+        let listener = NotificationListener::new(listener);
         listener.register(&poll, CALLS.0)?;
         let inspection = Inspection::try_on(listener.own_child());
         if config.mode == Mode::Passthrough {

@@ -5,7 +5,7 @@ use super::{ENDS, Supervisor};
 use crate::platform::sock_diag_tracker::SockDiagTracker;
 use crate::{Mode, Unwatched};
 use intact_ledger::{Connection, Nanos};
-use intact_sys::address::{Named, unmapped};
+use intact_sys::address::{AddressKind, unmapped};
 use intact_sys::seccomp::{Notification, NotificationResponse};
 use intact_sys::socket;
 use mio::unix::SourceFd;
@@ -22,7 +22,7 @@ impl Supervisor {
     pub(super) fn pass_by(&mut self, notice: &Notification) -> Option<NotificationResponse> {
         const UNTOUCHED: Option<NotificationResponse> = Some(NotificationResponse::Continue);
         let began = self.clock.now();
-        let Some((Named::Inet(wanted), socket)) = self.examine(notice) else {
+        let Some((AddressKind::Inet(wanted), socket)) = self.examine(notice) else {
             return UNTOUCHED;
         };
         match socket::protocol(&socket).unwrap_or(0) {

@@ -1,7 +1,7 @@
 //! Questions to name servers, as the program sends them.
 
 use super::super::Supervisor;
-use intact_sys::address::{self, Named, unmapped};
+use intact_sys::address::{self, AddressKind, unmapped};
 use intact_sys::process::read_memory;
 use intact_sys::seccomp::Notification;
 use intact_sys::socket;
@@ -79,7 +79,7 @@ impl Supervisor {
         let mut bytes = [0; address::MAX_LEN];
         read_memory(thread, place, &mut bytes[..len]).ok()?;
         match address::parse(&bytes[..len])? {
-            Named::Inet(server) if server.port() == PORT => Some(unmapped(server)),
+            AddressKind::Inet(server) if server.port() == PORT => Some(unmapped(server)),
             _ => None,
         }
     }
