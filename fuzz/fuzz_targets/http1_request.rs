@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use intact_wire::http1::{After, Eof, RequestEvent, RequestParser};
+use intact_wire::http1::{Eof, Persistence, RequestEvent, RequestParser};
 
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
@@ -25,13 +25,13 @@ fn read(stream: &[u8], piece: usize) -> Seen {
                 return seen;
             };
             input = &input[step.consumed..];
-            let tunnel = step.event == Some(RequestEvent::End(After::Tunnel));
+            let tunnel = step.event == Some(RequestEvent::End(Persistence::Tunnel));
             match step.event {
                 None => break,
                 Some(RequestEvent::Head(head)) => {
                     assert!(head.headers().all(|(name, _)| !name.is_empty()));
                     seen.heads
-                        .push((head.method.to_vec(), head.target.to_vec()));
+                        .push((head.method().to_vec(), head.target().to_vec()));
                 }
                 Some(RequestEvent::Body(bytes)) => seen.body += bytes.len(),
                 Some(RequestEvent::Trailers(fields)) => assert!(fields.count() > 0),

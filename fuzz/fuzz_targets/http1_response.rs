@@ -31,7 +31,7 @@ fn read(kind: Kind, stream: &[u8], piece: usize) -> Seen {
                 Some(ResponseEvent::Interim(head) | ResponseEvent::Head(head)) => {
                     assert!(head.headers().all(|(name, _)| !name.is_empty()));
                     assert!(head.reason().len() < head.as_bytes().len());
-                    seen.statuses.push(head.status);
+                    seen.statuses.push(head.status());
                 }
                 Some(ResponseEvent::Body(bytes)) => seen.body += bytes.len(),
                 Some(ResponseEvent::Trailers(fields)) => assert!(fields.count() > 0),

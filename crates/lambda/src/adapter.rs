@@ -98,7 +98,7 @@ fn receive(mut stream: TcpStream) -> io::Result<FunctionResponse> {
             bytes = &bytes[step.consumed..];
             match step.event {
                 None => break,
-                Some(ResponseEvent::Head(head)) => status = head.status,
+                Some(ResponseEvent::Head(head)) => status = head.status(),
                 Some(ResponseEvent::Body(piece)) => length += piece.len() as u64,
                 Some(ResponseEvent::End(_)) => over = true,
                 Some(ResponseEvent::Interim(_) | ResponseEvent::Trailers(_)) => {}

@@ -112,13 +112,13 @@ fn converse(mut stream: TcpStream, room: &Mailbox) -> io::Result<()> {
 }
 
 fn call(head: &RequestHead<'_>) -> Call {
-    let target = String::from_utf8_lossy(head.target);
+    let target = String::from_utf8_lossy(head.target());
     let path = target.split('?').next().unwrap_or_default();
     let Some(rest) = path.strip_prefix(ROOT) else {
         return Call::Unknown;
     };
     let words: Vec<&str> = rest.split('/').collect();
-    match (head.method, &words[..]) {
+    match (head.method(), &words[..]) {
         (b"GET", ["invocation", "next"]) => Call::Next,
         (b"POST", ["invocation", id, "response"]) => Call::Response((*id).to_owned()),
         (b"POST", ["invocation", id, "error"]) => Call::Error((*id).to_owned()),

@@ -60,7 +60,7 @@ fn read(parser: &mut ResponseParser, mut input: &[u8]) -> (u16, usize) {
         let step = parser.parse(input).expect("a good response");
         input = &input[step.consumed..];
         match step.event {
-            Some(ResponseEvent::Head(head)) => status = head.status,
+            Some(ResponseEvent::Head(head)) => status = head.status(),
             Some(ResponseEvent::Body(bytes)) => body += bytes.len(),
             Some(ResponseEvent::End(_)) => return (status, body),
             Some(ResponseEvent::Interim(_) | ResponseEvent::Trailers(_)) => {}

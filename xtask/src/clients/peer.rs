@@ -164,7 +164,7 @@ fn serve(
                     let mut asked = Asked {
                         at: Instant::now(),
                         connection,
-                        target: text(head.target.split(|&byte| byte == b'?').next()),
+                        target: text(head.target().split(|&byte| byte == b'?').next()),
                         connection_field: text(head.header("connection")),
                         has_cookie: head.header("cookie").is_some(),
                         struck: false,

@@ -106,7 +106,7 @@ impl Http1 {
                 }
                 Some(ResponseEvent::Head(head)) => {
                     self.watch.head(arrival);
-                    exchange.status = Some(head.status);
+                    exchange.status = Some(head.status());
                     exchange.bytes.head += head.as_bytes().len() as u64;
                     exchange.terms.timeout_s = head.keep_alive.timeout_s;
                     exchange.terms.max = head.keep_alive.max;

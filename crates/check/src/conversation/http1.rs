@@ -56,7 +56,7 @@ impl Http1 {
                 // what comes unasked is noted, and the connection not trusted any more
                 self.over = true;
                 if let ResponseEvent::Head(head) = event {
-                    self.unsolicited_status.get_or_insert(head.status);
+                    self.unsolicited_status.get_or_insert(head.status());
                 }
                 continue;
             };
@@ -83,7 +83,7 @@ impl Http1 {
                     for (name, value) in head.headers() {
                         flight.reply.note(name, value);
                     }
-                    flight.head(head.status, arrival);
+                    flight.head(head.status(), arrival);
                 }
                 ResponseEvent::Body(piece) => {
                     exchange.bytes.body += piece.len() as u64;

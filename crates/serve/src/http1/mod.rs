@@ -182,8 +182,8 @@ impl Http1Connection<'_> {
 
     fn begin(&self, head: &RequestHead<'_>, at: Nanos) -> Request {
         let record = self.record;
-        let mut plan = self.host.plan(head.target, self.guest, record);
-        if head.method == b"CONNECT" {
+        let mut plan = self.host.plan(head.target(), self.guest, record);
+        if head.method() == b"CONNECT" {
             plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
             plan.answer.closes = true;
         }
@@ -194,7 +194,7 @@ impl Http1Connection<'_> {
                 Version::Http10 => Protocol::Http10,
                 Version::Http11 => Protocol::Http11,
             };
-            let mut exchange = record.begin(at, version, head.method, head.target);
+            let mut exchange = record.begin(at, version, head.method(), head.target());
             exchange.bytes.request_head = head.as_bytes().len() as u64;
             exchange.fault = plan.fault;
             // who goes silently says nothing beforehand
@@ -211,7 +211,7 @@ impl Http1Connection<'_> {
         }
         Request {
             pending,
-            head_only: head.method == b"HEAD",
+            head_only: head.method() == b"HEAD",
             version: head.version,
             persistent: head.persistent() && !closes,
             body: Vec::new(),

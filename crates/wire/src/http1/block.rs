@@ -47,15 +47,18 @@ impl Block {
     }
 
     /// The last complete block, its empty line included.
+    #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         &self.complete
     }
 
     /// What has arrived of an incomplete block.
+    #[inline]
     pub(super) fn partial(&self) -> &[u8] {
         &self.partial
     }
 
+    #[inline]
     pub(super) fn read(&mut self, input: &[u8]) -> Result<Read, Error> {
         if self.partial.is_empty() && !self.complete.is_empty() && input.starts_with(&self.complete)
         {

@@ -50,6 +50,7 @@ pub(super) enum Piece {
 
 impl Body {
     /// The state before the first byte; no body is a body of no bytes.
+    #[inline]
     pub(super) fn new(framing: Framing) -> Self {
         match framing {
             Framing::None | Framing::Tunnel => Self::Length(0),
@@ -59,6 +60,7 @@ impl Body {
         }
     }
 
+    #[inline]
     pub(super) fn decode(&mut self, input: &[u8], trailers: &mut Block) -> Result<Piece, Error> {
         match self {
             Self::Length(0) => Ok(Piece::Done(0)),
@@ -185,6 +187,7 @@ impl Chunk {
 }
 
 /// As much payload as is there and belongs to the body.
+#[inline]
 fn take(left: &mut u64, input: &[u8], from: usize) -> Piece {
     let there = input.len() - from;
     let taken = usize::try_from(*left).map_or(there, |left| left.min(there));

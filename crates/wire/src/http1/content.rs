@@ -39,6 +39,7 @@ impl Content {
     }
 
     /// A head was read that announces this.
+    #[inline]
     pub(super) fn begin(&mut self, framing: Framing, after: Persistence) {
         self.stage = ChunkStage::Body(Body::new(framing));
         self.after = after;

@@ -14,6 +14,17 @@ pub enum Version {
     Http11,
 }
 
+impl Version {
+    /// The version with this minor digit; every later 1.x is read as 1.1.
+    pub(super) fn of_minor(digit: u8) -> Self {
+        if digit == b'0' {
+            Self::Http10
+        } else {
+            Self::Http11
+        }
+    }
+}
+
 /// How the end of a message is known (RFC 9112 section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Framing {
@@ -130,11 +141,13 @@ impl Fields {
     }
 
     /// Both a length and a transfer coding: the coding wins, and somebody on the path may have read it otherwise.
+    #[inline]
     pub(super) fn is_ambiguous(&self) -> bool {
         self.length.is_some() && self.coding != Coding::Absent
     }
 
     /// Whether the connection persists by what this message says (RFC 9112 section 9.3).
+    #[inline]
     pub(super) fn persists(&self, version: Version) -> bool {
         !self.options.close && (version == Version::Http11 || self.options.keep_alive)
     }

@@ -2,7 +2,7 @@
 //! [`Http1Observer`] for both at once.
 //!
 //! ```
-//! use wire::http1::{Kind, ResponseEvent, ResponseParser};
+//! use intact_wire::http1::{Kind, ResponseEvent, ResponseParser};
 //!
 //! let mut parser = ResponseParser::default();
 //! parser.expect(Kind::Plain);
@@ -11,7 +11,7 @@
 //! loop {
 //!     let step = parser.parse(input)?;
 //!     match step.event {
-//!         Some(ResponseEvent::Head(head)) => assert_eq!(head.status, 200),
+//!         Some(ResponseEvent::Head(head)) => assert_eq!(head.status(), 200),
 //!         Some(ResponseEvent::Body(bytes)) => body.extend_from_slice(bytes),
 //!         Some(_) => {}
 //!         None => break, // all of the input was used: come back with more
@@ -19,7 +19,7 @@
 //!     input = &input[step.consumed..];
 //! }
 //! assert_eq!(body, b"hi");
-//! # Ok::<(), wire::http1::Error>(())
+//! # Ok::<(), intact_wire::http1::Error>(())
 //! ```
 //!
 //! A parser copies each head into a buffer of its own, so the caller's read buffer is free after every call. The
@@ -34,6 +34,7 @@ mod fields;
 mod head_cache;
 mod message;
 mod observer;
+mod parser;
 mod request;
 mod response;
 
@@ -42,8 +43,9 @@ pub use error::{Error, Part, Snippet};
 pub use fields::{Headers, is_token, split_field};
 pub use message::{Eof, Framing, KeepAlive, Options, Persistence, Version};
 pub use observer::Http1Observer;
-pub use request::{RequestEvent, RequestHead, RequestParser};
-pub use response::{Kind, ResponseEvent, ResponseHead, ResponseParser};
+pub use parser::{MessageEvent, MessageHead, MessageParser};
+pub use request::{RequestEvent, RequestHead, RequestLine, RequestParser};
+pub use response::{Kind, ResponseEvent, ResponseHead, ResponseParser, StatusLine};
 
 /// What a peer may make a parser hold or swallow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -369,8 +369,8 @@ impl Open {
 impl RequestHead<'_> {
     fn seen(&self, started_at: u64, head_at: u64) -> Request {
         Request {
-            method: self.method.to_vec(),
-            target: self.target.to_vec(),
+            method: self.method().to_vec(),
+            target: self.target().to_vec(),
             authority: self.header("host").map(<[u8]>::to_vec),
             agent: self.header("user-agent").map(<[u8]>::to_vec),
             version: Some(self.version),
@@ -387,7 +387,7 @@ impl RequestHead<'_> {
 impl ResponseHead<'_> {
     fn seen(&self, started_at: u64, head_at: u64) -> Response {
         Response {
-            status: self.status,
+            status: self.status(),
             version: Some(self.version),
             started_at,
             head_at,

@@ -17,7 +17,7 @@ fn a_head_tells_method_target_and_what_the_answer_depends_on() {
         panic!("no head")
     };
     assert_eq!(
-        (head.method, head.target),
+        (head.method(), head.target()),
         (b"POST".as_slice(), b"/a?b=c".as_slice())
     );
     assert_eq!(
@@ -82,7 +82,7 @@ fn connect_waits_for_its_answer() {
     let Some(RequestEvent::Head(next)) = parser.parse(&input[head..]).unwrap().event else {
         panic!("not resumed")
     };
-    assert_eq!(next.method, b"GET");
+    assert_eq!(next.method(), b"GET");
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn a_head_tells_version_status_terms_and_fields() {
         panic!("{step:?}")
     };
     assert_eq!(
-        (head.version, head.status, head.framing),
+        (head.version, head.status(), head.framing),
         (Version::Http10, 404, Framing::Length(0))
     );
     assert_eq!(head.reason(), b"Not  Found");

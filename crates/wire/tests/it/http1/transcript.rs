@@ -30,14 +30,15 @@ pub(super) fn responses_within(limits: Limits, kinds: &[Kind], pieces: &[&[u8]])
                     match step.event {
                         None => break,
                         Some(ResponseEvent::Interim(head)) => {
-                            script.line(&format!("interim {}", head.status));
+                            script.line(&format!("interim {}", head.status()));
                         }
                         Some(ResponseEvent::Head(head)) => {
                             let unsolicited = if head.solicited { "" } else { " unsolicited" };
                             let ambiguous = if head.ambiguous { " ambiguous" } else { "" };
                             script.line(&format!(
                                 "head {} {:?}{unsolicited}{ambiguous}",
-                                head.status, head.framing
+                                head.status(),
+                                head.framing
                             ));
                         }
                         Some(ResponseEvent::Body(bytes)) => script.body(bytes),
@@ -75,7 +76,7 @@ pub(super) fn requests_within(limits: Limits, pieces: &[&[u8]]) -> String {
                         None => break,
                         Some(RequestEvent::Head(head)) => {
                             let (method, target) =
-                                (head.method.escape_ascii(), head.target.escape_ascii());
+                                (head.method().escape_ascii(), head.target().escape_ascii());
                             let ambiguous = if head.ambiguous { " ambiguous" } else { "" };
                             script.line(&format!(
                                 "head {method} {target} {:?}{ambiguous}",

@@ -1,0 +1,342 @@
+//! One parser for requests and for responses: a start line, fields, content. [`StartLine`] states what differs.
+//!
+//! The parser of responses is the hot path of the load engine, which lives in another crate. Generic code is compiled
+//! in the crate that uses it, so what is called for every message is `#[inline]`.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use super::content::{Content, Payload};
+use super::error::Error;
+use super::fields::{Headers, after_line};
+use super::head_cache::HeadCache;
+use super::message::{Coding, Eof, Fields, Framing, KeepAlive, Options, Persistence, Version};
+use super::{Kind, Limits, ParseStep};
+
+/// What differs between requests and responses: the start line, and what it means for the content.
+pub trait StartLine: fmt::Debug + Copy + Eq {
+    /// The head of an interim message. Only responses have such heads; for requests the type is empty.
+    type Interim<'a>: fmt::Debug + Copy + Eq;
+
+    /// How many bytes at the start of the input precede the message and are skipped.
+    fn blank_len(input: &[u8]) -> usize;
+
+    /// The error of a start that no message can have, as soon as its first bytes show it.
+    fn refuse(start: &[u8]) -> Option<Error>;
+
+    /// The start line of a head that [`StartLine::refuse`] accepts, its version, and its length without the line end.
+    fn parse(head: &[u8]) -> Result<(Self, Version, usize), Error>;
+
+    /// What the head means, with the requests that the responses belong to.
+    fn meaning(
+        head: &ParsedHead<Self>,
+        bytes: &[u8],
+        requests: &mut Requests,
+    ) -> Result<Meaning, Error>;
+
+    /// The event of a head.
+    fn event(head: MessageHead<'_, Self>) -> MessageEvent<'_, Self>;
+}
+
+/// One event in a stream of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageEvent<'a, S: StartLine> {
+    /// The head of an interim response (1xx, not 101); a final one follows. Requests have no such event.
+    Interim(S::Interim<'a>),
+    /// The head of a request, of a final response, or of a 101.
+    Head(MessageHead<'a, S>),
+    /// Content bytes, never empty, without chunk framing.
+    Body(&'a [u8]),
+    /// The trailer fields of a chunked body, if there are any.
+    Trailers(Headers<'a>),
+    /// The message is complete. A body that ends with the connection has no such event: see [`MessageParser::finish`].
+    End(Persistence),
+}
+
+/// The head of one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageHead<'a, S> {
+    /// The version in the start line.
+    pub version: Version,
+    /// How the end of the body is known. In a request: `None`, `Length` or `Chunked`.
+    pub framing: Framing,
+    /// The options of `Connection`.
+    pub options: Options,
+    /// The terms of `Keep-Alive`, if the sender announces any.
+    pub keep_alive: KeepAlive,
+    /// `Expect: 100-continue`: the client may hold its body back until an interim response.
+    pub expects_continue: bool,
+    /// Content-Length with Transfer-Encoding, or a transfer coding in HTTP/1.0: parsed, but another reader may see it differently.
+    pub ambiguous: bool,
+    /// `false`: the server sent this although no request was outstanding (a 408 before it closes, for example).
+    pub solicited: bool,
+    pub(super) start: S,
+    persistent: bool,
+    block: &'a [u8],
+    fields_at: usize,
+}
+
+impl<'a, S> MessageHead<'a, S> {
+    /// Whether the sender leaves the connection open (RFC 9112 section 9.3); an ambiguous request closes it (section 6.3).
+    #[inline]
+    pub fn persistent(&self) -> bool {
+        self.persistent
+    }
+
+    /// The start line with its line end.
+    pub(super) fn line(&self) -> &'a [u8] {
+        &self.block[..self.fields_at]
+    }
+
+    /// All fields, in order.
+    pub fn headers(&self) -> Headers<'a> {
+        Headers::over(&self.block[self.fields_at..])
+    }
+
+    /// The first field with that name, letter case ignored.
+    pub fn header(&self, name: &str) -> Option<&'a [u8]> {
+        self.headers().find(name)
+    }
+
+    /// The head as sent, with its empty line; its length is the header bytes of this message.
+    #[inline]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.block
+    }
+}
+
+/// Parses the messages of one direction of a connection. See the [module](super) for how to drive it.
+#[derive(Debug)]
+pub struct MessageParser<S> {
+    head: HeadCache<ParsedHead<S>>,
+    content: Content,
+    pub(super) state: State,
+    pub(super) requests: Requests,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum State {
+    /// Between messages, or in a head.
+    Head,
+    Content,
+    Tunnel,
+    Failed(Error),
+}
+
+/// The requests that a parser of responses needs; a parser of requests leaves them empty.
+#[derive(Debug)]
+pub struct Requests {
+    /// The kinds of those without a final response, oldest first.
+    pub(super) expected: VecDeque<Kind>,
+    interim: u32,
+    max_interim: u32,
+}
+
+/// A head without its bytes and without its request.
+#[derive(Debug, Clone, Copy)]
+pub struct ParsedHead<S> {
+    pub(super) start: S,
+    pub(super) version: Version,
+    pub(super) fields: Fields,
+    fields_at: usize,
+}
+
+/// What a head means for the content and the connection.
+#[derive(Debug)]
+pub struct Meaning {
+    pub(super) framing: Framing,
+    pub(super) persistent: bool,
+    pub(super) solicited: bool,
+    /// What follows the message; `None` after an interim head, which another head follows.
+    pub(super) after: Option<Persistence>,
+}
+
+impl<S: StartLine> Default for MessageParser<S> {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+impl<S: StartLine> MessageParser<S> {
+    /// A parser for a new connection.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            head: HeadCache::new(limits),
+            content: Content::new(limits),
+            state: State::Head,
+            requests: Requests {
+                expected: VecDeque::new(),
+                interim: 0,
+                max_interim: limits.interim,
+            },
+        }
+    }
+
+    /// Consumes part of the input and returns its event. Call again with the rest until it returns no event.
+    pub fn parse<'a>(
+        &'a mut self,
+        input: &'a [u8],
+    ) -> Result<ParseStep<MessageEvent<'a, S>>, Error> {
+        match self.state {
+            State::Head => self.parse_head(input),
+            State::Content => {
+                let step = self.content.step(input);
+                match &step {
+                    Ok(ParseStep {
+                        event: Some(Payload::End(Persistence::Tunnel)),
+                        ..
+                    }) => self.state = State::Tunnel,
+                    Ok(ParseStep {
+                        event: Some(Payload::End(_)),
+                        ..
+                    }) => self.state = State::Head,
+                    Ok(_) => {}
+                    Err(error) => self.state = State::Failed(*error),
+                }
+                step.map(ParseStep::map_into)
+            }
+            State::Tunnel => Ok(ParseStep {
+                consumed: 0,
+                event: None,
+            }),
+            State::Failed(error) => Err(error),
+        }
+    }
+
+    /// Skips bytes of the stream that the caller does not have. `false` if they cannot all be content: then the
+    /// parser is out of step and of no further use.
+    pub fn skip(&mut self, len: u64) -> bool {
+        matches!(self.state, State::Tunnel)
+            || (matches!(self.state, State::Content) && self.content.skip(len))
+    }
+
+    /// What the end of the stream means; it completes a body that ends with the connection.
+    pub fn finish(&self) -> Eof {
+        match self.state {
+            State::Head if !self.head.partial().is_empty() => Eof::InHead,
+            State::Head | State::Failed(_) => match self.requests.expected.len() {
+                0 => Eof::Idle,
+                requests => Eof::Unanswered { requests },
+            },
+            State::Content => self.content.finish(),
+            State::Tunnel => Eof::Complete,
+        }
+    }
+
+    fn parse_head<'a>(
+        &'a mut self,
+        input: &'a [u8],
+    ) -> Result<ParseStep<MessageEvent<'a, S>>, Error> {
+        let blank = if self.head.partial().is_empty() {
+            S::blank_len(input)
+        } else {
+            0
+        };
+        let step = match self
+            .head
+            .read(&input[blank..], S::refuse, ParsedHead::parse)
+        {
+            Ok(step) => step,
+            Err(error) => return Err(self.fail(error)),
+        };
+        let consumed = blank + step.consumed;
+        let Some(parsed) = step.event else {
+            return Ok(ParseStep {
+                consumed,
+                event: None,
+            });
+        };
+        let meaning = match S::meaning(&parsed, self.head.bytes(), &mut self.requests) {
+            Ok(meaning) => meaning,
+            Err(error) => return Err(self.fail(error)),
+        };
+        if let Some(after) = meaning.after {
+            self.content.begin(meaning.framing, after);
+            self.state = State::Content;
+        }
+        Ok(ParseStep {
+            consumed,
+            event: Some(S::event(parsed.head(self.head.bytes(), &meaning))),
+        })
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) -> Error {
+        self.state = State::Failed(error);
+        error
+    }
+}
+
+impl<'a, S: StartLine> From<Payload<'a>> for MessageEvent<'a, S> {
+    fn from(payload: Payload<'a>) -> Self {
+        match payload {
+            Payload::Body(bytes) => Self::Body(bytes),
+            Payload::Trailers(fields) => Self::Trailers(fields),
+            Payload::End(after) => Self::End(after),
+        }
+    }
+}
+
+impl Requests {
+    /// Counts an interim response; more of them than the limit are an error.
+    pub(super) fn count_interim(&mut self) -> Result<(), Error> {
+        self.interim += 1;
+        if self.interim > self.max_interim {
+            return Err(Error::TooManyInterim {
+                limit: self.max_interim,
+            });
+        }
+        Ok(())
+    }
+
+    /// The kind of the request that a final response answers.
+    #[inline]
+    pub(super) fn answer(&mut self) -> Kind {
+        self.interim = 0;
+        self.expected.pop_front().unwrap_or(Kind::Plain)
+    }
+}
+
+impl<S> ParsedHead<S> {
+    /// A transfer coding in HTTP/1.0, which has none (RFC 9112 section 6.1).
+    pub(super) fn is_coded_1_0(&self) -> bool {
+        self.version == Version::Http10 && self.fields.coding != Coding::Absent
+    }
+
+    /// Another reader may see the message differently.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.fields.is_ambiguous() || self.is_coded_1_0()
+    }
+
+    fn head<'a>(self, block: &'a [u8], meaning: &Meaning) -> MessageHead<'a, S> {
+        MessageHead {
+            version: self.version,
+            framing: meaning.framing,
+            options: self.fields.options,
+            keep_alive: self.fields.keep_alive,
+            expects_continue: self.fields.expects_continue,
+            ambiguous: self.is_ambiguous(),
+            solicited: meaning.solicited,
+            persistent: meaning.persistent,
+            block,
+            fields_at: self.fields_at,
+            start: self.start,
+        }
+    }
+}
+
+impl<S: StartLine> ParsedHead<S> {
+    fn parse(block: &[u8]) -> Result<Self, Error> {
+        if let Some(error) = S::refuse(block) {
+            return Err(error);
+        }
+        let (start, version, len) = S::parse(block)?;
+        let lines = after_line(&block[len..]);
+        Ok(Self {
+            start,
+            version,
+            fields: Fields::parse(lines)?,
+            fields_at: block.len() - lines.len(),
+        })
+    }
+}
