@@ -17,8 +17,8 @@ fn count(event: Event<'_>, opened: &mut usize, done: &mut usize) {
 
 fuzz_target!(|data: (bool, Vec<(bool, Vec<u8>, u8)>)| {
     let (late, pieces) = data;
-    let mut first = if late { http1::Observer::mid_stream() } else { http1::Observer::default() };
-    let mut second = if late { h2::Observer::mid_stream() } else { h2::Observer::default() };
+    let mut first = if late { http1::Http1Observer::mid_stream() } else { http1::Http1Observer::default() };
+    let mut second = if late { h2::Http2Observer::mid_stream() } else { h2::Http2Observer::default() };
     let (mut opened, mut done) = ([0; 2], [0; 2]);
     for (at, (client, bytes, hole)) in pieces.iter().enumerate() {
         let from = if *client { Side::Client } else { Side::Server };

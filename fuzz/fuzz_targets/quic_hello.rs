@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use intact_wire::quic::{Assembly, Greeting, packets};
+use intact_wire::quic::{Assembly, QuicClientHello, packets};
 
 fuzz_target!(|data: Vec<Vec<u8>>| {
-    let mut greeting = Greeting::default();
+    let mut greeting = QuicClientHello::default();
     let mut once = Assembly::default();
     for bytes in &data {
         for (_, head) in packets(bytes) {

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use intact_wire::Side;
-use intact_wire::tls::decrypt::{Decryptor, KeyLog, Lock};
+use intact_wire::tls::decrypt::{Decryptor, KeyLog, SecretCheck};
 
 fuzz_target!(|data: (&str, Vec<(bool, Vec<u8>)>)| {
     let (text, pieces) = data;
@@ -17,6 +17,6 @@ fuzz_target!(|data: (&str, Vec<(bool, Vec<u8>)>)| {
         let _ = decryptor.status();
     }
     if let Some((_, secret)) = pieces.last() {
-        let _ = Lock::find(&decryptor.locks(), secret);
+        let _ = SecretCheck::find(&decryptor.locks(), secret);
     }
 });

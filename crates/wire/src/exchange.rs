@@ -26,6 +26,42 @@ pub struct Exchange {
     pub pushed: bool,
 }
 
+impl Exchange {
+    /// Counts body bytes of one side. `at` is when they came, `None` if the capture lacks them.
+    pub(crate) fn add_body(&mut self, from: Side, len: u64, at: Option<u64>) {
+        match (from, &mut self.request, &mut self.response) {
+            (Side::Client, Some(request), _) => request.body_len += len,
+            (Side::Server, _, Some(response)) => {
+                response.body_len += len;
+                response.first_body_at = response.first_body_at.or(at.filter(|_| len > 0));
+            }
+            _ => {}
+        }
+    }
+
+    /// The last byte of one side came.
+    pub(crate) fn end(&mut self, from: Side, at: u64) {
+        match (from, &mut self.request, &mut self.response) {
+            (Side::Client, Some(request), _) => request.ended_at = Some(at),
+            (Side::Server, _, Some(response)) => response.ended_at = Some(at),
+            _ => {}
+        }
+    }
+
+    /// The whole response came.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.response
+            .as_ref()
+            .is_some_and(|response| response.ended_at.is_some())
+    }
+
+    /// The whole response came, and the whole request if any of it was seen.
+    pub(crate) fn is_over(&self) -> bool {
+        let is_sent = |request: &Request| request.ended_at.is_some();
+        self.is_answered() && self.request.as_ref().is_none_or(is_sent)
+    }
+}
+
 /// A request as sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Request {

@@ -1,4 +1,4 @@
-//! Both directions of an HTTP/2 connection, overheard: streams as exchanges, and what the ends told each other.
+//! Observes both directions of an HTTP/2 connection: streams as exchanges, and what the ends announced.
 //!
 //! Bytes must come in the order in which things happened, a request before its response. Frames cannot be found again
 //! after a hole, so a direction that lost bytes outside DATA is not read any further.
@@ -299,7 +299,7 @@ impl Http2Observer {
         }
         for (_, exchange) in std::mem::take(&mut self.streams) {
             let outcome = match &exchange.response {
-                Some(response) if response.ended_at.is_some() => Outcome::Complete,
+                _ if exchange.is_answered() => Outcome::Complete,
                 _ if self.server.lost.is_some() => Outcome::Unseen,
                 Some(_) => Outcome::Cut,
                 None => Outcome::Unanswered,

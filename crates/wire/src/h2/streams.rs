@@ -1,6 +1,6 @@
-//! The streams of an overheard connection, as exchanges under way.
+//! The streams of an observed connection, as exchanges under way.
 //!
-//! Told by [`observer`](super::observer) what one side's frames said; knows nothing of bytes.
+//! [`observer`](super::observer) reads the frames and passes them on; this module never sees encoded bytes.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ use super::observer::{GoAway, Http2Facts};
 use super::settings::{Settings, SettingsPayload};
 use crate::Side;
 use crate::exchange::{Event, Exchange, Outcome, Request, Response};
+use crate::http1::decimal;
 
 /// More streams at a time are counted, not followed.
 const MAX_STREAMS: usize = 4096;
@@ -125,18 +126,7 @@ impl Streams<'_> {
     pub(super) fn take_data(&mut self, data: &Data<'_>, visit: &mut impl FnMut(Event<'_>)) {
         if let Some(exchange) = self.streams.get_mut(&data.stream) {
             let len = data.bytes.len() as u64;
-            match self.from {
-                Side::Client => exchange
-                    .request
-                    .iter_mut()
-                    .for_each(|request| request.body_len += len),
-                Side::Server => exchange.response.iter_mut().for_each(|response| {
-                    response.body_len += len;
-                    if len > 0 {
-                        response.first_body_at = response.first_body_at.or(Some(self.at));
-                    }
-                }),
-            }
+            exchange.add_body(self.from, len, Some(self.at));
             if len > 0 {
                 visit(Event::Body {
                     from: self.from,
@@ -152,25 +142,8 @@ impl Streams<'_> {
         let (true, Some(exchange)) = (end_stream, self.streams.get_mut(&stream)) else {
             return;
         };
-        match self.from {
-            Side::Client => exchange
-                .request
-                .iter_mut()
-                .for_each(|request| request.ended_at = Some(self.at)),
-            Side::Server => exchange
-                .response
-                .iter_mut()
-                .for_each(|response| response.ended_at = Some(self.at)),
-        }
-        let request_over = exchange
-            .request
-            .as_ref()
-            .is_none_or(|request| request.ended_at.is_some());
-        let response_over = exchange
-            .response
-            .as_ref()
-            .is_some_and(|response| response.ended_at.is_some());
-        if request_over && response_over {
+        exchange.end(self.from, self.at);
+        if exchange.is_over() {
             self.finish(stream, Outcome::Complete, visit);
         }
     }
@@ -185,10 +158,6 @@ impl Streams<'_> {
         let Some(exchange) = self.streams.remove(&stream) else {
             return;
         };
-        let answered = exchange
-            .response
-            .as_ref()
-            .is_some_and(|response| response.ended_at.is_some());
         let graceful = matches!(
             outcome,
             Outcome::Reset {
@@ -204,7 +173,7 @@ impl Streams<'_> {
             }
         );
         let outcome = match outcome {
-            _ if answered && graceful => Outcome::Complete,
+            _ if graceful && exchange.is_answered() => Outcome::Complete,
             _ if refused => Outcome::Refused,
             other => other,
         };
@@ -280,8 +249,4 @@ impl Head {
             ..Response::default()
         }
     }
-}
-
-fn decimal(digits: &[u8]) -> Option<u64> {
-    std::str::from_utf8(digits).ok()?.parse().ok()
 }

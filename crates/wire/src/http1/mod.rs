@@ -41,6 +41,7 @@ mod response;
 pub use crate::ParseStep;
 pub use error::{Error, Part, Snippet};
 pub use fields::{Headers, is_token, split_field};
+pub(crate) use message::decimal;
 pub use message::{Eof, Framing, KeepAlive, Options, Persistence, Version};
 pub use observer::Http1Observer;
 pub use parser::{MessageEvent, MessageHead, MessageParser};

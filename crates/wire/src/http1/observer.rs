@@ -1,7 +1,7 @@
-//! Both directions of an HTTP/1 connection, overheard: requests paired with their responses.
+//! Observes both directions of an HTTP/1 connection: requests paired with their responses.
 //!
 //! Bytes must come in the order in which things happened, a request before its response. After a hole or an error a
-//! direction is out of step until a read starts with a head again; what was under way is told as not seen.
+//! direction is out of step until a read starts with a head again. The exchange under way is reported as not seen.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ pub struct Http1Observer {
     switched_at: Option<u64>,
 }
 
-/// What is kept of a direction beside its parser.
+/// What is kept of a direction in addition to its parser.
 #[derive(Debug, Default)]
 struct Http1Flow {
     /// Nothing is parsed until a read starts with a head.
@@ -88,26 +88,13 @@ impl Http1Observer {
     /// direction is out of step.
     pub fn lose(&mut self, from: Side, len: u64, mut visit: impl FnMut(Event<'_>)) {
         match from {
-            Side::Client if self.requests.skip(len) => {
-                if let Some(request) = self
-                    .open
-                    .back_mut()
-                    .and_then(|open| open.exchange.request.as_mut())
-                {
-                    request.body_len += len;
+            Side::Client if !self.requests.skip(len) => self.request_side.lose(None),
+            Side::Server if !self.responses.skip(len) => self.lose_responses(None, &mut visit),
+            _ => {
+                if let Some(exchange) = self.under_way(from) {
+                    exchange.add_body(from, len, None);
                 }
             }
-            Side::Client => self.request_side.lose(None),
-            Side::Server if self.responses.skip(len) => {
-                if let Some(response) = self
-                    .open
-                    .front_mut()
-                    .and_then(|open| open.exchange.response.as_mut())
-                {
-                    response.body_len += len;
-                }
-            }
-            Side::Server => self.lose_responses(None, &mut visit),
         }
     }
 
@@ -173,35 +160,17 @@ impl Http1Observer {
                 }
                 Some(RequestEvent::Body(bytes)) => {
                     self.request_side.started_at = None;
-                    if let Some(request) = self
-                        .open
-                        .back_mut()
-                        .and_then(|open| open.exchange.request.as_mut())
-                    {
-                        request.body_len += bytes.len() as u64;
-                    }
-                    visit(Event::Body {
-                        from: Side::Client,
-                        stream: None,
-                        bytes,
-                    });
+                    take_body(self.open.back_mut(), Side::Client, bytes, at, visit);
                 }
                 Some(RequestEvent::Trailers(_)) => self.request_side.started_at = None,
                 Some(RequestEvent::End(_)) => {
                     self.request_side.started_at = None;
-                    if let Some(request) = self
-                        .open
-                        .back_mut()
-                        .and_then(|open| open.exchange.request.as_mut())
-                    {
-                        request.ended_at = Some(at);
-                    }
-                    // The server may have answered in full before it had the whole request.
-                    if self.open.back().is_some_and(Open::is_over) {
-                        self.open
-                            .pop_back()
-                            .into_iter()
-                            .for_each(|open| visit(Event::Done(&open.exchange, Outcome::Complete)));
+                    if let Some(exchange) = self.under_way(Side::Client) {
+                        exchange.end(Side::Client, at);
+                        // The server may have answered in full before it had the whole request.
+                        if exchange.is_over() {
+                            report(self.open.pop_back(), Outcome::Complete, visit);
+                        }
                     }
                 }
                 None => {
@@ -258,19 +227,7 @@ impl Http1Observer {
                 }
                 Some(ResponseEvent::Body(bytes)) => {
                     self.response_side.started_at = None;
-                    if let Some(response) = self
-                        .open
-                        .front_mut()
-                        .and_then(|open| open.exchange.response.as_mut())
-                    {
-                        response.body_len += bytes.len() as u64;
-                        response.first_body_at = response.first_body_at.or(Some(at));
-                    }
-                    visit(Event::Body {
-                        from: Side::Server,
-                        stream: None,
-                        bytes,
-                    });
+                    take_body(self.open.front_mut(), Side::Server, bytes, at, visit);
                 }
                 Some(ResponseEvent::Trailers(_)) => self.response_side.started_at = None,
                 Some(ResponseEvent::End(after)) => {
@@ -290,6 +247,15 @@ impl Http1Observer {
         }
     }
 
+    /// The exchange whose message that side sends.
+    fn under_way(&mut self, from: Side) -> Option<&mut Exchange> {
+        let open = match from {
+            Side::Client => self.open.back_mut(),
+            Side::Server => self.open.front_mut(),
+        };
+        open.map(|open| &mut open.exchange)
+    }
+
     fn end_response(&mut self, after: Persistence, at: u64, visit: &mut impl FnMut(Event<'_>)) {
         if after == Persistence::Tunnel {
             self.switched_at = Some(at);
@@ -297,17 +263,12 @@ impl Http1Observer {
         let Some(open) = self.open.front_mut() else {
             return;
         };
-        if let Some(response) = &mut open.exchange.response {
-            response.ended_at = Some(at);
-        }
+        open.exchange.end(Side::Server, at);
         if open.kind == Kind::Connect && after != Persistence::Tunnel {
             self.requests.resume();
         }
-        if open.is_over() || after == Persistence::Tunnel {
-            self.open
-                .pop_front()
-                .into_iter()
-                .for_each(|open| visit(Event::Done(&open.exchange, Outcome::Complete)));
+        if open.exchange.is_over() || after == Persistence::Tunnel {
+            report(self.open.pop_front(), Outcome::Complete, visit);
         }
     }
 
@@ -319,23 +280,17 @@ impl Http1Observer {
             .front()
             .is_some_and(|open| open.exchange.response.is_some())
         {
-            self.open
-                .pop_front()
-                .into_iter()
-                .for_each(|open| visit(Event::Done(&open.exchange, Outcome::Unseen)));
+            report(self.open.pop_front(), Outcome::Unseen, visit);
         }
     }
 
-    /// A response starts after others were missed. It answers the last request: few clients pipeline, and which of
-    /// several it is cannot be told.
+    /// A response starts after others were missed. It answers the last request: few clients pipeline, and nothing
+    /// shows which of several requests it answers.
     fn resume_responses(&mut self, visit: &mut impl FnMut(Event<'_>)) {
         self.response_side.out_of_step = false;
         self.responses = ResponseParser::default();
         while self.open.len() > 1 {
-            self.open
-                .pop_front()
-                .into_iter()
-                .for_each(|open| visit(Event::Done(&open.exchange, Outcome::Unseen)));
+            report(self.open.pop_front(), Outcome::Unseen, visit);
         }
         if let Some(open) = self.open.front() {
             self.responses.expect(open.kind);
@@ -351,18 +306,27 @@ impl Http1Flow {
     }
 }
 
-impl Open {
-    /// Response and request (where it was seen) have ended.
-    fn is_over(&self) -> bool {
-        let Exchange {
-            request, response, ..
-        } = &self.exchange;
-        response
-            .as_ref()
-            .is_some_and(|response| response.ended_at.is_some())
-            && request
-                .as_ref()
-                .is_none_or(|request| request.ended_at.is_some())
+fn take_body(
+    open: Option<&mut Open>,
+    from: Side,
+    bytes: &[u8],
+    at: u64,
+    visit: &mut impl FnMut(Event<'_>),
+) {
+    if let Some(open) = open {
+        open.exchange.add_body(from, bytes.len() as u64, Some(at));
+    }
+    visit(Event::Body {
+        from,
+        stream: None,
+        bytes,
+    });
+}
+
+/// Reports the end of an exchange.
+fn report(open: Option<Open>, outcome: Outcome, visit: &mut impl FnMut(Event<'_>)) {
+    if let Some(open) = open {
+        visit(Event::Done(&open.exchange, outcome));
     }
 }
 

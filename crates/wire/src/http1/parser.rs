@@ -147,8 +147,18 @@ pub struct Meaning {
     pub(super) framing: Framing,
     pub(super) persistent: bool,
     pub(super) solicited: bool,
-    /// What follows the message; `None` after an interim head, which another head follows.
-    pub(super) after: Option<Persistence>,
+    pub(super) follows: Follows,
+}
+
+/// What follows a head.
+#[derive(Debug)]
+pub(super) enum Follows {
+    /// Another head: this one is interim.
+    Head,
+    /// Content, which may be empty, then another message if the connection persists.
+    Message,
+    /// Content, then another protocol.
+    Tunnel,
 }
 
 impl<S: StartLine> Default for MessageParser<S> {
@@ -182,15 +192,11 @@ impl<S: StartLine> MessageParser<S> {
             State::Content => {
                 let step = self.content.step(input);
                 match &step {
-                    Ok(ParseStep {
-                        event: Some(Payload::End(Persistence::Tunnel)),
-                        ..
-                    }) => self.state = State::Tunnel,
-                    Ok(ParseStep {
-                        event: Some(Payload::End(_)),
-                        ..
-                    }) => self.state = State::Head,
-                    Ok(_) => {}
+                    Ok(step) => match step.event {
+                        Some(Payload::End(Persistence::Tunnel)) => self.state = State::Tunnel,
+                        Some(Payload::End(_)) => self.state = State::Head,
+                        _ => {}
+                    },
                     Err(error) => self.state = State::Failed(*error),
                 }
                 step.map(ParseStep::map_into)
@@ -250,7 +256,13 @@ impl<S: StartLine> MessageParser<S> {
             Ok(meaning) => meaning,
             Err(error) => return Err(self.fail(error)),
         };
-        if let Some(after) = meaning.after {
+        let after = match (&meaning.follows, meaning.persistent) {
+            (Follows::Head, _) => None,
+            (Follows::Tunnel, _) => Some(Persistence::Tunnel),
+            (Follows::Message, true) => Some(Persistence::Reuse),
+            (Follows::Message, false) => Some(Persistence::Close),
+        };
+        if let Some(after) = after {
             self.content.begin(meaning.framing, after);
             self.state = State::Content;
         }

@@ -5,9 +5,10 @@ use std::convert::Infallible;
 use super::Kind;
 use super::error::{Error, Part, Snippet};
 use super::fields::{is_token, line_len};
-use super::message::{Coding, Framing, Persistence, Version};
+use super::message::{Coding, Framing, Version};
 use super::parser::{
-    Meaning, MessageEvent, MessageHead, MessageParser, ParsedHead, Requests, StartLine, State,
+    Follows, Meaning, MessageEvent, MessageHead, MessageParser, ParsedHead, Requests, StartLine,
+    State,
 };
 
 /// Parses the requests of one connection. See the [module](super) for how to drive it.
@@ -143,16 +144,14 @@ impl StartLine for RequestLine {
             (Coding::Absent, None) => Framing::None,
         };
         let persistent = head.fields.persists(head.version) && !head.is_ambiguous();
-        let after = match (kind(&bytes[..head.start.method_len]), persistent) {
-            (Kind::Connect, _) => Persistence::Tunnel,
-            (_, true) => Persistence::Reuse,
-            (_, false) => Persistence::Close,
-        };
         Ok(Meaning {
             framing,
             persistent,
             solicited: true,
-            after: Some(after),
+            follows: match kind(&bytes[..head.start.method_len]) {
+                Kind::Connect => Follows::Tunnel,
+                Kind::Plain | Kind::Head => Follows::Message,
+            },
         })
     }
 

@@ -2,9 +2,9 @@
 
 use super::error::{Error, Part, Snippet};
 use super::fields::line_len;
-use super::message::{Coding, Framing, Persistence, Version};
+use super::message::{Coding, Framing, Version};
 use super::parser::{
-    Meaning, MessageEvent, MessageHead, MessageParser, ParsedHead, Requests, StartLine,
+    Follows, Meaning, MessageEvent, MessageHead, MessageParser, ParsedHead, Requests, StartLine,
 };
 
 /// Parses the responses of one connection. See the [module](super) for how to drive it.
@@ -132,27 +132,20 @@ impl StartLine for StatusLine {
         let solicited = !requests.expected.is_empty();
         // RFC 9112 section 6.1: HTTP/1.0 has no transfer codings, so the connection cannot be trusted afterwards.
         let persists = head.fields.persists(head.version) && !head.is_coded_1_0();
-        if head.start.is_interim() {
+        let (framing, follows) = if head.start.is_interim() {
             requests.count_interim()?;
-            return Ok(Meaning {
-                framing: Framing::None,
-                persistent: persists,
-                solicited,
-                after: None,
-            });
-        }
-        let framing = framing(head, requests.answer());
-        let persistent = persists && framing != Framing::UntilClose;
-        let after = match (framing, persistent) {
-            (Framing::Tunnel, _) => Persistence::Tunnel,
-            (_, true) => Persistence::Reuse,
-            (_, false) => Persistence::Close,
+            (Framing::None, Follows::Head)
+        } else {
+            match framing(head, requests.answer()) {
+                Framing::Tunnel => (Framing::Tunnel, Follows::Tunnel),
+                framing => (framing, Follows::Message),
+            }
         };
         Ok(Meaning {
             framing,
-            persistent,
+            persistent: persists && framing != Framing::UntilClose,
             solicited,
-            after: Some(after),
+            follows,
         })
     }
 

@@ -1,10 +1,10 @@
 //! The protection of Initial packets (RFC 9001 section 5.2 and RFC 9369 section 3.3): its keys follow from the packet itself.
 
 use super::long_header::{LongHeader, Version};
-use crate::tls::decrypt::{Hash, expand_label};
+use crate::tls::decrypt::{expand_label, nonce};
 use aws_lc_rs::aead::quic::{AES_128, HeaderProtectionKey};
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
-use aws_lc_rs::hmac;
+use aws_lc_rs::hkdf;
 
 const SALT_V1: [u8; 20] = [
     0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad,
@@ -36,15 +36,13 @@ impl Material {
             Version::V1 => (SALT_V1, "quic"),
             Version::V2 => (SALT_V2, "quicv2"),
         };
-        // HKDF-Extract (RFC 5869) is an HMAC
-        let extracted = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &salt), destination);
-        let expand =
-            |secret: &[u8], label: &str, len| expand_label(Hash::Sha256, secret, label, len);
-        let secret = expand(extracted.as_ref(), "client in", 32);
+        let initial = hkdf::Salt::new(hkdf::HKDF_SHA256, &salt).extract(destination);
+        let client = expand_label(&initial, "client in", 32);
+        let secret = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, &client);
         Material {
-            key: expand(&secret, &format!("{prefix} key"), 16),
-            iv: expand(&secret, &format!("{prefix} iv"), 12),
-            head: expand(&secret, &format!("{prefix} hp"), 16),
+            key: expand_label(&secret, &format!("{prefix} key"), 16),
+            iv: expand_label(&secret, &format!("{prefix} iv"), 12),
+            head: expand_label(&secret, &format!("{prefix} hp"), 16),
         }
     }
 }
@@ -71,13 +69,13 @@ impl Keys {
         let number_len = usize::from(first & 3) + 1;
         let mut aad = open.to_vec();
         aad[0] = first;
-        let mut number = 0u32;
+        let mut number = 0u64;
         for (byte, mask) in sealed[..number_len].iter().zip(&mask[1..]) {
             aad.push(byte ^ mask);
-            number = number << 8 | u32::from(byte ^ mask);
+            number = number << 8 | u64::from(byte ^ mask);
         }
         let mut frames = sealed[number_len..].to_vec();
-        let nonce = Nonce::assume_unique_for_key(self.nonce(number));
+        let nonce = Nonce::assume_unique_for_key(nonce(self.iv, number));
         let len = self
             .packet
             .open_in_place(nonce, Aad::from(aad), &mut frames)
@@ -85,14 +83,6 @@ impl Keys {
             .len();
         frames.truncate(len);
         Some(frames)
-    }
-
-    fn nonce(&self, number: u32) -> [u8; 12] {
-        let mut nonce = self.iv;
-        for (byte, number) in nonce[8..].iter_mut().zip(number.to_be_bytes()) {
-            *byte ^= number;
-        }
-        nonce
     }
 }
 
@@ -140,7 +130,7 @@ pub(super) mod tests {
         let number_at = packet.len();
         packet.extend(number.to_be_bytes());
         let mut sealed = frames.to_vec();
-        let nonce = Nonce::assume_unique_for_key(keys.nonce(number));
+        let nonce = Nonce::assume_unique_for_key(nonce(keys.iv, number.into()));
         keys.packet
             .seal_in_place_append_tag(nonce, Aad::from(&packet), &mut sealed)
             .unwrap();

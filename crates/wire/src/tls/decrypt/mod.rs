@@ -11,9 +11,8 @@ mod secret_check;
 mod suite;
 
 pub use keylog::{KeyLog, MalformedLine};
-pub(crate) use schedule::expand_label;
+pub(crate) use schedule::{expand_label, nonce};
 pub use secret_check::SecretCheck;
-pub(crate) use suite::Hash;
 
 use direction::{DirectionDecryptor, KeyUpdates};
 use keylog::Secrets;

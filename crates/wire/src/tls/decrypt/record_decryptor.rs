@@ -7,7 +7,7 @@ use aws_lc_rs::cipher::{AES_128, AES_256, DecryptingKey, DecryptionContext, Unbo
 use aws_lc_rs::hmac;
 use aws_lc_rs::iv::FixedLength;
 
-use super::schedule::{Block, expand_label, expand_master};
+use super::schedule::{Block, expand_label, expand_master, nonce};
 use super::suite::{Bulk, Hash, Suite};
 use crate::Side;
 use crate::tls::{ClientHello, ServerHello};
@@ -112,11 +112,9 @@ impl RecordDecryptor {
             Bulk::ChaCha20Poly1305 => 32,
             Bulk::Cbc(..) => return None,
         };
-        let key = aead_key(
-            suite.bulk,
-            &expand_label(suite.hash, secret, "key", key_len),
-        )?;
-        let iv = expand_label(suite.hash, secret, "iv", 12).try_into().ok()?;
+        let secret = suite.hash.secret(secret);
+        let key = aead_key(suite.bulk, &expand_label(&secret, "key", key_len))?;
+        let iv = expand_label(&secret, "iv", 12).try_into().ok()?;
         Some(Self {
             cipher: Cipher::Tls13 { key, iv },
             sequence: 0,
@@ -146,11 +144,14 @@ impl RecordDecryptor {
             Cipher::ImplicitNonce { key, iv } => {
                 out.extend_from_slice(payload);
                 let aad = self.additional(header, payload.len().checked_sub(TAG_LEN)?);
-                (content, open_in_place(key, self.nonce(*iv), &aad, out)?)
+                (
+                    content,
+                    open_in_place(key, nonce(*iv, self.sequence), &aad, out)?,
+                )
             }
             Cipher::Tls13 { key, iv } => {
                 out.extend_from_slice(payload);
-                let len = open_in_place(key, self.nonce(*iv), &header, out)?;
+                let len = open_in_place(key, nonce(*iv, self.sequence), &header, out)?;
                 // The last byte that is not padding is the real content type (RFC 8446 section 5.2).
                 let last = out[..len].iter().rposition(|&byte| byte != 0)?;
                 (out[last], last)
@@ -171,14 +172,6 @@ impl RecordDecryptor {
         aad[8..11].copy_from_slice(&header[..3]);
         aad[11..].copy_from_slice(&(len as u16).to_be_bytes());
         aad
-    }
-
-    fn nonce(&self, iv: [u8; 12]) -> [u8; 12] {
-        let mut nonce = iv;
-        for (byte, sequence) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
-            *byte ^= sequence;
-        }
-        nonce
     }
 }
 
@@ -237,7 +230,7 @@ impl Cbc {
 
 /// The secret after a KeyUpdate (RFC 8446 section 7.2).
 pub(super) fn next_secret(hash: Hash, secret: &[u8]) -> Vec<u8> {
-    expand_label(hash, secret, "traffic upd", hash.len())
+    expand_label(&hash.secret(secret), "traffic upd", hash.len())
 }
 
 fn aead_key(bulk: Bulk, key: &[u8]) -> Option<LessSafeKey> {

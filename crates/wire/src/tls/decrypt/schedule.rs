@@ -62,23 +62,27 @@ fn prf(hash: Hash, secret: &[u8], seed: &[u8], len: usize) -> Vec<u8> {
     out
 }
 
-/// HKDF-Expand-Label with an empty context; `len` is at most 255. TLS 1.3 and QUIC know no other hashes than SHA-256 and SHA-384.
-pub(crate) fn expand_label(hash: Hash, secret: &[u8], label: &str, len: usize) -> Vec<u8> {
+/// HKDF-Expand-Label with an empty context; `len` is at most 255.
+pub(crate) fn expand_label(secret: &hkdf::Prk, label: &str, len: usize) -> Vec<u8> {
     const PREFIX: &[u8] = b"tls13 ";
-    let algorithm = match hash {
-        Hash::Sha384 => hkdf::HKDF_SHA384,
-        Hash::Sha256 | Hash::Sha1 => hkdf::HKDF_SHA256,
-    };
     let head = [0, len as u8, (PREFIX.len() + label.len()) as u8];
     let info = [&head, PREFIX, label.as_bytes(), &[0]];
     let mut out = vec![0; len];
-    let secret = hkdf::Prk::new_less_safe(algorithm, secret);
     let expanded = secret
         .expand(&info, Len(len))
         .and_then(|okm| okm.fill(&mut out));
     // only lengths that no label here has are refused
     debug_assert!(expanded.is_ok());
     out
+}
+
+/// The nonce of a record or packet: the IV, XOR its number (RFC 8446 section 5.3, RFC 9001 section 5.3).
+pub(crate) fn nonce(iv: [u8; 12], number: u64) -> [u8; 12] {
+    let mut nonce = iv;
+    for (byte, number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
+        *byte ^= number;
+    }
+    nonce
 }
 
 struct Len(usize);

@@ -1,6 +1,6 @@
 //! What a cipher suite number means for decryption (IANA registry "TLS Cipher Suites").
 
-use aws_lc_rs::hmac;
+use aws_lc_rs::{hkdf, hmac};
 
 /// How records are protected, and the hash that keys are derived with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) enum Bulk {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hash {
+pub(super) enum Hash {
     Sha1,
     Sha256,
     Sha384,
@@ -32,6 +32,15 @@ impl Hash {
             Self::Sha256 => hmac::HMAC_SHA256,
             Self::Sha384 => hmac::HMAC_SHA384,
         }
+    }
+
+    /// A secret of TLS 1.3, which has no hashes but SHA-256 and SHA-384.
+    pub(super) fn secret(self, bytes: &[u8]) -> hkdf::Prk {
+        let algorithm = match self {
+            Self::Sha384 => hkdf::HKDF_SHA384,
+            Self::Sha256 | Self::Sha1 => hkdf::HKDF_SHA256,
+        };
+        hkdf::Prk::new_less_safe(algorithm, bytes)
     }
 
     pub(super) fn len(self) -> usize {
