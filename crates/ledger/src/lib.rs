@@ -5,7 +5,6 @@
 //! The format and the fields that each rule needs are in `docs/ledger.md`.
 
 pub mod export;
-pub mod order;
 pub mod server_profile;
 pub mod store;
 

@@ -14,12 +14,13 @@ use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 pub(crate) use args::Args;
 use args::{EventShape, Freeze, FreezerKind, OnOff};
+use intact_experiment::order;
 use intact_findings::lambda::UNWATCHED;
 use intact_findings::requirement::Document;
 use intact_lambda::{
     FreezeHook, Freezer, Function, LambdaError, NoGate, Plan, Platform, RunPosition, Shape, Watcher,
 };
-use intact_ledger::{Caveat, Event, Rows, Run, Sink, Vantage, Variant, order};
+use intact_ledger::{Caveat, Event, Rows, Run, Sink, Vantage, Variant};
 use on_link::Near;
 use recording::Recording;
 use std::ffi::OsString;

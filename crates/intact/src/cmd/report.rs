@@ -268,7 +268,9 @@ pub(crate) fn load(folder: &Path) -> Result<StoredBench, Failed> {
     tally.caveats.extend(events.caveats());
     let first: Vec<Exchange> = first.into_values().flatten().collect();
     let run = reader.run().clone();
-    let facts = BenchFacts::new(&run, &tally, &first);
+    let facts = BenchFacts::new(&run, &tally, &first)
+        .with_context(|| format!("the ledger {}", folder.display()))
+        .map_err(Failed::unreadable)?;
     let pictures = Charts::new(&run, &tally, &facts, &timeline);
     Ok(StoredBench {
         run,

@@ -113,7 +113,7 @@ fn facts() -> (Run, BenchFacts) {
             }));
         }
     }
-    let facts = BenchFacts::new(&run, &tally, &first);
+    let facts = BenchFacts::new(&run, &tally, &first).unwrap();
     (run, facts)
 }
 

@@ -1,9 +1,9 @@
 //! A bench that was never run, with everything that a page can show: 30 ms there and back, TLS, a server that closes connections
 //! after 40 requests, a few failures, and at ten connections a level that changes midway.
 
+use intact_experiment::Rng;
 use intact_findings::bench::{BenchFacts, Charts};
 use intact_findings::timeline::Timeline;
-use intact_ledger::order::Rng;
 use intact_ledger::{
     Caveat, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Exchange, Failure, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally,
@@ -253,7 +253,7 @@ pub(crate) fn bench(requests: u64, hostile: &str) -> Made {
         }
         first.append(&mut calls);
     }
-    let facts = BenchFacts::new(&run, &tally, &first);
+    let facts = BenchFacts::new(&run, &tally, &first).unwrap();
     let pictures = Charts::new(&run, &tally, &facts, &timeline);
     Made {
         run,
