@@ -253,7 +253,7 @@ mod tests {
     use super::*;
     use intact_experiment::{AxisValues, TlsChoice};
     use intact_ledger::{
-        Event, Exchange, Nanos, Protocol, Reuse, Round, Sink, Span, Vantage, Variant,
+        Event, Exchange, Nanos, Producer, Protocol, Reuse, Round, Sink, Span, Vantage, Variant,
     };
 
     const MS: u64 = 1_000_000;
@@ -261,7 +261,7 @@ mod tests {
     /// Off, 90 ms a request, and on, 30 ms, at 1 and at 10 connections; on slows down after round 6.
     fn made() -> (Run, Tally) {
         let started = "2026-01-01T00:00:00Z".parse().unwrap();
-        let mut run = Run::new("bench", "0", Vantage::Client, started, 1, &[]);
+        let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
         run.varied = vec!["keepalive".to_owned(), "c".to_owned()];
         let mut tally = Tally::new();
         for (index, (on, c)) in [("on", 1), ("off", 1), ("on", 10), ("off", 10)]

@@ -169,13 +169,13 @@ mod tests {
     use crate::requirement::Requirement;
     use intact_experiment::{AxisValues, TlsChoice};
     use intact_ledger::{
-        Event, Exchange, Nanos, Protocol, Reuse, Run, Sink, Span, Tally, Vantage, Variant,
+        Event, Exchange, Nanos, Producer, Protocol, Reuse, Run, Sink, Span, Tally, Vantage, Variant,
     };
 
     /// Two variants, ten rounds: 1 ms kept, 3 ms not kept.
     fn facts() -> BenchFacts {
         let mut run = Run::new(
-            "bench",
+            Producer::Bench,
             "0",
             Vantage::Client,
             "2026-01-01T00:00:00Z".parse().unwrap(),

@@ -21,7 +21,7 @@ use intact_dial::tls::Verify;
 use intact_experiment::{Axes, TlsChoice};
 use intact_findings::bench::{Baseline, BenchFacts, Charts};
 use intact_findings::requirement::Document;
-use intact_ledger::{Caveat, Protocol, Rows, TlsVersion, Vantage};
+use intact_ledger::{Caveat, Producer, Protocol, Rows, TlsVersion, Vantage};
 use intact_report::page::BenchRun;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -285,7 +285,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let polite = config.opening_per_s.is_some();
     let bench = Bench::new(config).map_err(usage_or_own)?;
     announce(&bench, polite);
-    let mut head = run_header::head("bench", Vantage::Client);
+    let mut head = run_header::head(Producer::Bench, Vantage::Client);
     bench.describe(&mut head);
     if ready.is_some() {
         head.subject = None;

@@ -345,11 +345,18 @@ fn http_version(protocol: Protocol) -> Option<&'static str> {
 mod tests {
     use super::*;
     use intact_ledger::{
-        Close, ConnectionBytes, DialFailure, Origin, Probes, SetupPhase, Span, Variant,
+        Close, ConnectionBytes, DialFailure, Origin, Probes, Producer, SetupPhase, Span, Variant,
     };
 
     fn run(vantage: Vantage) -> Run {
-        Run::new("watch", "0", vantage, jiff::Timestamp::UNIX_EPOCH, 1, &[])
+        Run::new(
+            Producer::Watch,
+            "0",
+            vantage,
+            jiff::Timestamp::UNIX_EPOCH,
+            1,
+            &[],
+        )
     }
 
     fn connection(id: u64) -> Connection {

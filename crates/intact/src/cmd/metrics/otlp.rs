@@ -4,7 +4,7 @@
 use super::fold::Measured;
 use super::series::{Families, Family, Point, Value};
 use super::table::Shape;
-use intact_ledger::{Nanos, Run};
+use intact_ledger::{Nanos, Producer, Run};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
@@ -91,7 +91,7 @@ fn resource(run: &Run) -> Resource {
         text(attribute::SERVICE_NAME, "intact"),
         text(attribute::SERVICE_VERSION, &run.version),
         text(attribute::SERVICE_INSTANCE_ID, &run.id),
-        text("intact.command", &run.producer),
+        text("intact.command", run.producer.as_str()),
     ];
     if let Some(subject) = &run.subject {
         attributes.push(text("intact.subject", subject));
@@ -190,7 +190,7 @@ mod tests {
         let dates = |started: &str| {
             let started = started.parse().unwrap();
             let run = Run::new(
-                "audit",
+                Producer::Audit,
                 "0",
                 intact_ledger::Vantage::Client,
                 started,
