@@ -321,7 +321,7 @@ impl Cell {
 
     /// A share.
     pub(crate) fn share(share: Option<f64>) -> Cell {
-        Cell::value(share, |share| percent(share))
+        Cell::value(share, percent)
     }
 }
 

@@ -4,7 +4,7 @@
 use super::fold::Measured;
 use super::series::{Families, Family, Point, Value};
 use super::table::Shape;
-use intact_ledger::{Nanos, Producer, Run};
+use intact_ledger::{Nanos, Run};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
@@ -190,7 +190,7 @@ mod tests {
         let dates = |started: &str| {
             let started = started.parse().unwrap();
             let run = Run::new(
-                Producer::Audit,
+                intact_ledger::Producer::Audit,
                 "0",
                 intact_ledger::Vantage::Client,
                 started,

@@ -33,7 +33,7 @@ fn latencies(variants: &[VariantFacts]) -> Table {
         })
         .column("failed", "", |one| Cell::failures(one.requests.failures()))
         .column("req/s", "complete requests a second", |one| {
-            Cell::value(one.rate_per_s, |value| per_second(value))
+            Cell::value(one.rate_per_s, per_second)
         })
         .column("mean", "", |one| Cell::time(one.latency_ms.mean))
         .column("p50", "half of the requests took less", |one| {
@@ -80,7 +80,7 @@ fn connections(variants: &[VariantFacts]) -> Table {
             Cell::time(one.setup_ms)
         })
         .column("opened/s", "", |one| {
-            Cell::value(one.churn_per_s, |value| per_second(value))
+            Cell::value(one.churn_per_s, per_second)
         })
         .column(
             "resumed",
