@@ -3,7 +3,6 @@
 //! [`Bench::new`] checks a [`Config`] and makes the variants, [`Bench::run`] measures them in interleaved rounds and hands everything
 //! to an [`BenchObserver`]. A producer: it writes the ledger's events and draws no conclusions.
 
-mod axes;
 mod config;
 mod engine;
 mod pace;
@@ -14,7 +13,6 @@ mod variant_plan;
 
 pub mod machine;
 
-pub use axes::{Axes, TlsChoice};
 pub use config::{Coalesce, Config, ConfigError, Length, Target};
 pub use engine::readiness::Gauge;
 pub use pace::{ClosedLoop, Pace, Turn, Wish};

@@ -1,6 +1,5 @@
 //! Runs the variants in interleaved rounds: a preflight, then every variant in every round in balanced random order.
 
-use crate::axes::{self, AxisValues};
 use crate::config::{Config, ConfigError, Length};
 use crate::engine::readiness::Gauge;
 use crate::engine::{Engine, Readiness, RoundResult, RoundTask};
@@ -10,6 +9,7 @@ use crate::recorder::{Recorder, RowPolicy};
 use crate::variant_plan::VariantPlan;
 use intact_dial::Clock;
 use intact_dial::tls::Trust;
+use intact_experiment::{AxisValues, variants};
 use intact_ledger::{Caveat, Event, Failure, Round, Row, Rows, Run, Sink, Span, Tally, Variant};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -83,7 +83,7 @@ impl Bench {
     pub fn new(config: Config) -> Result<Bench, BenchError> {
         let choices = config.axes.choices();
         check(&config, &choices)?;
-        let variants = axes::variants(&choices, &config.axes.varied());
+        let variants = variants(&choices, &config.axes.varied());
         let trust = Trust::load(&config.credentials.verify).map_err(ConfigError::from)?;
         let mut recipes = Vec::new();
         for (variant, choice) in choices.iter().enumerate() {
@@ -204,7 +204,7 @@ impl RoundRunner<'_> {
         self.foresee_ports(&able)?;
         let mut reached = 0;
         if !able.is_empty() {
-            let order = intact_ledger::order::balanced(
+            let order = intact_experiment::order::balanced(
                 able.len(),
                 self.bench.rounds as usize,
                 self.bench.config.seed,

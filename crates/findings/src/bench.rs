@@ -19,6 +19,7 @@ pub use variant::{
     BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,
 };
 
+use intact_experiment::AxisError;
 use intact_ledger::{Caveat, Exchange, Run, Sockets, Tally};
 use serde::Serialize;
 
@@ -51,9 +52,10 @@ pub struct BenchFacts {
 }
 
 impl BenchFacts {
-    /// Works the facts out. `first` holds the first exchanges of the variants, in the order in which they ended.
-    pub fn new(run: &Run, tally: &Tally, first: &[Exchange]) -> BenchFacts {
-        let variants: Vec<VariantFacts> = run
+    /// Computes the facts. `first` holds the first exchanges of the variants, in the order in which they ended. An axis of a variant
+    /// that cannot be read is an error: a default in its place would hide a damaged ledger.
+    pub fn new(run: &Run, tally: &Tally, first: &[Exchange]) -> Result<BenchFacts, AxisError> {
+        let variants = run
             .variants
             .iter()
             .enumerate()
@@ -62,7 +64,7 @@ impl BenchFacts {
                 let calls = first.iter().filter(|one| one.variant == Some(index));
                 VariantFacts::new(index, variant, tally, calls, run.expect)
             })
-            .collect();
+            .collect::<Result<Vec<VariantFacts>, AxisError>>()?;
         let comparisons = compare(run, &variants);
         let mut requests = Requests::default();
         let mut connections = Connections::default();
@@ -89,7 +91,7 @@ impl BenchFacts {
         } else {
             vec![findings::unmeasured(tally, first)]
         };
-        BenchFacts {
+        Ok(BenchFacts {
             verdict: verdicts,
             findings: findings::findings(&variants, run),
             errors,
@@ -101,7 +103,7 @@ impl BenchFacts {
             sockets: tally.sockets.clone(),
             rounds,
             baseline: None,
-        }
+        })
     }
 
     /// The comparison that the first verdict is about.

@@ -347,15 +347,15 @@ impl TimelineConnection {
 mod tests {
     use super::*;
     use intact_ledger::{
-        Close, CloseKind, ClosePoint, ConnectionBytes, Origin, Probes, Scheme, Span, Vantage,
-        Variant,
+        Close, CloseKind, ClosePoint, ConnectionBytes, Origin, Probes, Producer, Scheme, Span,
+        Vantage, Variant,
     };
 
     const MS: u64 = 1_000_000;
 
     fn run() -> Run {
         let started = "2026-01-01T00:00:00Z".parse().unwrap();
-        let mut run = Run::new("bench", "0", Vantage::Client, started, 1, &[]);
+        let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
         run.variants.push(Variant {
             name: "keepalive=on".to_owned(),
             axes: Default::default(),

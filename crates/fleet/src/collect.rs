@@ -2,7 +2,7 @@
 
 use crate::plan::{Kind, Plan, Target};
 use crate::store::{CheckResult, DeadLetter, DeliveryResult, Store, StoreError};
-use intact_ledger::{Caveat, Cell, Nanos, Round, Run, Span, Tally, Vantage, Variant};
+use intact_ledger::{Caveat, Cell, Nanos, Producer, Round, Run, Span, Tally, Vantage, Variant};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -222,7 +222,7 @@ fn joined(ours: Option<Round>, theirs: Option<Round>, variant: u32, round: u32) 
 /// The head of a merged ledger.
 fn head(plan: &Plan, target: &Target, label: &str, started: jiff::Timestamp) -> Run {
     let mut run = Run::new(
-        "bench",
+        Producer::Bench,
         env!("CARGO_PKG_VERSION"),
         Vantage::Client,
         started,

@@ -5,7 +5,6 @@
 //! The format and the fields that each rule needs are in `docs/ledger.md`.
 
 pub mod export;
-pub mod order;
 pub mod server_profile;
 pub mod store;
 
@@ -21,6 +20,7 @@ mod histogram;
 mod invocation;
 mod lookup;
 mod origin;
+mod producer;
 pub mod redact;
 mod reuse;
 mod run;
@@ -42,6 +42,7 @@ pub use histogram::Histogram;
 pub use invocation::{Invocation, InvocationOutcome};
 pub use lookup::Lookup;
 pub use origin::{KeepQuery, Method, Origin, Scheme, Target};
+pub use producer::Producer;
 pub use reuse::{OPENED_AHEAD, Reuse};
 pub use run::{Host, Rows, Run, SCHEMA, Vantage, Variant};
 pub use tally::{Cell, Connections, Group, GroupKey, Tally};

@@ -1,6 +1,7 @@
 //! The run: who recorded what, where, with which variants.
 
 use crate::expected::ExpectedStatus;
+use crate::producer::Producer;
 use crate::redact;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -68,7 +69,7 @@ pub struct Run {
     /// [`SCHEMA`].
     pub schema: String,
     /// The command that recorded it.
-    pub producer: String,
+    pub producer: Producer,
     /// Its version.
     pub version: String,
     /// Where the producer stood.
@@ -124,7 +125,7 @@ fn is_yes(flag: &bool) -> bool {
 impl Run {
     /// A run's head. `random` makes the id; `argv` is redacted here.
     pub fn new(
-        producer: &str,
+        producer: Producer,
         version: &str,
         vantage: Vantage,
         started: jiff::Timestamp,
@@ -134,7 +135,7 @@ impl Run {
         Run {
             id: format!("{random:032x}"),
             schema: SCHEMA.to_owned(),
-            producer: producer.to_owned(),
+            producer,
             version: version.to_owned(),
             vantage,
             started: started.to_string(),

@@ -187,13 +187,20 @@ mod tests {
     use crate::attributes::Value;
     use crate::connections::MAX_OPEN;
     use intact_ledger::{
-        Close, ConnectionBytes, ConnectionId, DialFailure, Method, Origin, Probes, Protocol,
+        Close, ConnectionBytes, ConnectionId, DialFailure, Method, Origin, Probes, Producer, Protocol,
         Scheme, SetupPhase, Span, Vantage, Variant,
     };
     use std::collections::BTreeMap;
 
     fn run(vantage: Vantage) -> Run {
-        Run::new("watch", "0", vantage, jiff::Timestamp::UNIX_EPOCH, 1, &[])
+        Run::new(
+            Producer::Watch,
+            "0",
+            vantage,
+            jiff::Timestamp::UNIX_EPOCH,
+            1,
+            &[],
+        )
     }
 
     fn connection(id: u64) -> Connection {

@@ -92,7 +92,7 @@ fn resource(run: &Run) -> Resource {
         text(attribute::SERVICE_NAME, "intact"),
         text(attribute::SERVICE_VERSION, &run.version),
         text(attribute::SERVICE_INSTANCE_ID, &run.id),
-        text("intact.command", &run.producer),
+        text("intact.command", run.producer.as_str()),
     ];
     if let Some(subject) = &run.subject {
         attributes.push(text("intact.subject", subject));
@@ -191,7 +191,7 @@ mod tests {
         let dates = |started: &str| {
             let started = started.parse().unwrap();
             let run = Run::new(
-                "audit",
+                intact_ledger::Producer::Audit,
                 "0",
                 intact_ledger::Vantage::Client,
                 started,

@@ -174,11 +174,18 @@ fn underscored(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::fold::Fold;
-    use intact_ledger::{Connection, ConnectionId, Event, Nanos, Run, Sink, Vantage};
+    use intact_ledger::{Connection, ConnectionId, Event, Nanos, Producer, Run, Sink, Vantage};
 
     fn measured() -> Measured {
         let start = jiff::Timestamp::UNIX_EPOCH;
-        let mut fold = Fold::new(&Run::new("watch", "0", Vantage::Client, start, 1, &[]));
+        let mut fold = Fold::new(&Run::new(
+            Producer::Watch,
+            "0",
+            Vantage::Client,
+            start,
+            1,
+            &[],
+        ));
         fold.record(Event::Opened(&Connection::new(ConnectionId(1), Nanos(0))));
         fold.finish()
     }

@@ -17,7 +17,7 @@ const DESTINATIONS: usize = 15;
 
 /// The page of an observed run.
 pub fn observed(run: &Run, facts: &ObservedFacts) -> String {
-    let mut out = format!("### intact {}", prose(&run.producer));
+    let mut out = format!("### intact {}", prose(run.producer.as_str()));
     if let Some(subject) = &run.subject {
         let _ = write!(out, ": {}", plain(subject));
     }

@@ -29,12 +29,12 @@ pub(crate) fn answer(target: &[u8], peer: IpAddr, books: &ServerTally) -> Respon
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_ledger::{Run, Vantage};
+    use intact_ledger::{Producer, Run, Vantage};
 
     #[test]
     fn only_this_machine_is_told() {
         let now = jiff::Timestamp::UNIX_EPOCH;
-        let run = Run::new("serve", "0", Vantage::Server, now, 0, &[]);
+        let run = Run::new(Producer::Serve, "0", Vantage::Server, now, 0, &[]);
         let books = ServerTally::new(run, 1, None);
         let status =
             |peer: &str, target: &[u8]| answer(target, peer.parse().unwrap(), &books).status;

@@ -1,6 +1,6 @@
 //! Pauses before answers: always the same, or drawn.
 
-use intact_ledger::order::Rng;
+use intact_experiment::Rng;
 use intact_units::duration::{DurationError, or_seconds};
 use std::str::FromStr;
 use std::time::Duration;

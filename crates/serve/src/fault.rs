@@ -4,7 +4,7 @@
 //! (`http1::faults`, `http2::faults`).
 
 use crate::named_variants::{NamedVariants, UnknownChoice, choices};
-use intact_ledger::order::Rng;
+use intact_experiment::Rng;
 use intact_ledger::{Failure, Protocol};
 use serde::{Serialize, Serializer};
 use std::str::FromStr;

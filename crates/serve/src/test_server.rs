@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::server::{Addresses, ServeError, Server};
 use crate::totals::Totals;
-use intact_ledger::{Run, Vantage};
+use intact_ledger::{Producer, Run, Vantage};
 use jiff::Timestamp;
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
@@ -25,7 +25,7 @@ impl TestServer {
             let version = env!("CARGO_PKG_VERSION");
             let now = Timestamp::now();
             // not for storing, so any id will do
-            let run = Run::new("serve", version, Vantage::Server, now, 0, &[]);
+            let run = Run::new(Producer::Serve, version, Vantage::Server, now, 0, &[]);
             server.run(run, None, async {
                 // also when the other end is gone
                 let _ = stopped.await;

@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::fault::Fault;
 use crate::record::{Record, ThreadRecorder};
 use crate::response::{Response, ResponseRoutes, is_admin};
-use intact_ledger::order::Rng;
+use intact_experiment::Rng;
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::rc::Rc;

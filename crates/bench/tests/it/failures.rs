@@ -183,7 +183,7 @@ fn tls_spoken_to_a_plain_port_is_told() {
         send(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n");
     }));
     let mut config = config(&format!("https://{address}/"));
-    config.axes.tls = vec![intact_bench::TlsChoice::Any];
+    config.axes.tls = vec![intact_experiment::TlsChoice::Any];
     config.credentials.verify = intact_dial::tls::Verify::Insecure;
     assert_eq!(kinds(&run(config)), ["not-tls"]);
 }

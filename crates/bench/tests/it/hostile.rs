@@ -2,7 +2,8 @@
 //! seen the same connections.
 
 use crate::rig::{Record, config, run};
-use intact_bench::{Length, TlsChoice};
+use intact_bench::Length;
+use intact_experiment::TlsChoice;
 use intact_ledger::{Outcome, Protocol};
 use intact_serve::hostile::Hostile;
 use intact_serve::{TestServer, Totals};

@@ -1,10 +1,9 @@
 //! Scripted servers on loopback, and a bench in a few words.
 
-use intact_bench::{
-    Axes, Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target, TlsChoice,
-};
+use intact_bench::{Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target};
 use intact_dial::tls::Credentials;
 use intact_dial::{Clock, ConnectOverride};
+use intact_experiment::{Axes, TlsChoice};
 use intact_ledger::{Group, Protocol, Row, Rows, Tally};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -251,14 +251,17 @@ fn classes(exchanges: &Histogram) -> Vec<(String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_ledger::{Event, Exchange, Nanos, Reuse, Round, Sink, Span, Vantage, Variant};
+    use intact_experiment::{AxisValues, TlsChoice};
+    use intact_ledger::{
+        Event, Exchange, Nanos, Producer, Protocol, Reuse, Round, Sink, Span, Vantage, Variant,
+    };
 
     const MS: u64 = 1_000_000;
 
     /// Off, 90 ms a request, and on, 30 ms, at 1 and at 10 connections; on slows down after round 6.
     fn made() -> (Run, Tally) {
         let started = "2026-01-01T00:00:00Z".parse().unwrap();
-        let mut run = Run::new("bench", "0", Vantage::Client, started, 1, &[]);
+        let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
         run.varied = vec!["keepalive".to_owned(), "c".to_owned()];
         let mut tally = Tally::new();
         for (index, (on, c)) in [("on", 1), ("off", 1), ("on", 10), ("off", 10)]
@@ -267,9 +270,15 @@ mod tests {
         {
             run.variants.push(Variant {
                 name: format!("keepalive={on} c={c}"),
-                axes: [("keepalive", on.to_owned()), ("c", c.to_string())]
-                    .map(|(axis, value)| (axis.to_owned(), value))
-                    .into(),
+                axes: AxisValues {
+                    keepalive: on == "on",
+                    http: Protocol::Http11,
+                    tls: TlsChoice::None,
+                    resume: false,
+                    concurrency: c,
+                    streams: 1,
+                }
+                .axes(),
             });
             for round in 1..=12u32 {
                 let begin = u64::from(round) * 1000 * MS;
@@ -294,7 +303,7 @@ mod tests {
                 tally.record(Event::Round(&Round {
                     variant: index as u32,
                     round,
-                    span: Span::new(Nanos(begin), Nanos(begin + 1000 * MS / c)),
+                    span: Span::new(Nanos(begin), Nanos(begin + 1000 * MS / u64::from(c))),
                     client_cpu: None,
                     server_cpu: None,
                 }));
@@ -306,7 +315,7 @@ mod tests {
     #[test]
     fn fresh_and_reused_of_one_setting_share_a_panel_and_their_phases_add_up() {
         let (run, tally) = made();
-        let facts = BenchFacts::new(&run, &tally, &[]);
+        let facts = BenchFacts::new(&run, &tally, &[]).unwrap();
         let pictures = Charts::new(&run, &tally, &facts, &Timeline::of_variants());
         let names: Vec<&str> = pictures
             .latency
@@ -326,7 +335,7 @@ mod tests {
     #[test]
     fn a_change_within_the_run_is_marked_where_it_was_and_nowhere_else() {
         let (run, tally) = made();
-        let facts = BenchFacts::new(&run, &tally, &[]);
+        let facts = BenchFacts::new(&run, &tally, &[]).unwrap();
         let pictures = Charts::new(&run, &tally, &facts, &Timeline::of_variants());
         let changes: Vec<Option<usize>> = pictures
             .levels
@@ -339,7 +348,7 @@ mod tests {
     #[test]
     fn a_sweep_has_a_curve_for_each_setting_and_a_point_for_each_concurrency() {
         let (run, tally) = made();
-        let facts = BenchFacts::new(&run, &tally, &[]);
+        let facts = BenchFacts::new(&run, &tally, &[]).unwrap();
         let pictures = Charts::new(&run, &tally, &facts, &Timeline::of_variants());
         assert_eq!(pictures.sweeps.len(), 2);
         for sweep in &pictures.sweeps {

@@ -167,12 +167,15 @@ fn present(value: Option<f64>) -> Result<Measured, NoData> {
 mod tests {
     use super::*;
     use crate::requirement::Requirement;
-    use intact_ledger::{Event, Exchange, Nanos, Reuse, Run, Sink, Span, Tally, Vantage, Variant};
+    use intact_experiment::{AxisValues, TlsChoice};
+    use intact_ledger::{
+        Event, Exchange, Nanos, Producer, Protocol, Reuse, Run, Sink, Span, Tally, Vantage, Variant,
+    };
 
     /// Two variants, ten rounds: 1 ms kept, 3 ms not kept.
     fn facts() -> BenchFacts {
         let mut run = Run::new(
-            "bench",
+            Producer::Bench,
             "0",
             Vantage::Client,
             "2026-01-01T00:00:00Z".parse().unwrap(),
@@ -183,14 +186,15 @@ mod tests {
         for on in ["on", "off"] {
             run.variants.push(Variant {
                 name: format!("keepalive={on}"),
-                axes: [
-                    ("keepalive", on),
-                    ("c", "1"),
-                    ("tls", "none"),
-                    ("http", "1.1"),
-                ]
-                .map(|(axis, value)| (axis.to_owned(), value.to_owned()))
-                .into(),
+                axes: AxisValues {
+                    keepalive: on == "on",
+                    http: Protocol::Http11,
+                    tls: TlsChoice::None,
+                    resume: false,
+                    concurrency: 1,
+                    streams: 1,
+                }
+                .axes(),
             });
         }
         let mut tally = Tally::new();
@@ -220,7 +224,7 @@ mod tests {
                 tally.record(Event::Round(&bounds));
             }
         }
-        BenchFacts::new(&run, &tally, &[])
+        BenchFacts::new(&run, &tally, &[]).unwrap()
     }
 
     fn holds(expression: &str) -> bool {

@@ -4,6 +4,7 @@ use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Connections, Latency, PhaseTime, Requests};
 use crate::population::buckets_ms;
 use crate::stats::{Bin, Modes, PhaseSeries, explaining_phase, humps_of_bins, tiers};
+use intact_experiment::{AxisError, AxisValues, TlsChoice};
 use intact_ledger::{Cell, Exchange, ExpectedStatus, Group, Outcome, Phase, Reuse, Tally, Variant};
 use intact_units::number::{time, whole_percent};
 use serde::Serialize;
@@ -183,14 +184,15 @@ pub struct VariantFacts {
 }
 
 impl VariantFacts {
+    /// The figures of the variant at `index`; an error where its axes cannot be read.
     pub(super) fn new<'a>(
         index: u32,
         variant: &Variant,
         tally: &Tally,
         calls: impl Iterator<Item = &'a Exchange>,
         expected: Option<ExpectedStatus>,
-    ) -> VariantFacts {
-        let axis = |name: &str| variant.axes.get(name).cloned().unwrap_or_default();
+    ) -> Result<VariantFacts, AxisError> {
+        let axes = AxisValues::of(variant)?;
         let mut all = Cell::new(Some(index), None);
         let mut rounds = Vec::new();
         let (mut nanos, mut client_cpu, mut server_cpu) = (0u64, Some(0u64), Some(0u64));
@@ -250,14 +252,14 @@ impl VariantFacts {
             .iter()
             .filter_map(|(version, _, _)| version.map(|version| version.as_str()))
             .collect();
-        let tls = match axis("tls").as_str() {
-            "none" => None,
+        let tls = match axes.tls {
+            TlsChoice::None => None,
             asked => Some(match negotiated.as_slice() {
                 [one, rest @ ..] if rest.iter().all(|other| other == one) => (*one).to_owned(),
-                _ => asked.to_owned(),
+                _ => asked.as_str().to_owned(),
             }),
         };
-        let concurrency: u64 = axis("c").parse().unwrap_or(1);
+        let concurrency: u64 = axes.concurrency.into();
         let per_request = |cpu: Option<u64>, count: u64| {
             cpu.filter(|&cpu| cpu > 0 && count > 0)
                 .map(|cpu| cpu as f64 / count as f64 / 1e3)
@@ -294,15 +296,15 @@ impl VariantFacts {
         } else {
             None
         };
-        VariantFacts {
+        Ok(VariantFacts {
             name: variant.name.clone(),
             no_success,
-            keepalive: axis("keepalive") == "on",
-            http: axis("http"),
+            keepalive: axes.keepalive,
+            http: axes.http.as_str().to_owned(),
             tls,
-            resume: axis("resume") == "on",
+            resume: axes.resume,
             concurrency,
-            streams: axis("streams").parse().unwrap_or(1),
+            streams: axes.streams.into(),
             reuse: (requests.total > 0).then(|| reused as f64 / requests.total as f64),
             reused,
             resumed_share: (handshakes > 0).then(|| resumed as f64 / handshakes as f64),
@@ -371,7 +373,7 @@ impl VariantFacts {
             warmup,
             rounds,
             index,
-        }
+        })
     }
 }
 

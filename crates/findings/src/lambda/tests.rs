@@ -3,14 +3,15 @@
 use super::*;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Exchange,
-    Failure, Fingerprint, InvocationOutcome, Nanos, Outcome, Reuse, Side, Span, Vantage, Variant,
+    Failure, Fingerprint, InvocationOutcome, Nanos, Outcome, Producer, Reuse, Side, Span, Vantage,
+    Variant,
 };
 
 const MS: u64 = 1_000_000;
 
 fn run(names: &[&str]) -> Run {
     let start = jiff::Timestamp::UNIX_EPOCH;
-    let mut run = Run::new("lambda", "0", Vantage::OnPath, start, 1, &[]);
+    let mut run = Run::new(Producer::Lambda, "0", Vantage::OnPath, start, 1, &[]);
     run.variants = names
         .iter()
         .map(|name| Variant {

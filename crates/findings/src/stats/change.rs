@@ -4,7 +4,7 @@
 //! as exchangeable: a series that drifts or clusters by itself is called changed too often. Feed it values far
 //! enough apart (one per hour, say), not every exchange.
 
-use intact_ledger::order::Rng;
+use intact_experiment::Rng;
 use serde::Serialize;
 
 /// Values there must be on either side of the change.

@@ -4,7 +4,7 @@
 //! distance between the sample's distribution function and the nearest one with a single mode. Assumes no shape.
 //! Counts below are in samples, so that a distance of one is 1/n; the dip is half the last distance found.
 
-use intact_ledger::order::Rng;
+use intact_experiment::Rng;
 use serde::Serialize;
 
 /// More points than this only cost time; thin them first, evenly by rank (see `humps`).
@@ -183,7 +183,7 @@ fn edges<'a>(x: &'a [f64], corners: &'a [usize]) -> impl Iterator<Item = (usize,
 #[cfg(test)]
 mod tests {
     // by name: proptest's prelude has a trait of the same one
-    use intact_ledger::order::Rng;
+    use intact_experiment::Rng;
     use proptest::prelude::*;
 
     use super::*;

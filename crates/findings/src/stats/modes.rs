@@ -155,7 +155,7 @@ fn points_by_rank(bins: &[Bin], total: u64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use intact_ledger::order::Rng;
+    use intact_experiment::Rng;
 
     use super::*;
     use crate::stats::normal_quantile;

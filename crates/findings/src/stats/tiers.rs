@@ -148,7 +148,7 @@ fn mean_where(values: impl Iterator<Item = f64>, is_slow: &[bool], slow: bool) -
 
 #[cfg(test)]
 mod tests {
-    use intact_ledger::order::Rng;
+    use intact_experiment::Rng;
 
     use super::*;
     use crate::stats::normal_quantile;

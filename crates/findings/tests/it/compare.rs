@@ -4,15 +4,15 @@ use intact_findings::compare::{CompareFacts, Comparison, FindingState};
 use intact_findings::requirement::Requirement;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
-    Exchange, Nanos, Origin, Probes, Reuse, Round, Run, Scheme, Setup, Side, Sink, Span, Vantage,
-    Variant,
+    Exchange, Nanos, Origin, Probes, Producer, Reuse, Round, Run, Scheme, Setup, Side, Sink, Span,
+    Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
 
 fn run() -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new("compare", "0", Vantage::OnPath, started, 1, &[]);
+    let mut run = Run::new(Producer::Compare, "0", Vantage::OnPath, started, 1, &[]);
     run.variants = ["old", "new"]
         .map(|name| Variant {
             name: name.to_owned(),

@@ -3,11 +3,11 @@
 //!
 //! The figures are printed (`cargo test -p intact-findings coverage -- --nocapture`); 93-97 % is the promise.
 
+use intact_experiment::{Rng, order::balanced};
 use intact_findings::stats::{
     Confidence, RoundPercentile, adjust, normal_quantile, paired_difference,
     paired_percentile_difference, paired_share_saved,
 };
-use intact_ledger::order::{Rng, balanced};
 
 const EXPERIMENTS: u64 = 4_000;
 const ROUNDS: usize = 20;

@@ -3,7 +3,7 @@
 
 use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_findings::{Finding, rules};
-use intact_ledger::{Host, Identity, Row, Run, Sink, Vantage};
+use intact_ledger::{Host, Identity, Producer, Row, Run, Sink, Vantage};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ fn replay(path: &Path) -> (Head, ObservedFacts) {
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let vantage = head.run.vantage.unwrap_or(Vantage::Client);
-    let mut run = Run::new("watch", "0", vantage, started, 1, &[]);
+    let mut run = Run::new(Producer::Watch, "0", vantage, started, 1, &[]);
     run.host = head.run.host.clone().unwrap_or_default();
     let mut observed = TrafficAnalysis::new(&run);
     for line in lines {

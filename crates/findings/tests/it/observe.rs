@@ -3,8 +3,8 @@
 use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
-    Exchange, Failure, Fingerprint, Lookup, Nanos, Origin, Outcome, Owner, Protocol, Reuse, Row,
-    Run, Scheme, Setup, Side, Sink, Span, Vantage,
+    Exchange, Failure, Fingerprint, Lookup, Nanos, Origin, Outcome, Owner, Producer, Protocol,
+    Reuse, Row, Run, Scheme, Setup, Side, Sink, Span, Vantage,
 };
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ const MS: u64 = 1_000_000;
 
 fn run() -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    Run::new("watch", "0", Vantage::Client, started, 1, &[])
+    Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[])
 }
 
 fn side() -> impl Strategy<Value = Option<Side>> {

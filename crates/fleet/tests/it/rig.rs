@@ -1,7 +1,7 @@
 //! A plan, and a measurer that measures nothing.
 
 use intact_fleet::{FailureAction, Measure, MeasureError, Measured, Message, Plan, RowFiles};
-use intact_ledger::{Exchange, Nanos, Reuse, Round, Run, Sink, Span, Tally, Vantage};
+use intact_ledger::{Exchange, Nanos, Producer, Reuse, Round, Run, Sink, Span, Tally, Vantage};
 use std::path::Path;
 
 /// A plan of `repetitions` x 2 variants.
@@ -40,7 +40,7 @@ impl Measure for Fake {
         }
         self.measured += 1;
         let run = Run::new(
-            "fleet",
+            Producer::Fleet,
             "0",
             Vantage::Client,
             jiff::Timestamp::UNIX_EPOCH,

@@ -18,7 +18,7 @@ use intact_audit::{
 use intact_findings::body_arrival::{BodyArrival, BodyArrivalFacts};
 use intact_findings::requirement::Document;
 use intact_findings::traffic::{LevelShift, ObservedFacts, TrafficAnalysis};
-use intact_ledger::{Caveat, Event, Rows, Run, Sink, Vantage};
+use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage};
 use intact_report::inputs::InputFacts;
 use intact_report::ladder::LadderFacts;
 use intact_report::page::ObservedRun;
@@ -263,7 +263,7 @@ fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
     let vantage = inputs
         .first()
         .map_or(Vantage::OnPath, |input| input.vantage());
-    let mut run = of_words("audit", vantage, started, &words());
+    let mut run = of_words(Producer::Audit, vantage, started, &words());
     run.clock = "the input's".to_owned();
     run.rows = Rows::All;
     run.ends_seen = Input::see_ends(inputs);

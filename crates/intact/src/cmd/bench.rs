@@ -15,12 +15,13 @@ use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
-use intact_bench::{Axes, Bench, BenchError, Config, Length, RowPolicy, Target, TlsChoice};
+use intact_bench::{Bench, BenchError, Config, Length, RowPolicy, Target};
 use intact_dial::Clock;
 use intact_dial::tls::Verify;
+use intact_experiment::{Axes, TlsChoice};
 use intact_findings::bench::{Baseline, BenchFacts, Charts};
 use intact_findings::requirement::Document;
-use intact_ledger::{Caveat, Protocol, Rows, TlsVersion, Vantage};
+use intact_ledger::{Caveat, Producer, Protocol, Rows, TlsVersion, Vantage};
 use intact_report::page::BenchRun;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -284,7 +285,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let polite = config.opening_per_s.is_some();
     let bench = Bench::new(config).map_err(usage_or_own)?;
     announce(&bench, polite);
-    let mut head = run_header::head("bench", Vantage::Client);
+    let mut head = run_header::head(Producer::Bench, Vantage::Client);
     bench.describe(&mut head);
     if ready.is_some() {
         head.subject = None;
@@ -305,7 +306,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     if let Some(near) = near {
         tally.caveats.extend(near.caveats()?);
     }
-    let mut facts = BenchFacts::new(&head, &tally, &recorded.first);
+    let mut facts =
+        BenchFacts::new(&head, &tally, &recorded.first).context("the axes of this run")?;
     if let Some((run, then)) = baseline {
         facts.baseline = Some(Baseline::new(&run, &then, &facts));
         // they limit the earlier figures, not this run's counts
@@ -509,7 +511,7 @@ pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
     }
 }
 
-pub(crate) fn tls_choice(word: &str) -> Result<TlsChoice, String> {
+fn tls_choice(word: &str) -> Result<TlsChoice, String> {
     match word {
         "none" => Ok(TlsChoice::None),
         "any" | "auto" => Ok(TlsChoice::Any),

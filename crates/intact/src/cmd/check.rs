@@ -21,7 +21,7 @@ use intact_dial::Clock;
 use intact_dial::tls::Verify;
 use intact_findings::check::CheckFacts;
 use intact_findings::requirement::Document;
-use intact_ledger::{Method, Protocol, Vantage};
+use intact_ledger::{Method, Producer, Protocol, Vantage};
 use intact_report::page::CheckRun;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -136,7 +136,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let config = config(args)?;
     let check = Check::new(config).map_err(Failed::usage)?;
     announce(check.budget(), check.config());
-    let mut head = run_header::head("check", Vantage::Client);
+    let mut head = run_header::head(Producer::Check, Vantage::Client);
     head.subject = Some(check.config().url());
     let prints = !json::takes_output(to.as_deref());
     let early = prints.then(|| Early {

@@ -16,7 +16,7 @@ use anyhow::anyhow;
 use intact_findings::compare::{CompareFacts, Comparison};
 use intact_findings::requirement::Document;
 use intact_ledger::store::Reader;
-use intact_ledger::{Run, Vantage, Variant};
+use intact_ledger::{Producer, Run, Vantage, Variant};
 use intact_report::page::CompareRun;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -142,14 +142,18 @@ fn of_ledgers(folders: &[PathBuf]) -> Result<(Run, CompareFacts), Failed> {
     for folder in folders {
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
         let producer = &reader.run().producer;
-        let way_out = match stored::document(producer) {
+        let remedy = match stored::document(producer) {
             Document::Bench => Some("`intact bench --baseline DIR` holds a bench against another"),
             Document::Compare => Some("`intact report DIR` shows a comparison"),
-            _ => None,
+            Document::Check
+            | Document::Watch
+            | Document::Audit
+            | Document::Lambda
+            | Document::Fleet => None,
         };
-        if let Some(way_out) = way_out {
+        if let Some(remedy) = remedy {
             let told = anyhow!(
-                "{} was recorded by `intact {producer}`: {way_out}",
+                "{} was recorded by `intact {producer}`: {remedy}",
                 folder.display()
             );
             return Err(Failed::unreadable(told));
@@ -193,7 +197,7 @@ fn head(vantage: Vantage) -> Run {
             }
         })
         .collect();
-    with_words("compare", vantage, &argv)
+    with_words(Producer::Compare, vantage, &argv)
 }
 
 fn usage(words: &'static str) -> Failed {

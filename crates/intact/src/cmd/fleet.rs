@@ -185,7 +185,9 @@ fn report(
     )
     .map_err(unread)?;
     let checks = cards.checks();
-    let chapters = page::chapters(&campaign);
+    let chapters = page::chapters(&campaign)
+        .context("the plan of the store")
+        .map_err(Failed::unreadable)?;
     console::print(&if shown.json {
         page::report_json(&campaign, &chapters, &checks)?
     } else {

@@ -202,7 +202,7 @@ impl Gates {
         }
         if let Some(path) = &self.junit {
             let text = intact_report::junit::document(
-                &run.producer,
+                run.producer.as_str(),
                 &verdicts,
                 &facts.judged(),
                 facts.findings(),

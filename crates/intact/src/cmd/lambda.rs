@@ -14,12 +14,13 @@ use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 pub(crate) use args::Args;
 use args::{EventShape, Freeze, FreezerKind, OnOff};
+use intact_experiment::order;
 use intact_findings::lambda::UNWATCHED;
 use intact_findings::requirement::Document;
 use intact_lambda::{
     FreezeHook, Freezer, Function, LambdaError, NoGate, Plan, Platform, RunPosition, Shape, Watcher,
 };
-use intact_ledger::{Caveat, Event, Rows, Run, Sink, Vantage, Variant, order};
+use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage, Variant};
 use on_link::Near;
 use recording::Recording;
 use std::ffi::OsString;
@@ -238,7 +239,7 @@ fn head(args: &Args, variants: impl Iterator<Item = Variant>) -> Run {
     let mut argv = run_header::words();
     // said by ourselves, on the link's client side
     argv.retain(|word| !(args.linked && word == "--linked"));
-    let mut head = run_header::with_words("lambda", Vantage::OnPath, &argv);
+    let mut head = run_header::with_words(Producer::Lambda, Vantage::OnPath, &argv);
     let seed = args.seed;
     head.rows = Rows::All;
     head.seed = Some(seed.unwrap_or_else(run_header::seed));

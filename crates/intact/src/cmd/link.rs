@@ -12,7 +12,7 @@ use crate::exit::{self, Failed};
 pub(crate) use child_process::ChildProcess;
 use control::Control;
 use document::{Document, LinkRun};
-use intact_ledger::Vantage;
+use intact_ledger::{Producer, Vantage};
 use intact_link::{Link, LinkError, Spec};
 use jiff::Timestamp;
 pub(crate) use server_side::{Server, ServerSide};
@@ -128,7 +128,7 @@ impl Job<'_> {
         let server = far.end().map_err(own)?;
         console::note(&document::end(&link, &account, server.as_ref()));
         if let Some(path) = &self.json {
-            let mut head = of_words("link", Vantage::OnPath, started, &words());
+            let mut head = of_words(Producer::Link, Vantage::OnPath, started, &words());
             head.host = intact_bench::machine::host();
             head.link = Some(self.spec.to_string());
             let done = LinkRun {

@@ -6,8 +6,8 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
-use intact_ledger::Vantage;
 use intact_ledger::store::Reader;
+use intact_ledger::{Producer, Vantage};
 use intact_model::{Chain, Fit, Forecast};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -137,7 +137,7 @@ fn from_ledger(folder: &Path) -> Result<Fit, Failed> {
     let reader = Reader::open(folder).map_err(Failed::unreadable)?;
     let run = reader.run();
     let told = folder.display();
-    if run.producer == "bench" || run.vantage == Vantage::Server {
+    if run.producer == Producer::Bench || run.vantage == Vantage::Server {
         return Err(Failed::usage(anyhow!(
             "{told}: a ledger of `{}`; a model needs one that watched a program (`watch`, `audit`)",
             run.producer

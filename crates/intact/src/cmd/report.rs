@@ -14,7 +14,7 @@ use intact_findings::requirement::Document;
 use intact_findings::timeline::Timeline;
 use intact_findings::traffic::{self, ObservedFacts};
 use intact_ledger::store::Reader;
-use intact_ledger::{Exchange, Row, Run, Sink, Tally};
+use intact_ledger::{Exchange, Producer, Row, Run, Sink, Tally};
 use intact_report::page::{BenchRun, CheckRun, CompareRun, LambdaRun, ObservedRun, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -96,31 +96,27 @@ enum Stored {
 
 impl Stored {
     fn read(folder: &Path, reader: &Reader) -> Result<Stored, Failed> {
-        if reader.run().producer == "bench" {
-            return load(folder).map(|one| Stored::Bench(Box::new(one)));
-        }
-        if reader.run().producer == "check" {
-            return checked(reader).map(|one| Stored::Check(Box::new(one)));
-        }
-        if stored::document(&reader.run().producer) == Document::Compare {
-            return Ok(Stored::Compared(Box::new(StoredCompared {
-                run: reader.run().clone(),
+        let run = || reader.run().clone();
+        Ok(match stored::document(&reader.run().producer) {
+            Document::Bench => Stored::Bench(Box::new(load(folder)?)),
+            Document::Check => Stored::Check(Box::new(checked(reader)?)),
+            Document::Compare => Stored::Compared(Box::new(StoredCompared {
+                run: run(),
                 facts: stored::compared(reader)?,
-            })));
-        }
-        if stored::document(&reader.run().producer) == Document::Lambda {
-            return Ok(Stored::Lambda(Box::new(StoredLambda {
-                run: reader.run().clone(),
+            })),
+            Document::Lambda => Stored::Lambda(Box::new(StoredLambda {
+                run: run(),
                 facts: stored::invoked(reader)?,
-            })));
-        }
-        let observed = stored::observed(reader)?;
-        let run = reader.run().clone();
-        Ok(Stored::Observed(Box::new(StoredObserved {
-            facts: observed.facts(),
-            pictures: observed.pictures(&run),
-            run,
-        })))
+            })),
+            Document::Watch | Document::Audit | Document::Fleet => {
+                let observed = stored::observed(reader)?;
+                Stored::Observed(Box::new(StoredObserved {
+                    facts: observed.facts(),
+                    pictures: observed.pictures(reader.run()),
+                    run: run(),
+                }))
+            }
+        })
     }
 
     fn json(&self) -> serde_json::Result<String> {
@@ -236,7 +232,7 @@ fn checked(reader: &Reader) -> Result<StoredCheck, Failed> {
 /// Reads a stored bench.
 pub(crate) fn load(folder: &Path) -> Result<StoredBench, Failed> {
     let reader = Reader::open(folder).map_err(Failed::unreadable)?;
-    if reader.run().producer != "bench" {
+    if reader.run().producer != Producer::Bench {
         let told = anyhow!(
             "{} was recorded by `intact {}`; here only a ledger of `bench` will do",
             folder.display(),
@@ -268,7 +264,9 @@ pub(crate) fn load(folder: &Path) -> Result<StoredBench, Failed> {
     tally.caveats.extend(events.caveats());
     let first: Vec<Exchange> = first.into_values().flatten().collect();
     let run = reader.run().clone();
-    let facts = BenchFacts::new(&run, &tally, &first);
+    let facts = BenchFacts::new(&run, &tally, &first)
+        .with_context(|| format!("the ledger {}", folder.display()))
+        .map_err(Failed::unreadable)?;
     let pictures = Charts::new(&run, &tally, &facts, &timeline);
     Ok(StoredBench {
         run,

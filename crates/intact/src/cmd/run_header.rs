@@ -1,17 +1,17 @@
 //! What every run begins with: its head, its id, its chance and its key.
 
 use anyhow::Context;
-use intact_ledger::{Run, Vantage};
+use intact_ledger::{Producer, Run, Vantage};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
 
 /// The head of a run of a command that begins now, on this machine.
-pub(crate) fn head(producer: &str, vantage: Vantage) -> Run {
+pub(crate) fn head(producer: Producer, vantage: Vantage) -> Run {
     with_words(producer, vantage, &words())
 }
 
 /// The same, where not all words are to be told as they are.
-pub(crate) fn with_words(producer: &str, vantage: Vantage, words: &[String]) -> Run {
+pub(crate) fn with_words(producer: Producer, vantage: Vantage, words: &[String]) -> Run {
     let mut run = of_words(producer, vantage, jiff::Timestamp::now(), words);
     run.host = intact_bench::machine::host();
     run
@@ -19,7 +19,7 @@ pub(crate) fn with_words(producer: &str, vantage: Vantage, words: &[String]) -> 
 
 /// The head of a run that began at another time, perhaps elsewhere.
 pub(crate) fn of_words(
-    producer: &str,
+    producer: Producer,
     vantage: Vantage,
     started: jiff::Timestamp,
     words: &[String],

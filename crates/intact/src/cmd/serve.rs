@@ -10,7 +10,7 @@ use super::run_header;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
-use intact_ledger::{Sink, Vantage};
+use intact_ledger::{Producer, Sink, Vantage};
 use intact_serve::{Addresses, ServeError, Server};
 use log::Log;
 pub(crate) use options::Args;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         ServeError::Listen { .. } | ServeError::Authority(_) => Failed::usage(error),
         other => Failed::from(anyhow::Error::from(other)),
     })?;
-    let run = run_header::head("serve", Vantage::Server);
+    let run = run_header::head(Producer::Serve, Vantage::Server);
     let log = match &args.ledger {
         None => None,
         Some(folder) => Some(Log::create(folder, &run)?),

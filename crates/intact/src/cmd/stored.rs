@@ -6,7 +6,7 @@ use intact_findings::lambda::{Invocations, LambdaFacts};
 use intact_findings::requirement::Document;
 use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::store::Reader;
-use intact_ledger::{Caveat, Event, Rows, Run, Sink};
+use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink};
 
 /// The traffic of a ledger, of a run that ended or was killed.
 pub(crate) fn observed(reader: &Reader) -> Result<TrafficAnalysis, Failed> {
@@ -54,14 +54,19 @@ pub(crate) fn invoked(reader: &Reader) -> Result<LambdaFacts, Failed> {
     Ok(invoked.facts())
 }
 
-/// What can be asked of a ledger, by who recorded it.
-pub(crate) fn document(producer: &str) -> Document {
+/// The document that a ledger is read as, by its producer.
+pub(crate) fn document(producer: &Producer) -> Document {
     match producer {
-        "bench" => Document::Bench,
-        "check" => Document::Check,
-        "audit" => Document::Audit,
-        "compare" => Document::Compare,
-        "lambda" => Document::Lambda,
-        _ => Document::Watch,
+        Producer::Bench => Document::Bench,
+        Producer::Check => Document::Check,
+        Producer::Audit => Document::Audit,
+        Producer::Compare => Document::Compare,
+        Producer::Lambda => Document::Lambda,
+        // they observed traffic, as does a foreign producer that writes our events
+        Producer::Watch
+        | Producer::Link
+        | Producer::Serve
+        | Producer::Fleet
+        | Producer::Other(_) => Document::Watch,
     }
 }

@@ -26,7 +26,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use intact_findings::requirement::Document;
 use intact_findings::traffic::TrafficAnalysis;
-use intact_ledger::{Rows, Vantage};
+use intact_ledger::{Producer, Rows, Vantage};
 use intact_report::page::ObservedRun;
 use intact_watch::{Clock, Config, Ended, KeyLogging, Mode, Outcome, Subjects, WatchError};
 use std::ffi::OsString;
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let requirements = args.gates.parse(Document::Watch)?;
     let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let clock = Clock::start();
-    let mut head = run_header::head("watch", Vantage::OnPath);
+    let mut head = run_header::head(Producer::Watch, Vantage::OnPath);
     head.rows = Rows::All;
     head.subject = Some(subject(args));
     head.link = args

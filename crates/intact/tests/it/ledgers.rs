@@ -1,6 +1,7 @@
 //! The two-ledger test: the client's and the server's record of the same traffic agree on connections, exchanges and who closed.
 
 use crate::program::{Server, bench, exchanges, intact};
+use intact_ledger::{Producer, Run};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -397,4 +398,62 @@ fn an_earlier_ledger_is_set_beside_this_run() {
         variants[0]["then_ms"].as_f64().unwrap() > 0.0
             && variants[0]["now_ms"].as_f64().unwrap() > 0.0
     );
+}
+
+#[test]
+fn a_ledger_with_an_unreadable_axis_is_an_error_and_no_default() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let ledger = ledger.to_str().unwrap();
+    let made = intact(&["bench", &server.plain(), "-n", "8", "--ledger", ledger]);
+    assert_eq!(made.status.code(), Some(0));
+    assert_eq!(intact(&["report", ledger]).status.code(), Some(0));
+
+    let path = folder.path().join("ledger/run.json");
+    let written = std::fs::read_to_string(&path).unwrap();
+    let mut run: Run = serde_json::from_str(&written).unwrap();
+    let concurrency = run.variants[0].axes.get_mut("c").unwrap();
+    *concurrency = "many".to_owned();
+    std::fs::write(&path, serde_json::to_string(&run).unwrap()).unwrap();
+
+    let url = server.plain();
+    for command in [
+        vec!["report", ledger],
+        vec!["bench", &url, "-n", "8", "--baseline", ledger],
+    ] {
+        let read = intact(&command);
+        let said = String::from_utf8(read.stderr).unwrap();
+        assert_eq!(read.status.code(), Some(5), "{command:?}: {said}");
+        assert!(
+            said.contains("axis `c` is \"many\"") && said.contains(ledger),
+            "{command:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_ledger_of_an_unknown_producer_is_read_as_observed_traffic() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let ledger = ledger.to_str().unwrap();
+    let made = intact(&["bench", &server.plain(), "-n", "8", "--ledger", ledger]);
+    assert_eq!(made.status.code(), Some(0));
+
+    let path = folder.path().join("ledger/run.json");
+    let written = std::fs::read_to_string(&path).unwrap();
+    let mut run: Run = serde_json::from_str(&written).unwrap();
+    assert_eq!(run.producer, Producer::Bench);
+    run.producer = Producer::Other("mitmproxy".to_owned());
+    std::fs::write(&path, serde_json::to_string(&run).unwrap()).unwrap();
+
+    let read = intact(&["report", ledger, "--json"]);
+    let said = String::from_utf8(read.stdout).unwrap();
+    assert_eq!(read.status.code(), Some(0), "{said}");
+    let document: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(document["schema"], "intact.mitmproxy/1");
+    assert_eq!(document["destinations"].as_array().unwrap().len(), 1);
+    let baseline = intact(&["bench", &server.plain(), "-n", "8", "--baseline", ledger]);
+    assert_eq!(baseline.status.code(), Some(5));
 }

@@ -2,7 +2,7 @@
 
 use crate::program::intact;
 use intact_ledger::store::Writer;
-use intact_ledger::{Row, Run, Vantage};
+use intact_ledger::{Producer, Row, Run, Vantage};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -13,7 +13,7 @@ pub(crate) fn store(folder: &Path, golden: &str) -> String {
         env!("CARGO_MANIFEST_DIR")
     );
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new("watch", "0", Vantage::Client, started, 1, &[]);
+    let mut run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
     run.subject = Some("node server.js".to_owned());
     let mut writer = Writer::create(folder, &run).unwrap();
     for line in std::fs::read_to_string(path).unwrap().lines().skip(1) {

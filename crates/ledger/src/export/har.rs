@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn connect_includes_ssl_and_absent_is_minus_one() {
         let run = Run::new(
-            "test",
+            crate::Producer::Other("test".to_owned()),
             "0",
             Vantage::Client,
             jiff::Timestamp::UNIX_EPOCH,

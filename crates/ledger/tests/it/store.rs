@@ -1,7 +1,7 @@
 //! A ledger on disk survives being cut off anywhere.
 
 use intact_ledger::store::{Reader, StoreError, Writer};
-use intact_ledger::{Event, Exchange, Nanos, Row, Run, Tally, Vantage};
+use intact_ledger::{Event, Exchange, Nanos, Producer, Row, Run, Tally, Vantage};
 use std::fs;
 use std::path::Path;
 
@@ -10,7 +10,14 @@ fn epoch() -> jiff::Timestamp {
 }
 
 fn run() -> Run {
-    Run::new("test", "0", Vantage::Client, epoch(), 7, &[])
+    Run::new(
+        Producer::Other("test".to_owned()),
+        "0",
+        Vantage::Client,
+        epoch(),
+        7,
+        &[],
+    )
 }
 
 /// Reads all events of a folder; how many there are, and the ids of the caveats.

@@ -40,8 +40,10 @@ impl Page {
         let link = run.link.as_ref().map(|link| format!(" behind {link}"));
         self.line(&format!(
             "{} {}{}",
-            self.paper
-                .ink(Style::Strong, &format!("intact {}", escape(&run.producer))),
+            self.paper.ink(
+                Style::Strong,
+                &format!("intact {}", escape(run.producer.as_str()))
+            ),
             escape(subject),
             escape(&link.unwrap_or_default())
         ));

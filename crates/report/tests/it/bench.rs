@@ -3,8 +3,8 @@
 use intact_findings::bench::BenchFacts;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
-    Exchange, Failure, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally,
-    Vantage, Variant,
+    Exchange, Failure, Nanos, Outcome, Probes, Producer, Reuse, Round, Run, Side, Sink, Sockets,
+    Span, Tally, Vantage, Variant,
 };
 use intact_report::terminal::TerminalOptions;
 
@@ -12,7 +12,7 @@ const MS: u64 = 1_000_000;
 
 fn run() -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new("bench", "0", Vantage::Client, started, 1, &[]);
+    let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
     run.subject = Some("https://my.server/health".to_owned());
     run.seed = Some(7);
     run.varied = vec!["keepalive".to_owned()];
@@ -113,7 +113,7 @@ fn facts() -> (Run, BenchFacts) {
             }));
         }
     }
-    let facts = BenchFacts::new(&run, &tally, &first);
+    let facts = BenchFacts::new(&run, &tally, &first).unwrap();
     (run, facts)
 }
 

@@ -7,7 +7,7 @@ use intact_ledger::server_profile::{
     State, TlsResult, VersionResult, WATERFALL,
 };
 use intact_ledger::{
-    CloseKind, Exchange, Failure, Nanos, Outcome, Protocol, Reuse, Row, Run, Side, Span,
+    CloseKind, Exchange, Failure, Nanos, Outcome, Producer, Protocol, Reuse, Row, Run, Side, Span,
     TlsVersion, Vantage,
 };
 use intact_report::page::{CheckRun, Page};
@@ -21,7 +21,7 @@ fn span(from_ms: u64, to_ms: u64) -> Span {
 
 pub(crate) fn run() -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new("check", "0", Vantage::Client, started, 1, &[]);
+    let mut run = Run::new(Producer::Check, "0", Vantage::Client, started, 1, &[]);
     run.subject = Some("https://my.server/health".to_owned());
     run
 }

@@ -3,7 +3,7 @@
 use crate::observed;
 use intact_findings::compare::{CompareFacts, Comparison};
 use intact_findings::traffic::TrafficAnalysis;
-use intact_ledger::{ConnectionId, Event, Run, Scheme, Sink, Vantage, Variant};
+use intact_ledger::{ConnectionId, Event, Producer, Run, Scheme, Sink, Vantage, Variant};
 use intact_report::terminal::TerminalOptions;
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const MS: u64 = 1_000_000;
 
 pub(crate) fn made() -> (Run, CompareFacts) {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new("compare", "0", Vantage::OnPath, started, 1, &[]);
+    let mut run = Run::new(Producer::Compare, "0", Vantage::OnPath, started, 1, &[]);
     run.link = Some("30ms of round trip added to each connection (--rtt)".to_owned());
     run.variants = ["old.js", "new.js --with-a-rather-long-option=yes"]
         .map(|name| Variant {

@@ -1,13 +1,13 @@
 //! A bench that was never run, with everything that a page can show: 30 ms there and back, TLS, a server that closes connections
 //! after 40 requests, a few failures, and at ten connections a level that changes midway.
 
+use intact_experiment::Rng;
 use intact_findings::bench::{BenchFacts, Charts};
 use intact_findings::timeline::Timeline;
-use intact_ledger::order::Rng;
 use intact_ledger::{
     Caveat, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
-    Exchange, Failure, Nanos, Outcome, Probes, Reuse, Round, Run, Side, Sink, Sockets, Span, Tally,
-    Vantage, Variant,
+    Exchange, Failure, Nanos, Outcome, Probes, Producer, Reuse, Round, Run, Side, Sink, Sockets,
+    Span, Tally, Vantage, Variant,
 };
 use intact_report::page::{BenchRun, Page};
 
@@ -54,7 +54,7 @@ fn head(hostile: &str) -> Run {
         hostile,
     ];
     let argv = argv.map(str::to_owned);
-    let mut run = Run::new("bench", "0.1.0", Vantage::Client, started, 1, &argv);
+    let mut run = Run::new(Producer::Bench, "0.1.0", Vantage::Client, started, 1, &argv);
     run.subject = Some(format!("https://my.server/health{hostile}"));
     run.link = Some("rtt=30ms".to_owned());
     run.seed = Some(7);
@@ -253,7 +253,7 @@ pub(crate) fn bench(requests: u64, hostile: &str) -> Made {
         }
         first.append(&mut calls);
     }
-    let facts = BenchFacts::new(&run, &tally, &first);
+    let facts = BenchFacts::new(&run, &tally, &first).unwrap();
     let pictures = Charts::new(&run, &tally, &facts, &timeline);
     Made {
         run,

@@ -5,8 +5,8 @@ use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
     Caveat, Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes,
     ConnectionId, Event, Exchange, Failure, Handshake, Lookup, Method, Nanos, Origin, Outcome,
-    Owner, Probes, Protocol, Reuse, Row, Run, Scheme, Setup, Side, Sink, Span, Target, Tls,
-    TlsVersion, Vantage,
+    Owner, Probes, Producer, Protocol, Reuse, Row, Run, Scheme, Setup, Side, Sink, Span, Target,
+    Tls, TlsVersion, Vantage,
 };
 use intact_report::terminal::TerminalOptions;
 use std::path::Path;
@@ -94,7 +94,7 @@ fn closed(
 
 fn run() -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new("watch", "0", Vantage::Client, started, 1, &[]);
+    let mut run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
     run.subject = Some("node server.js".to_owned());
     run
 }
@@ -308,15 +308,21 @@ fn each_requirement_and_each_rule_is_a_test_for_a_ci() {
     let all = intact_findings::rules::all();
     let all: Vec<&str> = all.iter().map(|rule| rule.doc().id).collect();
     insta::assert_snapshot!(intact_report::junit::document(
-        &run.producer,
+        run.producer.as_str(),
         &verdicts(&facts),
         &all,
         &facts.findings,
         fail_on,
         None,
     ));
-    let quiet =
-        intact_report::junit::document(&run.producer, &[], &all, &facts.findings, None, None);
+    let quiet = intact_report::junit::document(
+        run.producer.as_str(),
+        &[],
+        &all,
+        &facts.findings,
+        None,
+        None,
+    );
     assert!(quiet.contains("failures=\"0\"") && quiet.contains("<system-out>"));
     // what a command found without looking at rules is there too, and no rule is said to have passed
     let own = intact_report::junit::document("check", &[], &[], &facts.findings, fail_on, None);

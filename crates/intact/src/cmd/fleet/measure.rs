@@ -6,7 +6,7 @@ mod check;
 use crate::cmd::run_header::of_words;
 use crate::interrupt::Interrupt;
 use intact_fleet::{FailureAction, Kind, Measure, MeasureError, Measured, Message, RowFiles};
-use intact_ledger::{Run, Vantage};
+use intact_ledger::{Producer, Run, Vantage};
 
 /// Measures as a message's target says.
 pub(super) struct Measurer {
@@ -29,7 +29,12 @@ impl Measure for Measurer {
 /// The head of a message's ledger.
 fn head(message: &Message) -> Run {
     let words = std::slice::from_ref(&message.id);
-    of_words("fleet", Vantage::Client, jiff::Timestamp::now(), words)
+    of_words(
+        Producer::Fleet,
+        Vantage::Client,
+        jiff::Timestamp::now(),
+        words,
+    )
 }
 
 /// Another delivery would fail in the same way.

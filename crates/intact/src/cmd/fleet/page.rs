@@ -3,6 +3,7 @@
 use super::cards::Checks;
 use crate::cmd::page::PageFile;
 use anyhow::Context;
+use intact_experiment::AxisError;
 use intact_findings::bench::{BenchFacts, Charts};
 use intact_findings::fleet::{Measured, Outlier, outliers};
 use intact_findings::timeline::Timeline;
@@ -128,12 +129,12 @@ pub(super) struct Chapter<'a> {
 }
 
 /// The chapters of a campaign's report, in the plan's order.
-pub(super) fn chapters(campaign: &Campaign) -> Vec<Chapter<'_>> {
+pub(super) fn chapters(campaign: &Campaign) -> Result<Vec<Chapter<'_>>, AxisError> {
     let groups = campaign.groups.iter();
     groups
-        .map(|group| Chapter {
-            group,
-            facts: BenchFacts::new(&group.run, &group.tally, &[]),
+        .map(|group| {
+            let facts = BenchFacts::new(&group.run, &group.tally, &[])?;
+            Ok(Chapter { group, facts })
         })
         .collect()
 }

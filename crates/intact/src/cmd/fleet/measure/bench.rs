@@ -2,10 +2,9 @@
 
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
-use intact_bench::{
-    Axes, Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target,
-};
+use intact_bench::{Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target};
 use intact_dial::Clock;
+use intact_experiment::{Axes, AxisValues};
 use intact_fleet::{MeasureError, Measured, Message, RowFiles};
 use intact_ledger::{Row, Rows, Tally};
 use std::sync::Arc;
@@ -73,15 +72,9 @@ impl BenchObserver for Watch<'_> {
 /// The bench that a message asks for.
 fn config(message: &Message) -> Result<Config, String> {
     let recipe = &message.recipe;
-    let of = |axis: &str| recipe.axes.get(axis).map_or("", String::as_str);
-    let is_on = |axis: &str| of(axis) == "on";
-    let number = |axis: &str| {
-        of(axis)
-            .parse::<u32>()
-            .map_err(|_| format!("axis {axis}: {:?} is no number", of(axis)))
-    };
-    let concurrency = number("c")?;
-    let streams = number("streams")?;
+    let values =
+        AxisValues::read(&message.variant_name, &recipe.axes).map_err(|error| error.to_string())?;
+    let (concurrency, streams) = (values.concurrency, values.streams);
     // the preflight, and a first request on each connection that is left out
     let beside = 1 + u64::from(concurrency) * u64::from(streams);
     let most = recipe
@@ -102,10 +95,10 @@ fn config(message: &Message) -> Result<Config, String> {
             tls_port: target.tls_port,
         },
         axes: Axes {
-            keepalive: vec![is_on("keepalive")],
-            http: vec![crate::cmd::bench::http_version(of("http"))?],
-            tls: vec![crate::cmd::bench::tls_choice(of("tls"))?],
-            resume: vec![is_on("resume")],
+            keepalive: vec![values.keepalive],
+            http: vec![values.http],
+            tls: vec![values.tls],
+            resume: vec![values.resume],
             concurrency: vec![concurrency],
             streams: vec![streams],
         },

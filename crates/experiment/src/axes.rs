@@ -1,0 +1,361 @@
+//! The axes of a bench and their product, the variants.
+
+use intact_ledger::{Protocol, TlsVersion, Variant};
+use std::collections::BTreeMap;
+
+/// The TLS of a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsChoice {
+    /// Plain.
+    None,
+    /// Whatever is negotiated.
+    Any,
+    /// This version only.
+    Version(TlsVersion),
+}
+
+impl TlsChoice {
+    /// The word on the command line and in axes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TlsChoice::None => "none",
+            TlsChoice::Any => "any",
+            TlsChoice::Version(version) => version.as_str(),
+        }
+    }
+}
+
+/// The values of each axis, in the order in which they were given. None is empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axes {
+    /// Are connections kept?
+    pub keepalive: Vec<bool>,
+    /// HTTP versions.
+    pub http: Vec<Protocol>,
+    /// TLS.
+    pub tls: Vec<TlsChoice>,
+    /// May TLS sessions be resumed?
+    pub resume: Vec<bool>,
+    /// Connections at once.
+    pub concurrency: Vec<u32>,
+    /// Streams per connection.
+    pub streams: Vec<u32>,
+}
+
+/// One value of each axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AxisValues {
+    /// Whether connections are kept.
+    pub keepalive: bool,
+    /// The HTTP version.
+    pub http: Protocol,
+    /// TLS.
+    pub tls: TlsChoice,
+    /// Whether TLS sessions may be resumed.
+    pub resume: bool,
+    /// Connections at once.
+    pub concurrency: u32,
+    /// Streams per connection.
+    pub streams: u32,
+}
+
+/// Why the axes of a variant cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AxisError {
+    /// The variant lacks an axis.
+    #[error(
+        "variant `{variant}` has no axis `{axis}`: the record is damaged, or another version of intact wrote it"
+    )]
+    Missing {
+        /// The variant's name.
+        variant: String,
+        /// The axis.
+        axis: &'static str,
+    },
+    /// An axis has a value that this version does not know.
+    #[error(
+        "variant `{variant}`: axis `{axis}` is {value:?}, not {wanted}: the record is damaged, or needs a newer intact"
+    )]
+    Unreadable {
+        /// The variant's name.
+        variant: String,
+        /// The axis.
+        axis: &'static str,
+        /// Its value.
+        value: String,
+        /// The values that are known.
+        wanted: &'static str,
+    },
+}
+
+impl AxisValues {
+    /// Reads the axes of a variant of a bench. Axes that are not those of a bench are ignored.
+    pub fn of(variant: &Variant) -> Result<AxisValues, AxisError> {
+        AxisValues::read(&variant.name, &variant.axes)
+    }
+
+    /// Reads the axes of the variant with this name.
+    pub fn read(name: &str, axes: &BTreeMap<String, String>) -> Result<AxisValues, AxisError> {
+        let axes = AxisReader { name, axes };
+        Ok(AxisValues {
+            keepalive: axes.on_off("keepalive")?,
+            http: axes.one("http", "1.0, 1.1, 2 or 3", |value| {
+                let versions = [
+                    Protocol::Http10,
+                    Protocol::Http11,
+                    Protocol::Http2,
+                    Protocol::Http3,
+                ];
+                versions.into_iter().find(|one| one.as_str() == value)
+            })?,
+            tls: axes.one("tls", "none, any or a TLS version", TlsChoice::read)?,
+            resume: axes.on_off("resume")?,
+            concurrency: axes.one("c", COUNT, count)?,
+            streams: axes.one("streams", COUNT, count)?,
+        })
+    }
+
+    /// The axes as the ledger has them; [`AxisValues::read`] reads them back.
+    pub fn axes(&self) -> BTreeMap<String, String> {
+        let on_off = |on| if on { "on" } else { "off" }.to_owned();
+        BTreeMap::from([
+            ("keepalive".to_owned(), on_off(self.keepalive)),
+            ("http".to_owned(), self.http.as_str().to_owned()),
+            ("tls".to_owned(), self.tls.as_str().to_owned()),
+            ("resume".to_owned(), on_off(self.resume)),
+            ("c".to_owned(), self.concurrency.to_string()),
+            ("streams".to_owned(), self.streams.to_string()),
+        ])
+    }
+}
+
+const COUNT: &str = "a number from 1 on";
+
+fn count(value: &str) -> Option<u32> {
+    value.parse().ok().filter(|&count| count > 0)
+}
+
+/// The axes of one variant, for messages that name it.
+struct AxisReader<'a> {
+    name: &'a str,
+    axes: &'a BTreeMap<String, String>,
+}
+
+impl AxisReader<'_> {
+    fn one<T>(
+        &self,
+        axis: &'static str,
+        wanted: &'static str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, AxisError> {
+        let value = self.axes.get(axis).ok_or_else(|| AxisError::Missing {
+            variant: self.name.to_owned(),
+            axis,
+        })?;
+        read(value).ok_or_else(|| AxisError::Unreadable {
+            variant: self.name.to_owned(),
+            axis,
+            value: value.clone(),
+            wanted,
+        })
+    }
+
+    fn on_off(&self, axis: &'static str) -> Result<bool, AxisError> {
+        self.one(axis, "on or off", |value| match value {
+            "on" => Some(true),
+            "off" => Some(false),
+            _ => None,
+        })
+    }
+}
+
+impl TlsChoice {
+    /// The choice of this word; `None` for a word that is none.
+    fn read(word: &str) -> Option<TlsChoice> {
+        const VERSIONS: [TlsVersion; 5] = [
+            TlsVersion::Ssl3,
+            TlsVersion::Tls10,
+            TlsVersion::Tls11,
+            TlsVersion::Tls12,
+            TlsVersion::Tls13,
+        ];
+        match word {
+            "none" => Some(TlsChoice::None),
+            "any" => Some(TlsChoice::Any),
+            version => VERSIONS
+                .into_iter()
+                .find(|one| one.as_str() == version)
+                .map(TlsChoice::Version),
+        }
+    }
+}
+
+impl Axes {
+    /// The product. Where a value has no meaning beside another (resumption without TLS, streams without HTTP/2), the
+    /// combinations fall together and are measured once.
+    pub fn choices(&self) -> Vec<AxisValues> {
+        let mut choices: Vec<AxisValues> = Vec::new();
+        // an A/A comparison names a value twice and wants it measured twice
+        for &concurrency in &self.concurrency {
+            for &http in &self.http {
+                for &tls in &self.tls {
+                    for (nth, &resume) in self.resume.iter().enumerate() {
+                        if tls == TlsChoice::None && nth > 0 {
+                            continue;
+                        }
+                        for (nth, &streams) in self.streams.iter().enumerate() {
+                            if http != Protocol::Http2 && nth > 0 {
+                                continue;
+                            }
+                            for &keepalive in &self.keepalive {
+                                choices.push(AxisValues {
+                                    keepalive,
+                                    http,
+                                    tls,
+                                    resume: resume && tls != TlsChoice::None,
+                                    concurrency,
+                                    streams: if http == Protocol::Http2 { streams } else { 1 },
+                                });
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        choices
+    }
+
+    /// The axes with more than one value, in the order of the command line's help.
+    pub fn varied(&self) -> Vec<String> {
+        let lengths = [
+            ("keepalive", self.keepalive.len()),
+            ("http", self.http.len()),
+            ("tls", self.tls.len()),
+            ("resume", self.resume.len()),
+            ("c", self.concurrency.len()),
+            ("streams", self.streams.len()),
+        ];
+        lengths
+            .iter()
+            .filter(|(_, length)| *length > 1)
+            .map(|(axis, _)| (*axis).to_owned())
+            .collect()
+    }
+}
+
+/// The variants as the ledger names them: by the axes in which they differ, a repeated one by its number.
+pub fn variants(choices: &[AxisValues], varied: &[String]) -> Vec<Variant> {
+    let mut variants: Vec<Variant> = Vec::new();
+    for choice in choices {
+        let axes = choice.axes();
+        let differing = varied
+            .iter()
+            .filter_map(|axis| Some(format!("{axis}={}", axes.get(axis)?)));
+        let mut name = differing.collect::<Vec<_>>().join(" ");
+        if name.is_empty() {
+            name = format!("keepalive={}", axes["keepalive"]);
+        }
+        let same = variants.iter().filter(|other| other.axes == axes).count();
+        if same > 0 {
+            name = format!("{name} ({})", same + 1);
+        }
+        variants.push(Variant { name, axes });
+    }
+    variants
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axes() -> Axes {
+        Axes {
+            keepalive: vec![true, false],
+            http: vec![Protocol::Http11],
+            tls: vec![TlsChoice::None],
+            resume: vec![false],
+            concurrency: vec![1],
+            streams: vec![1],
+        }
+    }
+
+    #[test]
+    fn variants_are_named_by_what_differs() {
+        let mut axes = axes();
+        axes.http.push(Protocol::Http2);
+        let variants = variants(&axes.choices(), &axes.varied());
+        let names: Vec<_> = variants.iter().map(|variant| &*variant.name).collect();
+        assert_eq!(
+            names,
+            [
+                "keepalive=on http=1.1",
+                "keepalive=off http=1.1",
+                "keepalive=on http=2",
+                "keepalive=off http=2"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_value_named_twice_is_an_a_a_comparison() {
+        let mut axes = axes();
+        axes.keepalive = vec![true, true];
+        let variants = variants(&axes.choices(), &axes.varied());
+        assert_eq!(variants[0].name, "keepalive=on");
+        assert_eq!(variants[1].name, "keepalive=on (2)");
+    }
+
+    #[test]
+    fn written_axes_read_back() {
+        let mut all = axes();
+        all.http = vec![Protocol::Http10, Protocol::Http11, Protocol::Http2];
+        let version = TlsChoice::Version(TlsVersion::Tls13);
+        all.tls = vec![TlsChoice::None, TlsChoice::Any, version];
+        all.resume = vec![false, true];
+        all.concurrency = vec![1, 10];
+        all.streams = vec![1, 32];
+        let choices = all.choices();
+        for (choice, variant) in choices.iter().zip(variants(&choices, &all.varied())) {
+            assert_eq!(AxisValues::of(&variant).as_ref(), Ok(choice));
+        }
+    }
+
+    #[test]
+    fn an_unknown_axis_is_ignored_and_a_broken_one_is_an_error() {
+        let choices = axes().choices();
+        let mut variant = variants(&choices, &[]).remove(0);
+        variant.axes.insert("colour".to_owned(), "blue".to_owned());
+        assert_eq!(AxisValues::of(&variant).as_ref(), Ok(&choices[0]));
+        for (axis, value) in [
+            ("c", "many"),
+            ("c", "0"),
+            ("keepalive", "yes"),
+            ("http", "4"),
+            ("tls", "2"),
+        ] {
+            let mut broken = variant.clone();
+            broken.axes.insert(axis.to_owned(), value.to_owned());
+            let error = AxisValues::of(&broken).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("axis `{axis}` is {value:?}")),
+                "{error}"
+            );
+        }
+        variant.axes.remove("streams");
+        let missing = AxisError::Missing {
+            variant: variant.name.clone(),
+            axis: "streams",
+        };
+        assert_eq!(AxisValues::of(&variant), Err(missing));
+    }
+
+    #[test]
+    fn what_has_no_meaning_is_measured_once() {
+        let mut axes = axes();
+        axes.tls = vec![TlsChoice::None, TlsChoice::Any];
+        axes.resume = vec![false, true];
+        axes.streams = vec![1, 32];
+        // plain: keepalive only; TLS: keepalive x resume; streams need HTTP/2
+        assert_eq!(axes.choices().len(), 2 + 4);
+    }
+}

@@ -1,0 +1,12 @@
+//! Experiments: the axes and variants of a bench, the balanced random order of rounds, and the seeded generator.
+//!
+//! In the ledger an axis is open text, so that an older reader survives a new axis. [`AxisValues`] writes and reads the axes of a
+//! bench; a value that it cannot read is an error, never a default. Must not run or time anything, and draws no seed of its own: the
+//! caller passes one and records it in the run.
+
+mod axes;
+pub mod order;
+mod rng;
+
+pub use axes::{Axes, AxisError, AxisValues, TlsChoice, variants};
+pub use rng::Rng;
