@@ -1,10 +1,11 @@
 //! The axes of a bench and their product, the variants.
 
 use intact_ledger::{Protocol, TlsVersion, Variant};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The TLS of a variant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TlsChoice {
     /// Plain.
     None,

@@ -6,8 +6,8 @@ mod console;
 mod exit;
 mod interrupt;
 
+use crate::exit::Failed;
 use clap::{CommandFactory, Parser, Subcommand};
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Finds, measures and fixes HTTP connections that are not reused.
@@ -59,12 +59,20 @@ enum Command {
     /// For our own use: follows the connections of a function
     #[command(hide = true)]
     LambdaWatcher(cmd::lambda::WatcherArgs),
-    /// A short check of a server, then a short bench
-    #[command(name = cmd::url::NAME, hide = true)]
-    Look(Box<cmd::url::Args>),
     /// For our own use: keeps a link
     #[command(hide = true)]
     LinkKeeper,
+    /// For our own use: does a job that standard input names
+    #[command(hide = true)]
+    Internal,
+}
+
+/// `intact URL`: a short check of a server, then a short bench
+#[derive(Parser)]
+#[command(name = "intact", version)]
+struct OfUrl {
+    #[command(flatten)]
+    args: cmd::url::Args,
 }
 
 /// The definition of the command line.
@@ -74,30 +82,46 @@ pub fn command() -> clap::Command {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let mut words: Vec<OsString> = std::env::args_os().collect();
-    if words.get(1).is_some_and(|word| cmd::url::is_url(word)) {
-        words.insert(1, cmd::url::NAME.into());
-    }
-    let done = match Cli::parse_from(words).command {
-        None => cmd::demo::run(),
-        Some(Command::Bench(args)) => cmd::bench::run(*args),
-        Some(Command::Check(args)) => cmd::check::run(*args),
-        Some(Command::Audit(args)) => cmd::audit::run(&args),
-        Some(Command::Serve(args)) => cmd::serve::run(&args),
-        Some(Command::Link(args)) => cmd::link::run(&args),
-        Some(Command::Fleet(args)) => cmd::fleet::run(&args),
-        Some(Command::Watch(args)) => cmd::watch::run(&args),
-        Some(Command::Compare(args)) => cmd::compare::run(&args),
-        Some(Command::Lambda(args)) => cmd::lambda::run(&args),
-        Some(Command::Fix(args)) => cmd::fix::run(&args),
-        Some(Command::Model(args)) => cmd::model::run(&args),
-        Some(Command::Report(args)) => cmd::report::run(&args),
-        Some(Command::LambdaWatcher(args)) => cmd::lambda::follow(args),
-        Some(Command::Look(args)) => cmd::url::run(&args),
-        Some(Command::LinkKeeper) => cmd::link::keep(),
+    let is_url = std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| cmd::url::is_url(&word));
+    let done = if is_url {
+        cmd::url::run(OfUrl::parse().args.into())
+    } else {
+        run(Cli::parse())
     };
     done.unwrap_or_else(|failed| {
         console::note(&format!("intact: {failed}"));
         failed.code()
     })
+}
+
+/// The job of a server with these options, for the standard input of `intact internal`: it listens on free ports, prints a line of
+/// JSON when ready, and its tally when standard input ends. For tests of this workspace.
+pub fn server_job(options: &[&str]) -> anyhow::Result<String> {
+    let config = cmd::serve::Config::with_options(options)?;
+    let mut job = Vec::new();
+    cmd::internal::send(&cmd::internal::Job::Serve(Box::new(config)), &mut job)?;
+    Ok(String::from_utf8(job)?)
+}
+
+fn run(line: Cli) -> Result<ExitCode, Failed> {
+    match line.command {
+        None => cmd::demo::run(),
+        Some(Command::Bench(args)) => cmd::bench::run((*args).into()),
+        Some(Command::Check(args)) => cmd::check::run(*args),
+        Some(Command::Audit(args)) => cmd::audit::run(&args),
+        Some(Command::Serve(args)) => cmd::serve::run((*args).into()),
+        Some(Command::Link(args)) => cmd::link::run(args.into()),
+        Some(Command::Fleet(args)) => cmd::fleet::run(&args),
+        Some(Command::Watch(args)) => cmd::watch::run(&args),
+        Some(Command::Compare(args)) => cmd::compare::run(&args),
+        Some(Command::Lambda(args)) => cmd::lambda::run((*args).into()),
+        Some(Command::Fix(args)) => cmd::fix::run(&args),
+        Some(Command::Model(args)) => cmd::model::run(&args),
+        Some(Command::Report(args)) => cmd::report::run(&args),
+        Some(Command::LambdaWatcher(args)) => cmd::lambda::follow(args),
+        Some(Command::LinkKeeper) => cmd::link::keep(),
+        Some(Command::Internal) => cmd::internal::run(),
+    }
 }

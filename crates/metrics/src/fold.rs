@@ -187,8 +187,8 @@ mod tests {
     use crate::attributes::Value;
     use crate::connections::MAX_OPEN;
     use intact_ledger::{
-        Close, ConnectionBytes, ConnectionId, DialFailure, Method, Origin, Probes, Producer, Protocol,
-        Scheme, SetupPhase, Span, Vantage, Variant,
+        Close, ConnectionBytes, ConnectionId, DialFailure, Method, Origin, Probes, Producer,
+        Protocol, Scheme, SetupPhase, Span, Vantage, Variant,
     };
     use std::collections::BTreeMap;
 

@@ -5,6 +5,7 @@ use crate::delay::Delay;
 use crate::fault::Faults;
 use crate::named_variants::choices;
 use intact_ledger::TlsVersion;
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ choices! {
 }
 
 /// What `Keep-Alive` says in HTTP/1; HTTP/2 forbids the field.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Announce {
     /// Nothing.
     #[default]

@@ -9,7 +9,7 @@ use std::time::Duration;
 const LONGEST: f64 = 20.0;
 
 /// How long the server waits before it answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Delay {
     /// Always as long.
     Fixed(Duration),

@@ -3,10 +3,10 @@
 //! Only the names, and what a careful client makes of each. How a fault looks on the wire is each version's own business
 //! (`http1::faults`, `http2::faults`).
 
-use crate::named_variants::{NamedVariants, UnknownChoice, choices};
+use crate::named_variants::{UnknownChoice, choices};
 use intact_experiment::Rng;
 use intact_ledger::{Failure, Protocol};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 choices! {
@@ -44,12 +44,6 @@ impl Fault {
     }
 }
 
-impl Serialize for Fault {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.id())
-    }
-}
-
 /// Why faults could not be read.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FaultError {
@@ -65,7 +59,7 @@ pub enum FaultError {
 }
 
 /// Which faults happen, how often.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Faults(Vec<(Fault, f64)>);
 
 impl Faults {
@@ -117,6 +111,7 @@ impl FromStr for Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::named_variants::NamedVariants;
 
     #[test]
     fn a_fault_reads_back_from_its_id() {

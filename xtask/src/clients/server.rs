@@ -6,7 +6,7 @@ use intact_ledger::store::Reader;
 use intact_ledger::{Close, Connection, ConnectionId, Exchange, Handshake, Row};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -30,17 +30,19 @@ impl Server {
     /// Starts it with further words.
     pub(crate) fn start(intact: &Path, words: &[&str]) -> anyhow::Result<Server> {
         let folder = tempfile::tempdir()?;
+        let ledger = folder.path().join("ledger");
+        let ledger = ledger.to_str().context("the temporary folder's name")?;
+        let job = intact::server_job(&[&["--ledger", ledger], words].concat())?;
         let mut child = Command::new(intact)
-            .args(["serve", "--child", "--ledger"])
-            .arg(folder.path().join("ledger"))
-            .args(words)
+            .arg("internal")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .context("cannot start intact serve")?;
-        let Some(output) = child.stdout.take() else {
-            bail!("intact serve has no output");
+            .context("cannot start the built-in server")?;
+        let (Some(stdin), Some(output)) = (&mut child.stdin, child.stdout.take()) else {
+            bail!("the built-in server has no input or output");
         };
+        stdin.write_all(job.as_bytes())?;
         let mut output = BufReader::new(output);
         let mut line = String::new();
         output.read_line(&mut line)?;

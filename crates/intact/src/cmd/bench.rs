@@ -5,7 +5,9 @@ use super::connect_options::ConnectOptions;
 use super::expect::Expect;
 use super::gates::Gates;
 use super::json;
+use super::link;
 use super::on_link::{self, Near};
+use super::options;
 use super::output_files::OutputFiles;
 use super::page::{PageFile, page_file};
 use super::recording::Recording;
@@ -15,7 +17,7 @@ use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
-use intact_bench::{Bench, BenchError, Config, Length, RowPolicy, Target};
+use intact_bench::{Bench, BenchError, Length, RowPolicy, Target};
 use intact_dial::Clock;
 use intact_dial::tls::Verify;
 use intact_experiment::{Axes, TlsChoice};
@@ -23,6 +25,7 @@ use intact_findings::bench::{Baseline, BenchFacts, Charts};
 use intact_findings::requirement::Document;
 use intact_ledger::{Caveat, Producer, Protocol, Rows, TlsVersion, Vantage};
 use intact_report::page::BenchRun;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -37,21 +40,21 @@ const LOCAL_SECONDS: u32 = 16;
 const SHORT_SECONDS: u32 = 8;
 
 /// What does a new connection per request cost, and what does each remedy save?
-#[derive(clap::Args)]
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// URL to load; without it the built-in server
-    url: Option<String>,
+    pub(super) url: Option<String>,
 
     /// Measured requests per variant, over all rounds
     #[arg(short = 'n', value_name = "N", conflicts_with = "time")]
     requests: Option<u64>,
     /// Time per variant, over all rounds (10s, 2m, 500ms)
     #[arg(short = 'z', value_name = "TIME", value_parser = time)]
-    time: Option<Duration>,
+    pub(super) time: Option<Duration>,
     /// Rounds; every variant runs in each [default: 20, fewer where -n is too small for so many]
     #[arg(long, value_name = "N")]
-    rounds: Option<u32>,
+    pub(super) rounds: Option<u32>,
     /// Engine threads
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: u32,
@@ -85,7 +88,7 @@ pub(crate) struct Args {
     http: Vec<Protocol>,
     /// TLS: none, 1.2, 1.3, or any (negotiated) [default: as the URL says]
     #[arg(long, value_name = "none,1.2,1.3", value_delimiter = ',', value_parser = tls_choice, help_heading = "Variants (comma lists; every combination is measured)")]
-    tls: Vec<TlsChoice>,
+    pub(super) tls: Vec<TlsChoice>,
     /// Resume TLS sessions, or make a full handshake each time
     #[arg(
         long,
@@ -121,7 +124,7 @@ pub(crate) struct Args {
         value_name = "NAME: VALUE",
         help_heading = "Request"
     )]
-    headers: Vec<String>,
+    pub(super) headers: Vec<String>,
     /// Body
     #[arg(
         short = 'd',
@@ -141,10 +144,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Request")]
     timeout: Duration,
     #[command(flatten)]
-    expect: Expect,
+    pub(super) expect: Expect,
 
     #[command(flatten)]
-    reach: ConnectOptions,
+    pub(super) reach: ConnectOptions,
     /// Look the name up for every connection, or once
     #[arg(
         long,
@@ -162,15 +165,6 @@ pub(crate) struct Args {
     /// Put the built-in server at the far end of an emulated link: rtt=30ms and more, see `intact link --help`
     #[arg(long, value_name = "SPEC", help_heading = "Connection")]
     link: Option<intact_link::Spec>,
-    /// For our own use: we are on the client side of that link, and standard input tells of it
-    #[arg(long, hide = true, requires = "link")]
-    linked: bool,
-    /// For our own use: end with the demonstration's sentence
-    #[arg(long, hide = true)]
-    demonstration: bool,
-    /// Half as long where neither -n nor -z says how long: not the person's to say
-    #[arg(skip)]
-    pub(crate) short: bool,
     /// Port for --tls none where the URL is https with a port
     #[arg(long, value_name = "PORT", help_heading = "Connection")]
     plain_port: Option<u16>,
@@ -219,44 +213,89 @@ const EXAMPLES: &str = "Examples:
 
 -n and -z are per variant over all rounds. Under keep-alive the first request on each connection that a round opens is warm-up.";
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize)]
 enum Switch {
     On,
     Off,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 enum Coalesce {
     Auto,
     On,
     Off,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 enum Dns {
     Each,
     Once,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize)]
 enum RowChoice {
     All,
     Sample,
 }
 
-/// Runs a bench and prints its page.
-pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
-    if args.gates.list_if_asked(Document::Bench) {
+/// All that a bench depends on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Config {
+    /// The options.
+    pub(super) options: Args,
+    /// The command line, as it is recorded.
+    pub(super) words: Vec<String>,
+    /// Half as long where neither -n nor -z sets the length.
+    pub(super) short: bool,
+    /// Whether the page ends with the conclusion of the demonstration.
+    pub(super) demonstration: bool,
+}
+
+impl Args {
+    /// The options of `intact bench` without an argument.
+    pub(super) fn defaults() -> Args {
+        options::defaults(&[])
+    }
+}
+
+impl From<Args> for Config {
+    fn from(options: Args) -> Config {
+        Config {
+            options,
+            words: run_header::words(),
+            short: false,
+            demonstration: false,
+        }
+    }
+}
+
+/// Runs a bench and prints its page; on a link in a process of its own.
+pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
+    let options = &config.options;
+    if options.gates.list_if_asked(Document::Bench) {
         return Ok(ExitCode::from(exit::FINE));
     }
-    let near = match &args.link {
-        None => None,
-        Some(_) if args.linked => Some(Near::open()?),
-        Some(spec) => return on_link::run(spec, args.url.as_deref()),
+    let Some(spec) = &options.link else {
+        return measure(config, None);
     };
+    if let Some(url) = &options.url {
+        return Err(Failed::usage(anyhow!(
+            "--link is for our own server, and {url} is not on it; to bench another one put both there: intact link {spec} --server CMD -- intact bench http://server.test/"
+        )));
+    }
+    on_link::run(&link::start(spec)?, config)
+}
+
+/// Measures from this process. `near`: the link on whose client side the process is.
+pub(super) fn measure(config: Config, near: Option<Near>) -> Result<ExitCode, Failed> {
+    let Config {
+        options: args,
+        words,
+        short,
+        demonstration,
+    } = config;
     let interrupt = Interrupt::listen()?;
     let to = args.json.clone();
-    let demonstration = args.demonstration;
     let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
     let page_file = args.report.clone();
     let gates = args.gates.clone();
@@ -281,11 +320,11 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         (None, Some(ready)) => ready.url(),
         (None, None) => return Err(Failed::usage(anyhow!("name a URL"))),
     };
-    let config = config(args, url, ready)?;
+    let config = bench_config(args, short, url, ready)?;
     let polite = config.opening_per_s.is_some();
     let bench = Bench::new(config).map_err(usage_or_own)?;
     announce(&bench, polite);
-    let mut head = run_header::head(Producer::Bench, Vantage::Client);
+    let mut head = run_header::with_words(Producer::Bench, Vantage::Client, &words);
     bench.describe(&mut head);
     if ready.is_some() {
         head.subject = None;
@@ -370,7 +409,12 @@ fn announce(bench: &Bench, polite: bool) {
     }
 }
 
-fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Failed> {
+fn bench_config(
+    args: Args,
+    short: bool,
+    url: String,
+    builtin: Option<&Ready>,
+) -> Result<intact_bench::Config, Failed> {
     let on = |switches: &[Switch]| {
         switches
             .iter()
@@ -413,7 +457,7 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
         (Some(RowChoice::All), _) | (None, Some(_)) => Rows::All,
         (Some(RowChoice::Sample) | None, _) => Rows::Sample,
     };
-    let mut config = Config {
+    let mut config = intact_bench::Config {
         target: Target {
             url,
             plain_port: args.plain_port,
@@ -457,11 +501,7 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
         (Some(requests), _) => config.length = Length::Exchanges(requests),
         (None, Some(time)) => config.length = Length::Time(time),
         (None, None) => {
-            let local_seconds = if args.short {
-                SHORT_SECONDS
-            } else {
-                LOCAL_SECONDS
-            };
+            let local_seconds = if short { SHORT_SECONDS } else { LOCAL_SECONDS };
             defaults(&mut config, builtin.is_some(), local_seconds)?;
         }
     }
@@ -469,7 +509,11 @@ fn config(args: Args, url: String, builtin: Option<&Ready>) -> Result<Config, Fa
 }
 
 /// Neither -n nor -z: a few seconds on this machine, a few requests elsewhere.
-fn defaults(config: &mut Config, is_ours: bool, local_seconds: u32) -> Result<(), Failed> {
+fn defaults(
+    config: &mut intact_bench::Config,
+    is_ours: bool,
+    local_seconds: u32,
+) -> Result<(), Failed> {
     let variants = config.axes.concurrency.len()
         * config.axes.keepalive.len()
         * config.axes.http.len()

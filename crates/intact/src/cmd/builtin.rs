@@ -1,17 +1,18 @@
 //! The built-in server as a child process, so that the client's CPU time is the client's.
 
+use super::internal::{self, Job};
+use super::serve;
 use anyhow::{Context, bail};
 use intact_ledger::Tally;
-use intact_link::{Link, LinkEnd, SERVER_NAME, SERVER_V4};
+use intact_link::{Link, LinkEnd};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 /// The line by which a child says that it listens.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Ready {
     pub(crate) plain: SocketAddr,
     pub(crate) tls: SocketAddr,
@@ -30,33 +31,27 @@ pub(crate) struct Builtin {
 impl Builtin {
     /// Starts it and waits until it listens.
     pub(crate) fn start() -> anyhow::Result<Builtin> {
-        Builtin::spawn(ourselves()?.args(["serve", "--child"]))
+        Builtin::spawn(&mut internal::command()?, serve::Config::of_builtin())
     }
 
-    /// Starts it on the server side of a link, with further words of `serve`.
-    pub(crate) fn start_on(link: &Link, words: &[OsString]) -> anyhow::Result<Builtin> {
-        let mut command = ourselves()?;
-        command.arg("serve").args(words).args([
-            "--child",
-            "--on-link",
-            "--name",
-            SERVER_NAME,
-            "--name",
-            &SERVER_V4.to_string(),
-        ]);
+    /// Starts it on the server side of a link.
+    pub(crate) fn start_on(link: &Link, config: serve::Config) -> anyhow::Result<Builtin> {
+        let mut command = internal::command()?;
         link.enter(LinkEnd::Server, &mut command);
-        Builtin::spawn(&mut command)
+        Builtin::spawn(&mut command, config.on_link())
     }
 
-    fn spawn(command: &mut Command) -> anyhow::Result<Builtin> {
+    fn spawn(command: &mut Command, config: serve::Config) -> anyhow::Result<Builtin> {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .context("cannot start the built-in server")?;
-        let Some(out) = child.stdout.take() else {
-            bail!("the built-in server has no output");
+        let (Some(stdin), Some(out)) = (&mut child.stdin, child.stdout.take()) else {
+            bail!("the built-in server has no input or output");
         };
+        internal::send(&Job::Serve(Box::new(config)), stdin)
+            .context("cannot start the built-in server")?;
         let mut out = BufReader::new(out);
         let mut line = String::new();
         out.read_line(&mut line)

@@ -5,6 +5,7 @@ use super::connect_options::ConnectOptions;
 use super::expect::Expect;
 use super::gates::Gates;
 use super::json;
+use super::options;
 use super::output_files::OutputFiles;
 use super::page::{PageFile, page_file};
 use super::run_header;
@@ -42,7 +43,7 @@ pub(crate) struct Args {
 
     /// Leave out the wait for the server to end idle connections
     #[arg(long)]
-    no_idle: bool,
+    pub(super) no_idle: bool,
     /// The longest an idle connection is watched
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "90s", conflicts_with = "no_idle")]
     idle_limit: Duration,
@@ -82,16 +83,16 @@ pub(crate) struct Args {
         value_name = "NAME: VALUE",
         help_heading = "Request"
     )]
-    headers: Vec<String>,
+    pub(super) headers: Vec<String>,
     /// The longest a request, or a dial, may take
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Request")]
     timeout: Duration,
 
     #[command(flatten)]
-    expect: Expect,
+    pub(super) expect: Expect,
 
     #[command(flatten)]
-    reach: ConnectOptions,
+    pub(super) reach: ConnectOptions,
 
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
@@ -120,6 +121,16 @@ const EXAMPLES: &str = "Examples:
   intact check https://my.server/ --json | jq .idle_timeout
 
 Probes run one after the other; what will be sent is said first. Ctrl-C ends the waiting and keeps the card.";
+
+impl Args {
+    /// The options of `intact check URL`.
+    pub(super) fn of_url(url: String) -> Args {
+        Args {
+            url: Some(url),
+            ..options::defaults(&["http://localhost/"])
+        }
+    }
+}
 
 /// Runs a check and prints its card.
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {

@@ -4,10 +4,11 @@ use crate::exit::Failed;
 use anyhow::Context;
 use intact_dial::tls::{ClientCertificate, Credentials, Verify};
 use intact_dial::{ConnectOverride, Family};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// How a server is reached.
-#[derive(clap::Args)]
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct ConnectOptions {
     /// Check neither the certificate's chain nor its name (the handshake's signature always is)

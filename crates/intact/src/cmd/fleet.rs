@@ -10,6 +10,7 @@ mod run;
 mod work;
 
 use self::cards::CardsRead;
+pub(super) use self::work::{Config as WorkConfig, run_as_child as work_as_child};
 use super::page::{PageFile, page_file};
 use super::requirements;
 use crate::console;
@@ -132,7 +133,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             Ok(ExitCode::from(exit::FINE))
         }
         Act::Run(args) => run::run(args),
-        Act::Work(args) => work::run(args),
+        Act::Work(args) => work::run(&args.clone().into()),
         #[cfg(feature = "aws")]
         Act::Lambda(args) => lambda::run(args),
         Act::Status { queue, json } => {

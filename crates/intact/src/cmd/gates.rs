@@ -15,10 +15,11 @@ use intact_findings::{Finding, Severity};
 use intact_ledger::Run;
 use intact_report::annotations::{self, Ci};
 use intact_report::terminal::TerminalOptions;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// The options.
-#[derive(Clone, clap::Args)]
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Gates")]
 pub(crate) struct Gates {
     /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4', 'keepalive=on: p99 < 50ms'; exit 1 when one fails; `help` lists what can be asked
@@ -35,7 +36,7 @@ pub(crate) struct Gates {
     markdown: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum, Serialize, Deserialize)]
 enum FailOn {
     Warning,
     Error,

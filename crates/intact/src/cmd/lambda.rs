@@ -6,8 +6,10 @@ mod on_link;
 mod output;
 mod recording;
 
+use super::internal::Control;
 use super::link::Server;
 use super::run_header::{self, fingerprint_key};
+use super::serve;
 use super::watch::{Keys, key_logging};
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
@@ -22,35 +24,68 @@ use intact_lambda::{
 };
 use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage, Variant};
 use on_link::Near;
+pub(crate) use on_link::Surroundings;
 use recording::Recording;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Invokes, then prints the page.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+/// All that a run of a function depends on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Config {
+    options: Args,
+    /// The command line, as it is recorded.
+    words: Vec<String>,
+}
+
+impl From<Args> for Config {
+    fn from(options: Args) -> Config {
+        Config {
+            options,
+            words: run_header::words(),
+        }
+    }
+}
+
+/// Invokes, then prints the page; on a link in a process of its own.
+pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
+    let args = &config.options;
     if args.gates.list_if_asked(Document::Lambda) {
         return Ok(ExitCode::from(exit::FINE));
     }
+    if let Some(spec) = args.link.clone() {
+        // a mistake in the options is found before the link is made
+        args.gates.parse(Document::Lambda)?;
+        functions(args)?;
+        plan(args)?;
+        freeze(args)?;
+        let server = server(args);
+        return on_link::run(&spec, server, config);
+    }
+    measure(&config, None)
+}
+
+/// Measures on the client side of a link; `control` reaches the process that has it.
+pub(super) fn run_on_link(
+    config: &Config,
+    control: Control,
+    surroundings: Surroundings,
+) -> Result<ExitCode, Failed> {
+    let drops = freeze(&config.options)? == Freeze::Machine;
+    measure(config, Some(Near::new(control, surroundings, drops)))
+}
+
+fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
+    let args = &config.options;
     let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let requirements = args.gates.parse(Document::Lambda)?;
-    let mut functions = functions::parse(&args.command, &args.variants, args.handler.as_ref())?;
-    for (_, function) in &mut functions {
-        function.serves = args.http.then(|| args.path.clone());
-    }
+    let functions = functions(args)?;
     let plan = plan(args)?;
     let freeze = freeze(args)?;
-    if let (Some(spec), false) = (&args.link, args.linked) {
-        return on_link::run(spec, server(args));
-    }
     let interrupt = Interrupt::listen().map_err(own)?;
-    let mut run = head(args, functions.iter().map(|(variant, _)| variant.clone()));
-    let mut near = args
-        .linked
-        .then(|| Near::open(freeze == Freeze::Machine))
-        .transpose()
-        .map_err(own)?;
+    let mut run = head(config, functions.iter().map(|(variant, _)| variant.clone()));
     if let Some(near) = &near {
         near.describe(&mut run);
     }
@@ -141,6 +176,15 @@ fn invoke(
     Ok(())
 }
 
+/// The functions, a variant each.
+fn functions(args: &Args) -> Result<Vec<(Variant, Function)>, Failed> {
+    let mut functions = functions::parse(&args.command, &args.variants, args.handler.as_ref())?;
+    for (_, function) in &mut functions {
+        function.serves = args.http.then(|| args.path.clone());
+    }
+    Ok(functions)
+}
+
 /// What stands still while the function rests.
 fn freeze(args: &Args) -> Result<Freeze, Failed> {
     let on_link = args.link.is_some();
@@ -156,7 +200,7 @@ fn freeze(args: &Args) -> Result<Freeze, Failed> {
 
 fn server(args: &Args) -> Server {
     match &args.server {
-        None => Server::Builtin(Vec::new()),
+        None => Server::Builtin(Box::new(serve::Config::of_builtin())),
         Some(command) => Server::Command {
             command: command.clone(),
             port: args.port,
@@ -235,12 +279,9 @@ fn event(told: &str) -> Result<Vec<u8>, Failed> {
     }
 }
 
-fn head(args: &Args, variants: impl Iterator<Item = Variant>) -> Run {
-    let mut argv = run_header::words();
-    // said by ourselves, on the link's client side
-    argv.retain(|word| !(args.linked && word == "--linked"));
-    let mut head = run_header::with_words(Producer::Lambda, Vantage::OnPath, &argv);
-    let seed = args.seed;
+fn head(config: &Config, variants: impl Iterator<Item = Variant>) -> Run {
+    let mut head = run_header::with_words(Producer::Lambda, Vantage::OnPath, &config.words);
+    let seed = config.options.seed;
     head.rows = Rows::All;
     head.seed = Some(seed.unwrap_or_else(run_header::seed));
     head.variants = variants.collect();

@@ -7,6 +7,7 @@ mod server_side;
 
 use super::builtin::ourselves;
 use super::run_header::{of_words, words};
+use super::serve;
 use crate::console;
 use crate::exit::{self, Failed};
 pub(crate) use child_process::ChildProcess;
@@ -72,75 +73,80 @@ Examples:
   intact link up=40ms,down=10ms --server 'caddy run' -- curl http://server.test/
   intact link rtt=30ms,nat-idle=5s:silent -- node client.js";
 
-/// Runs the command.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    let server = match &args.server {
-        None => Server::Builtin(Vec::new()),
-        Some(command) => Server::Command {
-            command: command.clone(),
-            port: args.port,
-        },
-    };
-    Job {
-        spec: &args.spec,
-        server,
-        control: args.control.clone(),
-        json: args.json.clone(),
-        command: &args.command,
-    }
-    .run()
-}
-
 /// A command to be run on a link.
-pub(crate) struct Job<'a> {
-    pub(crate) spec: &'a Spec,
+pub(crate) struct Config {
+    /// The link.
+    pub(crate) spec: Spec,
+    /// The server side.
     pub(crate) server: Server,
+    /// A Unix socket that takes changes of the link.
     pub(crate) control: Option<PathBuf>,
+    /// A file for the document of the run.
     pub(crate) json: Option<PathBuf>,
-    pub(crate) command: &'a [OsString],
+    /// The command and its arguments.
+    pub(crate) command: Vec<OsString>,
+    /// The command line, as it is recorded.
+    pub(crate) words: Vec<String>,
 }
 
-impl Job<'_> {
-    /// Runs it to its end; its exit code is ours.
-    pub(crate) fn run(self) -> Result<ExitCode, Failed> {
-        let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
-        let started = Timestamp::now();
-        let link = Arc::new(start(self.spec)?);
-        let control = self
-            .control
-            .map(|path| Control::open(path, &link))
-            .transpose()
-            .map_err(Failed::usage)?;
-        let far = ServerSide::start(&link, self.server).map_err(own)?;
-        console::note(&document::beginning(&link, &far));
-        let mut command = Command::new(&self.command[0]);
-        command.args(&self.command[1..]);
-        for (name, value) in far.environment() {
-            command.env(name, value);
+impl From<Args> for Config {
+    fn from(args: Args) -> Config {
+        Config {
+            spec: args.spec,
+            server: match args.server {
+                None => Server::Builtin(Box::new(serve::Config::of_builtin())),
+                Some(command) => Server::Command {
+                    command,
+                    port: args.port,
+                },
+            },
+            control: args.control,
+            json: args.json,
+            command: args.command,
+            words: words(),
         }
-        link.enter(intact_link::LinkEnd::Client, &mut command);
-        let ended = ChildProcess::start(&mut command)?.wait()?;
-        let account = link
-            .account()
-            .map_err(|error| own(anyhow::Error::from(error)))?;
-        drop(control);
-        let environment = far.environment().to_vec();
-        let server = far.end().map_err(own)?;
-        console::note(&document::end(&link, &account, server.as_ref()));
-        if let Some(path) = &self.json {
-            let mut head = of_words(Producer::Link, Vantage::OnPath, started, &words());
-            head.host = intact_bench::machine::host();
-            head.link = Some(self.spec.to_string());
-            let done = LinkRun {
-                environment,
-                ended,
-                server,
-            };
-            let document = Document::new(head, &link, account, done);
-            document.write(path).map_err(own)?;
-        }
-        Ok(ExitCode::from(ended.code()))
     }
+}
+
+/// Runs the command to its end; its exit code is ours.
+pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
+    let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
+    let started = Timestamp::now();
+    let link = Arc::new(start(&config.spec)?);
+    let control = config
+        .control
+        .map(|path| Control::open(path, &link))
+        .transpose()
+        .map_err(Failed::usage)?;
+    let far = ServerSide::start(&link, config.server).map_err(own)?;
+    console::note(&document::beginning(&link, &far));
+    let mut command = Command::new(&config.command[0]);
+    command.args(&config.command[1..]);
+    for (name, value) in far.environment() {
+        command.env(name, value);
+    }
+    link.enter(intact_link::LinkEnd::Client, &mut command);
+    let ended = ChildProcess::start(&mut command)?.wait()?;
+    let account = link
+        .account()
+        .map_err(|error| own(anyhow::Error::from(error)))?;
+    drop(control);
+    let environment = far.environment().to_vec();
+    let server = far.end().map_err(own)?;
+    console::note(&document::end(&link, &account, server.as_ref()));
+    if let Some(path) = &config.json {
+        let mut head = of_words(Producer::Link, Vantage::OnPath, started, &config.words);
+        head.host = intact_bench::machine::host();
+        head.link = Some(config.spec.to_string());
+        let done = LinkRun {
+            environment,
+            ended,
+            server,
+        };
+        let document = Document::new(head, &link, account, done);
+        document.write(path).map_err(own)?;
+    }
+    Ok(ExitCode::from(ended.code()))
 }
 
 /// Makes a link, or says why that is not possible here.

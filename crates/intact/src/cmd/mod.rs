@@ -19,6 +19,7 @@ mod builtin;
 mod connect_options;
 mod expect;
 mod gates;
+pub(crate) mod internal;
 mod json;
 mod ladder;
 #[cfg(feature = "metrics")]
@@ -26,6 +27,7 @@ mod metrics;
 mod missing_feature;
 mod observing;
 mod on_link;
+mod options;
 mod output_files;
 mod page;
 mod recording;

@@ -2,17 +2,18 @@
 
 use anyhow::Context;
 use intact_report::page::{Page, Source};
+use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
 /// The file that `--report` names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PageFile {
     path: PathBuf,
     format: Format,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Format {
     Html,
     Markdown,

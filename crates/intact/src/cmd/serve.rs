@@ -5,7 +5,9 @@ mod options;
 mod summary;
 
 use super::builtin::Ready;
+use super::internal::Control;
 use super::json;
+use super::link;
 use super::run_header;
 use crate::console;
 use crate::exit::{self, Failed};
@@ -13,19 +15,28 @@ use anyhow::Context;
 use intact_ledger::{Producer, Sink, Vantage};
 use intact_serve::{Addresses, ServeError, Server};
 use log::Log;
-pub(crate) use options::Args;
+pub(crate) use options::{Args, Config};
 use std::cell::Cell;
-use std::ffi::OsString;
 use std::io::Read;
 use std::process::ExitCode;
 
-/// Serves until a signal, or as a child until standard input ends.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    if let Some(spec) = args.link.as_ref().filter(|_| !args.child) {
-        return behind(spec, &args.command);
+/// Serves until a signal, and prints a summary; on a link until the command there ends.
+pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
+    if let Some(spec) = config.options.link.clone() {
+        return behind(&spec, config);
     }
-    let config = args.config()?;
-    let ca = config
+    serve(&config, None)
+}
+
+/// Serves until standard input ends: prints a line of JSON when ready, and the tally as JSON at the end.
+pub(super) fn run_as_child(config: &Config, parent: Control) -> Result<ExitCode, Failed> {
+    serve(config, Some(parent))
+}
+
+fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
+    let args = &config.options;
+    let server = config.server()?;
+    let ca = server
         .tls
         .as_ref()
         .and_then(|(_, tls)| tls.authority.ca_pem())
@@ -34,32 +45,31 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     if let Some(path) = args.write_ca() {
         std::fs::write(path, &ca).with_context(|| format!("--write-ca {}", path.display()))?;
     }
-    let server = Server::bind(config).map_err(|error| match error {
+    let server = Server::bind(server).map_err(|error| match error {
         ServeError::Listen { .. } | ServeError::Authority(_) => Failed::usage(error),
         other => Failed::from(anyhow::Error::from(other)),
     })?;
-    let run = run_header::head(Producer::Serve, Vantage::Server);
+    let run = run_header::with_words(Producer::Serve, Vantage::Server, &config.words);
     let log = match &args.ledger {
         None => None,
         Some(folder) => Some(Log::create(folder, &run)?),
     };
     let sink = log.clone().map(|log| Box::new(log) as Box<dyn Sink + Send>);
-    tell(args, server.addresses(), &ca)?;
-    let child = args.child;
+    let is_child = parent.is_some();
+    tell(args, is_child, server.addresses(), &ca)?;
     let code = Cell::new(exit::FINE);
     let totals = server
         .run(run, sink, async {
-            if child {
-                end_of_input().await;
-            } else {
-                code.set(exit::by_signal(signal().await));
+            match parent {
+                Some(parent) => end_of_input(parent).await,
+                None => code.set(exit::by_signal(signal().await)),
             }
         })
         .map_err(anyhow::Error::from)?;
     if let Some(log) = log {
         log.finish(&totals.tally)?;
     }
-    if child {
+    if is_child {
         let tally = serde_json::to_string(&totals.tally).map_err(anyhow::Error::from)?;
         console::print(&format!("{tally}\n"));
         return Ok(ExitCode::from(exit::FINE));
@@ -72,33 +82,30 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(code.get()))
 }
 
-/// Serves on a link, with the words that we were given.
-fn behind(spec: &intact_link::Spec, command: &[OsString]) -> Result<ExitCode, Failed> {
+/// Serves on a link, and runs the command on the other side.
+fn behind(spec: &intact_link::Spec, config: Config) -> Result<ExitCode, Failed> {
+    let command = config.options.command.clone();
     if command.is_empty() {
-        // not left to clap: our own child has the option and no command
         return Err(Failed::usage(anyhow::anyhow!(
             "only a command on the link reaches the server: --link {spec} -- CMD"
         )));
     }
-    // the program's name and `serve`
-    let words = std::env::args_os().skip(2);
-    let words = words.take_while(|word| word != "--").collect();
-    super::link::Job {
-        spec,
-        server: super::link::Server::Builtin(words),
+    link::run(link::Config {
+        spec: spec.clone(),
+        words: config.words.clone(),
+        server: link::Server::Builtin(Box::new(config)),
         control: None,
         json: None,
         command,
-    }
-    .run()
+    })
 }
 
 /// Says where it listens.
-fn tell(args: &Args, addresses: Addresses, ca: &str) -> anyhow::Result<()> {
+fn tell(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyhow::Result<()> {
     let (Some(plain), Some(tls)) = (addresses.plain, addresses.tls) else {
         anyhow::bail!("the server listens nowhere");
     };
-    if args.child {
+    if is_child {
         let ready = Ready {
             plain,
             tls,
@@ -145,11 +152,11 @@ async fn signal() -> usize {
 }
 
 /// Waits until standard input ends. Signals meant for the parent (Ctrl-C reaches both) are ignored meanwhile.
-async fn end_of_input() {
+async fn end_of_input(mut parent: Control) {
     let (sender, ended) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         let mut rest = [0; 64];
-        while matches!(std::io::stdin().read(&mut rest), Ok(count) if count > 0) {}
+        while matches!(parent.read(&mut rest), Ok(count) if count > 0) {}
         let _ = sender.send(());
     });
     tokio::select! {

@@ -5,13 +5,9 @@ use super::expect::Expect;
 use super::{bench, check};
 use crate::console;
 use crate::exit::{self, Failed};
-use clap::Parser;
 use intact_dial::ServerUrl;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::process::ExitCode;
-
-/// The subcommand that a URL in its place stands for.
-pub(crate) const NAME: &str = "look";
 
 /// A short check of a server, then a short bench
 #[derive(clap::Args)]
@@ -27,6 +23,25 @@ pub(crate) struct Args {
     reach: ConnectOptions,
 }
 
+/// What is looked at, and how it is reached.
+pub(crate) struct Config {
+    url: String,
+    headers: Vec<String>,
+    expect: Expect,
+    reach: ConnectOptions,
+}
+
+impl From<Args> for Config {
+    fn from(args: Args) -> Config {
+        Config {
+            url: args.url,
+            headers: args.headers,
+            expect: args.expect,
+            reach: args.reach,
+        }
+    }
+}
+
 /// Whether a word in the place of a command is a URL and no misspelt command: it has a scheme, a port, a path or a domain.
 pub(crate) fn is_url(word: &OsStr) -> bool {
     word.to_str().is_some_and(|word| {
@@ -35,40 +50,30 @@ pub(crate) fn is_url(word: &OsStr) -> bool {
 }
 
 /// Runs both, with the options that both have.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    #[derive(Parser)]
-    struct Checked {
-        #[command(flatten)]
-        args: check::Args,
-    }
-    #[derive(Parser)]
-    struct Benched {
-        #[command(flatten)]
-        args: bench::Args,
-    }
-    ServerUrl::parse(&args.url).map_err(Failed::usage)?;
-    let words = words();
-    let short = words.iter().cloned().chain(["--no-idle".into()]);
-    let checked = check::run(Checked::parse_from(short).args)?;
+pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
+    ServerUrl::parse(&config.url).map_err(Failed::usage)?;
+    let next = format!(
+        "\nNext: `intact check {0}` waits for the idle limit; `intact watch -- YOUR PROGRAM` tells whether it reuses its connections",
+        intact_ledger::redact::url(&config.url)
+    );
+    let mut options = check::Args::of_url(config.url.clone());
+    options.no_idle = true;
+    options.headers.clone_from(&config.headers);
+    options.expect = config.expect;
+    options.reach = config.reach.clone();
+    let checked = check::run(options)?;
     if checked != ExitCode::from(exit::FINE) {
         return Ok(checked);
     }
     console::print("\n");
-    let mut benched = Benched::parse_from(words).args;
-    benched.short = true;
-    let done = bench::run(benched)?;
-    console::note(&format!(
-        "\nNext: `intact check {0}` waits for the idle limit; `intact watch -- YOUR PROGRAM` tells whether it reuses its connections",
-        intact_ledger::redact::url(&args.url)
-    ));
+    let mut options = bench::Args::defaults();
+    options.url = Some(config.url);
+    options.headers = config.headers;
+    options.expect = config.expect;
+    options.reach = config.reach;
+    let mut short = bench::Config::from(options);
+    short.short = true;
+    let done = bench::run(short)?;
+    console::note(&next);
     Ok(done)
-}
-
-/// The words as they were given: the program, the URL, the options.
-fn words() -> Vec<OsString> {
-    let mut words: Vec<OsString> = std::env::args_os().collect();
-    if words.get(1).is_some_and(|word| word == NAME) {
-        words.remove(1);
-    }
-    words
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 /// The layers, from the ground up: a name in a manifest, the heading, and the layers below that a crate may use.
 const LAYERS: [(&str, &str, &[&str]); 7] = [
     ("foundation", "foundations", &["foundation"]),
-    ("waist", "the waist", &["foundation"]),
+    ("waist", "the waist", &["foundation", "waist"]),
     ("connection", "connections", &["foundation", "waist"]),
     (
         "instrument",

@@ -1,7 +1,7 @@
-//! Running the binary, and servers beside it.
+//! Running the binary, and servers for it.
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
@@ -38,15 +38,17 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts `intact serve --child` with further words.
-    pub(crate) fn start(words: &[&str]) -> Server {
+    /// Starts the built-in server with these options of `serve`.
+    pub(crate) fn start(options: &[&str]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_intact"))
-            .args(["serve", "--child"])
-            .args(words)
+            .arg("internal")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        let job = intact::server_job(options).unwrap();
+        let stdin = child.stdin.as_mut().unwrap();
+        stdin.write_all(job.as_bytes()).unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         out.read_line(&mut line).unwrap();

@@ -1,7 +1,8 @@
 //! `intact fleet run`: fills the queue, keeps local workers alive until it is worked off, reports.
 
 use super::ending::Ending;
-use super::{Shown, load, open_queue, open_store, own, page, report};
+use super::{Shown, load, open_queue, open_store, own, page, report, work};
+use crate::cmd::internal::{self, Job};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
@@ -10,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use intact_fleet::{Counts, Plan, Queue, SqliteQueue, Store, StoreError};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// How often workers and queue are looked at.
@@ -187,14 +188,16 @@ impl Crew {
     fn start_one(&mut self) -> anyhow::Result<()> {
         self.started += 1;
         let name = format!("w{}", self.started);
-        let program = std::env::current_exe().context("cannot find our own program file")?;
-        let child = Command::new(program)
-            .args(["fleet", "work", "--child", "--queue", &self.queue_name])
-            .args(["--store", &self.store, "--name", &name])
+        let mut child = internal::command()?
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
             .context("cannot start a worker")?;
+        let config = work::Config::of_worker(&self.queue_name, &self.store, &name);
+        if let Some(stdin) = &mut child.stdin {
+            // a worker that ended early reads nothing; `look` reports it
+            let _ = internal::send(&Job::Work(Box::new(config)), stdin);
+        }
         self.alive.push((name, child));
         Ok(())
     }

@@ -2,11 +2,13 @@
 
 use super::measure::Measurer;
 use super::{open_queue, open_store, own};
+use crate::cmd::internal::Control;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use clap::ValueEnum;
 use intact_fleet::{FailureAction, MessageHandler, MessageOutcome, Worker};
+use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use std::time::Duration;
 const WAIT: Duration = Duration::from_secs(1);
 
 /// A worker.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(
     after_help = "Examples:\n  intact fleet work --queue sqlite:here/queue.sqlite --store here/store\n  intact fleet work --queue sqs://rig --store s3://bucket/rig"
 )]
@@ -31,22 +33,58 @@ pub(crate) struct Args {
     /// When to end
     #[arg(long, value_enum, default_value = "empty")]
     until: Until,
-    /// End with standard input, silent: how `run` starts workers
-    #[arg(long, hide = true)]
-    child: bool,
 }
 
-/// Works.
-pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    let interrupt = Interrupt::listen()?;
-    if args.child {
-        let interrupt = interrupt.clone();
-        std::thread::spawn(move || {
-            // whatever ends our parent ends its pipe
-            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-            interrupt.end();
-        });
+/// All that a worker depends on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Config {
+    queue: String,
+    store: String,
+    name: Option<String>,
+    until: Until,
+}
+
+impl From<Args> for Config {
+    fn from(args: Args) -> Config {
+        Config {
+            queue: args.queue,
+            store: args.store,
+            name: args.name,
+            until: args.until,
+        }
     }
+}
+
+impl Config {
+    /// A worker of `intact fleet run`: it ends when the queue is empty.
+    pub(super) fn of_worker(queue: &str, store: &str, name: &str) -> Config {
+        Config {
+            queue: queue.to_owned(),
+            store: store.to_owned(),
+            name: Some(name.to_owned()),
+            until: Until::Empty,
+        }
+    }
+}
+
+/// Works, and reports each message.
+pub(super) fn run(config: &Config) -> Result<ExitCode, Failed> {
+    work(config, &Interrupt::listen()?, true)
+}
+
+/// Works without a report of each message, at most until standard input ends.
+pub(crate) fn run_as_child(config: &Config, mut parent: Control) -> Result<ExitCode, Failed> {
+    let interrupt = Interrupt::listen()?;
+    let ended = interrupt.clone();
+    std::thread::spawn(move || {
+        // the pipe ends with the parent, however that ends
+        let _ = std::io::copy(&mut parent, &mut std::io::sink());
+        ended.end();
+    });
+    work(config, &interrupt, false)
+}
+
+fn work(args: &Config, interrupt: &Interrupt, reports: bool) -> Result<ExitCode, Failed> {
     let name = args.name.clone().unwrap_or_else(|| {
         let host = host_name();
         format!("{host}-{}", std::process::id())
@@ -74,10 +112,10 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
                 return Ok(ExitCode::from(exit::FINE));
             }
             MessageOutcome::Idle => {}
-            MessageOutcome::Measured(message) if !args.child => {
+            MessageOutcome::Measured(message) if reports => {
                 console::note(&format!("{message}: measured"));
             }
-            MessageOutcome::AlreadyThere(message) if !args.child => {
+            MessageOutcome::AlreadyThere(message) if reports => {
                 console::note(&format!("{message}: an earlier delivery had finished it"));
             }
             MessageOutcome::Failed {
@@ -106,7 +144,7 @@ fn host_name() -> String {
 }
 
 /// How a worker's queue is worked off.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 enum Until {
     /// Until it is empty.
     Empty,

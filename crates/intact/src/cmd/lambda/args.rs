@@ -3,12 +3,13 @@
 use crate::cmd::gates::Gates;
 use crate::cmd::page::{PageFile, page_file};
 use intact_link::Spec;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// What do cold starts, warm calls and the freeze in between do to my function?
-#[derive(clap::Args)]
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Invocations of each variant, over all rounds
@@ -78,9 +79,6 @@ pub(crate) struct Args {
     /// The port on which --server listens, and which is waited for [default: 80 or 443]
     #[arg(long, value_name = "PORT", requires = "server", help_heading = "Link")]
     pub(super) port: Option<u16>,
-    /// For our own use: the function is to run here, on the client side
-    #[arg(long, hide = true)]
-    pub(super) linked: bool,
     /// Variants by their environment variables, each a word: --variants 'KEEPALIVE=0' 'KEEPALIVE=1 CACHE=1'; the first is what the others
     /// are held against
     #[arg(long, value_name = "KEY=VALUE ..", num_args = 1.., help_heading = "Comparing")]
@@ -114,13 +112,13 @@ pub(crate) struct Args {
     pub(super) command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(super) enum OnOff {
     On,
     Off,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(super) enum Freeze {
     /// The processes are stopped, and the link drops everything: nobody answers for the function. Needs --link
     Machine,
@@ -130,7 +128,7 @@ pub(super) enum Freeze {
     Off,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(super) enum FreezerKind {
     /// SIGSTOP to one process after the other
     Signals,
@@ -138,7 +136,7 @@ pub(super) enum FreezerKind {
     Cgroup,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum, Serialize, Deserialize)]
 pub(super) enum EventShape {
     /// A GET of an API Gateway HTTP API, format 2.0
     Apigw,

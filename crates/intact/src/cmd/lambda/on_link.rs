@@ -1,24 +1,25 @@
-//! A function behind a link: we start the link and the server, and ourselves again on the client side, where the function and its
-//! Runtime API are. That child asks us, by its standard input, to drop everything while the function is frozen.
+//! A function behind a link. This process has the link and the server. The function and its Runtime API are in a process on the
+//! client side: it gets its [`Config`] by standard input, and asks there that the link drops everything while the function is
+//! frozen.
 
-use crate::cmd::builtin::ourselves;
+use super::Config;
+use crate::cmd::internal::{self, Control, Job, receive, send};
 use crate::cmd::link::{self, ChildProcess, Server, ServerSide, document};
 use crate::console;
 use crate::exit::{self, Failed};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use intact_lambda::FreezeHook;
 use intact_ledger::{Caveat, Run};
 use intact_link::{Blocked, Link, LinkChange, LinkEnd, Spec};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, BufRead, BufReader};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{ExitCode, Stdio};
 
-/// What the child is told first.
-#[derive(Serialize, Deserialize)]
-struct Given {
+/// The link, as the process on it has to know it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Surroundings {
     link: String,
     congestion: String,
 }
@@ -41,8 +42,8 @@ struct LinkedResult {
     caveats: Vec<Caveat>,
 }
 
-/// Runs `intact lambda` again on the client side of a link, with a server on the other; its exit code.
-pub(super) fn run(spec: &Spec, server: Server) -> Result<ExitCode, Failed> {
+/// Runs a function on the client side of a link, with a server on the other; the exit code of its process.
+pub(super) fn run(spec: &Spec, server: Server, config: Config) -> Result<ExitCode, Failed> {
     let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let link = link::start(spec).inspect_err(|_| {
         console::note("without --link the function runs and is stopped between invocations all the same; not emulated are then the round trip and the network that does not answer for it");
@@ -52,12 +53,8 @@ pub(super) fn run(spec: &Spec, server: Server) -> Result<ExitCode, Failed> {
     let (ours, theirs) = UnixStream::pair()
         .context("cannot talk to the platform on the link")
         .map_err(own)?;
-    let words: Vec<OsString> = std::env::args_os().skip(2).collect();
-    let mut command = ourselves().map_err(own)?;
-    command
-        .args(["lambda", "--linked"])
-        .args(words)
-        .stdin(Stdio::from(OwnedFd::from(theirs)));
+    let mut command = internal::command().map_err(own)?;
+    command.stdin(Stdio::from(OwnedFd::from(theirs)));
     for (name, value) in far.environment() {
         command.env(name, value);
     }
@@ -65,7 +62,12 @@ pub(super) fn run(spec: &Spec, server: Server) -> Result<ExitCode, Failed> {
     let platform = ChildProcess::start(&mut command)?;
     // it holds the platform's end, whose closing tells us that the platform has ended
     drop(command);
-    obey(&ours, &link).map_err(own)?;
+    let surroundings = Surroundings {
+        link: link.spec().to_string(),
+        congestion: link.congestion().to_owned(),
+    };
+    let job = Job::Lambda(Box::new(config), surroundings);
+    obey(&ours, &link, &job).map_err(own)?;
     let ended = platform.wait()?;
     let served = far.end().map_err(own)?;
     let account = link.account().context("the link").map_err(own)?;
@@ -73,14 +75,10 @@ pub(super) fn run(spec: &Spec, server: Server) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(ended.code()))
 }
 
-/// Does what the child asks, until it ends.
-fn obey(stream: &UnixStream, link: &Link) -> anyhow::Result<()> {
-    let given = Given {
-        link: link.spec().to_string(),
-        congestion: link.congestion().to_owned(),
-    };
-    // one that ended early (a usage error) reads nothing: its exit code tells all
-    if tell(stream, &given).is_err() {
+/// Sends the job, then does what the process asks, until it ends.
+fn obey(mut stream: &UnixStream, link: &Link, job: &Job) -> anyhow::Result<()> {
+    // a process that ended early reads nothing; its exit code says why
+    if send(job, &mut stream).is_err() {
         return Ok(());
     }
     for line in BufReader::new(stream).lines() {
@@ -92,42 +90,35 @@ fn obey(stream: &UnixStream, link: &Link) -> anyhow::Result<()> {
             Asked::Open => link.change(&LinkChange::freeze(link.spec().drop))?,
             Asked::Account => caveats = document::caveats(link, &link.account()?),
         }
-        if tell(stream, &LinkedResult { caveats }).is_err() {
+        if send(&LinkedResult { caveats }, &mut stream).is_err() {
             break;
         }
     }
     Ok(())
 }
 
-fn tell(mut stream: &UnixStream, told: &impl Serialize) -> anyhow::Result<()> {
-    Ok(writeln!(stream, "{}", serde_json::to_string(told)?)?)
-}
-
-/// The child's view of the link that it is on.
+/// The view of the link from the process that is on it.
 pub(super) struct Near {
-    stream: BufReader<UnixStream>,
-    given: Given,
+    control: Control,
+    surroundings: Surroundings,
     /// Whether a frozen function is cut off.
     drops: bool,
 }
 
 impl Near {
-    /// Takes what we are told.
-    pub(super) fn open(drops: bool) -> anyhow::Result<Near> {
-        let stdin = io::stdin().as_fd().try_clone_to_owned()?;
-        let mut stream = BufReader::new(UnixStream::from(stdin));
-        let given = read(&mut stream)?;
-        Ok(Near {
-            stream,
-            given,
+    /// A link that is described so; `control` reaches the process that has it.
+    pub(super) fn new(control: Control, surroundings: Surroundings, drops: bool) -> Near {
+        Near {
+            control,
+            surroundings,
             drops,
-        })
+        }
     }
 
     /// Notes the link in a run's head.
     pub(super) fn describe(&self, head: &mut Run) {
-        head.link = Some(self.given.link.clone());
-        head.host.congestion_control = Some(self.given.congestion.clone());
+        head.link = Some(self.surroundings.link.clone());
+        head.host.congestion_control = Some(self.surroundings.congestion.clone());
     }
 
     /// Why what was measured cannot be trusted, if so.
@@ -136,8 +127,8 @@ impl Near {
     }
 
     fn ask(&mut self, asked: Asked) -> anyhow::Result<Vec<Caveat>> {
-        tell(self.stream.get_ref(), &asked).context("the link is gone")?;
-        let done: LinkedResult = read(&mut self.stream)?;
+        send(&asked, self.control.get_mut()).context("the link is gone")?;
+        let done: LinkedResult = receive(&mut self.control).context("the link is gone")?;
         Ok(done.caveats)
     }
 }
@@ -156,12 +147,4 @@ impl FreezeHook for Near {
         }
         Ok(())
     }
-}
-
-fn read<T: for<'a> Deserialize<'a>>(stream: &mut impl BufRead) -> anyhow::Result<T> {
-    let mut line = String::new();
-    if stream.read_line(&mut line)? == 0 {
-        bail!("the link is gone");
-    }
-    serde_json::from_str(&line).context("the link is gone")
 }

@@ -1,12 +1,12 @@
 //! The server side of a link: our own server, or a command that is one.
 
 use crate::cmd::builtin::Builtin;
+use crate::cmd::serve;
 use anyhow::{Context, bail};
 use intact_ledger::{Group, Tally};
 use intact_link::{Link, LinkEnd, SERVER_NAME, SERVER_V4};
 use intact_units::plural::counted;
 use serde::Serialize;
-use std::ffi::OsString;
 use std::io;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,8 +18,8 @@ const TLS: u16 = 443;
 
 /// What is to run on the server side.
 pub(crate) enum Server {
-    /// `intact serve` with these words.
-    Builtin(Vec<OsString>),
+    /// The built-in server.
+    Builtin(Box<serve::Config>),
     /// A shell command that listens on `port`, or on 80 or 443.
     Command { command: String, port: Option<u16> },
 }
@@ -87,8 +87,8 @@ impl ServerSide {
             format!("{scheme}://{name}{port}/")
         };
         match server {
-            Server::Builtin(words) => {
-                let builtin = Builtin::start_on(link, &words)?;
+            Server::Builtin(config) => {
+                let builtin = Builtin::start_on(link, *config)?;
                 let mut environment = vec![
                     ("INTACT_URL", url("http", None)),
                     ("INTACT_TLS_URL", url("https", None)),

@@ -1,14 +1,17 @@
 //! The words of `intact serve`'s command line, and the server's configuration that they make.
 
+use crate::cmd::{options, run_header};
 use crate::exit::Failed;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use intact_ledger::TlsVersion;
+use intact_link::{SERVER_NAME, SERVER_V4};
 use intact_serve::{
-    Accept, Announce, Certificate, CertificateAuthority, Close, Config, Delay, Fault, Faults,
+    Accept, Announce, Certificate, CertificateAuthority, Close, Delay, Fault, Faults,
     NamedVariants, TlsConfig,
 };
 use intact_units::duration::or_seconds;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// An instrumented server: HTTP/1.0, 1.1 and 2, plain and TLS, with its own ledger of the same traffic.
-#[derive(clap::Args)]
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
     /// Address for plain HTTP
@@ -48,15 +51,41 @@ pub(crate) struct Args {
     /// The command that runs on the client side of --link
     #[arg(last = true, value_name = "CMD", requires = "link")]
     pub(super) command: Vec<OsString>,
-    /// For our own use: free ports, a line of JSON when ready, the tally as JSON at the end, which is that of standard input
-    #[arg(long, hide = true)]
-    pub(super) child: bool,
-    /// For our own use: with --child, ports 80 and 443 of the server side of a link
-    #[arg(long, hide = true, requires = "child")]
-    on_link: bool,
 }
 
-#[derive(clap::Args)]
+/// All that a server depends on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Config {
+    /// The options.
+    pub(super) options: Args,
+    /// The command line, as it is recorded.
+    pub(super) words: Vec<String>,
+    /// Where it listens.
+    place: Place,
+}
+
+/// Where a server listens.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Place {
+    /// At the addresses of the options.
+    Chosen,
+    /// At free ports of this machine.
+    FreePorts,
+    /// At ports 80 and 443 of the server side of a link.
+    Link,
+}
+
+impl From<Args> for Config {
+    fn from(options: Args) -> Config {
+        Config {
+            options,
+            words: run_header::words(),
+            place: Place::Chosen,
+        }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "TLS")]
 struct Tls {
     /// Write the certificate of our CA here, so that clients can verify
@@ -101,7 +130,7 @@ struct Tls {
     early_data: Option<u32>,
 }
 
-#[derive(clap::Args)]
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Responses")]
 struct ResponseOptions {
     /// Bytes of the body
@@ -131,7 +160,7 @@ struct ResponseOptions {
     split_h2: Option<Duration>,
 }
 
-#[derive(clap::Args)]
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Connection limits")]
 struct Limits {
     /// Close connections that idle for this long
@@ -158,7 +187,7 @@ struct Limits {
     close: Close,
 }
 
-#[derive(clap::Args)]
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Faults")]
 struct FaultOptions {
     /// What becomes of accepted connections before their first byte
@@ -178,7 +207,7 @@ struct FaultOptions {
     seed: u64,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize)]
 enum Version {
     #[value(name = "1.2")]
     Tls12,
@@ -191,32 +220,60 @@ impl Args {
     pub(super) fn write_ca(&self) -> Option<&PathBuf> {
         self.tls.write_ca.as_ref()
     }
+}
 
-    /// The configuration that the words make.
-    pub(super) fn config(&self) -> Result<Config, Failed> {
-        let place = |asked: SocketAddr, well_known: u16| match (self.child, self.on_link) {
-            (true, true) => SocketAddr::from((intact_link::SERVER_V4, well_known)),
-            (true, false) => SocketAddr::from(([127, 0, 0, 1], 0)),
-            (false, _) => asked,
+impl Config {
+    /// The built-in server without an option, at free ports of this machine.
+    pub(crate) fn of_builtin() -> Config {
+        Config {
+            options: options::defaults(&[]),
+            words: ["intact", "serve"].map(str::to_owned).into(),
+            place: Place::FreePorts,
+        }
+    }
+
+    /// The same with these options.
+    pub(crate) fn with_options(words: &[&str]) -> Result<Config, clap::Error> {
+        let mut config = Config::of_builtin();
+        config.options = options::parse(words)?;
+        config.words.extend(words.iter().map(ToString::to_string));
+        Ok(config)
+    }
+
+    /// The same server on the server side of a link.
+    pub(crate) fn on_link(mut self) -> Config {
+        self.place = Place::Link;
+        let names = [SERVER_NAME.to_owned(), SERVER_V4.to_string()];
+        self.options.tls.name.extend(names);
+        self
+    }
+
+    /// The configuration of the server itself.
+    pub(super) fn server(&self) -> Result<intact_serve::Config, Failed> {
+        let args = &self.options;
+        let address = |chosen: SocketAddr, well_known: u16| match self.place {
+            Place::Chosen => chosen,
+            Place::FreePorts => SocketAddr::from(([127, 0, 0, 1], 0)),
+            Place::Link => SocketAddr::from((SERVER_V4, well_known)),
         };
-        Ok(Config {
-            plain: Some(place(self.listen, 80)),
-            tls: Some((place(self.tls_listen, 443), self.tls.config()?)),
-            threads: self.threads,
-            seed: self.wrongs.seed,
-            body: self.answers.body,
-            status: self.answers.status,
-            headers: self.answers.header.clone(),
-            idle_timeout: self.limits.idle_timeout,
-            max_requests: self.limits.max_requests,
-            max_age: self.limits.max_age,
-            announce: self.limits.announce.clone(),
-            delay: self.answers.delay,
-            first_request_cost: self.answers.first_request_cost,
-            split: self.answers.split_h2,
-            accept: self.wrongs.accept,
-            close: self.limits.close,
-            faults: self.wrongs.fault.clone(),
+        Ok(intact_serve::Config {
+            plain: Some(address(args.listen, 80)),
+            tls: Some((address(args.tls_listen, 443), args.tls.config()?)),
+            threads: args.threads,
+            seed: args.wrongs.seed,
+            body: args.answers.body,
+            status: args.answers.status,
+            headers: args.answers.header.clone(),
+            idle_timeout: args.limits.idle_timeout,
+            max_requests: args.limits.max_requests,
+            max_age: args.limits.max_age,
+            announce: args.limits.announce.clone(),
+            delay: args.answers.delay,
+            first_request_cost: args.answers.first_request_cost,
+            split: args.answers.split_h2,
+            accept: args.wrongs.accept,
+            close: args.limits.close,
+            faults: args.wrongs.fault.clone(),
         })
     }
 }
