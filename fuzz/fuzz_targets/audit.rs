@@ -2,7 +2,7 @@
 //! `cargo +nightly fuzz run audit fuzz/corpus/audit fixtures/captures fixtures/har fixtures/logs`
 #![no_main]
 
-use intact_audit::{Audit, Choice, Hints, Input, KeyLog, Options};
+use intact_audit::{Audit, LadderSelection, InputOptions, Input, KeyLog, Options};
 use intact_ledger::{Event, Sink};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
@@ -16,13 +16,13 @@ impl Sink for Nowhere {
 
 fuzz_target!(|bytes: &[u8]| {
     let reader = Box::new(Cursor::new(bytes.to_vec()));
-    let Ok(input) = Input::from_reader(Path::new("fuzz"), reader, None, &Hints::default()) else {
+    let Ok(input) = Input::from_reader(Path::new("fuzz"), reader, None, &InputOptions::default()) else {
         return;
     };
     let base = input.begins_at().unwrap_or(0);
     let mut audit = Audit::new(Options {
         keys: KeyLog::default(),
-        ladder: Some(Choice::First),
+        ladder: Some(LadderSelection::First),
         random: [7; 32],
         base,
     });

@@ -2,7 +2,7 @@
 //! fuzzer need not find out how they are spelt; a line that begins with `{` is an event as it stands.
 #![no_main]
 
-use intact_audit::{Audit, Hints, Input, KeyLog, Options};
+use intact_audit::{Audit, InputOptions, Input, KeyLog, Options};
 use intact_ledger::{Event, Sink};
 use libfuzzer_sys::fuzz_target;
 use std::collections::HashSet;
@@ -89,7 +89,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         file.push(b'\n');
     }
-    let input = Input::from_reader(Path::new("fuzz"), Box::new(Cursor::new(file)), None, &Hints::default());
+    let input = Input::from_reader(Path::new("fuzz"), Box::new(Cursor::new(file)), None, &InputOptions::default());
     let Ok(input) = input else { return };
     let mut audit = Audit::new(Options {
         keys: KeyLog::default(),

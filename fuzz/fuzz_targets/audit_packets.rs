@@ -2,7 +2,7 @@
 //! type, then each packet has a byte for its length.
 #![no_main]
 
-use intact_audit::{Audit, Choice, Hints, Input, KeyLog, Options};
+use intact_audit::{Audit, LadderSelection, InputOptions, Input, KeyLog, Options};
 use intact_ledger::{Event, Sink};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
@@ -33,11 +33,11 @@ fuzz_target!(|bytes: &[u8]| {
         file.extend(&after[..len]);
         rest = &after[len..];
     }
-    let input = Input::from_reader(Path::new("fuzz"), Box::new(Cursor::new(file)), None, &Hints::default());
+    let input = Input::from_reader(Path::new("fuzz"), Box::new(Cursor::new(file)), None, &InputOptions::default());
     let Ok(input) = input else { return };
     let mut audit = Audit::new(Options {
         keys: KeyLog::default(),
-        ladder: Some(Choice::First),
+        ladder: Some(LadderSelection::First),
         random: [7; 32],
         base: 0,
     });

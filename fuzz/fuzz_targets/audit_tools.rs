@@ -1,7 +1,7 @@
 //! Any bytes as results of load generators, so that the fuzzer need not find out how each begins: the first byte chooses the tool.
 #![no_main]
 
-use intact_audit::{Audit, Hints, Input, KeyLog, Options};
+use intact_audit::{Audit, InputOptions, Input, KeyLog, Options};
 use intact_ledger::{Event, Sink};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let file = [BEGINNINGS[usize::from(tool) % BEGINNINGS.len()].as_bytes(), rest].concat();
-    let input = Input::from_reader(Path::new("fuzz"), Box::new(Cursor::new(file)), None, &Hints::default());
+    let input = Input::from_reader(Path::new("fuzz"), Box::new(Cursor::new(file)), None, &InputOptions::default());
     let input = input.expect("a tool's first line is known");
     let base = input.begins_at().unwrap_or(0);
     let mut audit = Audit::new(Options {

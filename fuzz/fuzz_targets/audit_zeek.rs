@@ -2,7 +2,7 @@
 //! `cargo +nightly fuzz run audit_zeek fuzz/corpus/audit_zeek fixtures/logs/zeek`
 #![no_main]
 
-use intact_audit::{Audit, Hints, Input, KeyLog, Options};
+use intact_audit::{Audit, InputOptions, Input, KeyLog, Options};
 use intact_ledger::{Event, Sink};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
         .take(8)
         .filter_map(|part| {
             let reader = Box::new(Cursor::new(part.as_bytes().to_vec()));
-            Input::from_reader(Path::new("fuzz"), reader, None, &Hints::default()).ok()
+            Input::from_reader(Path::new("fuzz"), reader, None, &InputOptions::default()).ok()
         })
         .collect();
     inputs.sort_by_key(Input::turn);

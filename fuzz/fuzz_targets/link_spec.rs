@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use intact_link::{Change, Spec};
+use intact_link::{LinkChange, Spec};
 
 fuzz_target!(|text: &str| {
-    let _ = text.parse::<Change>();
+    let _ = text.parse::<LinkChange>();
     if let Ok(spec) = text.parse::<Spec>() {
         assert_eq!(spec.to_string().parse(), Ok(spec));
     }

@@ -1,7 +1,7 @@
 //! Any text as a log format, and any text as a line in it.
 #![no_main]
 
-use intact_audit::{Audit, Hints, Input, KeyLog, Options, Pattern};
+use intact_audit::{Audit, InputOptions, Input, KeyLog, Options, Pattern};
 use intact_ledger::{Event, Sink};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
@@ -18,7 +18,7 @@ fuzz_target!(|texts: (&str, &[u8])| {
     let Ok(pattern) = Pattern::new(format) else {
         return;
     };
-    let hints = Hints {
+    let hints = InputOptions {
         log_format: Some(pattern),
     };
     let reader = Box::new(Cursor::new(lines.to_vec()));

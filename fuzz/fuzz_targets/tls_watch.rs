@@ -5,9 +5,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use intact_wire::Side;
-use intact_wire::tls::{Error, Facts, Watcher};
+use intact_wire::tls::{Error, TlsFacts, Watcher};
 
-fn watch(client: &[u8], server: &[u8], piece: usize) -> (Facts, [Option<Error>; 2]) {
+fn watch(client: &[u8], server: &[u8], piece: usize) -> (TlsFacts, [Option<Error>; 2]) {
     let mut watcher = Watcher::default();
     let mut errors = [None; 2];
     for (side, bytes, error) in [(Side::Client, client, 0), (Side::Server, server, 1)] {

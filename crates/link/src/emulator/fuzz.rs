@@ -1,6 +1,6 @@
 //! The way of a fuzz target into the middle.
 
-use super::{Direction, Middle};
+use super::{Emulator, FlowDirection};
 use crate::spec::Spec;
 
 /// Sends frames through a link: `bytes` is a sequence of one byte (direction in its lowest bit, ms since the last frame in the
@@ -10,12 +10,12 @@ use crate::spec::Spec;
 /// When a packet is neither delivered nor counted as something else.
 pub fn forward(spec: &Spec, mut bytes: &[u8]) {
     const MS: u64 = 1_000_000;
-    let mut middle = Middle::new(spec.clone(), 7);
+    let mut middle = Emulator::new(spec.clone(), 7);
     let mut now = 0;
     while let [how, low, high, rest @ ..] = bytes {
         let (frame, rest) = rest.split_at(rest.len().min(u16::from_le_bytes([*low, *high]).into()));
         bytes = rest;
-        let direction = Direction::BOTH[usize::from(how & 1)];
+        let direction = FlowDirection::BOTH[usize::from(how & 1)];
         now += u64::from(how >> 1) * MS;
         middle.arrive(direction, frame, now);
         deliver(&mut middle, now);
@@ -36,8 +36,8 @@ pub fn forward(spec: &Spec, mut bytes: &[u8]) {
     );
 }
 
-fn deliver(middle: &mut Middle, now: u64) {
-    for direction in Direction::BOTH {
+fn deliver(middle: &mut Emulator, now: u64) {
+    for direction in FlowDirection::BOTH {
         while let Some(packet) = middle.release(direction, now) {
             middle.sent(direction, packet, now, true);
         }
