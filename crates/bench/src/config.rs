@@ -3,8 +3,8 @@
 use crate::recorder::RowPolicy;
 use crate::request;
 use crate::variant_plan::VariantPlan;
-use intact_dial::tls::{self, Credentials, Settings, Trust};
-use intact_dial::{AddressError, ConnectOverride, Endpoint, Plan, Proxy, ServerUrl};
+use intact_client::tls::{self, Credentials, Settings, Trust};
+use intact_client::{AddressError, ConnectOverride, Endpoint, Plan, Proxy, ServerUrl};
 use intact_experiment::{Axes, AxisValues, TlsChoice};
 use intact_ledger::{ExpectedStatus, Method, Protocol, Scheme};
 use std::net::{IpAddr, SocketAddr};

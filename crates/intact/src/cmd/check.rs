@@ -18,8 +18,8 @@ use intact_check::{
     Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, Config, ConfigError,
     ExtraRequest,
 };
-use intact_dial::Clock;
-use intact_dial::tls::Verify;
+use intact_client::Clock;
+use intact_client::tls::Verify;
 use intact_findings::check::CheckFacts;
 use intact_findings::requirement::Document;
 use intact_ledger::{Method, Producer, Protocol, Vantage};

@@ -5,7 +5,7 @@ use super::expect::Expect;
 use super::{bench, check};
 use crate::console;
 use crate::exit::{self, Failed};
-use intact_dial::ServerUrl;
+use intact_client::ServerUrl;
 use std::ffi::OsStr;
 use std::process::ExitCode;
 
