@@ -1,12 +1,13 @@
 //! `intact audit`: the findings of a capture, a HAR file or a log, offline.
 
+use super::config::Config;
 use super::gates::Gates;
 use super::json;
 use super::ladder;
 use super::observing::{Audited, Observing};
 use super::output_files::OutputFiles;
 use super::page::{PageFile, page_file};
-use super::run_header::{fingerprint_key, of_words, words};
+use super::run_header::{fingerprint_key, of_words};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
@@ -72,7 +73,8 @@ const EXAMPLES: &str = "Examples:
 TLS without keys is counted in connections, never as 0 % reuse. See docs/audit.md";
 
 /// Reads the inputs and prints the page.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
+    let args = &config.options;
     if args.gates.list_if_asked(Document::Audit) {
         return Ok(ExitCode::from(exit::FINE));
     }
@@ -81,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let keys = key_log(&args.keylog)?;
     let (inputs, mut unread) = open(&args.inputs, &args.log_format)?;
     let base = inputs.iter().filter_map(Input::begins_at).min();
-    let run = head(&inputs, base)?;
+    let run = head(&inputs, base, &config.words)?;
     let fold = Audited {
         observed: TrafficAnalysis::new(&run),
         responses: BodyArrival::default(),
@@ -257,13 +259,13 @@ fn nothing_read(errors: &[AuditError]) -> Failed {
     Failed::unreadable(anyhow!("{}", all.join("\nintact: ")))
 }
 
-fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
+fn head(inputs: &[Input], base: Option<u64>, words: &[String]) -> Result<Run, Failed> {
     let started = jiff::Timestamp::from_nanosecond(i128::from(base.unwrap_or(0)))
         .context("the input begins at a time that no calendar has")?;
     let vantage = inputs
         .first()
         .map_or(Vantage::OnPath, |input| input.vantage());
-    let mut run = of_words(Producer::Audit, vantage, started, &words());
+    let mut run = of_words(Producer::Audit, vantage, started, words);
     run.clock = "the input's".to_owned();
     run.rows = Rows::All;
     run.ends_seen = Input::see_ends(inputs);

@@ -324,7 +324,7 @@ pub(super) fn measure(config: Config, near: Option<Near>) -> Result<ExitCode, Fa
     let polite = config.opening_per_s.is_some();
     let bench = Bench::new(config).map_err(usage_or_own)?;
     announce(&bench, polite);
-    let mut head = run_header::with_words(Producer::Bench, Vantage::Client, &words);
+    let mut head = run_header::head(Producer::Bench, Vantage::Client, &words);
     bench.describe(&mut head);
     if ready.is_some() {
         head.subject = None;

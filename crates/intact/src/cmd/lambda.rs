@@ -26,28 +26,13 @@ use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage, Variant};
 use on_link::Near;
 pub(crate) use on_link::Surroundings;
 use recording::Recording;
-use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::time::Instant;
 
 /// All that a run of a function depends on.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Config {
-    options: Args,
-    /// The command line, as it is recorded.
-    words: Vec<String>,
-}
-
-impl From<Args> for Config {
-    fn from(options: Args) -> Config {
-        Config {
-            options,
-            words: run_header::words(),
-        }
-    }
-}
+pub(crate) type Config = super::config::Config<Args>;
 
 /// Invokes, then prints the page; on a link in a process of its own.
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
@@ -280,7 +265,7 @@ fn event(told: &str) -> Result<Vec<u8>, Failed> {
 }
 
 fn head(config: &Config, variants: impl Iterator<Item = Variant>) -> Run {
-    let mut head = run_header::with_words(Producer::Lambda, Vantage::OnPath, &config.words);
+    let mut head = run_header::head(Producer::Lambda, Vantage::OnPath, &config.words);
     let seed = config.options.seed;
     head.rows = Rows::All;
     head.seed = Some(seed.unwrap_or_else(run_header::seed));

@@ -1,5 +1,6 @@
 //! `intact model`: what a chain of services takes, predicted.
 
+use super::config::Config;
 use super::json;
 use super::stored;
 use crate::console;
@@ -77,7 +78,8 @@ enum Draw {
 }
 
 /// Reads, predicts, prints.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
+    let args = &config.options;
     let subject = args.input.display().to_string();
     let (chain, fit) = if args.input.is_dir() {
         let fit = from_ledger(&args.input)?;

@@ -1,5 +1,6 @@
 //! `intact report`: the pages of stored ledgers, whole or cut off by a kill.
 
+use super::config::Config;
 use super::gates::Gates;
 use super::page::{PageFile, page_file};
 use super::stored;
@@ -45,7 +46,8 @@ pub(crate) struct Args {
 }
 
 /// Reads, works out, prints.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
+    let args = &config.options;
     args.gates.for_documents(args.ledgers.len())?;
     let mut stored = Vec::new();
     for folder in &args.ledgers {

@@ -49,7 +49,7 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
         ServeError::Listen { .. } | ServeError::Authority(_) => Failed::usage(error),
         other => Failed::from(anyhow::Error::from(other)),
     })?;
-    let run = run_header::with_words(Producer::Serve, Vantage::Server, &config.words);
+    let run = run_header::head(Producer::Serve, Vantage::Server, &config.words);
     let log = match &args.ledger {
         None => None,
         Some(folder) => Some(Log::create(folder, &run)?),
