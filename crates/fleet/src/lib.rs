@@ -6,6 +6,7 @@
 //! This crate moves messages and results; it does not measure ([`Measure`] does) and draws no conclusions.
 
 mod collect;
+mod ending;
 mod message;
 mod plan;
 mod queue;
@@ -14,6 +15,7 @@ mod store;
 mod worker;
 
 pub use collect::{Campaign, Group, MessageFigures, Progress};
+pub use ending::Ending;
 pub use message::{BadMessage, FORMAT, Job, Message};
 pub use plan::{CheckTargetError, Estimate, Kind, Limits, Plan, PlanError, Target, Variant, parse};
 pub use queue::sqlite::SqliteQueue;

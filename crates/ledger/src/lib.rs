@@ -39,7 +39,7 @@ pub use expected::{ExpectedStatus, NoStatus};
 pub use failure::{Failure, Outcome, SetupPhase};
 pub use fingerprint::{Fingerprint, FingerprintKey};
 pub use histogram::Histogram;
-pub use invocation::{Invocation, InvocationOutcome};
+pub use invocation::{CONNECTIONS_NOT_FOLLOWED, Invocation, InvocationOutcome};
 pub use lookup::Lookup;
 pub use origin::{KeepQuery, Method, Origin, Scheme, Target};
 pub use producer::Producer;

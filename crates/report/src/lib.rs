@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod clients;
 pub mod html;
 pub mod inputs;
+pub mod invocations;
 pub mod json;
 pub mod junit;
 pub mod ladder;

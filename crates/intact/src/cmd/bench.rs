@@ -30,14 +30,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Requests that a target elsewhere gets when neither -n nor -z is given.
-const POLITE_REQUESTS: u64 = 200;
-/// New connections a second that a target elsewhere gets when neither -n nor -z is given.
-const POLITE_OPENING: f64 = 10.0;
 /// Time that all variants share when neither -n nor -z is given.
-const LOCAL_SECONDS: u32 = 16;
+const LOCAL_TIME: Duration = Duration::from_secs(16);
 /// The same of a short bench.
-const SHORT_SECONDS: u32 = 8;
+const SHORT_TIME: Duration = Duration::from_secs(8);
 
 /// What does a new connection per request cost, and what does each remedy save?
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
@@ -304,8 +300,9 @@ pub(super) fn measure(config: Config, near: Option<Near>) -> Result<ExitCode, Fa
     let baseline = args
         .baseline
         .as_deref()
-        .map(super::report::load)
-        .transpose()?
+        .map(intact_findings::stored::bench)
+        .transpose()
+        .map_err(Failed::unreadable)?
         .map(|then| (then.run, then.facts));
     let builtin = match (&args.url, &near) {
         (None, None) => Some(Builtin::start()?),
@@ -321,9 +318,9 @@ pub(super) fn measure(config: Config, near: Option<Near>) -> Result<ExitCode, Fa
         (None, None) => return Err(Failed::usage(anyhow!("name a URL"))),
     };
     let config = bench_config(args, short, url, ready)?;
-    let polite = config.opening_per_s.is_some();
+    let opening_per_s = config.opening_per_s;
     let bench = Bench::new(config).map_err(usage_or_own)?;
-    announce(&bench, polite);
+    announce(&bench, opening_per_s);
     let mut head = run_header::head(Producer::Bench, Vantage::Client, &words);
     bench.describe(&mut head);
     if ready.is_some() {
@@ -394,13 +391,11 @@ fn usage_or_own(error: BenchError) -> Failed {
 }
 
 /// What will be sent, before it is.
-fn announce(bench: &Bench, polite: bool) {
+fn announce(bench: &Bench, opening_per_s: Option<f64>) {
     if let Some((requests, connections)) = bench.budget() {
-        let pace = if polite {
-            format!(", {POLITE_OPENING} new connections a second at most")
-        } else {
-            String::new()
-        };
+        let pace = opening_per_s.map_or(String::new(), |rate| {
+            format!(", {rate} new connections a second at most")
+        });
         console::note(&format!(
             "sending at most {requests} requests on {connections} connections: {} variants, {} rounds{pace}",
             bench.variants().len(),
@@ -501,48 +496,13 @@ fn bench_config(
         (Some(requests), _) => config.length = Length::Exchanges(requests),
         (None, Some(time)) => config.length = Length::Time(time),
         (None, None) => {
-            let local_seconds = if short { SHORT_SECONDS } else { LOCAL_SECONDS };
-            defaults(&mut config, builtin.is_some(), local_seconds)?;
+            let time = if short { SHORT_TIME } else { LOCAL_TIME };
+            config
+                .set_default_length(builtin.is_some(), time)
+                .map_err(Failed::usage)?;
         }
     }
     Ok(config)
-}
-
-/// Neither -n nor -z: a few seconds on this machine, a few requests elsewhere.
-fn defaults(
-    config: &mut intact_bench::Config,
-    is_ours: bool,
-    local_seconds: u32,
-) -> Result<(), Failed> {
-    let variants = config.axes.concurrency.len()
-        * config.axes.keepalive.len()
-        * config.axes.http.len()
-        * config.axes.tls.len()
-        * config.axes.resume.len()
-        * config.axes.streams.len();
-    let variants = variants.max(1) as u64;
-    if is_ours || config.is_local().map_err(Failed::usage)? {
-        let share = Duration::from_secs(u64::from(local_seconds)) / variants as u32;
-        config.length = Length::Time(share.max(Duration::from_secs(1)));
-        return Ok(());
-    }
-    config.opening_per_s = Some(POLITE_OPENING);
-    let places = u64::from(*config.axes.concurrency.iter().max().unwrap_or(&1));
-    // preflight and warm-up are requests too
-    let for_rounds = |rounds: u64| (POLITE_REQUESTS / variants).checked_sub(1 + places * rounds);
-    let rounds = config.rounds.map_or(20, u64::from);
-    let (rounds, requests) = [rounds, rounds.min(8), 1]
-        .into_iter()
-        .filter_map(|rounds| Some((rounds, for_rounds(rounds)?)))
-        .find(|(rounds, requests)| requests >= rounds)
-        .ok_or_else(|| {
-            Failed::usage(anyhow!(
-                "{variants} variants at -c {places} do not fit into the {POLITE_REQUESTS} requests that another machine gets unasked: say how many with -n or -z"
-            ))
-        })?;
-    config.rounds = Some(rounds as u32);
-    config.length = Length::Exchanges(requests);
-    Ok(())
 }
 
 /// `1.0`, `1.1` or `2`.

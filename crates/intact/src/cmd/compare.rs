@@ -9,13 +9,13 @@ use super::json;
 use super::output_files::OutputFiles;
 use super::page::{PageFile, page_file};
 use super::run_header;
-use super::stored;
 use super::watch::Keys;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use intact_findings::compare::{CompareFacts, Comparison};
 use intact_findings::requirement::Document;
+use intact_findings::stored;
 use intact_ledger::store::Reader;
 use intact_ledger::{Producer, Run, Vantage, Variant};
 use intact_report::page::CompareRun;
@@ -144,7 +144,7 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
     for folder in folders {
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
         let producer = &reader.run().producer;
-        let remedy = match stored::document(producer) {
+        let remedy = match Document::of(producer) {
             Document::Bench => Some("`intact bench --baseline DIR` holds a bench against another"),
             Document::Compare => Some("`intact report DIR` shows a comparison"),
             Document::Check
@@ -167,7 +167,8 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
     run.varied = vec!["ledger".to_owned()];
     let mut contest = Comparison::new(&run);
     for (index, reader) in readers.iter().enumerate() {
-        contest.take(index, None, None, &stored::observed(reader)?.facts());
+        let traffic = stored::traffic(reader).map_err(Failed::unreadable)?;
+        contest.take(index, None, None, &traffic.facts());
     }
     Ok((run, contest.facts()))
 }

@@ -1,7 +1,6 @@
 //! `intact fleet`: campaigns over a queue, workers and an object store.
 
 mod cards;
-mod ending;
 #[cfg(feature = "aws")]
 mod lambda;
 mod measure;

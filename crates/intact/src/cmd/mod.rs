@@ -34,5 +34,4 @@ mod page;
 mod recording;
 mod requirements;
 mod run_header;
-mod stored;
 mod watching;

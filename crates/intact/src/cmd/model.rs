@@ -2,11 +2,11 @@
 
 use super::config::Config;
 use super::json;
-use super::stored;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
+use intact_findings::stored;
 use intact_ledger::store::Reader;
 use intact_ledger::{Producer, Vantage};
 use intact_model::{Chain, Fit, Forecast};
@@ -145,7 +145,8 @@ fn from_ledger(folder: &Path) -> Result<Fit, Failed> {
             run.producer
         )));
     }
-    let facts = stored::observed(&reader)?.facts();
+    let traffic = stored::traffic(&reader).map_err(Failed::unreadable)?;
+    let facts = traffic.facts();
     let client = run.subject.as_deref().unwrap_or("program");
     intact_model::fit(client, &facts).ok_or_else(|| {
         Failed::unreadable(anyhow!(

@@ -2,7 +2,6 @@
 
 mod log;
 mod options;
-mod summary;
 
 use super::builtin::Ready;
 use super::internal::Control;
@@ -77,7 +76,7 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
     let to = args.json.as_deref();
     json::tell(to, || Ok(serde_json::to_string_pretty(&totals)? + "\n"))?;
     if !json::takes_output(to) {
-        console::print(&summary::page(&totals));
+        console::print(&intact_serve::summary(&totals));
     }
     Ok(ExitCode::from(code.get()))
 }

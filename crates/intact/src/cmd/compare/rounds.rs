@@ -166,7 +166,7 @@ impl Rounds<'_> {
         self.bar.suspend(|| {
             console::note(&format!(
                 "intact: {} {words}: the comparison ends here{way_out}",
-                intact_report::terminal::escape(name)
+                intact_units::foreign_text::escape(name)
             ));
         });
         Some(code)

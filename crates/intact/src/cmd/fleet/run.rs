@@ -1,6 +1,5 @@
 //! `intact fleet run`: fills the queue, keeps local workers alive until it is worked off, reports.
 
-use super::ending::Ending;
 use super::{Shown, load, open_queue, open_store, own, page, report, work};
 use crate::cmd::internal::{self, Job};
 use crate::console;
@@ -8,7 +7,7 @@ use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use intact_fleet::{Counts, Plan, Queue, SqliteQueue, Store, StoreError};
+use intact_fleet::{Counts, Ending, Plan, Queue, SqliteQueue, Store, StoreError};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode, Stdio};
