@@ -9,6 +9,7 @@ pub mod server_profile;
 pub mod store;
 
 pub mod agent;
+mod campaign;
 mod certainty;
 mod connection;
 mod event;
@@ -28,6 +29,7 @@ pub mod sample;
 mod tally;
 mod time;
 
+pub use campaign::{CampaignProgress, DeadLetter};
 pub use certainty::Certainty;
 pub use connection::{
     Close, CloseKind, ClosePoint, Connection, ConnectionBytes, ConnectionId, DialFailure, EndedBy,

@@ -1,6 +1,7 @@
 //! Facts in, pages out. Never computes, only lays out; knows no producer.
 
 pub mod annotations;
+pub mod campaign;
 pub mod catalogue;
 pub mod clients;
 pub mod html;
