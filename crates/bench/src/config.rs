@@ -46,6 +46,18 @@ pub enum ConfigError {
         /// What is wrong.
         reason: String,
     },
+    /// The default number of requests does not suffice.
+    #[error(
+        "{variants} variants at -c {concurrency} need more than the {requests} requests allowed by default for a remote server; set -n or -z"
+    )]
+    DefaultBudget {
+        /// Variants.
+        variants: u64,
+        /// The highest concurrency.
+        concurrency: u32,
+        /// The default.
+        requests: u64,
+    },
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] tls::SettingsError),

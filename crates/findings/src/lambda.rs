@@ -24,13 +24,10 @@ use crate::figures::{Connections, Requests};
 use crate::finding::Finding;
 use crate::time_difference;
 use crate::traffic::TrafficAnalysis;
-use intact_ledger::{Caveat, Event, Invocation, Run, Sink};
+use intact_ledger::{CONNECTIONS_NOT_FOLLOWED, Caveat, Event, Invocation, Run, Sink};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use traffic::Traffic;
-
-/// The caveat by which a ledger tells that nobody looked at the function's connections.
-pub const UNWATCHED: &str = "connections-not-followed";
 
 /// A fold over the events of a function's run.
 pub struct Invocations {
@@ -97,7 +94,10 @@ impl Invocations {
 
     /// Whether the function's connections were followed.
     fn is_watched(&self) -> bool {
-        !self.caveats.iter().any(|caveat| caveat.id == UNWATCHED)
+        !self
+            .caveats
+            .iter()
+            .any(|caveat| caveat.id == CONNECTIONS_NOT_FOLLOWED)
     }
 
     /// What was found out so far.

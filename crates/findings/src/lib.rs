@@ -18,6 +18,7 @@ mod population;
 pub mod requirement;
 pub mod rules;
 pub mod stats;
+pub mod stored;
 mod time_difference;
 pub mod timeline;
 pub mod traffic;

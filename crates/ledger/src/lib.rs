@@ -9,6 +9,7 @@ pub mod server_profile;
 pub mod store;
 
 pub mod agent;
+mod campaign;
 mod certainty;
 mod connection;
 mod event;
@@ -28,6 +29,7 @@ pub mod sample;
 mod tally;
 mod time;
 
+pub use campaign::{CampaignProgress, DeadLetter};
 pub use certainty::Certainty;
 pub use connection::{
     Close, CloseKind, ClosePoint, Connection, ConnectionBytes, ConnectionId, DialFailure, EndedBy,
@@ -39,7 +41,7 @@ pub use expected::{ExpectedStatus, NoStatus};
 pub use failure::{Failure, Outcome, SetupPhase};
 pub use fingerprint::{Fingerprint, FingerprintKey};
 pub use histogram::Histogram;
-pub use invocation::{Invocation, InvocationOutcome};
+pub use invocation::{CONNECTIONS_NOT_FOLLOWED, Invocation, InvocationOutcome};
 pub use lookup::Lookup;
 pub use origin::{KeepQuery, Method, Origin, Scheme, Target};
 pub use producer::Producer;

@@ -242,7 +242,10 @@ fn what_an_environment_opens_belongs_to_the_invocation_during_which_it_does() {
 #[test]
 fn nothing_is_told_of_connections_that_nobody_followed() {
     let mut invoked = Invocations::new(&run(&["it"]));
-    invoked.record(Event::Caveat(&Caveat::new(UNWATCHED, String::new())));
+    invoked.record(Event::Caveat(&Caveat::new(
+        CONNECTIONS_NOT_FOLLOWED,
+        String::new(),
+    )));
     invoked.record(Event::Invocation(&invocation(0, 1, 0, 2)));
     let facts = invoked.facts();
     assert_eq!(facts.connections, None);

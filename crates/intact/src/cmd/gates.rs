@@ -187,7 +187,7 @@ impl Gates {
         let mut closed = false;
         for finding in failing {
             closed = true;
-            console::note(&intact_report::terminal::escape(&format!(
+            console::note(&intact_units::foreign_text::escape(&format!(
                 "--fail-on: {} {}: {}",
                 finding.severity.as_str(),
                 finding.rule,
@@ -197,7 +197,7 @@ impl Gates {
         let missing = facts.missing();
         if let (Some(_), Some(reason)) = (least, missing) {
             closed = true;
-            console::note(&intact_report::terminal::escape(&format!(
+            console::note(&intact_units::foreign_text::escape(&format!(
                 "--fail-on: a part of the traffic was not observed: {reason}"
             )));
         }

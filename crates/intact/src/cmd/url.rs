@@ -61,7 +61,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     options.headers.clone_from(&config.headers);
     options.expect = config.expect;
     options.reach = config.reach.clone();
-    let checked = check::run(options)?;
+    let checked = check::run(options.into())?;
     if checked != ExitCode::from(exit::FINE) {
         return Ok(checked);
     }
