@@ -147,8 +147,8 @@ impl LookupsOpen {
         open.kinds.push(answer.kind);
         open.waiting.retain(|other| *other != question);
         open.last = Some(at);
-        open.addresses.extend(&answer.addresses);
-        open.ttl_s = open.ttl_s.into_iter().chain(answer.ttl_s).min();
+        open.addresses.extend(answer.addresses());
+        open.ttl_s = open.ttl_s.into_iter().chain(answer.ttl_s()).min();
         // a server that answers makes up for one that is not there
         let before = open.error.filter(|error| *error != UNREACHABLE);
         open.error = answer.error().or(before);
@@ -303,7 +303,7 @@ impl Open {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_wire::dns::{A, AAAA};
+    use intact_wire::dns::{self, A, AAAA, Record, RecordData};
 
     const MS: u64 = 1_000_000;
 
@@ -318,19 +318,17 @@ mod tests {
     }
 
     fn message(id: u16, name: &str, kind: u16, addresses: &[&str]) -> Message {
-        Message {
-            id,
-            is_answer: !addresses.is_empty(),
-            is_truncated: false,
-            code: 0,
-            name: name.to_owned(),
-            kind,
-            addresses: addresses
-                .iter()
-                .map(|address| address.parse().unwrap())
-                .collect(),
-            ttl_s: Some(u32::from(id)),
-        }
+        let mut message = dns::parse(&dns::query(id, name, kind).unwrap()).unwrap();
+        message.header.is_answer = !addresses.is_empty();
+        message.records = addresses
+            .iter()
+            .map(|address| Record {
+                name: name.to_owned(),
+                ttl_s: u32::from(id),
+                data: RecordData::Address(address.parse().unwrap()),
+            })
+            .collect();
+        message
     }
 
     fn ended(open: &mut LookupsOpen, now: u64) -> Vec<Lookup> {
