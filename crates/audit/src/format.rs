@@ -1,7 +1,4 @@
-//! Which format an input has, by its content.
-
-use crate::load_generator::LoadGenerator;
-use crate::{capture, har, netlog, zeek};
+//! The formats of inputs. Knows none of their readers.
 
 /// A format that is read here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,41 +16,12 @@ pub enum Format {
     /// What a load generator writes of each request.
     Tool(LoadGenerator),
     /// What Zeek writes of connections, TLS handshakes or requests.
-    Zeek(zeek::Log),
+    Zeek(Log),
     /// What `intact` recorded with `--ledger`.
     Ledger,
 }
 
 impl Format {
-    /// The format whose first bytes these are.
-    pub(crate) fn tell(prefix: &[u8]) -> Option<Format> {
-        if capture::is_pcap(prefix) {
-            Some(Format::Pcap)
-        } else if capture::is_pcapng(prefix) {
-            Some(Format::Pcapng)
-        } else if har::is_har(prefix) {
-            Some(Format::Har)
-        } else if netlog::is_netlog(prefix) {
-            Some(Format::NetLog)
-        } else if let Some(tool) = LoadGenerator::tell(prefix) {
-            Some(Format::Tool(tool))
-        } else {
-            zeek::tell(prefix).map(Format::Zeek)
-        }
-    }
-
-    /// When the input begins, in nanoseconds since 1970.
-    pub(crate) fn begins_at(self, prefix: &[u8]) -> Option<u64> {
-        match self {
-            Format::Pcap | Format::Pcapng => capture::begins_at(prefix),
-            Format::Har => har::begins_at(prefix),
-            Format::NetLog => netlog::begins_at(prefix),
-            Format::Tool(tool) => tool.begins_at(prefix),
-            Format::Zeek(_) => zeek::begins_at(prefix),
-            Format::AccessLog | Format::Ledger => None,
-        }
-    }
-
     /// Its name, for a person.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -66,5 +34,63 @@ impl Format {
             Format::Zeek(log) => log.as_str(),
             Format::Ledger => "ledger",
         }
+    }
+}
+
+/// Who wrote the rows, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadGenerator {
+    /// `hey -o csv`.
+    Hey,
+    /// `oha --output-format csv`.
+    Oha,
+    /// `k6 run --out csv=FILE`.
+    K6Csv,
+    /// `k6 run --out json=FILE`.
+    K6Json,
+    /// `vegeta encode --to csv`.
+    VegetaCsv,
+    /// `vegeta encode --to json`.
+    VegetaJson,
+}
+
+impl LoadGenerator {
+    /// Its name, for a person.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LoadGenerator::Hey => "hey's CSV",
+            LoadGenerator::Oha => "oha's CSV",
+            LoadGenerator::K6Csv => "k6's CSV",
+            LoadGenerator::K6Json => "k6's JSON",
+            LoadGenerator::VegetaCsv => "vegeta's CSV",
+            LoadGenerator::VegetaJson => "vegeta's JSON",
+        }
+    }
+}
+
+/// One of Zeek's logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// `conn.log`.
+    Connections,
+    /// `ssl.log`.
+    Tls,
+    /// `http.log`.
+    Requests,
+}
+
+impl Log {
+    /// Its name, for a person.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Log::Connections => "Zeek conn.log",
+            Log::Tls => "Zeek ssl.log",
+            Log::Requests => "Zeek http.log",
+        }
+    }
+
+    /// Its place among those that are read together: connections are known before what went on them is told.
+    pub(crate) fn turn(self) -> u8 {
+        self as u8
     }
 }

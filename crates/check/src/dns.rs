@@ -1,8 +1,8 @@
-//! Questions to a name server, asked by our own hand: getaddrinfo tells neither TTL nor aliases.
+//! Questions to a name server, asked directly: getaddrinfo(3) reports neither TTL nor aliases.
 
-use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
-use hickory_proto::rr::{DNSClass, Name, RData, RecordType};
 use intact_ledger::server_profile::NameAnswer;
+use intact_wire::dns::{self, A, AAAA, Header, RecordData};
+use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -29,11 +29,25 @@ fn server_in(resolv_conf: &str) -> Option<SocketAddr> {
         .map(|server| SocketAddr::new(server, 53))
 }
 
+/// A question for the addresses of a name.
+struct Question {
+    id: u16,
+    /// In lower case, without the final dot.
+    name: String,
+    v6: bool,
+}
+
 /// Asks for the addresses of one family; the error is in words.
 pub(crate) fn ask(server: SocketAddr, name: &str, v6: bool) -> Result<NameAnswer, String> {
-    let kind = if v6 { RecordType::AAAA } else { RecordType::A };
-    let name = Name::from_ascii(format!("{}.", name.trim_end_matches('.')))
-        .map_err(|error| error.to_string())?;
+    let question = Question {
+        // keys of the standard library's maps are random
+        id: RandomState::new().hash_one(name) as u16,
+        name: name.trim_end_matches('.').to_ascii_lowercase(),
+        v6,
+    };
+    let kind = if v6 { AAAA } else { A };
+    let bytes = dns::query(question.id, &question.name, kind)
+        .ok_or("a label of the name is empty or too long")?;
     let local: SocketAddr = if server.is_ipv6() {
         (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
     } else {
@@ -42,12 +56,10 @@ pub(crate) fn ask(server: SocketAddr, name: &str, v6: bool) -> Result<NameAnswer
     let words = |error: std::io::Error| error.to_string();
     let socket = UdpSocket::bind(local).map_err(words)?;
     socket.connect(server).map_err(words)?;
-    let question = question(&name, kind);
-    let bytes = question.to_vec().map_err(|error| error.to_string())?;
     let mut trouble = "no answer in time".to_owned();
     for _ in 0..TRIES {
         socket.send(&bytes).map_err(words)?;
-        match answer(&socket, &question, &name, kind) {
+        match answer(&socket, &question) {
             Ok(answer) => return answer,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
             Err(error) => trouble = error.to_string(),
@@ -56,13 +68,8 @@ pub(crate) fn ask(server: SocketAddr, name: &str, v6: bool) -> Result<NameAnswer
     Err(trouble)
 }
 
-/// Waits for the answer to this question; what belongs to another one is let pass, because anybody may send to us.
-fn answer(
-    socket: &UdpSocket,
-    question: &Message,
-    name: &Name,
-    kind: RecordType,
-) -> std::io::Result<Result<NameAnswer, String>> {
+/// Waits for the answer to this question. Others are ignored, because any process may send to us.
+fn answer(socket: &UdpSocket, question: &Question) -> std::io::Result<Result<NameAnswer, String>> {
     let mut buffer = [0; LONGEST];
     let until = Instant::now() + PATIENCE;
     loop {
@@ -72,111 +79,126 @@ fn answer(
         }
         socket.set_read_timeout(Some(left))?;
         let count = socket.recv(&mut buffer)?;
-        if let Some(answer) = read(&buffer[..count], question, name, kind) {
+        if let Some(answer) = read(&buffer[..count], question) {
             return Ok(answer);
         }
     }
 }
 
-fn question(name: &Name, kind: RecordType) -> Message {
-    let mut query = Query::query(name.clone(), kind);
-    query.set_query_class(DNSClass::IN);
-    let mut message = Message::query();
-    message.metadata.op_code = OpCode::Query;
-    message.metadata.recursion_desired = true;
-    message.add_query(query);
-    message
-}
-
 /// Reads bytes as the answer to a question for the addresses of a name, as if its id were the one that was sent; for fuzzing.
 pub fn read_any(bytes: &[u8], name: &str, v6: bool) -> Option<Result<NameAnswer, String>> {
-    let kind = if v6 { RecordType::AAAA } else { RecordType::A };
-    let name = Name::from_ascii(name).ok()?;
-    let mut question = question(&name, kind);
-    question.metadata.id = u16::from_be_bytes([*bytes.first()?, *bytes.get(1)?]);
-    read(bytes, &question, &name, kind)
+    let question = Question {
+        id: Header::parse(bytes)?.id,
+        name: name.trim_end_matches('.').to_owned(),
+        v6,
+    };
+    read(bytes, &question)
 }
 
-/// What an answer says; `None` where it does not belong to the question.
-fn read(
-    bytes: &[u8],
-    question: &Message,
-    name: &Name,
-    kind: RecordType,
-) -> Option<Result<NameAnswer, String>> {
-    let message = Message::from_vec(bytes).ok()?;
-    if message.metadata.id != question.metadata.id
-        || message.metadata.message_type != MessageType::Response
-    {
+/// The content of an answer; `None` where it does not belong to the question.
+fn read(bytes: &[u8], question: &Question) -> Option<Result<NameAnswer, String>> {
+    let header = Header::parse(bytes)?;
+    if header.id != question.id || !header.is_answer {
         return None;
     }
-    if message.metadata.response_code != ResponseCode::NoError {
-        return Some(Err(message.metadata.response_code.to_str().to_owned()));
+    if header.code != 0 {
+        return Some(Err(error(header.code).to_owned()));
     }
-    let mut told = NameAnswer::default();
-    let mut at = name.clone();
+    let message = dns::parse(bytes).filter(|message| message.is_whole)?;
+    let mut found = NameAnswer::default();
+    let mut at = question.name.as_str();
     let mut shortest: Option<u32> = None;
+    let mut keep = |ttl: u32| shortest = Some(shortest.map_or(ttl, |least| least.min(ttl)));
     // the records of a chain may come in any order, and a hostile one may lead in circles
-    while told.aliases.len() < MOST_ALIASES {
+    while found.aliases.len() < MOST_ALIASES {
         let next = message
-            .answers
+            .records
             .iter()
             .find_map(|record| match &record.data {
-                RData::CNAME(alias) if record.name == at => Some((alias.0.clone(), record.ttl)),
+                RecordData::Alias(alias) if record.name == at => Some((alias, record.ttl_s)),
                 _ => None,
             });
-        let Some((alias, ttl)) = next else { break };
-        shortest = Some(shortest.map_or(ttl, |least| least.min(ttl)));
-        told.aliases
-            .push(alias.to_ascii().trim_end_matches('.').to_owned());
+        let Some((alias, ttl_s)) = next else { break };
+        keep(ttl_s);
+        found.aliases.push(alias.clone());
         at = alias;
     }
-    for record in &message.answers {
-        let address = match &record.data {
-            RData::A(v4) if kind == RecordType::A => IpAddr::V4(v4.0),
-            RData::AAAA(v6) if kind == RecordType::AAAA => IpAddr::V6(v6.0),
-            _ => continue,
-        };
-        if record.name == at {
-            shortest = Some(shortest.map_or(record.ttl, |least| least.min(record.ttl)));
-            told.addresses.push(address);
+    for record in message.records.iter().filter(|record| record.name == at) {
+        if let RecordData::Address(address) = record.data
+            && address.is_ipv6() == question.v6
+        {
+            keep(record.ttl_s);
+            found.addresses.push(address);
         }
     }
-    told.ttl_s = shortest;
-    Some(Ok(told))
+    found.ttl_s = shortest;
+    Some(Ok(found))
+}
+
+/// The name of a response code (RFC 1035 section 4.1.1, RFC 2136 section 2.2).
+fn error(code: u8) -> &'static str {
+    match code {
+        1 => "Form Error",
+        2 => "Server Failure",
+        3 => "Non-Existent Domain",
+        4 => "Not Implemented",
+        5 => "Query Refused",
+        6 => "Name should not exist",
+        7 => "RR Set should not exist",
+        8 => "RR Set does not exist",
+        9 => "Not authorized",
+        10 => "Name not in zone",
+        _ => "Unknown response code",
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hickory_proto::rr::Record;
-    use hickory_proto::rr::rdata::{A, CNAME};
     use proptest::prelude::*;
 
-    fn name(text: &str) -> Name {
-        Name::from_ascii(text).unwrap()
+    fn question(id: u16) -> Question {
+        Question {
+            id,
+            name: "a".to_owned(),
+            v6: false,
+        }
     }
 
-    fn answer_with(records: Vec<Record>) -> (Message, Vec<u8>) {
-        let question = question(&name("a."), RecordType::A);
-        let mut answer = question.clone();
-        answer.metadata.message_type = MessageType::Response;
-        answer.answers = records;
-        let bytes = answer.to_vec().unwrap();
-        (question, bytes)
+    /// A record of a one-letter name; an address, or an alias of one letter.
+    fn record(name: &str, ttl_s: u32, data: Result<[u8; 4], &str>) -> Vec<u8> {
+        let wire = |name: &str| [&[1], name.as_bytes(), &[0]].concat();
+        let (kind, data) = match data {
+            Ok(address) => (A, address.to_vec()),
+            Err(alias) => (dns::CNAME, wire(alias)),
+        };
+        let mut bytes = wire(name);
+        bytes.extend(kind.to_be_bytes());
+        bytes.extend([0, 1]);
+        bytes.extend(ttl_s.to_be_bytes());
+        bytes.extend((data.len() as u16).to_be_bytes());
+        bytes.extend(data);
+        bytes
+    }
+
+    /// The answer to question 0 for the addresses of `a`.
+    fn answer_with(records: &[Vec<u8>]) -> Vec<u8> {
+        let mut bytes = dns::query(0, "a", A).unwrap();
+        bytes[2] |= 0x80;
+        bytes[7] = records.len() as u8;
+        bytes.extend(records.concat());
+        bytes
     }
 
     #[test]
-    fn aliases_are_followed_and_the_smallest_ttl_is_told() {
-        let (question, bytes) = answer_with(vec![
-            Record::from_rdata(name("c."), 7, RData::A(A::new(192, 0, 2, 1))),
-            Record::from_rdata(name("x."), 1, RData::A(A::new(192, 0, 2, 9))),
-            Record::from_rdata(name("a."), 300, RData::CNAME(CNAME(name("b.")))),
-            Record::from_rdata(name("b."), 60, RData::CNAME(CNAME(name("c.")))),
+    fn aliases_are_followed_and_the_smallest_ttl_is_reported() {
+        let bytes = answer_with(&[
+            record("c", 7, Ok([192, 0, 2, 1])),
+            record("x", 1, Ok([192, 0, 2, 9])),
+            record("a", 300, Err("b")),
+            record("b", 60, Err("c")),
         ]);
-        let told = read(&bytes, &question, &name("a."), RecordType::A)
-            .unwrap()
-            .unwrap();
+        let told = read(&bytes, &question(0)).unwrap().unwrap();
         assert_eq!(told.aliases, ["b", "c"]);
         assert_eq!(told.addresses, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
         assert_eq!(told.ttl_s, Some(7));
@@ -204,13 +226,8 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_question_is_asked_again_and_what_nobody_asked_for_is_let_pass() {
-        let (_, mut good) = answer_with(vec![Record::from_rdata(
-            name("a."),
-            30,
-            RData::A(A::new(192, 0, 2, 1)),
-        )]);
-        good[..2].fill(0);
+    fn a_lost_question_is_asked_again_and_other_datagrams_are_ignored() {
+        let good = answer_with(&[record("a", 30, Ok([192, 0, 2, 1]))]);
         let mut foreign = good.clone();
         foreign[..2].fill(0xff);
         let junk = vec![0, 0, 7];
@@ -223,8 +240,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_not_there_is_an_error_in_words() {
-        let (_, mut bytes) = answer_with(Vec::new());
-        bytes[..2].fill(0);
+        let mut bytes = answer_with(&[]);
         bytes[3] |= 3;
         let (server, asked) = scripted(vec![vec![bytes]]);
         assert_eq!(ask(server, "a", true).unwrap_err(), "Non-Existent Domain");
@@ -233,25 +249,26 @@ mod tests {
 
     #[test]
     fn aliases_in_a_circle_come_to_an_end() {
-        let (question, bytes) = answer_with(vec![
-            Record::from_rdata(name("a."), 1, RData::CNAME(CNAME(name("b.")))),
-            Record::from_rdata(name("b."), 1, RData::CNAME(CNAME(name("a.")))),
-        ]);
-        let told = read(&bytes, &question, &name("a."), RecordType::A)
-            .unwrap()
-            .unwrap();
+        let bytes = answer_with(&[record("a", 1, Err("b")), record("b", 1, Err("a"))]);
+        let told = read(&bytes, &question(0)).unwrap().unwrap();
         assert_eq!(told.aliases.len(), MOST_ALIASES);
         assert!(told.addresses.is_empty());
     }
 
     #[test]
     fn an_answer_with_another_id_is_not_taken() {
-        let (_, bytes) = answer_with(Vec::new());
-        let mut other = question(&name("a."), RecordType::A);
-        other.metadata.id = other.metadata.id.wrapping_add(1);
-        let mut bytes = bytes;
-        bytes[0] ^= 0xff;
-        assert!(read(&bytes, &other, &name("a."), RecordType::A).is_none());
+        let bytes = answer_with(&[]);
+        assert!(read(&bytes, &question(0)).is_some());
+        assert!(read(&bytes, &question(1)).is_none());
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_short_is_not_taken_and_an_error_without_a_question_is() {
+        let bytes = answer_with(&[record("a", 30, Ok([192, 0, 2, 1]))]);
+        assert!(read(&bytes[..bytes.len() - 1], &question(0)).is_none());
+        let refused = [0, 0, 0x80, 5, 0, 0, 0, 0, 0, 0, 0, 0];
+        let error = read(&refused, &question(0)).unwrap().unwrap_err();
+        assert_eq!(error, "Query Refused");
     }
 
     #[test]

@@ -304,22 +304,7 @@ impl<'a> Platform<'a> {
             }
         }
         let until = at + plan.timeout;
-        let outcomes: Vec<Result<(InvocationOutcome, Instant), LambdaError>> =
-            std::thread::scope(|scope| {
-                let waiting: Vec<_> = kept
-                    .iter_mut()
-                    .map(|here| {
-                        scope.spawn(move || outcome(&mut here.environment, until, function))
-                    })
-                    .collect();
-                waiting
-                    .into_iter()
-                    .map(|one| match one.join() {
-                        Ok(told) => told,
-                        Err(panic) => std::panic::resume_unwind(panic),
-                    })
-                    .collect()
-            });
+        let outcomes = outcomes(kept, until, function);
         let each = (first..).zip(kept).zip(spans).zip(outcomes);
         each.map(|(((id, here), (init, since)), outcome)| {
             let (fate, end) = outcome?;
@@ -358,6 +343,25 @@ fn awaited(function: &Function) -> String {
         Some(_) => "listened: does it take its port from PORT, on 127.0.0.1?".to_owned(),
         None => format!("asked for an event: {RUNTIME_CLIENTS}"),
     }
+}
+
+/// Waits for the outcomes of the environments' invocations, for all at the same time.
+fn outcomes(
+    kept: &mut [WarmEnvironment],
+    until: Instant,
+    function: &Function,
+) -> Vec<Result<(InvocationOutcome, Instant), LambdaError>> {
+    std::thread::scope(|scope| {
+        let waiting: Vec<_> = kept
+            .iter_mut()
+            .map(|here| scope.spawn(move || outcome(&mut here.environment, until, function)))
+            .collect();
+        let joined = waiting.into_iter().map(|one| match one.join() {
+            Ok(outcome) => outcome,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        joined.collect()
+    })
 }
 
 /// What ends an invocation first: the answer, the process, or a function that goes on to the next event without one.

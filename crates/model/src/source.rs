@@ -174,29 +174,8 @@ fn one_call(
         let text = own.as_ref().or(general.as_ref());
         text.map_or(Ok(default), |text| time(text, &format!("{place}, {key}")))
     };
-    let tls = call.tls.as_deref().or(defaults.tls.as_deref());
-    let tls = tls.unwrap_or("1.3");
-    let Some((_, tls)) = Tls::ALL.into_iter().find(|(word, _)| *word == tls) else {
-        let words = Tls::ALL.map(|(word, _)| word).join(", ");
-        return Err(wrong("tls", format!("{tls:?}: one of {words}")));
-    };
-    let http = match call.http.as_deref().or(defaults.http.as_deref()) {
-        None | Some("1.0" | "1.1" | "2") => Http::Tcp,
-        Some("3") if matches!(tls, Tls::Tls13 | Tls::Tls13EarlyData) => Http::Quic,
-        Some("3") => return Err(wrong("http", "HTTP/3 has TLS 1.3 inside".to_owned())),
-        Some(other) => return Err(wrong("http", format!("{other:?}: one of 1.0, 1.1, 2, 3"))),
-    };
-    let reuse = match call.reuse.or(defaults.reuse) {
-        None | Some(Share::Whether(true)) => 1.0,
-        Some(Share::Whether(false)) => 0.0,
-        Some(Share::Number(share)) if (0.0..=1.0).contains(&share) => share,
-        Some(Share::Number(share)) => {
-            return Err(wrong(
-                "reuse",
-                format!("{share}: true, false, or a share from 0 to 1"),
-            ));
-        }
-    };
+    let (tls, http) = protocols(call, defaults, &wrong)?;
+    let reuse = reuse_of(call, defaults, &wrong)?;
     let times = call.times.unwrap_or(1);
     if !(1..=MOST_TIMES).contains(&times) {
         return Err(wrong("times", format!("{times}: from 1 to {MOST_TIMES}")));
@@ -230,6 +209,44 @@ fn one_call(
         group: call.group.clone(),
         answer_bytes,
     })
+}
+
+/// The TLS version and the transport of a call.
+fn protocols(
+    call: &SourceCall,
+    defaults: &Defaults,
+    wrong: &dyn Fn(&str, String) -> ChainError,
+) -> Result<(Tls, Http), ChainError> {
+    let tls = call.tls.as_deref().or(defaults.tls.as_deref());
+    let tls = tls.unwrap_or("1.3");
+    let Some((_, tls)) = Tls::ALL.into_iter().find(|(word, _)| *word == tls) else {
+        let words = Tls::ALL.map(|(word, _)| word).join(", ");
+        return Err(wrong("tls", format!("{tls:?}: one of {words}")));
+    };
+    let http = match call.http.as_deref().or(defaults.http.as_deref()) {
+        None | Some("1.0" | "1.1" | "2") => Http::Tcp,
+        Some("3") if matches!(tls, Tls::Tls13 | Tls::Tls13EarlyData) => Http::Quic,
+        Some("3") => return Err(wrong("http", "HTTP/3 has TLS 1.3 inside".to_owned())),
+        Some(other) => return Err(wrong("http", format!("{other:?}: one of 1.0, 1.1, 2, 3"))),
+    };
+    Ok((tls, http))
+}
+
+/// The share of a call's requests that reuse a connection.
+fn reuse_of(
+    call: &SourceCall,
+    defaults: &Defaults,
+    wrong: &dyn Fn(&str, String) -> ChainError,
+) -> Result<f64, ChainError> {
+    match call.reuse.or(defaults.reuse) {
+        None | Some(Share::Whether(true)) => Ok(1.0),
+        Some(Share::Whether(false)) => Ok(0.0),
+        Some(Share::Number(share)) if (0.0..=1.0).contains(&share) => Ok(share),
+        Some(Share::Number(share)) => Err(wrong(
+            "reuse",
+            format!("{share}: true, false, or a share from 0 to 1"),
+        )),
+    }
 }
 
 /// Refuses chains that call themselves.

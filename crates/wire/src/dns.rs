@@ -1,47 +1,117 @@
-//! Messages of the domain name system over UDP (RFC 1035 section 4), as far as an observer needs them: who is asked for,
-//! which addresses come back, for how long. Speaks to no server.
+//! Messages of the domain name system over UDP (RFC 1035 section 4): the name in question, and the records that come back.
+//! Speaks to no server.
 
 use std::net::IpAddr;
 
 /// Pointers in a compressed name that are followed.
 const MAX_HOPS: usize = 32;
 /// Records that are read of one answer.
-const MAX_RECORDS: u16 = 64;
+const MAX_RECORDS: u16 = 256;
 /// The longest name, in bytes as it is printed: escaped, up to four times the 255 of the wire.
 const MAX_NAME: usize = 1024;
+/// The longest name on the wire, in bytes (RFC 1035 section 3.1).
+const MAX_WIRE_NAME: usize = 255;
+/// The length of a header, in bytes.
+const HEADER: usize = 12;
 
 /// Where name servers listen.
 pub const PORT: u16 = 53;
 /// The type of an IPv4 address.
 pub const A: u16 = 1;
+/// The type of an alias.
+pub const CNAME: u16 = 5;
 /// The type of an IPv6 address.
 pub const AAAA: u16 = 28;
 
-/// A question, or the answer to one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+/// The start of every message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
     /// The number by which an answer is known.
     pub id: u16,
-    /// Whether it is one.
+    /// Whether the message is an answer.
     pub is_answer: bool,
     /// The answer did not fit; it is asked for again over TCP.
     pub is_truncated: bool,
     /// The response code.
     pub code: u8,
+    /// Operation 0: a standard query or its answer.
+    is_query: bool,
+    questions: u16,
+    answers: u16,
+}
+
+impl Header {
+    /// Reads the first 12 bytes of a message; `None` if there are fewer.
+    pub fn parse(bytes: &[u8]) -> Option<Header> {
+        let head: &[u8; HEADER] = bytes.first_chunk()?;
+        let u16_at = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+        let flags = u16_at(2);
+        Some(Header {
+            id: u16_at(0),
+            is_answer: flags & 0x8000 != 0,
+            is_truncated: flags & 0x0200 != 0,
+            code: (flags & 0x0f) as u8,
+            is_query: flags & 0x7800 == 0,
+            questions: u16_at(4),
+            answers: u16_at(6),
+        })
+    }
+}
+
+/// A question, or the answer to one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its header.
+    pub header: Header,
     /// The name asked for, in lower case, without the final dot; bytes that are not ASCII are escaped.
     pub name: String,
     /// The type of record asked for, such as [`A`].
     pub kind: u16,
-    /// The addresses of an answer, those of names that the name stands for included.
-    pub addresses: Vec<IpAddr>,
-    /// The smallest TTL of the answer's records, in seconds.
-    pub ttl_s: Option<u32>,
+    /// The records of an answer, those of names that the name stands for included.
+    pub records: Vec<Record>,
+    /// No record is missing because the bytes are cut short.
+    pub is_whole: bool,
+}
+
+/// A record of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The name that it belongs to, written as in [`Message::name`].
+    pub name: String,
+    /// How long it is valid, in seconds.
+    pub ttl_s: u32,
+    /// Its content.
+    pub data: RecordData,
+}
+
+/// The content of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordData {
+    /// An address of the name.
+    Address(IpAddr),
+    /// The name that the name stands for.
+    Alias(String),
+    /// A record of another type.
+    Other,
 }
 
 impl Message {
+    /// The addresses of an answer.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.records.iter().filter_map(|record| match record.data {
+            RecordData::Address(address) => Some(address),
+            _ => None,
+        })
+    }
+
+    /// The smallest TTL of the answer's records, in seconds.
+    pub fn ttl_s(&self) -> Option<u32> {
+        self.records.iter().map(|record| record.ttl_s).min()
+    }
+
     /// What the server could not do, in the words of RFC 1035 section 4.1.1.
     pub fn error(&self) -> Option<&'static str> {
-        Some(match self.code {
+        Some(match self.header.code {
             0 => return None,
             1 => "FORMERR",
             2 => "SERVFAIL",
@@ -53,53 +123,84 @@ impl Message {
     }
 }
 
+/// Writes a question for the records of this type; `None` if the name cannot be asked for: a label that is empty or longer
+/// than 63 bytes, or more than 255 bytes.
+pub fn query(id: u16, name: &str, kind: u16) -> Option<Vec<u8>> {
+    let mut bytes = id.to_be_bytes().to_vec();
+    // recursion desired; one question
+    bytes.extend_from_slice(&[1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+    for label in name.split('.') {
+        if !(1..=63).contains(&label.len()) {
+            return None;
+        }
+        bytes.push(label.len() as u8);
+        bytes.extend_from_slice(label.as_bytes());
+    }
+    bytes.push(0);
+    if bytes.len() - HEADER > MAX_WIRE_NAME {
+        return None;
+    }
+    bytes.extend_from_slice(&kind.to_be_bytes());
+    bytes.extend_from_slice(&CLASS_IN);
+    Some(bytes)
+}
+
+/// The class of the internet, on the wire.
+const CLASS_IN: [u8; 2] = [0, 1];
+
 /// Reads a plain query or its answer, with exactly one question; `None` for anything else. An answer that is cut short gives the
 /// records before the cut.
 pub fn parse(bytes: &[u8]) -> Option<Message> {
-    let u16_at = |at: usize| Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
-    let flags = u16_at(2)?;
-    // exactly one question, as everybody asks it
-    if u16_at(4)? != 1 || flags & 0x7800 != 0 {
+    let header = Header::parse(bytes)?;
+    if header.questions != 1 || !header.is_query {
         return None;
     }
-    let (name, mut at) = read_name(bytes, 12)?;
+    let (name, at) = read_name(bytes, HEADER)?;
+    let kind = u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?);
     let mut message = Message {
-        id: u16_at(0)?,
-        is_answer: flags & 0x8000 != 0,
-        is_truncated: flags & 0x0200 != 0,
-        code: (flags & 0x0f) as u8,
+        header,
         name,
-        kind: u16_at(at)?,
-        addresses: Vec::new(),
-        ttl_s: None,
+        kind,
+        records: Vec::new(),
+        is_whole: true,
     };
-    at += 4;
-    if !message.is_answer {
-        return Some(message);
-    }
-    for _ in 0..u16_at(6)?.min(MAX_RECORDS) {
-        let Some((_, next)) = read_name(bytes, at) else {
-            break;
-        };
-        let Some(head) = bytes.get(next..).and_then(|rest| rest.first_chunk::<10>()) else {
-            break;
-        };
-        let kind = u16::from_be_bytes([head[0], head[1]]);
-        let ttl = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
-        let len = usize::from(u16::from_be_bytes([head[8], head[9]]));
-        let Some(data) = bytes.get(next + 10..next + 10 + len) else {
-            break;
-        };
-        let address = match (kind, data.len()) {
-            (A, 4) => data.first_chunk::<4>().copied().map(IpAddr::from),
-            (AAAA, 16) => data.first_chunk::<16>().copied().map(IpAddr::from),
-            _ => None,
-        };
-        message.addresses.extend(address);
-        message.ttl_s = Some(message.ttl_s.map_or(ttl, |least| least.min(ttl)));
-        at = next + 10 + len;
+    let mut at = at + 4;
+    if header.is_answer {
+        for _ in 0..header.answers.min(MAX_RECORDS) {
+            let Some((record, next)) = read_record(bytes, at) else {
+                message.is_whole = false;
+                break;
+            };
+            message.records.push(record);
+            at = next;
+        }
     }
     Some(message)
+}
+
+/// A record, and where the bytes after it are.
+fn read_record(bytes: &[u8], start: usize) -> Option<(Record, usize)> {
+    let (name, at) = read_name(bytes, start)?;
+    let head: &[u8; 10] = bytes.get(at..)?.first_chunk()?;
+    let kind = u16::from_be_bytes([head[0], head[1]]);
+    let at = at + head.len();
+    let end = at + usize::from(u16::from_be_bytes([head[8], head[9]]));
+    let data = bytes.get(at..end)?;
+    let address = match (kind, data.len()) {
+        (A, 4) => data.first_chunk::<4>().copied().map(IpAddr::from),
+        (AAAA, 16) => data.first_chunk::<16>().copied().map(IpAddr::from),
+        _ => None,
+    };
+    let data = match address {
+        Some(address) => RecordData::Address(address),
+        None if kind == CNAME => match read_name(bytes, at) {
+            Some((alias, after)) if after <= end => RecordData::Alias(alias),
+            _ => RecordData::Other,
+        },
+        None => RecordData::Other,
+    };
+    let ttl_s = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
+    Some((Record { name, ttl_s, data }, end))
 }
 
 /// A name in lower case, and where the bytes after it are.
@@ -158,19 +259,20 @@ mod tests {
     fn a_question_and_its_answer_are_read() {
         let question = parse(QUESTION).unwrap();
         assert_eq!(
-            (question.name.as_str(), question.is_answer),
+            (question.name.as_str(), question.header.is_answer),
             ("www.example", false)
         );
         let answer = parse(&answer()).unwrap();
-        assert_eq!(answer.addresses, [IpAddr::from([192, 0, 2, 7])]);
-        assert_eq!(answer.ttl_s, Some(300));
+        assert!(answer.addresses().eq([IpAddr::from([192, 0, 2, 7])]));
+        assert_eq!((answer.ttl_s(), answer.is_whole), (Some(300), true));
     }
 
     #[test]
-    fn no_cut_and_no_loop_of_pointers_is_trouble() {
+    fn a_cut_is_reported_and_a_loop_of_pointers_is_refused() {
         let whole = answer();
         for len in 0..whole.len() {
-            parse(&whole[..len]);
+            let cut = parse(&whole[..len]);
+            assert!(cut.is_none_or(|message| !message.is_whole));
         }
         let mut looping = QUESTION.to_vec();
         looping[12..14].copy_from_slice(&[0xc0, 12]);
@@ -185,23 +287,40 @@ mod tests {
         assert_eq!(parse(&answer()).unwrap().error(), None);
     }
 
+    #[test]
+    fn an_alias_has_its_name() {
+        let mut bytes = answer();
+        bytes[7] = 2;
+        bytes.extend(b"\xc0\x0c\0\x05\0\x01\0\0\0\x07\0\x04\x01b\xc0\x10");
+        let alias = parse(&bytes).unwrap().records.pop().unwrap();
+        assert_eq!(alias.data, RecordData::Alias("b.example".to_owned()));
+        assert_eq!((alias.name.as_str(), alias.ttl_s), ("www.example", 7));
+    }
+
+    #[test]
+    fn a_name_that_does_not_fit_is_not_asked_for() {
+        assert_eq!(query(1, "a..b", A), None);
+        assert_eq!(query(1, &"a".repeat(64), A), None);
+        assert_eq!(query(1, &["a"; 128].join("."), A), None);
+        assert!(query(1, &["a"; 127].join("."), A).is_some());
+        assert_eq!(
+            query(0x1234, "WWW.example", A).unwrap()[12..],
+            QUESTION[12..]
+        );
+    }
+
     proptest! {
         #[test]
         fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
             if let Some(message) = parse(&bytes) {
                 prop_assert!(message.name.len() <= MAX_NAME);
-                prop_assert!(message.addresses.len() <= usize::from(MAX_RECORDS));
+                prop_assert!(message.records.len() <= usize::from(MAX_RECORDS));
             }
         }
 
         #[test]
         fn every_name_reads_back(name in "[a-z0-9-]{1,20}(\\.[a-z0-9-]{1,20}){0,5}") {
-            let mut bytes = QUESTION[..12].to_vec();
-            for label in name.split('.') {
-                bytes.push(label.len() as u8);
-                bytes.extend_from_slice(label.as_bytes());
-            }
-            bytes.extend_from_slice(&[0, 0, 28, 0, 1]);
+            let bytes = query(7, &name, AAAA).unwrap();
             let read = parse(&bytes).unwrap();
             prop_assert_eq!((read.name, read.kind), (name, AAAA));
         }

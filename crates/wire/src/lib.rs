@@ -1,4 +1,4 @@
-//! Bytes in, events out: the protocols that `intact` speaks and overhears, without sockets, clocks or threads.
+//! Bytes in, events out: the protocols that `intact` speaks and observes, without sockets, clocks or threads.
 //!
 //! Each module is a push parser: the caller hands over whatever bytes it has, is told how many were used and gets
 //! at most one event a call, so any split of the bytes gives the same events. Time enters only where a caller
@@ -8,6 +8,7 @@ pub mod dns;
 pub mod exchange;
 pub mod h2;
 pub mod http1;
+pub mod pcapng;
 pub mod quic;
 pub mod tcp;
 pub mod tls;

@@ -46,15 +46,15 @@ impl DnsLookups {
         if !matches!(message.kind, A | AAAA) {
             return;
         }
-        let (client, resolver) = if message.is_answer {
+        let (client, resolver) = if message.header.is_answer {
             (target, source)
         } else {
             (source, target)
         };
         let key = (client.ip(), resolver, Arc::from(message.name.as_str()));
-        let question = (client.port(), message.id);
-        if message.is_answer {
-            self.answer(&key, question, message, at, scope);
+        let question = (client.port(), message.header.id);
+        if message.header.is_answer {
+            self.answer(&key, question, &message, at, scope);
         } else {
             self.ask(key, question, at, scope);
         }
@@ -87,7 +87,7 @@ impl DnsLookups {
         &mut self,
         key: &Key,
         question: (u16, u16),
-        message: Message,
+        message: &Message,
         at: u64,
         scope: &mut EventWriter<'_>,
     ) {
@@ -96,8 +96,8 @@ impl DnsLookups {
         };
         open.questions.retain(|other| *other != question);
         open.error = open.error.or(message.error());
-        open.addresses.extend(message.addresses);
-        open.ttl_s = open.ttl_s.into_iter().chain(message.ttl_s).min();
+        open.addresses.extend(message.addresses());
+        open.ttl_s = open.ttl_s.into_iter().chain(message.ttl_s()).min();
         if open.questions.is_empty()
             && let Some(open) = self.open.remove(key)
         {

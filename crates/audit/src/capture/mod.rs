@@ -1,7 +1,7 @@
 //! Captures: packets to connections and exchanges.
 //!
 //! From the file inwards: [`pcap`] and [`pcapng`] give packets, [`link`], [`ip`] and [`tunnel`] strip what is around them, [`ConnectionTable`]
-//! finds the connection, [`conversation`] puts its bytes in order, [`layers`] looks for TLS, [`speaking`] lets `wire` overhear what
+//! finds the connection, [`conversation`] puts its bytes in order, [`layers`] looks for TLS, [`speaking`] lets `wire` read what
 //! is spoken, [`record`] writes it into the ledger. What cannot be seen is said, never guessed.
 
 mod app_protocol;
@@ -33,9 +33,9 @@ use crate::format::Format;
 use crate::input::Input;
 use crate::input_summary::{InputSummary, Unit};
 use crate::read_buffer::ReadBuffer;
+use intact_wire::pcapng::Reader;
 use intact_wire::tls::decrypt::KeyLog;
 use pcap::Pcap;
-use pcapng::Pcapng;
 use std::io::Read;
 
 /// The longest packet or block that is believed, in bytes.
@@ -70,13 +70,13 @@ enum End {
 /// Either of the two file formats.
 enum Packets {
     Pcap(Pcap),
-    Pcapng(Pcapng),
+    Pcapng(Reader),
 }
 
 impl Packets {
     fn open<R: Read>(format: Format, window: &mut ReadBuffer<R>) -> Result<Packets, End> {
         match format {
-            Format::Pcapng => Ok(Packets::Pcapng(Pcapng::default())),
+            Format::Pcapng => Ok(Packets::Pcapng(Reader::default())),
             _ => Pcap::open(window).map(Packets::Pcap),
         }
     }
@@ -88,7 +88,7 @@ impl Packets {
     ) -> Result<Packet<'w>, End> {
         match self {
             Packets::Pcap(pcap) => pcap.next(window),
-            Packets::Pcapng(pcapng) => pcapng.next(window, keys),
+            Packets::Pcapng(pcapng) => pcapng::next(pcapng, window, keys),
         }
     }
 
@@ -108,7 +108,7 @@ pub(crate) fn is_pcap(prefix: &[u8]) -> bool {
 
 /// Whether a file with these first bytes is one that Wireshark writes.
 pub(crate) fn is_pcapng(prefix: &[u8]) -> bool {
-    pcapng::is_magic(prefix)
+    intact_wire::pcapng::is_magic(prefix)
 }
 
 /// The time of the first packet, in nanoseconds since 1970.

@@ -14,6 +14,7 @@ pub(crate) use summary::Summary;
 use crate::client::{self, Entry, Source};
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;
+use crate::format::LoadGenerator;
 use crate::input::Input;
 use crate::input_summary::{InputSummary, Unit};
 
@@ -23,23 +24,6 @@ const MAX_ENTRIES: usize = 500_000;
 const LONGEST: usize = 1 << 20;
 /// How many lines pass between two questions whether to go on.
 const BREATH: u64 = 4096;
-
-/// Who wrote the rows, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoadGenerator {
-    /// `hey -o csv`.
-    Hey,
-    /// `oha --output-format csv`.
-    Oha,
-    /// `k6 run --out csv=FILE`.
-    K6Csv,
-    /// `k6 run --out json=FILE`.
-    K6Json,
-    /// `vegeta encode --to csv`.
-    VegetaCsv,
-    /// `vegeta encode --to json`.
-    VegetaJson,
-}
 
 /// Takes lines, gives requests.
 trait Rows {
@@ -105,18 +89,6 @@ impl LoadGenerator {
             Some(LoadGenerator::VegetaJson)
         } else {
             None
-        }
-    }
-
-    /// Its name, for a person.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            LoadGenerator::Hey => "hey's CSV",
-            LoadGenerator::Oha => "oha's CSV",
-            LoadGenerator::K6Csv => "k6's CSV",
-            LoadGenerator::K6Json => "k6's JSON",
-            LoadGenerator::VegetaCsv => "vegeta's CSV",
-            LoadGenerator::VegetaJson => "vegeta's JSON",
         }
     }
 

@@ -5,7 +5,7 @@ mod balancer;
 mod connections;
 mod json;
 mod line;
-mod log_format;
+pub(crate) mod log_format;
 mod pattern;
 pub(crate) mod timestamp;
 

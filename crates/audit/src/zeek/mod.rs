@@ -10,37 +10,11 @@ pub(crate) use joiner::Joiner;
 
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;
+use crate::format::Log;
 use crate::input::Input;
 use crate::input_summary::{InputSummary, Unit};
 use crate::log::{BREATH, LONGEST};
 use record::RecordLayout;
-
-/// One of Zeek's logs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Log {
-    /// `conn.log`.
-    Connections,
-    /// `ssl.log`.
-    Tls,
-    /// `http.log`.
-    Requests,
-}
-
-impl Log {
-    /// Its name, for a person.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Log::Connections => "Zeek conn.log",
-            Log::Tls => "Zeek ssl.log",
-            Log::Requests => "Zeek http.log",
-        }
-    }
-
-    /// Its place among those that are read together: connections are known before what went on them is told.
-    pub(crate) fn turn(self) -> u8 {
-        self as u8
-    }
-}
 
 /// Which log begins like this.
 pub(crate) fn tell(prefix: &[u8]) -> Option<Log> {

@@ -1,6 +1,6 @@
 //! One line of a Zeek log: columns between tabs named in a head, or an object of JSON. Which log it is, is told by its names.
 
-use super::Log;
+use crate::format::Log;
 use crate::lenient::Lenient;
 use crate::log::{Name, timestamp};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};

@@ -8,5 +8,7 @@ mod hostile;
 mod logs;
 mod packets;
 mod reading;
+#[path = "../../../../fixtures/tests/skip.rs"]
+mod skip;
 mod tshark;
 mod zeek;

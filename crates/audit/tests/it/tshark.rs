@@ -1,9 +1,9 @@
 //! tshark reads the same captures: both must count the same requests on each stream.
 
 use crate::reading;
+use crate::skip::skip;
 use intact_audit::KeyLog;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::process::Command;
 
 /// Requests by the client's port, as tshark sees them.
@@ -39,7 +39,10 @@ fn by_tshark(file: &str, keys: Option<&str>) -> Option<BTreeMap<u16, usize>> {
 #[test]
 fn tshark_counts_the_same_requests_on_each_stream() {
     if Command::new("tshark").arg("-v").output().is_err() {
-        skip("tshark_counts_the_same_requests_on_each_stream: tshark is not installed");
+        skip(
+            "tshark_counts_the_same_requests_on_each_stream",
+            "tshark is not installed",
+        );
         return;
     }
     for name in [
@@ -72,18 +75,5 @@ fn tshark_counts_the_same_requests_on_each_stream() {
         let key_file = key_file.as_ref().map(|path| path.to_str().unwrap());
         let theirs = by_tshark(path.to_str().unwrap(), key_file).unwrap();
         assert_eq!(ours, theirs, "{name}");
-    }
-}
-
-/// Says loudly what is not tested; in CI that is a failure.
-fn skip(what: &str) {
-    assert!(std::env::var_os("CI").is_none(), "{what}");
-    let _ = writeln!(std::io::stderr(), "SKIPPED {what}");
-    if let Some(log) = std::env::var_os("INTACT_SKIPPED") {
-        let file = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(log);
-        let _ = file.and_then(|mut file| writeln!(file, "{what}"));
     }
 }

@@ -4,13 +4,13 @@
 //! what is measured. Only packets of the connections named are kept; whatever else passes the port is thrown away unread.
 
 mod packet;
-mod pcapng;
 #[cfg(target_os = "linux")]
 mod socket;
 #[cfg(not(target_os = "linux"))]
 #[path = "unsupported.rs"]
 mod socket;
 
+use intact_wire::pcapng::{self, WrittenPacket};
 use packet::Packet;
 use rustls::KeyLog;
 use socket::Socket;
@@ -113,10 +113,14 @@ impl Capture {
     /// All of it as a pcapng file, with the secrets in it.
     pub(crate) fn file(&self) -> Vec<u8> {
         let secrets = self.secrets.0.lock();
-        pcapng::write(
-            &self.packets,
-            &secrets.unwrap_or_else(PoisonError::into_inner),
-        )
+        let packets = self.packets.iter().map(|packet| WrittenPacket {
+            at: packet.at,
+            outgoing: packet.outgoing,
+            bytes: &packet.bytes,
+            original: packet.whole,
+            comment: packet.note.as_deref(),
+        });
+        pcapng::write(packets, &secrets.unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -6,6 +6,7 @@ use intact_units::duration::with_unit;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 /// The axes that a plan may vary, with their defaults, in the order of the variants' product. That of `tls` is as the URLs say.
 const AXES: [(&str, &str); 6] = [
@@ -105,7 +106,7 @@ impl Word {
 /// Reads a plan. `file` is only named in errors.
 pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
     let file = file.display().to_string();
-    let source: Source = toml::from_str(text).map_err(|error| {
+    let mut source: Source = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start.min(text.len()));
         PlanError::Source {
             file: file.clone(),
@@ -118,17 +119,49 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
         key: key.to_owned(),
         words: words.to_owned(),
     };
-    let plain = |text: &str| {
-        !text.is_empty()
-            && text.len() <= 64
-            && text
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
-    };
-    let names = "letters, digits, `-` and `_`, at most 64: it becomes part of keys";
-    if !plain(&source.name) {
-        return Err(wrong("name", names));
+    if !is_plain(&source.name) {
+        return Err(wrong("name", NAMES));
     }
+    let (duration, limit) = times(&source, &wrong)?;
+    let slice = limit.unwrap_or(duration);
+    if source.labels.is_empty() {
+        source.labels.push("here".to_owned());
+    }
+    check_names(&source, &wrong)?;
+    check_limits(&source, &wrong)?;
+    let (variants, varied) = planned_variants(&source, &wrong)?;
+    let slices = duration.as_nanos().div_ceil(slice.as_nanos());
+    let plan = Plan {
+        format: FORMAT,
+        id: id_of(&source.name, text),
+        name: source.name,
+        targets: source.targets,
+        labels: source.labels,
+        variants,
+        varied,
+        repetitions: source.repetitions,
+        slices: u32::try_from(slices)
+            .map_err(|_| wrong("slice", "far too short for `duration`"))?,
+        slice_ms: slice.as_millis() as u64,
+        limits: source.limits,
+    };
+    check_size(&plan, limit, &wrong)?;
+    Ok(plan)
+}
+
+/// Makes the error on a key.
+type Wrong<'a> = dyn Fn(&str, &str) -> PlanError + 'a;
+
+const NAMES: &str = "letters, digits, `-` and `_`, at most 64: it becomes part of keys";
+
+/// Whether a name can be part of a key.
+fn is_plain(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    !text.is_empty() && text.len() <= 64 && text.chars().all(is_plain)
+}
+
+/// The duration, and the slice if it is given.
+fn times(source: &Source, wrong: &Wrong<'_>) -> Result<(Duration, Option<Duration>), PlanError> {
     let time =
         |key: &str, text: &str| with_unit(text).map_err(|error| wrong(key, &error.to_string()));
     let duration = time("duration", &source.duration)?;
@@ -138,30 +171,31 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
     if duration.is_zero() || slice.is_zero() || slice > duration {
         return Err(wrong("slice", "above zero, and not longer than `duration`"));
     }
-    let labels = if source.labels.is_empty() {
-        vec!["here".to_owned()]
-    } else {
-        source.labels
-    };
-    unique("labels", labels.iter().map(String::as_str), &wrong)?;
-    if !labels.iter().all(|label| plain(label)) {
-        return Err(wrong("labels", names));
+    Ok((duration, limit))
+}
+
+/// Labels and targets.
+fn check_names(source: &Source, wrong: &Wrong<'_>) -> Result<(), PlanError> {
+    unique("labels", source.labels.iter().map(String::as_str), wrong)?;
+    if !source.labels.iter().all(|label| is_plain(label)) {
+        return Err(wrong("labels", NAMES));
     }
     if source.targets.is_empty() {
         return Err(wrong("target", "name at least one, as [[target]]"));
     }
-    unique(
-        "target.name",
-        source.targets.iter().map(|target| target.name.as_str()),
-        &wrong,
-    )?;
+    let names = source.targets.iter().map(|target| target.name.as_str());
+    unique("target.name", names, wrong)?;
     for target in &source.targets {
-        if !plain(&target.name) {
-            return Err(wrong("target.name", names));
+        if !is_plain(&target.name) {
+            return Err(wrong("target.name", NAMES));
         }
         acknowledged(target).map_err(|words| wrong(&format!("target {}", target.name), &words))?;
     }
-    let limits = source.limits;
+    Ok(())
+}
+
+fn check_limits(source: &Source, wrong: &Wrong<'_>) -> Result<(), PlanError> {
+    let limits = &source.limits;
     for (key, is_fine) in [
         ("limits.requests", limits.requests > 0),
         ("limits.rate", limits.rate.is_finite() && limits.rate > 0.0),
@@ -173,6 +207,14 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
             return Err(wrong(key, "above zero, and not absurdly large"));
         }
     }
+    Ok(())
+}
+
+/// The variants of the benches, and the axes that vary.
+fn planned_variants(
+    source: &Source,
+    wrong: &Wrong<'_>,
+) -> Result<(Vec<Variant>, Vec<String>), PlanError> {
     let benched = || {
         let targets = source.targets.iter();
         targets.filter(|target| target.measure == Kind::Bench)
@@ -183,7 +225,8 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
             "no target is benched: a check tries the variants itself",
         ));
     }
-    let axes = source.axes.unwrap_or_default();
+    let none = SourceAxes::default();
+    let axes = source.axes.as_ref().unwrap_or(&none);
     let tls = default_tls(benched())
         .filter(|_| axes.tls.is_empty())
         .unwrap_or("any");
@@ -193,22 +236,11 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
             "some targets are http and some https: say which TLS to use",
         ));
     }
-    let (variants, varied) = variants(&axes, tls).map_err(|words| wrong("axes", &words))?;
-    let slices = duration.as_nanos().div_ceil(slice.as_nanos());
-    let plan = Plan {
-        format: FORMAT,
-        id: id_of(&source.name, text),
-        name: source.name,
-        targets: source.targets,
-        labels,
-        variants,
-        varied,
-        repetitions: source.repetitions,
-        slices: u32::try_from(slices)
-            .map_err(|_| wrong("slice", "far too short for `duration`"))?,
-        slice_ms: slice.as_millis() as u64,
-        limits,
-    };
+    variants(axes, tls).map_err(|words| wrong("axes", &words))
+}
+
+/// Whether the messages are few enough, and each target gets enough requests and time.
+fn check_size(plan: &Plan, limit: Option<Duration>, wrong: &Wrong<'_>) -> Result<(), PlanError> {
     if plan.len() > MOST_MESSAGES {
         return Err(wrong(
             "repetitions",
@@ -233,7 +265,7 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
         plan.has_room_for(target, limit)
             .map_err(|(key, words)| wrong(key, &words))?;
     }
-    Ok(plan)
+    Ok(())
 }
 
 /// Whether a target names its own host as acknowledged.
@@ -255,7 +287,7 @@ pub(crate) fn acknowledged(target: &Target) -> Result<(), String> {
 fn unique<'a>(
     key: &str,
     words: impl Iterator<Item = &'a str>,
-    wrong: &impl Fn(&str, &str) -> PlanError,
+    wrong: &Wrong<'_>,
 ) -> Result<(), PlanError> {
     let mut seen = BTreeSet::new();
     for word in words {

@@ -1,7 +1,8 @@
 //! `intact check` against peers that are no use, or do what no option of `serve` does.
 
 use crate::check::check;
-use crate::program::{Server, intact};
+use crate::peers::free_address;
+use crate::program::{Schema, Server, intact};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -37,6 +38,11 @@ pub(crate) fn next_request(reader: &mut BufReader<TcpStream>) -> bool {
     false
 }
 
+/// Responds to every request of a connection until it ends.
+pub(crate) fn answer_all(reader: &mut BufReader<TcpStream>) {
+    while next_request(reader) && reader.get_mut().write_all(ANSWER).is_ok() {}
+}
+
 pub(crate) const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 fn rules(document: &Value) -> Vec<&str> {
@@ -66,10 +72,7 @@ fn useless(words: &[&str], kind: &str, said: &str) {
 
 #[test]
 fn a_peer_that_is_no_use_is_told_with_the_way_out() {
-    let free = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let free = free_address();
     useless(&[&format!("http://{free}/")], "refused", "host and port");
     useless(
         &["http://no-such-host.invalid/"],
@@ -192,7 +195,7 @@ fn a_server_that_an_idle_connection_blocks_is_found_out() {
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let mut reader = BufReader::new(stream);
-            while next_request(&mut reader) && reader.get_mut().write_all(ANSWER).is_ok() {}
+            answer_all(&mut reader);
         }
     });
     let (out, document) = check(&[&url, "--idle-limit", "1s"]);
@@ -212,7 +215,7 @@ fn an_unasked_answer_at_the_end_is_told() {
             .set_read_timeout(Some(Duration::from_millis(400)))
             .unwrap();
         let mut reader = BufReader::new(stream);
-        while next_request(&mut reader) && reader.get_mut().write_all(ANSWER).is_ok() {}
+        answer_all(&mut reader);
         let _ = reader
             .get_mut()
             .write_all(b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n");
@@ -355,21 +358,14 @@ fn an_interrupted_wait_keeps_the_card_and_a_stored_card_reads_back() {
 
 #[test]
 fn the_document_of_a_check_is_what_its_schema_says() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/schema/check.schema.json"
-    );
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
+    let schema = Schema::named("check");
     let server = Server::start(&["--idle-timeout", "500ms", "--max-requests", "60"]);
     let folder = tempfile::tempdir().unwrap();
     let ca = folder.path().join("ca.pem");
     server.write_ca(&ca);
     let ca = ca.to_str().unwrap();
     let secure = format!("https://127.0.0.1:{}/", server.tls_port());
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let refused = format!("http://{}/", free.local_addr().unwrap());
-    drop(free);
+    let refused = format!("http://{}/", free_address());
     let named = server.plain().replace("127.0.0.1", "localhost");
     for words in [
         &[&*secure, "--cacert", ca, "--idle-limit", "2s", "--thorough"][..],
@@ -378,11 +374,7 @@ fn the_document_of_a_check_is_what_its_schema_says() {
         &[&refused],
     ] {
         let (_, document) = check(words);
-        let faults: Vec<String> = validator
-            .iter_errors(&document)
-            .map(|fault| format!("{}: {fault}", fault.instance_path()))
-            .collect();
-        assert_eq!(faults, Vec::<String>::new(), "{words:?}");
+        schema.check(&document);
     }
 }
 
@@ -396,7 +388,7 @@ fn an_idle_limit_that_shrinks_under_many_connections_is_told() {
             .set_read_timeout(Some(Duration::from_millis(idle)))
             .unwrap();
         let mut reader = BufReader::new(stream);
-        while next_request(&mut reader) && reader.get_mut().write_all(ANSWER).is_ok() {}
+        answer_all(&mut reader);
         open.fetch_sub(1, Ordering::Relaxed);
     });
     let url = format!("http://{url}/");

@@ -1,6 +1,7 @@
 //! Exit codes and messages.
 
-use crate::program::{Server, intact};
+use crate::peers::free_address;
+use crate::program::{Schema, Server, intact};
 use std::process::Output;
 
 fn code(out: &Output) -> i32 {
@@ -54,10 +55,7 @@ fn bad_usage_exits_2_and_names_the_option() {
 
 #[test]
 fn a_target_that_never_answers_exits_3() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let free = free_address();
     let out = intact(&["bench", &format!("http://{free}/"), "-n", "10"]);
     assert_eq!(code(&out), 3, "{}", said(&out));
     assert!(String::from_utf8_lossy(&out.stdout).contains("refused"));
@@ -174,18 +172,9 @@ fn an_interrupted_bench_prints_what_was_measured_and_exits_by_the_signal() {
 
 #[test]
 fn the_document_is_what_its_schema_says() {
-    let schema = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/schema/bench.schema.json"
-    );
-    let schema: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
+    let schema = Schema::named("bench");
     let server = Server::start(&["--max-requests", "7"]);
-    let free = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let free = free_address();
     for words in [
         &[
             server.plain().as_str(),
@@ -200,11 +189,7 @@ fn the_document_is_what_its_schema_says() {
         &[&format!("http://{free}/"), "-n", "4"],
     ] {
         let document = crate::program::bench(words);
-        let faults: Vec<String> = validator
-            .iter_errors(&document)
-            .map(|fault| format!("{}: {fault}", fault.instance_path()))
-            .collect();
-        assert_eq!(faults, Vec::<String>::new(), "{words:?}");
+        schema.check(&document);
     }
 }
 
@@ -216,10 +201,7 @@ fn a_url_in_the_place_of_a_command_is_a_short_check_and_a_short_bench() {
     let page = String::from_utf8(out.stdout).unwrap();
     assert!(page.contains("Keeps connections"), "{page}");
     assert!(page.contains("keepalive=off"), "{page}");
-    let free = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let free = free_address();
     let out = intact(&[&free.to_string()]);
     assert_eq!(code(&out), 3, "{}", said(&out));
     assert!(!String::from_utf8(out.stdout).unwrap().contains("Variants"));

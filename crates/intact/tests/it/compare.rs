@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::observed::store;
-use crate::program::{Server, intact};
+use crate::program::{Schema, Server, intact};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -23,19 +23,6 @@ fn requests(keepalive: &str, url: &str) -> String {
         "{} bench {url} -n 5 --rounds 1 --keepalive {keepalive}",
         env!("CARGO_BIN_EXE_intact")
     )
-}
-
-fn check_schema(document: &Value) {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/schema/compare.schema.json"
-    );
-    let validator = jsonschema::validator_for(&read(Path::new(path))).unwrap();
-    let faults: Vec<String> = validator
-        .iter_errors(document)
-        .map(|fault| format!("{fault} at {}", fault.instance_path()))
-        .collect();
-    assert!(faults.is_empty(), "{faults:#?}");
 }
 
 #[test]
@@ -59,7 +46,7 @@ fn the_fix_shows_in_connections_and_the_server_saw_the_same() {
     ]);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let document = read(&json);
-    check_schema(&document);
+    Schema::named("compare").check(&document);
     let variants = document["variants"].as_array().unwrap();
     assert_eq!(variants[0]["name"], "off");
     assert_eq!(variants[1]["name"], "on");
@@ -184,7 +171,7 @@ fn stored_ledgers_are_compared_without_intervals() {
     let out = intact(&["compare", &before, &after, &written]);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let document = read(&json);
-    check_schema(&document);
+    Schema::named("compare").check(&document);
     assert_eq!(document["variants"][0]["name"], "before");
     assert_eq!(document["changes"][0]["fate"], "gone");
     assert_eq!(document["comparisons"][0]["saved_ms"], Value::Null);

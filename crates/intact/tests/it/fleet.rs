@@ -1,6 +1,6 @@
 //! `intact fleet` as a person meets it: whole campaigns against our own server, whatever happens to workers, folders and messages.
 
-use crate::program::{Server, exchanges, intact};
+use crate::program::{Schema, Server, exchanges, intact};
 use intact_fleet::{FORMAT, Queue, SqliteQueue};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -83,21 +83,6 @@ fn end(child: Child) -> (Value, Output) {
     (document(&out), out)
 }
 
-/// Whether a document is what the schema of a name says.
-fn check_schema(name: &str, document: &Value) {
-    let path = format!(
-        "{}/../../docs/schema/{name}.schema.json",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator
-        .iter_errors(document)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
-    assert!(errors.is_empty(), "{name}: {errors:?} in {document}");
-}
-
 #[test]
 fn a_campaign_of_error_pages_exits_3_unless_the_plan_expects_them() {
     let server = Server::start(&["--status", "404"]);
@@ -178,8 +163,8 @@ fn every_message_counts_exactly_once_though_workers_are_killed() {
         .map(|group| group["latency"]["count"].as_u64().unwrap())
         .sum();
     assert_eq!(report["groups"][0]["bench"]["requests"]["total"], measured);
-    check_schema("fleet", &report);
-    check_schema("bench", &report["groups"][0]["bench"]);
+    Schema::named("fleet").check(&report);
+    Schema::named("bench").check(&report["groups"][0]["bench"]);
 }
 
 #[test]
@@ -204,7 +189,7 @@ fn an_interrupted_campaign_keeps_its_results_and_the_same_command_goes_on() {
 
     let queue = format!("sqlite:{}", rig.path("dir/queue.sqlite"));
     let status = document(&intact(&["fleet", "status", "--queue", &queue, "--json"]));
-    check_schema("fleet", &status);
+    Schema::named("fleet").check(&status);
     assert_eq!(status["queue"]["done"], kept.len());
 
     let (report, out) = end(rig.start());
@@ -255,7 +240,7 @@ fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
     let from = std::time::Instant::now();
     let (report, out) = end(rig.start());
     assert_eq!(out.status.code(), Some(0), "{out:?}");
-    check_schema("fleet", &report);
+    Schema::named("fleet").check(&report);
     assert_eq!(report["messages"]["finished"], 2);
     assert_eq!(report["groups"], Value::Array(Vec::new()));
     let cards = &report["checks"][0]["cards"];
@@ -319,10 +304,7 @@ fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
 fn a_plan_tells_what_it_will_send_and_a_typo_its_line() {
     let rig = Rig::new("http://127.0.0.1:9/", 2, "20ms");
     let plan = rig.path("plan.toml");
-    check_schema(
-        "fleet",
-        &document(&intact(&["fleet", "plan", &plan, "--json"])),
-    );
+    Schema::named("fleet").check(&document(&intact(&["fleet", "plan", &plan, "--json"])));
 
     let text = std::fs::read_to_string(&plan).unwrap();
     std::fs::write(&plan, text.replace("repetitions =", "repetition =")).unwrap();

@@ -1,9 +1,10 @@
 //! `intact lambda` as a person runs it, with a runtime client in Python's standard library.
 
+use crate::check_peers::{answer_all, peer};
 use crate::link::on_link;
+use crate::program::Schema;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::io::BufReader;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -33,12 +34,7 @@ fn lambda(words: &[&str]) -> Output {
 
 #[test]
 fn the_document_of_a_function_is_what_its_schema_says() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/schema/lambda.schema.json"
-    );
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
+    let schema = Schema::named("lambda");
     let folder = tempfile::tempdir().unwrap();
     let (ledger, csv) = (
         folder.path().join("ledger"),
@@ -70,11 +66,7 @@ fn the_document_of_a_function_is_what_its_schema_says() {
     ]);
     assert_eq!(told.status.code(), Some(0), "{told:?}");
     let document: Value = serde_json::from_slice(&told.stdout).unwrap();
-    let faults: Vec<String> = validator
-        .iter_errors(&document)
-        .map(|error| format!("{error} at {}", error.instance_path()))
-        .collect();
-    assert!(faults.is_empty(), "{faults:?}");
+    schema.check(&document);
     assert_eq!(document["counts"]["total"], 24);
     assert_eq!(
         document["requests"]["total"], 0,
@@ -133,28 +125,15 @@ while True:
     api.getresponse().read()
 "#;
 
-/// Answers every request; how many connections it has taken.
+/// Responds to every request; how many connections it has taken.
 fn server() -> (u16, Arc<AtomicU64>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
     let taken = Arc::new(AtomicU64::new(0));
     let counted = taken.clone();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            counted.fetch_add(1, Ordering::Relaxed);
-            let mut stream = stream.unwrap();
-            std::thread::spawn(move || {
-                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-                while let Some(Ok(line)) = lines.next() {
-                    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-                    if line.is_empty() && stream.write_all(answer).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
+    let address = peer(move |stream, _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        answer_all(&mut BufReader::new(stream));
     });
-    (port, taken)
+    (address.port(), taken)
 }
 
 #[test]

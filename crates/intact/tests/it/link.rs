@@ -1,7 +1,7 @@
 //! `intact link` and `serve --link`: what a command on a link finds, and how its end is told.
 
 use crate::peers::skip;
-use crate::program::intact;
+use crate::program::{Schema, intact};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -82,12 +82,7 @@ fn a_bench_on_the_link_waits_for_the_round_trip_and_the_server_counts_the_same()
 
 #[test]
 fn the_document_of_a_link_is_what_its_schema_says() {
-    let schema = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/schema/link.schema.json"
-    );
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
+    let schema = Schema::named("link");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("link.json");
     let json = format!("--json={}", file.display());
@@ -105,11 +100,7 @@ fn the_document_of_a_link_is_what_its_schema_says() {
             return;
         }
         let document = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-        let faults: Vec<String> = validator
-            .iter_errors(&document)
-            .map(|fault| format!("{}: {fault}", fault.instance_path()))
-            .collect();
-        assert_eq!(faults, Vec::<String>::new(), "{words:?}");
+        schema.check(&document);
     }
 }
 

@@ -29,4 +29,6 @@ mod peers;
 mod program;
 mod readme;
 mod serve;
+#[path = "../../../../fixtures/tests/skip.rs"]
+mod skip;
 mod watch;

@@ -1,6 +1,6 @@
 //! Predictions as a person asks for them.
 
-use crate::program::intact;
+use crate::program::{Schema, intact};
 use serde_json::Value;
 
 fn docs(path: &str) -> String {
@@ -29,13 +29,7 @@ fn the_chain_of_the_documentation_gives_a_document_of_the_schema() {
     ]);
     assert_eq!(out.status.code(), Some(0));
     let document: Value = serde_json::from_slice(&out.stdout).unwrap();
-    let schema = std::fs::read_to_string(docs("schema/model.schema.json")).unwrap();
-    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
-    let wrong: Vec<String> = validator
-        .iter_errors(&document)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
-    assert!(wrong.is_empty(), "{wrong:?}");
+    Schema::named("model").check(&document);
     // 30 + 1 + (2 + 2) + (15 + 4 + 2)
     assert_eq!(document["tcp"]["reused"]["total_ms"], 56.0);
     let drawn = std::fs::read_to_string(drawing).unwrap();

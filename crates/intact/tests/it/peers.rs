@@ -2,10 +2,12 @@
 //!
 //! A server that is not installed is skipped loudly; in CI that fails.
 
+pub(crate) use crate::skip::skip;
+
 use crate::program::bench;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -39,25 +41,14 @@ pub(crate) fn program(name: &str, test: &str) -> Option<PathBuf> {
     found
 }
 
-/// A loud line that a test is skipped, and why; in CI that fails.
-pub(crate) fn skip(test: &str, why: &str) {
-    assert!(std::env::var_os("CI").is_none(), "{test} in CI: {why}");
-    if let Some(log) = std::env::var_os("INTACT_SKIPPED") {
-        let mut log = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(log)
-            .unwrap();
-        writeln!(log, "{test}: {why}").unwrap();
-    }
+/// An address at which nothing listens.
+pub(crate) fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap()
 }
 
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
+    free_address().port()
 }
 
 /// Waits until something listens.
@@ -72,7 +63,7 @@ pub(crate) fn wait_for(port: u16) {
 }
 
 /// Requests and connections of all variants, preflight and warm-up included; nothing may have failed.
-fn totals(document: &Value) -> (u64, u64) {
+pub(crate) fn totals(document: &Value) -> (u64, u64) {
     let mut requests = 0;
     let mut connections = 0;
     for variant in document["variants"].as_array().unwrap() {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 /// Runs `intact` to its end.
 pub(crate) fn intact(words: &[&str]) -> Output {
@@ -60,8 +60,16 @@ impl Server {
         format!("http://{}/", self.ready["plain"].as_str().unwrap())
     }
 
+    pub(crate) fn plain_port(&self) -> String {
+        self.port("plain")
+    }
+
     pub(crate) fn tls_port(&self) -> String {
-        let address = self.ready["tls"].as_str().unwrap();
+        self.port("tls")
+    }
+
+    fn port(&self, kind: &str) -> String {
+        let address = self.ready[kind].as_str().unwrap();
         address.rsplit(':').next().unwrap().to_owned()
     }
 
@@ -94,4 +102,64 @@ pub(crate) fn exchanges(cell: &Value) -> u64 {
         .iter()
         .map(|group| group["latency"]["count"].as_u64().unwrap())
         .sum()
+}
+
+/// A program that prints `ready` and then runs until its standard input ends.
+pub(crate) struct ReadyProgram {
+    child: Child,
+    input: Option<ChildStdin>,
+}
+
+impl ReadyProgram {
+    /// Starts it, and waits until it is ready.
+    pub(crate) fn start(words: &[&str]) -> ReadyProgram {
+        let mut child = Command::new(words[0])
+            .args(&words[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        lines.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n", "{words:?}");
+        ReadyProgram {
+            input: child.stdin.take(),
+            child,
+        }
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> String {
+        self.child.id().to_string()
+    }
+}
+
+impl Drop for ReadyProgram {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// A JSON schema of `docs/schema`.
+pub(crate) struct Schema(jsonschema::Validator);
+
+impl Schema {
+    pub(crate) fn named(name: &str) -> Schema {
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema");
+        let text = std::fs::read_to_string(format!("{docs}/{name}.schema.json")).unwrap();
+        let schema = serde_json::from_str(&text).unwrap();
+        Schema(jsonschema::validator_for(&schema).unwrap())
+    }
+
+    /// Panics where the document is not what the schema says.
+    pub(crate) fn check(&self, document: &Value) {
+        let faults: Vec<String> = self
+            .0
+            .iter_errors(document)
+            .map(|fault| format!("{}: {fault}", fault.instance_path()))
+            .collect();
+        assert!(faults.is_empty(), "{faults:#?} in {document:#}");
+    }
 }

@@ -1,7 +1,7 @@
 //! `intact serve` as a person or a conformance suite meets it.
 
 use crate::peers::program;
-use crate::program::{Server, bench, intact};
+use crate::program::{Schema, Server, bench, intact};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -74,19 +74,7 @@ fn a_signal_ends_it_with_a_summary_and_the_code_of_the_signal() {
 
 #[test]
 fn its_document_is_what_its_schema_says_live_and_at_the_end() {
-    let schema = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/schema/serve.schema.json"
-    );
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let valid = |document: &Value| {
-        let errors: Vec<String> = validator
-            .iter_errors(document)
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
-        assert!(errors.is_empty(), "{errors:#?} {document:#}");
-    };
+    let schema = Schema::named("serve");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("totals.json");
     let json = format!("--json={}", file.display());
@@ -99,10 +87,10 @@ fn its_document_is_what_its_schema_says_live_and_at_the_end() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let live: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
-    valid(&live);
+    schema.check(&live);
     end(child, "-INT");
     let last: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    valid(&last);
+    schema.check(&last);
     assert_eq!(live["requests"], last["requests"]);
     assert!(last["faults"]["truncated-body"].as_u64() > Some(0));
     assert_eq!(

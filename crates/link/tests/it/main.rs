@@ -4,4 +4,6 @@
 mod leftovers;
 mod link;
 mod sides;
+#[path = "../../../../fixtures/tests/skip.rs"]
+mod skip;
 mod stage;

@@ -46,29 +46,16 @@ pub(crate) struct FilteredCalls {
     pub(crate) questions: bool,
 }
 
+const ALLOW: Instruction = give(SECCOMP_RET_ALLOW);
+const ASK: Instruction = give(SECCOMP_RET_USER_NOTIF);
+
+const fn refuse(errno: i32) -> Instruction {
+    give(SECCOMP_RET_ERRNO | errno as u32)
+}
+
 /// The filter's instructions.
 pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
-    const ALLOW: Instruction = give(SECCOMP_RET_ALLOW);
-    const ASK: Instruction = give(SECCOMP_RET_USER_NOTIF);
-    const fn refuse(errno: i32) -> Instruction {
-        give(SECCOMP_RET_ERRNO | errno as u32)
-    }
-
-    // connects of 32-bit programs are asked about so that they can be counted; all else of theirs passes
-    let mut code = vec![
-        load(ARCHITECTURE),
-        if_equal(ARCH, 9),
-        unless_equal(ARCH_32, 7),
-        load(NR),
-        if_equal(CONNECTS_32[0], 4),
-        unless_equal(CONNECTS_32[1], 4),
-        load(low(0)),
-        if_equal(CONNECT_OF_ALL, 1),
-        ALLOW,
-        ASK,
-        ALLOW,
-        load(NR),
-    ];
+    let mut code = start();
     // a body always returns, since it leaves another word than the call's number in the accumulator
     let mut call = |number: libc::c_long, body: &[Instruction]| {
         code.push(unless_equal(number as u32, body.len() as u8));
@@ -85,24 +72,7 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
     // a ring would connect without a system call of its own; libraries fall back to epoll on ENOSYS
     call(libc::SYS_io_uring_setup, &[refuse(libc::ENOSYS)]);
     // TCP Fast Open connects without `connect`; its callers connect when it is not supported
-    let question = if asked.questions { ASK } else { ALLOW };
-    call(
-        libc::SYS_sendto,
-        &[
-            load(low(3)),
-            unless_set(libc::MSG_FASTOPEN as u32, 1),
-            refuse(libc::EOPNOTSUPP),
-            load(low(4)),
-            unless_equal(0, 3),
-            load(high(4)),
-            unless_equal(0, 1),
-            ALLOW,
-            load(low(2)),
-            if_greater(QUESTION, 1),
-            question,
-            ALLOW,
-        ],
-    );
+    call(libc::SYS_sendto, &send_to(asked.questions));
     call(
         libc::SYS_sendmsg,
         &[
@@ -133,6 +103,44 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
     }
     code.push(ALLOW);
     code
+}
+
+/// The load of the call's number, and before it the verdict on 32-bit programs: only their connects are asked about, so
+/// that they can be counted.
+fn start() -> Vec<Instruction> {
+    vec![
+        load(ARCHITECTURE),
+        if_equal(ARCH, 9),
+        unless_equal(ARCH_32, 7),
+        load(NR),
+        if_equal(CONNECTS_32[0], 4),
+        unless_equal(CONNECTS_32[1], 4),
+        load(low(0)),
+        if_equal(CONNECT_OF_ALL, 1),
+        ALLOW,
+        ASK,
+        ALLOW,
+        load(NR),
+    ]
+}
+
+/// `sendto`: refuses TCP Fast Open, and asks about short datagrams with an address.
+fn send_to(asks_questions: bool) -> [Instruction; 12] {
+    let question = if asks_questions { ASK } else { ALLOW };
+    [
+        load(low(3)),
+        unless_set(libc::MSG_FASTOPEN as u32, 1),
+        refuse(libc::EOPNOTSUPP),
+        load(low(4)),
+        unless_equal(0, 3),
+        load(high(4)),
+        unless_equal(0, 1),
+        ALLOW,
+        load(low(2)),
+        if_greater(QUESTION, 1),
+        question,
+        ALLOW,
+    ]
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use intact_ledger::{Caveat, Event};
 use intact_sys::seccomp::{self, LaunchError};
 use intact_sys::signals::Signals;
 use intact_sys::{process, terminal};
+use std::ffi::OsStr;
 use std::io;
 use std::process::{Command, Stdio};
 
@@ -29,18 +30,7 @@ pub fn run(
     let setup = |what| move |error| WatchError::Setup(what, error);
     process::adopt_orphans().map_err(setup("prctl"))?;
     let signals = Signals::take_over().map_err(setup("signalfd"))?;
-    let mut command = Command::new(program);
-    command.args(&config.command[1..]);
-    command.envs(config.environment.iter().map(|(key, value)| (key, value)));
-    if config.streams == Streams::Null {
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-    }
-    if let Some(end) = &config.terminal {
-        terminal::lead_session_on(&mut command, end).map_err(setup("the program's terminal"))?;
-    }
+    let mut command = prepare(program, config).map_err(setup("the program's terminal"))?;
     let holds = ExitHolds::default();
     let keys = match &config.keys {
         Some(logging) if config.mode != Mode::Passthrough => {
@@ -59,21 +49,8 @@ pub fn run(
     let relay = Relay::new(clock, &mut *observer, config, keys).map_err(setup("the relay"))?;
     let orders = relay.orders();
     let began = clock.now();
-    let (child, listener) =
-        seccomp::launch(command, &code, signals.before()).map_err(|trouble| match trouble {
-            LaunchError::Filter(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                WatchError::Nested
-            }
-            LaunchError::Filter(error) => WatchError::Refused(error),
-            LaunchError::Exec(error) if error.kind() == io::ErrorKind::NotFound => {
-                WatchError::NotFound(program.clone())
-            }
-            LaunchError::Exec(source) => WatchError::NotRunnable {
-                program: program.clone(),
-                source,
-            },
-            LaunchError::Io(error) => WatchError::Setup("starting the program", error),
-        })?;
+    let (child, listener) = seccomp::launch(command, &code, signals.before())
+        .map_err(|error| not_launched(error, program))?;
     let finishing = Finishing(orders.clone());
     let program = WatchedProgram::new(child.id(), signals, began);
     let record = RunRecord::new(orders, clock, config);
@@ -99,7 +76,41 @@ pub fn run(
     Ok(outcome)
 }
 
-/// Ends the relay when nobody answers calls any more, by a panic too.
+/// The program's command with its variables and standard streams.
+fn prepare(program: &OsStr, config: &Config) -> io::Result<Command> {
+    let mut command = Command::new(program);
+    command.args(&config.command[1..]);
+    command.envs(config.environment.iter().map(|(key, value)| (key, value)));
+    if config.streams == Streams::Null {
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+    }
+    if let Some(end) = &config.terminal {
+        terminal::lead_session_on(&mut command, end)?;
+    }
+    Ok(command)
+}
+
+fn not_launched(error: LaunchError, program: &OsStr) -> WatchError {
+    match error {
+        LaunchError::Filter(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            WatchError::Nested
+        }
+        LaunchError::Filter(error) => WatchError::Refused(error),
+        LaunchError::Exec(error) if error.kind() == io::ErrorKind::NotFound => {
+            WatchError::NotFound(program.to_owned())
+        }
+        LaunchError::Exec(source) => WatchError::NotRunnable {
+            program: program.to_owned(),
+            source,
+        },
+        LaunchError::Io(error) => WatchError::Setup("starting the program", error),
+    }
+}
+
+/// Ends the relay when the supervisor has ended, by a panic too.
 struct Finishing(RelaySender);
 
 impl Drop for Finishing {

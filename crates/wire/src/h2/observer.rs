@@ -182,102 +182,43 @@ impl Http2Observer {
             Side::Client => (client, server),
             Side::Server => (server, client),
         };
-        if this.lost.is_some() {
+        let Http2Flow {
+            reader,
+            decoder,
+            started_at,
+            lost,
+        } = this;
+        if lost.is_some() {
             return;
         }
-        let mut streams = Streams {
-            streams,
-            facts,
-            from,
-            at,
-            joined_late: *joined_late,
+        let mut frames = Frames {
+            streams: Streams {
+                streams,
+                facts,
+                from,
+                at,
+                joined_late: *joined_late,
+            },
+            decoder,
+            peer_decoder: &mut other.decoder,
+            ping_at,
         };
         let mut input = bytes;
         loop {
-            if this.reader.is_between_frames() {
-                this.started_at = at;
+            if reader.is_between_frames() {
+                *started_at = at;
             }
-            let step = match this.reader.read(input) {
+            let step = match reader.read(input) {
                 Ok(step) => step,
                 Err(error) => {
-                    this.lost = Some(error.into());
+                    *lost = Some(error.into());
                     return;
                 }
             };
             input = &input[step.consumed..];
             let Some(frame) = step.event else { return };
-            let taken = match frame {
-                Frame::Headers(headers) => Head::decode(&mut this.decoder, headers.block)
-                    .map(|head| streams.take_headers(&headers, head, this.started_at, &mut visit)),
-                Frame::PushPromise(promise) => {
-                    Head::decode(&mut this.decoder, promise.block).map(|head| {
-                        streams.take_promise(
-                            promise.promised,
-                            head,
-                            promise.block.len(),
-                            this.started_at,
-                            &mut visit,
-                        );
-                    })
-                }
-                Frame::Data(data) => {
-                    streams.take_data(&data, &mut visit);
-                    Ok(())
-                }
-                Frame::Reset { stream, code } => {
-                    streams.finish(stream, Outcome::Reset { by: from, code }, &mut visit);
-                    Ok(())
-                }
-                Frame::GoAway {
-                    last_stream, code, ..
-                } => {
-                    streams.take_go_away(
-                        GoAway {
-                            by: from,
-                            last_stream,
-                            code,
-                            at,
-                        },
-                        &mut visit,
-                    );
-                    Ok(())
-                }
-                Frame::Settings(payload) => {
-                    if let Some(settings) = streams.take_settings(payload) {
-                        // The bound on what the other side sends; it takes effect with the acknowledgement, but a larger table does no harm before.
-                        other
-                            .decoder
-                            .raise_table_size(settings.header_table_size.min(MAX_TABLE));
-                    }
-                    Ok(())
-                }
-                Frame::Ping {
-                    ack: false,
-                    payload,
-                } => {
-                    streams.facts.pings += 1;
-                    *ping_at = Some((from, payload, at));
-                    Ok(())
-                }
-                Frame::Ping { ack: true, payload } => {
-                    if let Some((by, sent, since)) = *ping_at
-                        && (by != from && sent == payload)
-                    {
-                        streams.facts.ping_took = Some(at.saturating_sub(since));
-                    }
-                    Ok(())
-                }
-                Frame::WindowUpdate { .. } => {
-                    streams.facts.window_updates += 1;
-                    Ok(())
-                }
-                Frame::Preface
-                | Frame::Priority { .. }
-                | Frame::SettingsAck
-                | Frame::Unknown { .. } => Ok(()),
-            };
-            if let Err(error) = taken {
-                this.lost = Some(error.into());
+            if let Err(error) = frames.take(frame, *started_at, &mut visit) {
+                *lost = Some(error.into());
                 return;
             }
         }
@@ -306,5 +247,78 @@ impl Http2Observer {
             };
             visit(Event::Done(&exchange, outcome));
         }
+    }
+}
+
+/// What the frames of one side change.
+struct Frames<'a> {
+    streams: Streams<'a>,
+    decoder: &'a mut Decoder,
+    peer_decoder: &'a mut Decoder,
+    ping_at: &'a mut Option<(Side, [u8; 8], u64)>,
+}
+
+impl Frames<'_> {
+    fn take(
+        &mut self,
+        frame: Frame<'_>,
+        started_at: u64,
+        visit: &mut impl FnMut(Event<'_>),
+    ) -> Result<(), hpack::Error> {
+        let streams = &mut self.streams;
+        let (from, at) = (streams.from, streams.at);
+        match frame {
+            Frame::Headers(headers) => {
+                let head = Head::decode(self.decoder, headers.block)?;
+                streams.take_headers(&headers, head, started_at, visit);
+            }
+            Frame::PushPromise(promise) => {
+                let head = Head::decode(self.decoder, promise.block)?;
+                let len = promise.block.len();
+                streams.take_promise(promise.promised, head, len, started_at, visit);
+            }
+            Frame::Data(data) => streams.take_data(&data, visit),
+            Frame::Reset { stream, code } => {
+                streams.finish(stream, Outcome::Reset { by: from, code }, visit);
+            }
+            Frame::GoAway {
+                last_stream, code, ..
+            } => {
+                let go_away = GoAway {
+                    by: from,
+                    last_stream,
+                    code,
+                    at,
+                };
+                streams.take_go_away(go_away, visit);
+            }
+            Frame::Settings(payload) => {
+                if let Some(settings) = streams.take_settings(payload) {
+                    // The bound on what the other side sends; it takes effect with the acknowledgement, but a larger table does no harm before.
+                    let size = settings.header_table_size.min(MAX_TABLE);
+                    self.peer_decoder.raise_table_size(size);
+                }
+            }
+            Frame::Ping {
+                ack: false,
+                payload,
+            } => {
+                streams.facts.pings += 1;
+                *self.ping_at = Some((from, payload, at));
+            }
+            Frame::Ping { ack: true, payload } => {
+                if let Some((by, sent, since)) = *self.ping_at
+                    && (by != from && sent == payload)
+                {
+                    streams.facts.ping_took = Some(at.saturating_sub(since));
+                }
+            }
+            Frame::WindowUpdate { .. } => streams.facts.window_updates += 1,
+            Frame::Preface
+            | Frame::Priority { .. }
+            | Frame::SettingsAck
+            | Frame::Unknown { .. } => {}
+        }
+        Ok(())
     }
 }

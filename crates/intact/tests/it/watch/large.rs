@@ -40,11 +40,7 @@ fn counted(server: Server) -> (u64, u64) {
 fn port_of(server: &Server, scheme: &str) -> String {
     match scheme {
         "https" => server.tls_port(),
-        _ => {
-            let url = server.plain();
-            let port = url.trim_end_matches('/').rsplit(':').next().unwrap();
-            port.to_owned()
-        }
+        _ => server.plain_port(),
     }
 }
 

@@ -18,8 +18,7 @@ fn connects_of_32_bit_programs_are_left_alone_and_counted() {
         let alone = Server::start(&[]);
         let server = Server::start(&[]);
         let [alone_client, client] = [&alone, &server].map(|server| {
-            let address = server.ready["plain"].as_str().unwrap();
-            let port = address.rsplit(':').next().unwrap();
+            let port = server.plain_port();
             let built = folder.path().join(format!("client{width}-{port}"));
             // no library is linked, so that none for 32 bits is needed
             let status = Command::new(&gcc)

@@ -3,11 +3,10 @@
 
 use super::semantics::{NOBODY, PYTHON, Stage, is_root, run, text};
 use crate::peers::{program, skip};
-use crate::program::Server;
+use crate::program::{ReadyProgram, Server};
 use intact_ledger::Caveat;
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 /// Asks twice, on a connection each.
 const CLIENT: &str = "
@@ -44,8 +43,7 @@ impl Container {
     }
 
     fn port(&self) -> String {
-        let address = self.server.ready["plain"].as_str().unwrap();
-        address.rsplit(':').next().unwrap().to_owned()
+        self.server.plain_port()
     }
 
     /// Runs `intact` where these calls fail with that error; `start` becomes another user.
@@ -270,17 +268,9 @@ held = [socket.create_connection(('127.0.0.1', int(sys.argv[1]))) for _ in range
 print('ready', flush=True)
 sys.stdin.read()
 ";
-    let mut child = Command::new(PYTHON)
-        .args(["-c", script, &container.port()])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    lines.read_line(&mut line).unwrap();
+    let running = ReadyProgram::start(&[PYTHON, "-c", script, &container.port()]);
     let json = container.stage.path("pid.json");
-    let (pid, option) = (child.id().to_string(), format!("--json={}", text(&json)));
+    let (pid, option) = (running.id(), format!("--json={}", text(&json)));
     let words = ["watch", "--pid", &pid, "--for", "100ms", &option];
     let out = container.run(&[], "EPERM", "pidfd_getfd,process_vm_readv", &words);
     assert_eq!(out.status.code(), Some(0), "{out:?}");
@@ -288,8 +278,6 @@ sys.stdin.read()
     assert_eq!(document["connections"]["opened"], 3, "{document}");
     let refused = |one: &Caveat| CALLS.iter().any(|(_, id)| one.id == *id);
     assert!(!caveats(&document).iter().any(refused), "{document}");
-    drop(child.stdin.take());
-    child.wait().unwrap();
 }
 
 #[test]

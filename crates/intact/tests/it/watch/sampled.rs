@@ -5,48 +5,10 @@ use super::refused::{open_to_all, page};
 use super::semantics::{NOBODY, PYTHON, Stage, is_root, run, text};
 use super::watch;
 use crate::peers::{program, skip};
-use crate::program::{Server, intact};
+use crate::program::{ReadyProgram, Server, intact};
 use intact_ledger::Caveat;
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdin, Command, Stdio};
-
-/// A program that runs until its standard input ends.
-struct Running {
-    child: Child,
-    input: Option<ChildStdin>,
-}
-
-impl Running {
-    /// Starts it, and waits for its first line.
-    fn start(words: &[&str]) -> Running {
-        let mut child = Command::new(words[0])
-            .args(&words[1..])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut lines = BufReader::new(child.stdout.take().unwrap());
-        lines.read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n", "{words:?}");
-        Running {
-            input: child.stdin.take(),
-            child,
-        }
-    }
-
-    fn id(&self) -> String {
-        self.child.id().to_string()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        let _ = self.child.wait();
-    }
-}
+use std::process::Command;
 
 fn caveats(document: &Value) -> Vec<Caveat> {
     serde_json::from_value(document["caveats"].clone()).unwrap()
@@ -64,11 +26,6 @@ fn named<'a>(caveats: &'a [Caveat], id: &str) -> &'a Caveat {
 fn assert_has_all_connections(caveats: &[Caveat]) {
     let is_whole = |one: &Caveat| !one.incomplete || one.id == "cannot-see-inside";
     assert!(caveats.iter().all(is_whole), "{caveats:?}");
-}
-
-fn port_of(server: &Server) -> String {
-    let address = server.ready["plain"].as_str().unwrap();
-    address.rsplit(':').next().unwrap().to_owned()
 }
 
 /// A program that opens a connection every 20 ms, and closes it at once.
@@ -99,10 +56,10 @@ fn connections_that_are_shorter_than_the_time_between_two_looks_are_said_to_be_m
     let (script, intact, port) = (
         stage.path("short.py"),
         stage.path("intact"),
-        port_of(&server),
+        server.plain_port(),
     );
     for start in starts {
-        let running = Running::start(&[start, &[PYTHON, text(&script), &port]].concat());
+        let running = ReadyProgram::start(&[start, &[PYTHON, text(&script), &port]].concat());
         let id = running.id();
         for whom in [&["--pid", &id][..], &["--all"]] {
             let folder = tempfile::tempdir().unwrap();
@@ -220,7 +177,7 @@ fn a_process_in_another_network_namespace_is_said_to_be_unseen() {
         return;
     }
     let script = "echo ready; cat";
-    let running = Running::start(&[
+    let running = ReadyProgram::start(&[
         "unshare",
         "--user",
         "--map-root-user",
@@ -267,7 +224,7 @@ sys.stdin.read()
     let (user, group) = (format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"));
     let nobody = ["setpriv", &user, &group, "--clear-groups"];
     let script = stage.path("parent.py");
-    let running = Running::start(&[&nobody[..], &[PYTHON, text(&script)]].concat());
+    let running = ReadyProgram::start(&[&nobody[..], &[PYTHON, text(&script)]].concat());
     let folder = tempfile::tempdir().unwrap();
     open_to_all(folder.path());
     let json = folder.path().join("watch.json");
@@ -306,7 +263,7 @@ for _ in range(100):
 ";
     let (_, document) = watch(
         &["--mode", "passthrough"],
-        &[PYTHON, "-c", script, &port_of(&server)],
+        &[PYTHON, "-c", script, &server.plain_port()],
     );
     assert_eq!(document["connections"]["opened"], 100, "{document}");
     let all = caveats(&document);
@@ -327,7 +284,7 @@ ctypes.CDLL(None).connect(one.fileno(), struct.pack('H14x', 0), 16)
 one.connect(place)
 one.close()
 ";
-    let command = [PYTHON, "-c", script, &port_of(&server)];
+    let command = [PYTHON, "-c", script, &server.plain_port()];
     let (_, document) = watch(&["--mode", "passthrough"], &command);
     let all = caveats(&document);
     let missed = named(&all, "outside-missed");

@@ -35,15 +35,14 @@ fn a_connection_that_was_inherited_is_counted_as_unwatched_and_no_other() {
     }
     for mode in ["relay", "passthrough"] {
         let server = Server::start(&[]);
-        let address = server.ready["plain"].as_str().unwrap();
-        let port = address.rsplit(':').next().unwrap();
+        let port = server.plain_port();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("watch.json");
         let json = format!("--json={}", path.display());
         let out = Command::new("python3")
-            .args(["-c", PARENT, port, env!("CARGO_BIN_EXE_intact"), "watch"])
+            .args(["-c", PARENT, &port, env!("CARGO_BIN_EXE_intact"), "watch"])
             .args(["-q", "--mode", mode, &json, "--"])
-            .args(["python3", "-c", CHILD, port])
+            .args(["python3", "-c", CHILD, &port])
             .output()
             .unwrap();
         assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
@@ -69,8 +68,7 @@ fn connections_of_multipath_tcp_are_counted_as_unwatched() {
         return;
     }
     let server = Server::start(&[]);
-    let address = server.ready["plain"].as_str().unwrap();
-    let port = address.rsplit(':').next().unwrap();
+    let port = server.plain_port();
     let script = "
 import socket, sys
 try: s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
@@ -80,7 +78,7 @@ s.sendall(b'GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n')
 print(s.recv(15))
 ";
     for mode in ["relay", "passthrough"] {
-        let (out, document) = watch(&["--mode", mode], &["python3", "-c", script, port]);
+        let (out, document) = watch(&["--mode", mode], &["python3", "-c", script, &port]);
         if out.status.code() == Some(3) {
             return skip("watch Multipath TCP", "this kernel has none");
         }

@@ -2,7 +2,7 @@
 
 use super::watch;
 use crate::peers::program;
-use crate::program::{Server, intact};
+use crate::program::{ReadyProgram, Server, intact};
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -205,19 +205,10 @@ held += [listener.accept() for _ in range(5)]
 print('ready', flush=True)
 sys.stdin.read()
 ";
-    let mut child = Command::new("python3")
-        .args(["-c", script])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    let running = ReadyProgram::start(&["python3", "-c", script]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("watch.json");
-    let (pid, json) = (child.id().to_string(), format!("--json={}", path.display()));
+    let (pid, json) = (running.id(), format!("--json={}", path.display()));
     let out = intact(&["watch", "-q", "--pid", &pid, "--for", "300ms", &json]);
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     let facts: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -227,8 +218,7 @@ sys.stdin.read()
         caveats.contains("5 connections were open before"),
         "{caveats}"
     );
-    drop(child.stdin.take());
-    child.wait().unwrap();
+    drop(running);
     let gone = intact(&["watch", "--pid", &pid]);
     assert_eq!(gone.status.code(), Some(3), "{gone:?}");
 }

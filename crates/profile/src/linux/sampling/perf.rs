@@ -141,22 +141,8 @@ impl Ring {
             };
             let (time, what) = match parsed {
                 Record::Sample(sample) => {
-                    let (Some(process), Some(thread), Some(time)) =
-                        (sample.pid(), sample.tid(), sample.time())
-                    else {
+                    let Some((time, sample)) = read_sample(subject, &sample) else {
                         continue;
-                    };
-                    let chain = sample.callchain().unwrap_or_default();
-                    let sample = Sample {
-                        subject,
-                        process,
-                        thread,
-                        kernel: chain.iter().copied().filter(|at| !is_mark(*at)).collect(),
-                        registers: sample
-                            .regs_user()
-                            .map(|registers| registers.regs.to_vec())
-                            .unwrap_or_default(),
-                        stack: sample.stack_user().unwrap_or_default().to_vec(),
                     };
                     (time, What::Sample(Box::new(sample)))
                 }
@@ -202,6 +188,23 @@ impl Ring {
             into.push(PerfRecord { time, what });
         }
     }
+}
+
+/// A sample and its time, if it has thread and time.
+fn read_sample(subject: usize, sample: &perf_event::data::Sample<'_>) -> Option<(u64, Sample)> {
+    let chain = sample.callchain().unwrap_or_default();
+    let registers = sample.regs_user();
+    let read = Sample {
+        subject,
+        process: sample.pid()?,
+        thread: sample.tid()?,
+        kernel: chain.iter().copied().filter(|at| !is_mark(*at)).collect(),
+        registers: registers
+            .map(|registers| registers.regs.to_vec())
+            .unwrap_or_default(),
+        stack: sample.stack_user().unwrap_or_default().to_vec(),
+    };
+    Some((sample.time()?, read))
 }
 
 /// Marks between the parts of a call chain lie at the top of the address space (`PERF_CONTEXT_MAX`).

@@ -59,19 +59,20 @@ impl Lookups {
         let mut bytes = [0; MAX_ANSWER];
         match socket::peek(&asking.copy, &mut bytes) {
             Peeked::Bytes(count) => {
-                let Some(answer) = dns::parse(&bytes[..count]).filter(|message| message.is_answer)
+                let Some(answer) =
+                    dns::parse(&bytes[..count]).filter(|message| message.header.is_answer)
                 else {
                     return;
                 };
                 asking.named = true;
-                if asking.answered.contains(&answer.id) {
+                if asking.answered.contains(&answer.header.id) {
                     return;
                 }
                 if asking.answered.len() >= MAX_ANSWERED {
                     asking.answered.pop_front();
                 }
-                asking.answered.push_back(answer.id);
-                let question = (cookie, answer.id);
+                asking.answered.push_back(answer.header.id);
+                let question = (cookie, answer.header.id);
                 open.answer(&asking.asker, question, &answer, asking.last, now);
                 name_addresses(named, &answer);
             }

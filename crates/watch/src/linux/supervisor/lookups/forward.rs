@@ -175,8 +175,8 @@ impl Lookups {
         asking.last = now;
         for message in seen {
             asking.named = true;
-            let question = (cookie, message.id);
-            if message.is_answer {
+            let question = (cookie, message.header.id);
+            if message.header.is_answer {
                 open.answer(&asking.asker, question, &message, now, now);
                 name_addresses(named, &message);
             } else {

@@ -305,10 +305,10 @@ fn process_of(owner: Option<&Owner>) -> u32 {
 /// Remembers under which name addresses were found.
 fn name_addresses(named: &mut HashMap<IpAddr, Arc<str>>, answer: &Message) {
     let name: Arc<str> = answer.name.as_str().into();
-    for address in &answer.addresses {
+    for address in answer.addresses() {
         if named.len() >= MAX_NAMED {
             named.clear();
         }
-        named.insert(*address, name.clone());
+        named.insert(address, name.clone());
     }
 }

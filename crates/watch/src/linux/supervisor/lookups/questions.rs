@@ -96,13 +96,13 @@ impl Lookups {
         };
         let now = cx.record.now().0;
         if read_memory(notice.thread, place, bytes).is_ok()
-            && let Some(asked) = dns::parse(bytes).filter(|message| !message.is_answer)
+            && let Some(asked) = dns::parse(bytes).filter(|message| !message.header.is_answer)
             && let Some(asking) = self.sockets.get_mut(&cookie)
         {
             asking.named = true;
             asking.last = now;
-            asking.answered.retain(|id| *id != asked.id);
-            let question = (cookie, asked.id);
+            asking.answered.retain(|id| *id != asked.header.id);
+            let question = (cookie, asked.header.id);
             self.open.ask(&asking.asker, question, &asked, now);
         }
     }

@@ -9,12 +9,17 @@
 //! dead/plan=PLAN/MESSAGE.json                                      why it was given up
 //! ```
 
+mod error;
+mod result;
+
+pub use error::StoreError;
+pub use result::{CheckResult, DeliveryResult};
+
 use crate::message::{FORMAT, Message};
 use crate::plan::Plan;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
-use intact_ledger::server_profile::ServerProfile;
-use intact_ledger::{DeadLetter, Exchange, Run, Tally};
+use intact_ledger::DeadLetter;
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde::{Deserialize, Serialize};
@@ -24,120 +29,6 @@ use std::sync::Arc;
 
 /// Objects that are fetched at once.
 const AT_ONCE: usize = 16;
-
-/// Why the store could not do it. Each message names the way out.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// It is named in a way that means nothing here.
-    #[error("--store {name}: {words}")]
-    Name {
-        /// What was given.
-        name: String,
-        /// What would do.
-        words: String,
-    },
-    /// We may not use it.
-    #[error("store {name}: not permitted: {words}")]
-    Forbidden {
-        /// The store.
-        name: String,
-        /// What it said.
-        words: String,
-    },
-    /// There is no such bucket.
-    #[error("store {name}: not there: {words}: make it, or name another")]
-    Absent {
-        /// The store.
-        name: String,
-        /// What it said.
-        words: String,
-    },
-    /// It is asked too much.
-    #[error(
-        "store {name}: throttled: {words}: fewer workers at once; nothing that was finished is lost"
-    )]
-    Throttled {
-        /// The store.
-        name: String,
-        /// What it said.
-        words: String,
-    },
-    /// There is no room left.
-    #[error("store {name}: full: {words}: make room; nothing that was finished is lost")]
-    Full {
-        /// The store.
-        name: String,
-        /// What happened.
-        words: String,
-    },
-    /// The object is not there.
-    #[error("store {name}: {words}: is this the store of a campaign?")]
-    Missing {
-        /// The store.
-        name: String,
-        /// What it said.
-        words: String,
-    },
-    /// An object is not what it should be.
-    #[error("store {name}: {key}: {words}")]
-    Unreadable {
-        /// The store.
-        name: String,
-        /// The object.
-        key: String,
-        /// What is wrong.
-        words: String,
-    },
-    /// It failed in another way: no network.
-    #[error("store {name}: {words}")]
-    Failed {
-        /// The store.
-        name: String,
-        /// What happened.
-        words: String,
-    },
-}
-
-/// What one delivery of one message brought.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DeliveryResult {
-    /// [`FORMAT`].
-    pub format: u32,
-    /// The message.
-    pub message: String,
-    /// The plan.
-    pub plan: String,
-    /// The target's name.
-    pub target: String,
-    /// The label.
-    pub label: String,
-    /// Index into the plan's variants; a check has none.
-    pub variant: Option<u32>,
-    /// The repetition, from 0.
-    pub repetition: u32,
-    /// The slice, from 0.
-    pub slice: u32,
-    /// Which delivery this was, from 1.
-    pub attempt: u32,
-    /// Who worked on it.
-    pub worker: String,
-    /// The head of its ledger.
-    pub run: Run,
-    /// What was counted. Of a bench: one variant, round 0 the preflight, round 1 the measurement.
-    pub tally: Tally,
-    /// What a check found out; absent for a bench.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checked: Option<CheckResult>,
-}
-
-/// What a check found out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CheckResult {
-    /// The card of the server.
-    pub card: ServerProfile,
-    /// The exchanges that tell what a new connection costs (tagged [`intact_ledger::card::WATERFALL`]): a handful.
-    pub waterfall: Vec<Exchange>,
-}
 
 /// A store of results.
 pub struct Store {
@@ -181,7 +72,7 @@ impl Store {
         let bytes: Bytes = bytes.into();
         self.runtime
             .block_on(self.objects.put(&self.key(key), bytes.into()))
-            .map_err(|error| self.told(&error))?;
+            .map_err(|error| StoreError::of(&self.name, &error))?;
         Ok(())
     }
 
@@ -190,7 +81,7 @@ impl Store {
         let key = self.key(key);
         self.runtime
             .block_on(async { self.objects.get(&key).await?.bytes().await })
-            .map_err(|error| self.told(&error))
+            .map_err(|error| StoreError::of(&self.name, &error))
     }
 
     /// The keys under a folder, in the store's order.
@@ -210,7 +101,7 @@ impl Store {
         };
         self.runtime
             .block_on(list)
-            .map_err(|error| self.told(&error))
+            .map_err(|error| StoreError::of(&self.name, &error))
     }
 
     /// Reads many objects, a few at once, and hands each on as it comes, in the order of `keys`.
@@ -226,7 +117,10 @@ impl Store {
         self.runtime.block_on(async {
             let mut fetched = fetches.buffered(AT_ONCE);
             while let Some((key, bytes)) = fetched.next().await {
-                take(key, bytes.map_err(|error| self.told(&error)));
+                take(
+                    key,
+                    bytes.map_err(|error| StoreError::of(&self.name, &error)),
+                );
             }
         });
     }
@@ -348,76 +242,6 @@ impl Store {
             Key::from(format!("{prefix}/{key}"))
         }
     }
-
-    fn told(&self, error: &object_store::Error) -> StoreError {
-        use object_store::Error;
-        let name = self.name.clone();
-        let words = error.to_string();
-        if is_full(error) {
-            return StoreError::Full { name, words };
-        }
-        if let Some((code, words)) = refusal(&words) {
-            return match code.as_str() {
-                "NoSuchBucket" => StoreError::Absent { name, words },
-                "NoSuchKey" => StoreError::Missing { name, words },
-                "SlowDown" | "ServiceUnavailable" | "TooManyRequests" | "RequestLimitExceeded" => {
-                    StoreError::Throttled { name, words }
-                }
-                code if FORBIDDEN.contains(&code) => StoreError::Forbidden { name, words },
-                _ => StoreError::Failed { name, words },
-            };
-        }
-        match error {
-            Error::NotFound { .. } => StoreError::Missing { name, words },
-            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-                StoreError::Forbidden { name, words }
-            }
-            _ => StoreError::Failed { name, words },
-        }
-    }
-}
-
-/// What S3 calls the ways in which credentials do not do. A clock that is off is one of them: it is part of the signature.
-const FORBIDDEN: [&str; 9] = [
-    "AccessDenied",
-    "AllAccessDisabled",
-    "ExpiredToken",
-    "InvalidAccessKeyId",
-    "InvalidToken",
-    "RequestTimeTooSkewed",
-    "SignatureDoesNotMatch",
-    "TokenRefreshRequired",
-    "UnauthorizedAccess",
-];
-
-/// Code and words of a refusal in S3's form, which `object_store` passes on as text inside of its own.
-fn refusal(text: &str) -> Option<(String, String)> {
-    let of = |tag: &str| {
-        let after = text.split_once(&format!("<{tag}>"))?.1;
-        Some(after.split_once(&format!("</{tag}>"))?.0.to_owned())
-    };
-    let code = of("Code")?;
-    let words = of("Message").map_or_else(|| code.clone(), |words| format!("{code}: {words}"));
-    Some((code, words))
-}
-
-/// Whether a folder's file system has no room left.
-fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
-    use std::io::ErrorKind;
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        let kind = error
-            .downcast_ref::<std::io::Error>()
-            .map(std::io::Error::kind);
-        if matches!(
-            kind,
-            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
-        ) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
 }
 
 /// The folder of one variant and label: what SQL engines take as partitions.
@@ -466,30 +290,4 @@ fn remote(name: &str) -> Result<(Arc<dyn ObjectStore>, Key), StoreError> {
         words: "this build only knows folders: build with `--features aws` for S3, GCS and Azure"
             .to_owned(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refusal_is_read_out_of_what_surrounds_it() {
-        let text = "Generic S3 error: Error performing PUT http://x/ in 1ms - Server returned non-2xx status code: 404 Not Found: \
-             <?xml version=\"1.0\"?>\n<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>";
-        let (code, words) = refusal(text).unwrap();
-        assert_eq!(code, "NoSuchBucket");
-        assert_eq!(words, "NoSuchBucket: The specified bucket does not exist");
-        assert_eq!(refusal("</Code><Code>").map(|(code, _)| code), None);
-        assert_eq!(refusal("<Code>Slow").map(|(code, _)| code), None);
-    }
-
-    #[test]
-    fn no_room_is_told_from_other_failures_however_deep_it_lies() {
-        let error = |kind: std::io::ErrorKind| object_store::Error::Generic {
-            store: "LocalFileSystem",
-            source: Box::new(std::io::Error::from(kind)),
-        };
-        assert!(is_full(&error(std::io::ErrorKind::StorageFull)));
-        assert!(!is_full(&error(std::io::ErrorKind::NotFound)));
-    }
 }

@@ -1,60 +1,62 @@
-//! Writing Wireshark's file format (draft-ietf-opsawg-pcapng): one section, one interface, the TLS secrets, the packets.
+//! Writing: one section, one interface, the TLS secrets, the packets.
 
-use super::packet::Packet;
+use super::{BYTE_ORDER, TLS_KEY_LOG, block, option};
 
-const SECTION: u32 = 0x0a0d_0d0a;
-const INTERFACE: u32 = 1;
-const ENHANCED: u32 = 6;
-const SECRETS: u32 = 0x0a;
-
-const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-/// Secrets in the NSS key log format.
-const TLS_KEY_LOG: u32 = 0x544c_534b;
-/// LINKTYPE_RAW: packets begin with their IP head.
+/// LINKTYPE_RAW: packets begin with their IP header.
 const RAW_IP: u16 = 101;
 
-const COMMENT: u16 = 1;
-const USER_APPLICATION: u16 = 4;
-const FLAGS: u16 = 2;
-const RESOLUTION: u16 = 9;
+/// A packet from its IP header on.
+#[derive(Debug, Clone, Copy)]
+pub struct WrittenPacket<'a> {
+    /// Nanoseconds since 1970.
+    pub at: u64,
+    /// Whether this machine sent it.
+    pub outgoing: bool,
+    /// The captured bytes.
+    pub bytes: &'a [u8],
+    /// Its length on the wire in bytes.
+    pub original: u32,
+    /// A comment for the reader.
+    pub comment: Option<&'a str>,
+}
 
-/// A whole file.
-pub(super) fn write(packets: &[Packet], secrets: &str) -> Vec<u8> {
+/// A whole file, with these secrets in the NSS key log format.
+pub fn write<'a>(packets: impl IntoIterator<Item = WrittenPacket<'a>>, secrets: &str) -> Vec<u8> {
     let mut file = Vec::new();
-    block(&mut file, SECTION, |body| {
+    write_block(&mut file, block::SECTION, |body| {
         word(body, BYTE_ORDER);
         body.extend_from_slice(&[1, 0, 0, 0]);
-        // the length of the section is not told
+        // the length of the section is unknown
         body.extend_from_slice(&[0xff; 8]);
         let us = concat!("intact ", env!("CARGO_PKG_VERSION"));
-        options(body, &[(USER_APPLICATION, us.as_bytes())]);
+        options(body, &[(option::USER_APPLICATION, us.as_bytes())]);
     });
-    block(&mut file, INTERFACE, |body| {
+    write_block(&mut file, block::INTERFACE, |body| {
         word(body, u32::from(RAW_IP));
         // no limit on the length of packets
         word(body, 0);
-        options(body, &[(RESOLUTION, &[9])]);
+        options(body, &[(option::RESOLUTION, &[9])]);
     });
-    // before the packets: whoever reads on the way needs them then
+    // before the packets: a reader that streams needs them first
     if !secrets.is_empty() {
-        block(&mut file, SECRETS, |body| {
+        write_block(&mut file, block::SECRETS, |body| {
             word(body, TLS_KEY_LOG);
             word(body, secrets.len() as u32);
             padded(body, secrets.as_bytes());
         });
     }
     for packet in packets {
-        block(&mut file, ENHANCED, |body| {
+        write_block(&mut file, block::ENHANCED, |body| {
             word(body, 0);
             word(body, (packet.at >> 32) as u32);
             word(body, packet.at as u32);
             word(body, packet.bytes.len() as u32);
-            word(body, packet.whole);
-            padded(body, &packet.bytes);
+            word(body, packet.original);
+            padded(body, packet.bytes);
             let direction: u32 = if packet.outgoing { 2 } else { 1 };
-            let flags = (FLAGS, &direction.to_le_bytes()[..]);
-            match &packet.note {
-                Some(note) => options(body, &[(COMMENT, note.as_bytes()), flags]),
+            let flags = (option::FLAGS, &direction.to_le_bytes()[..]);
+            match packet.comment {
+                Some(note) => options(body, &[(option::COMMENT, note.as_bytes()), flags]),
                 None => options(body, &[flags]),
             }
         });
@@ -63,7 +65,7 @@ pub(super) fn write(packets: &[Packet], secrets: &str) -> Vec<u8> {
 }
 
 /// A block: its type, its length, what `fill` writes, its length again.
-fn block(file: &mut Vec<u8>, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+fn write_block(file: &mut Vec<u8>, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     let mut body = Vec::new();
     fill(&mut body);
     let length = body.len() as u32 + 12;
@@ -98,16 +100,15 @@ mod tests {
 
     #[test]
     fn blocks_are_whole_words_and_say_their_length_twice() {
-        let packet = |bytes: &[u8], note: Option<&str>| Packet {
+        let packet = |bytes, comment| WrittenPacket {
             at: 0x1234_5678_9abc_def0,
-            device: 1,
             outgoing: true,
-            bytes: bytes.to_vec(),
-            whole: 9,
-            note: note.map(str::to_owned),
+            bytes,
+            original: 9,
+            comment,
         };
         let packets = [packet(b"12345", Some("HTTP/2")), packet(b"", None)];
-        let file = write(&packets, "A b c\n");
+        let file = write(packets, "A b c\n");
         let at = |at: usize| u32::from_le_bytes(*file[at..].first_chunk().unwrap()) as usize;
         let mut kinds = Vec::new();
         let mut next = 0;
@@ -118,7 +119,15 @@ mod tests {
             kinds.push(at(next) as u32);
             next += length;
         }
-        assert_eq!(kinds, [SECTION, INTERFACE, SECRETS, ENHANCED, ENHANCED]);
+        let packet = block::ENHANCED;
+        let expected = [
+            block::SECTION,
+            block::INTERFACE,
+            block::SECRETS,
+            packet,
+            packet,
+        ];
+        assert_eq!(kinds, expected);
         assert!(file.windows(8).any(|part| part == b"A b c\n\0\0"));
     }
 }

@@ -1,0 +1,263 @@
+//! Opening an input: decompresses gzip and zstd, and detects the format and the beginning by the first bytes. Consumes
+//! nothing.
+
+use crate::error::AuditError;
+use crate::format::{Format, LoadGenerator};
+use crate::input::{Input, Stream};
+use crate::load_generator::Summary;
+use crate::log::{self, LogFormat, Pattern};
+use crate::read_buffer::ReadBuffer;
+use crate::{capture, har, netlog, replay, zeek};
+use flate2::read::MultiGzDecoder;
+use intact_ledger::store::{Reader, StoreError};
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// How much of an input its format and its beginning are read from, in bytes.
+const PREFIX: usize = 64 << 10;
+
+/// How much of a NetLog is looked at for its first event, in bytes.
+const FIRST_EVENT: usize = 1 << 20;
+
+/// Settings for inputs that do not have them.
+#[derive(Clone, Debug, Default)]
+pub struct InputOptions {
+    /// The format of access logs.
+    pub log_format: Option<Pattern>,
+}
+
+impl Format {
+    /// The format whose first bytes these are.
+    fn detect(prefix: &[u8]) -> Option<Format> {
+        if capture::is_pcap(prefix) {
+            Some(Format::Pcap)
+        } else if capture::is_pcapng(prefix) {
+            Some(Format::Pcapng)
+        } else if har::is_har(prefix) {
+            Some(Format::Har)
+        } else if netlog::is_netlog(prefix) {
+            Some(Format::NetLog)
+        } else if let Some(tool) = LoadGenerator::tell(prefix) {
+            Some(Format::Tool(tool))
+        } else {
+            zeek::tell(prefix).map(Format::Zeek)
+        }
+    }
+
+    /// When the input begins, in nanoseconds since 1970.
+    fn begins_at(self, prefix: &[u8]) -> Option<u64> {
+        match self {
+            Format::Pcap | Format::Pcapng => capture::begins_at(prefix),
+            Format::Har => har::begins_at(prefix),
+            Format::NetLog => netlog::begins_at(prefix),
+            Format::Tool(tool) => tool.begins_at(prefix),
+            Format::Zeek(_) => zeek::begins_at(prefix),
+            Format::AccessLog | Format::Ledger => None,
+        }
+    }
+}
+
+impl Input {
+    /// Opens a file, or standard input for `-`.
+    pub fn open(path: &Path, hints: &InputOptions) -> Result<Input, AuditError> {
+        let fails = |source| AuditError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let (raw, size): (Box<dyn Read>, _) = if path.as_os_str() == "-" {
+            (Box::new(io::stdin()), None)
+        } else {
+            let file = File::open(path).map_err(fails)?;
+            let about = file.metadata().map_err(fails)?;
+            if about.is_dir() {
+                return Input::from_folder(path);
+            }
+            let size = about.is_file().then_some(about.len());
+            (Box::new(file), size)
+        };
+        Input::from_reader(path, raw, size, hints)
+    }
+
+    /// The files of a folder that is no ledger, and the ledgers in it; anything else is itself.
+    pub fn files_of(path: &Path) -> Vec<PathBuf> {
+        let is_ledger = |path: &Path| path.join("run.json").is_file();
+        let entries = match std::fs::read_dir(path) {
+            Ok(entries) if !is_ledger(path) => entries,
+            _ => return vec![path.to_owned()],
+        };
+        let mut files: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.is_file() || is_ledger(path))
+            .collect();
+        files.sort();
+        // an empty folder stands for itself, so that its error names it
+        if files.is_empty() {
+            files.push(path.to_owned());
+        }
+        files
+    }
+
+    /// A stored ledger.
+    fn from_folder(path: &Path) -> Result<Input, AuditError> {
+        let reader = Reader::open(path).map_err(|error| match error {
+            StoreError::NotALedger(_) => AuditError::Folder(path.to_owned()),
+            other => AuditError::Broken {
+                path: path.to_owned(),
+                format: "ledger",
+                why: other.to_string(),
+            },
+        })?;
+        let trouble = Rc::new(RefCell::new(None));
+        Ok(Input {
+            path: path.to_owned(),
+            format: Format::Ledger,
+            window: ReadBuffer::new(Stream {
+                inner: Box::new(io::empty()),
+                trouble: trouble.clone(),
+            }),
+            trouble,
+            dialect: None,
+            ledger: Some(reader),
+            read: Rc::new(Cell::new(0)),
+            size: None,
+        })
+    }
+
+    /// An input that comes from elsewhere than a file; `size` in bytes is for progress only.
+    pub fn from_reader(
+        path: &Path,
+        raw: Box<dyn Read>,
+        size: Option<u64>,
+        hints: &InputOptions,
+    ) -> Result<Input, AuditError> {
+        let fails = |source| AuditError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let read = Rc::new(Cell::new(0));
+        let mut counted = Counted {
+            inner: raw,
+            read: read.clone(),
+        };
+        let mut magic = Vec::new();
+        counted
+            .by_ref()
+            .take(4)
+            .read_to_end(&mut magic)
+            .map_err(fails)?;
+        let whole = io::Cursor::new(magic.clone()).chain(counted);
+        let plain: Box<dyn Read> = match magic.as_slice() {
+            [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole)),
+            [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole).map_err(fails)?),
+            _ => Box::new(whole),
+        };
+        let trouble = Rc::new(RefCell::new(None));
+        let mut window = ReadBuffer::new(Stream {
+            inner: plain,
+            trouble: trouble.clone(),
+        });
+        window.fill(PREFIX).map_err(fails)?;
+        let prefix = window.available();
+        if prefix.is_empty() {
+            return Err(match trouble.borrow_mut().take() {
+                Some(why) => AuditError::Broken {
+                    path: path.to_owned(),
+                    format: "compressed file",
+                    why,
+                },
+                None => AuditError::Empty(path.to_owned()),
+            });
+        }
+        let mut dialect = None;
+        let format = match Format::detect(prefix) {
+            Some(format) => format,
+            None => {
+                if let Some(log) = zeek::other_log(prefix) {
+                    return Err(AuditError::OtherLog {
+                        path: path.to_owned(),
+                        log,
+                    });
+                }
+                if let Some(summary) = Summary::tell(prefix) {
+                    return Err(AuditError::Summary {
+                        path: path.to_owned(),
+                        what: summary.what,
+                        instead: summary.instead,
+                    });
+                }
+                let given = hints.log_format.clone().map(LogFormat::Given);
+                dialect = given.or_else(|| LogFormat::tell(prefix));
+                if dialect.is_none() {
+                    return Err(AuditError::Unknown {
+                        path: path.to_owned(),
+                        start: prefix[..prefix.len().min(24)].escape_ascii().to_string(),
+                    });
+                }
+                Format::AccessLog
+            }
+        };
+        if format == Format::NetLog {
+            // its first event is behind the constants
+            window.fill(FIRST_EVENT).map_err(fails)?;
+        }
+        Ok(Input {
+            path: path.to_owned(),
+            format,
+            window,
+            trouble,
+            dialect,
+            ledger: None,
+            read,
+            size,
+        })
+    }
+
+    /// Whether these tell how long requests take, as far as their first bytes show.
+    pub fn tell_durations(all: &[Input]) -> bool {
+        all.iter()
+            .all(|input| match (&input.ledger, &input.dialect) {
+                (Some(reader), _) => reader.run().durations_seen,
+                (None, Some(dialect)) => log::tells_durations(input.window.available(), dialect),
+                (None, None) => !matches!(input.format, Format::Zeek(_)),
+            })
+    }
+
+    /// What inputs are put in order by: when they begin, but those of Zeek's logs first that the others are joined to.
+    pub fn turn(&self) -> (u8, Option<u64>) {
+        let first = match self.format {
+            Format::Zeek(log) => log.turn(),
+            _ => 0,
+        };
+        (first, self.begins_at())
+    }
+
+    /// When it begins, in nanoseconds since 1970, as far as its first bytes tell; no record of it is earlier by more than
+    /// what a clock or a log written at the end of requests explains.
+    pub fn begins_at(&self) -> Option<u64> {
+        if let Some(reader) = &self.ledger {
+            return replay::begins_at(reader);
+        }
+        let prefix = self.window.available();
+        match &self.dialect {
+            Some(dialect) => log::begins_at(prefix, dialect),
+            None => self.format.begins_at(prefix),
+        }
+    }
+}
+
+/// Counts what comes from the file, before decompression.
+struct Counted {
+    inner: Box<dyn Read>,
+    read: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(into)?;
+        self.read.set(self.read.get() + read as u64);
+        Ok(read)
+    }
+}

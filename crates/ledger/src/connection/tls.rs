@@ -1,0 +1,93 @@
+//! The TLS side of a connection: version, cipher, names, and how its session began.
+
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A TLS protocol version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum TlsVersion {
+    /// SSL 3.0.
+    #[serde(rename = "ssl3")]
+    Ssl3,
+    /// TLS 1.0.
+    #[serde(rename = "1.0")]
+    Tls10,
+    /// TLS 1.1.
+    #[serde(rename = "1.1")]
+    Tls11,
+    /// TLS 1.2.
+    #[serde(rename = "1.2")]
+    Tls12,
+    /// TLS 1.3.
+    #[serde(rename = "1.3")]
+    Tls13,
+}
+
+impl TlsVersion {
+    /// The version of this number on the wire (0x0304 is 1.3); `None` for none that is known.
+    pub fn numbered(number: u16) -> Option<TlsVersion> {
+        Some(match number {
+            0x0300 => TlsVersion::Ssl3,
+            0x0301 => TlsVersion::Tls10,
+            0x0302 => TlsVersion::Tls11,
+            0x0303 => TlsVersion::Tls12,
+            0x0304 => TlsVersion::Tls13,
+            _ => return None,
+        })
+    }
+
+    /// `1.3` and the like.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TlsVersion::Ssl3 => "ssl3",
+            TlsVersion::Tls10 => "1.0",
+            TlsVersion::Tls11 => "1.1",
+            TlsVersion::Tls12 => "1.2",
+            TlsVersion::Tls13 => "1.3",
+        }
+    }
+}
+
+/// How a TLS session came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Handshake {
+    /// A full handshake with a certificate.
+    Full,
+    /// Resumed from a ticket, session id or pre-shared key.
+    Resumed,
+    /// Resumed, and the request went with the first flight (0-RTT), accepted by the server.
+    EarlyData,
+}
+
+/// The TLS side of a connection. What was not visible is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tls {
+    /// The negotiated version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<TlsVersion>,
+    /// The cipher suite by its IANA name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cipher: Option<Arc<str>>,
+    /// The name asked for (SNI).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<Arc<str>>,
+    /// The application protocols offered, in order; absent when not seen, empty when none were offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpn_offered: Option<Arc<[Arc<str>]>>,
+    /// The application protocol chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpn_chosen: Option<Arc<str>>,
+    /// Full, resumed or with early data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<Handshake>,
+    /// Whether the client offered to resume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumption_offered: Option<bool>,
+    /// Tickets that the server sent on this connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tickets: Option<u32>,
+    /// What the hello tells about the client library, as a JA4-like string.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_hint: Option<Arc<str>>,
+}

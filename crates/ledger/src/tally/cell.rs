@@ -1,0 +1,98 @@
+//! The counts of one variant and round.
+
+use super::{Connections, Group, GroupKey};
+use crate::event::Round;
+use crate::exchange::Exchange;
+use crate::histogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Everything counted for one variant in one round.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Index into the run's variants.
+    pub variant: Option<u32>,
+    /// The round; 0 is the preflight.
+    pub round: Option<u32>,
+    /// Exchanges by kind.
+    pub groups: Vec<Group>,
+    /// Final status codes of complete exchanges, warm-up included.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub status: BTreeMap<u16, u64>,
+    /// Connections.
+    pub connections: Connections,
+    /// Name lookups that were answered.
+    #[serde(default)]
+    pub lookups: Histogram,
+    /// Name lookups that failed.
+    #[serde(default)]
+    pub lookups_failed: u64,
+    /// Its bounds and CPU time, once it is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Round>,
+}
+
+impl Cell {
+    /// An empty cell.
+    pub fn new(variant: Option<u32>, round: Option<u32>) -> Cell {
+        Cell {
+            variant,
+            round,
+            ..Cell::default()
+        }
+    }
+
+    #[inline]
+    fn group(&mut self, key: GroupKey) -> &mut Group {
+        // a handful of kinds at most: a scan beats a map
+        match self.groups.iter().position(|group| group.key == key) {
+            Some(at) => &mut self.groups[at],
+            None => {
+                self.groups.push(Group::new(key));
+                self.groups.last_mut().expect("one was just pushed")
+            }
+        }
+    }
+
+    /// Counts one exchange.
+    #[inline]
+    pub fn exchange(&mut self, exchange: &Exchange) {
+        self.group(GroupKey {
+            reuse: exchange.reuse,
+            warmup: exchange.warmup,
+            outcome: exchange.outcome,
+        })
+        .record(exchange);
+        if let Some(status) = exchange.status
+            && exchange.outcome.is_ok()
+        {
+            *self.status.entry(status).or_default() += 1;
+        }
+    }
+
+    /// Adds all of `other`, whose variant and round are not looked at.
+    pub fn merge(&mut self, other: &Cell) {
+        for group in &other.groups {
+            self.group(group.key).merge(group);
+        }
+        for (&status, count) in &other.status {
+            *self.status.entry(status).or_default() += count;
+        }
+        self.connections.merge(&other.connections);
+        self.lookups.merge(&other.lookups);
+        self.lookups_failed += other.lookups_failed;
+        if self.bounds.is_none() {
+            self.bounds.clone_from(&other.bounds);
+        }
+    }
+
+    /// The groups that `keep` wants, merged into one; its key is that of the first.
+    pub fn merged(&self, keep: impl Fn(&GroupKey) -> bool) -> Option<Group> {
+        let mut groups = self.groups.iter().filter(|group| keep(&group.key));
+        let mut all = groups.next()?.clone();
+        for group in groups {
+            all.merge(group);
+        }
+        Some(all)
+    }
+}

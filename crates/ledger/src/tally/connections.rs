@@ -1,0 +1,143 @@
+//! The connections of one cell.
+
+use crate::connection::{Connection, EndedBy, Handshake, TlsVersion};
+use crate::event::Closed;
+use crate::failure::Failure;
+use crate::histogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Counts of the connections in one cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connections {
+    /// Transport established.
+    pub opened: u64,
+    /// Dials that failed, by kind; those that failed in TLS are in `opened` too.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<Failure, u64>,
+    /// Addresses tried beside those that answered.
+    #[serde(default)]
+    pub other_attempts: u64,
+    /// TLS handshakes by version and kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handshakes: Vec<(Option<TlsVersion>, Option<Handshake>, u64)>,
+    /// Connections that ended, by who ended them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ended_by: BTreeMap<EndedBy, u64>,
+    /// Exchanges per ended connection (a plain number in a histogram of nanoseconds).
+    #[serde(default)]
+    pub exchanges: Histogram,
+    /// Exchanges per connection that the server ended.
+    #[serde(default)]
+    pub exchanges_until_server_closed: Histogram,
+    /// Setup steps over connections: dns, connect, ssl.
+    #[serde(default)]
+    pub setup: [Histogram; 3],
+    /// The whole setup over connections.
+    #[serde(default)]
+    pub setup_total: Histogram,
+    /// Bytes over ended connections, client to server.
+    #[serde(default)]
+    pub sent_bytes: u64,
+    /// Bytes over ended connections, server to client.
+    #[serde(default)]
+    pub received_bytes: u64,
+}
+
+impl Connections {
+    pub(super) fn open(&mut self, connection: &Connection) {
+        if connection.is_opened() {
+            self.opened += 1;
+        }
+        self.other_attempts += u64::from(connection.other_attempts);
+        if let Some(failure) = &connection.failed {
+            *self.failed.entry(failure.kind).or_default() += 1;
+            return;
+        }
+        if let Some(tls) = &connection.tls {
+            let kind = (tls.version, tls.handshake);
+            match self
+                .handshakes
+                .iter_mut()
+                .find(|(version, handshake, _)| (*version, *handshake) == kind)
+            {
+                Some((_, _, count)) => *count += 1,
+                None => self.handshakes.push((kind.0, kind.1, 1)),
+            }
+        }
+        let setup = &connection.setup;
+        for (histogram, span) in self
+            .setup
+            .iter_mut()
+            .zip([setup.dns, setup.connect, setup.ssl])
+        {
+            if let Some(span) = span {
+                histogram.record(span.nanos());
+            }
+        }
+        if let Some(total) = setup.nanos() {
+            self.setup_total.record(total);
+        }
+    }
+
+    pub(super) fn close(&mut self, closed: &Closed) {
+        let close = &closed.close;
+        let ended_by = close.ended_by();
+        *self.ended_by.entry(ended_by).or_default() += 1;
+        if let Some(exchanges) = close.exchanges {
+            self.exchanges.record(exchanges);
+            if matches!(
+                ended_by,
+                EndedBy::Server | EndedBy::ServerAnnounced | EndedBy::ServerReset
+            ) {
+                self.exchanges_until_server_closed.record(exchanges);
+            }
+        }
+        self.sent_bytes += close.bytes.sent;
+        self.received_bytes += close.bytes.received;
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Connections) {
+        self.opened += other.opened;
+        for (&kind, count) in &other.failed {
+            *self.failed.entry(kind).or_default() += count;
+        }
+        self.other_attempts += other.other_attempts;
+        for &(version, handshake, count) in &other.handshakes {
+            match self
+                .handshakes
+                .iter_mut()
+                .find(|(ours, kind, _)| (*ours, *kind) == (version, handshake))
+            {
+                Some((_, _, ours)) => *ours += count,
+                None => self.handshakes.push((version, handshake, count)),
+            }
+        }
+        for (&by, count) in &other.ended_by {
+            *self.ended_by.entry(by).or_default() += count;
+        }
+        self.exchanges.merge(&other.exchanges);
+        self.exchanges_until_server_closed
+            .merge(&other.exchanges_until_server_closed);
+        for (ours, theirs) in self.setup.iter_mut().zip(&other.setup) {
+            ours.merge(theirs);
+        }
+        self.setup_total.merge(&other.setup_total);
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+    }
+
+    /// Handshakes that resumed a session, with or without early data, and all handshakes.
+    pub fn resumed_of_handshakes(&self) -> (u64, u64) {
+        let mut resumed = 0;
+        let mut all = 0;
+        for (_, handshake, count) in &self.handshakes {
+            all += count;
+            if matches!(handshake, Some(Handshake::Resumed | Handshake::EarlyData)) {
+                resumed += count;
+            }
+        }
+        (resumed, all)
+    }
+}

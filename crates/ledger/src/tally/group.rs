@@ -1,0 +1,94 @@
+//! The exchanges of one kind: their histograms and bytes.
+
+use crate::exchange::{Exchange, ExchangeBytes, Phase};
+use crate::failure::Outcome;
+use crate::histogram::Histogram;
+use crate::reuse::Reuse;
+use serde::{Deserialize, Serialize};
+
+/// What separates one group of exchanges from another within a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct GroupKey {
+    /// Fresh, preconnected, reused, or unknown.
+    pub reuse: Option<Reuse>,
+    /// Left out of steady-state figures.
+    pub warmup: bool,
+    /// How they ended.
+    pub outcome: Outcome,
+}
+
+/// The exchanges of one kind in one cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// What they have in common.
+    #[serde(flatten)]
+    pub key: GroupKey,
+    /// Latency with setup; its count is the number of exchanges.
+    pub latency: Histogram,
+    /// Latency without the setup that was waited for.
+    pub without_setup: Histogram,
+    /// Client delay, of those that have a kernel stamp.
+    pub client_delay: Histogram,
+    /// Each phase over the exchanges that had it, in the order of [`Phase::ALL`].
+    pub phases: [Histogram; 8],
+    /// Sums of bytes on the wire; `decoded` is not kept.
+    pub bytes: ExchangeBytes,
+}
+
+impl Group {
+    pub(super) fn new(key: GroupKey) -> Group {
+        Group {
+            key,
+            latency: Histogram::new(),
+            without_setup: Histogram::new(),
+            client_delay: Histogram::new(),
+            phases: Default::default(),
+            bytes: ExchangeBytes::default(),
+        }
+    }
+
+    /// How many exchanges.
+    pub fn count(&self) -> u64 {
+        self.latency.count()
+    }
+
+    /// The histogram of one phase.
+    pub fn phase(&self, phase: Phase) -> &Histogram {
+        &self.phases[phase as usize]
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, exchange: &Exchange) {
+        let latency = exchange.latency();
+        self.latency.record(latency);
+        self.without_setup.record(exchange.latency_without_setup());
+        if let Some(span) = exchange.client_delay {
+            self.client_delay.record(span.nanos());
+        }
+        for phase in Phase::ALL {
+            if let Some(span) = exchange.spans.of(phase) {
+                self.phases[phase as usize].record(span.nanos());
+            }
+        }
+        self.add_bytes(&exchange.bytes);
+    }
+
+    /// Adds all of `other`, whose key is not looked at.
+    pub fn merge(&mut self, other: &Group) {
+        self.latency.merge(&other.latency);
+        self.without_setup.merge(&other.without_setup);
+        self.client_delay.merge(&other.client_delay);
+        for (ours, theirs) in self.phases.iter_mut().zip(&other.phases) {
+            ours.merge(theirs);
+        }
+        self.add_bytes(&other.bytes);
+    }
+
+    #[inline]
+    fn add_bytes(&mut self, more: &ExchangeBytes) {
+        self.bytes.request_head += more.request_head;
+        self.bytes.request_body += more.request_body;
+        self.bytes.head += more.head;
+        self.bytes.body += more.body;
+    }
+}

@@ -1,0 +1,286 @@
+//! Reading: one block at a time. Packets, interfaces, statistics and TLS secrets are read, others skipped.
+
+use super::{TLS_KEY_LOG, block, option};
+use std::ops::Range;
+
+/// Times after this, in 2262, are invalid; nanoseconds since 1970. The times of an audit can follow it.
+const LATEST: u64 = i64::MAX as u64;
+/// More interfaces in one section are not believed.
+const MAX_INTERFACES: usize = 4096;
+
+/// The file contradicts itself: how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damaged(pub String);
+
+/// A block that has something for the caller; ranges are positions in the block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Block {
+    /// A packet.
+    Packet {
+        /// Nanoseconds since 1970; 0 if the block has no time.
+        at: u64,
+        /// The link type, as tcpdump numbers them.
+        link: u32,
+        /// The captured bytes.
+        bytes: Range<usize>,
+        /// Its length on the wire in bytes.
+        original: usize,
+    },
+    /// TLS secrets in the NSS key log format.
+    Secrets(Range<usize>),
+}
+
+/// The section under way.
+#[derive(Debug, Default)]
+pub struct Reader {
+    big_endian: bool,
+    interfaces: Vec<Interface>,
+    /// Packets that were dropped in earlier sections.
+    dropped: u64,
+}
+
+/// Where packets come from, and their clock.
+#[derive(Clone, Copy, Debug)]
+struct Interface {
+    link: u32,
+    /// Time units per second.
+    resolution: Resolution,
+    offset_s: i64,
+    snap: u32,
+    /// Packets that were dropped while capturing, by the last statistics.
+    dropped: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Resolution {
+    /// 10 to the minus this.
+    Decimal(u32),
+    /// 2 to the minus this.
+    Binary(u32),
+}
+
+/// Whether a file starts with a section.
+pub fn is_magic(prefix: &[u8]) -> bool {
+    prefix.starts_with(&block::SECTION.to_be_bytes())
+        && prefix
+            .get(8..12)
+            .is_some_and(|word| byte_order(word).is_some())
+}
+
+/// Whether this byte order is big-endian; `None` if it is none.
+fn byte_order(word: &[u8]) -> Option<bool> {
+    match word {
+        [0x1a, 0x2b, 0x3c, 0x4d] => Some(true),
+        [0x4d, 0x3c, 0x2b, 0x1a] => Some(false),
+        _ => None,
+    }
+}
+
+fn damaged<T>(why: impl Into<String>) -> Result<T, Damaged> {
+    Err(Damaged(why.into()))
+}
+
+impl Reader {
+    /// The length of the block that begins with these bytes, at most `longest`. Hand the whole block to [`Self::read`].
+    ///
+    /// # Errors
+    /// The block contradicts itself or is too long.
+    pub fn begin(&mut self, head: &[u8; 12], longest: u32) -> Result<usize, Damaged> {
+        if head.starts_with(&block::SECTION.to_be_bytes()) {
+            let Some(big_endian) = byte_order(&head[8..]) else {
+                return damaged("a section has no byte order");
+            };
+            self.big_endian = big_endian;
+            self.dropped = self.dropped();
+            self.interfaces.clear();
+        }
+        let total = self.u32_at(head, 4).unwrap_or_default();
+        if total < 12 || !total.is_multiple_of(4) || total > longest {
+            return damaged(format!("a block claims {total} bytes"));
+        }
+        Ok(total as usize)
+    }
+
+    /// Reads a block; `None` if it has nothing for the caller.
+    ///
+    /// # Errors
+    /// The block contradicts itself.
+    pub fn read(&mut self, bytes: &[u8]) -> Result<Option<Block>, Damaged> {
+        let kind = self.u32_at(bytes, 0).unwrap_or_default();
+        let body = bytes
+            .get(8..bytes.len().saturating_sub(4))
+            .unwrap_or_default();
+        match kind {
+            block::INTERFACE if self.interfaces.len() >= MAX_INTERFACES => {
+                damaged("it claims too many interfaces")
+            }
+            block::INTERFACE => {
+                self.interfaces.push(self.interface(body)?);
+                Ok(None)
+            }
+            block::SECRETS if self.u32_at(body, 0) == Some(TLS_KEY_LOG) => {
+                let len = self.u32_at(body, 4).unwrap_or_default() as usize;
+                let room = body.len().saturating_sub(8);
+                Ok(Some(Block::Secrets(16..16 + len.min(room))))
+            }
+            block::STATISTICS => {
+                let dropped = self.dropped_by(body);
+                let index = self.u32_at(body, 0).unwrap_or(u32::MAX) as usize;
+                if let Some(interface) = self.interfaces.get_mut(index) {
+                    interface.dropped = dropped;
+                }
+                Ok(None)
+            }
+            block::ENHANCED | block::PACKET | block::SIMPLE => self.packet(kind, body).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Packets that were dropped while capturing, by the statistics in the file; 0 where there are none.
+    pub fn dropped(&self) -> u64 {
+        let each = self.interfaces.iter().map(|interface| interface.dropped);
+        each.fold(self.dropped, u64::saturating_add)
+    }
+
+    /// Packets that an interface dropped, by the body of its statistics.
+    fn dropped_by(&self, body: &[u8]) -> u64 {
+        let mut dropped = 0_u64;
+        self.options(body.get(12..).unwrap_or_default(), |code, value| {
+            if let (option::DROPPED_BY_INTERFACE | option::DROPPED_BY_SYSTEM, Some(eight)) =
+                (code, value.first_chunk())
+            {
+                let count = match self.big_endian {
+                    true => u64::from_be_bytes(*eight),
+                    false => u64::from_le_bytes(*eight),
+                };
+                dropped = dropped.saturating_add(count);
+            }
+        });
+        dropped
+    }
+
+    fn packet(&self, kind: u32, body: &[u8]) -> Result<Block, Damaged> {
+        let cut = || Damaged("a packet block is too short".to_owned());
+        let word = |at| self.u32_at(body, at).ok_or_else(cut);
+        let (index, start, captured, original) = match kind {
+            block::ENHANCED => (word(0)? as usize, 20, word(12)?, word(16)?),
+            // interface and drop count share the first word
+            block::PACKET => {
+                let first = word(0)?;
+                let index = if self.big_endian {
+                    first >> 16
+                } else {
+                    first & 0xffff
+                };
+                (index as usize, 20, word(12)?, word(16)?)
+            }
+            _ => {
+                let snap = self
+                    .interfaces
+                    .first()
+                    .map_or(0, |interface| interface.snap);
+                let len = word(0)?;
+                (0, 4, if snap > 0 { len.min(snap) } else { len }, len)
+            }
+        };
+        let Some(interface) = self.interfaces.get(index) else {
+            return damaged(format!(
+                "a packet names interface {index}, which there is not"
+            ));
+        };
+        let at = if start == 20 {
+            interface.nanos(u64::from(word(4)?) << 32 | u64::from(word(8)?))
+        } else {
+            0
+        };
+        let end = (start + captured as usize).min(body.len());
+        if start > end {
+            return Err(cut());
+        }
+        Ok(Block::Packet {
+            at,
+            link: interface.link,
+            bytes: 8 + start..8 + end,
+            original: original as usize,
+        })
+    }
+
+    fn interface(&self, body: &[u8]) -> Result<Interface, Damaged> {
+        let too_short = || Damaged("an interface block is too short".to_owned());
+        let mut interface = Interface {
+            link: u32::from(self.u16_at(body, 0).ok_or_else(too_short)?),
+            resolution: Resolution::Decimal(6),
+            offset_s: 0,
+            snap: self.u32_at(body, 4).ok_or_else(too_short)?,
+            dropped: 0,
+        };
+        self.options(&body[8..], |code, value| match (code, value) {
+            (option::RESOLUTION, &[exponent]) => {
+                let exponent = u32::from(exponent);
+                interface.resolution = if exponent & 0x80 == 0 {
+                    Resolution::Decimal(exponent.min(19))
+                } else {
+                    Resolution::Binary((exponent & 0x7f).min(63))
+                };
+            }
+            (option::OFFSET, value) => {
+                if let Some(eight) = value.first_chunk() {
+                    interface.offset_s = if self.big_endian {
+                        i64::from_be_bytes(*eight)
+                    } else {
+                        i64::from_le_bytes(*eight)
+                    };
+                }
+            }
+            _ => {}
+        });
+        Ok(interface)
+    }
+
+    /// Visits the options of a block, by code and value, up to the end of the list.
+    fn options(&self, mut options: &[u8], mut visit: impl FnMut(u16, &[u8])) {
+        while let (Some(code), Some(len)) = (self.u16_at(options, 0), self.u16_at(options, 2)) {
+            let Some(value) = options.get(4..4 + usize::from(len)) else {
+                return;
+            };
+            if code == option::END {
+                return;
+            }
+            visit(code, value);
+            let padded = 4 + usize::from(len).next_multiple_of(4);
+            options = options.get(padded..).unwrap_or_default();
+        }
+    }
+
+    fn u16_at(&self, bytes: &[u8], at: usize) -> Option<u16> {
+        let two = *bytes.get(at..)?.first_chunk()?;
+        Some(if self.big_endian {
+            u16::from_be_bytes(two)
+        } else {
+            u16::from_le_bytes(two)
+        })
+    }
+
+    fn u32_at(&self, bytes: &[u8], at: usize) -> Option<u32> {
+        let four = *bytes.get(at..)?.first_chunk()?;
+        Some(if self.big_endian {
+            u32::from_be_bytes(four)
+        } else {
+            u32::from_le_bytes(four)
+        })
+    }
+}
+
+impl Interface {
+    /// A time stamp in nanoseconds since 1970; what does not fit is the nearest that does.
+    fn nanos(&self, stamp: u64) -> u64 {
+        let stamp = u128::from(stamp);
+        let nanos = match self.resolution {
+            Resolution::Decimal(exponent) => stamp * 1_000_000_000 / 10u128.pow(exponent),
+            Resolution::Binary(exponent) => (stamp * 1_000_000_000) >> exponent,
+        };
+        let nanos = i128::try_from(nanos).unwrap_or(i128::MAX);
+        let shifted = nanos.saturating_add(i128::from(self.offset_s) * 1_000_000_000);
+        u64::try_from(shifted.max(0)).map_or(LATEST, |nanos| nanos.min(LATEST))
+    }
+}
