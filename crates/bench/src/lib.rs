@@ -7,7 +7,6 @@ mod config;
 mod engine;
 mod pace;
 mod recorder;
-mod request;
 mod rounds;
 mod variant_plan;
 
