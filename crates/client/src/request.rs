@@ -299,7 +299,7 @@ impl Request {
     }
 
     /// The fields in HTTP/2, pseudo-fields first.
-    pub(crate) fn http2_fields(&self) -> &[(Box<[u8]>, Box<[u8]>)] {
+    pub(crate) fn http2_fields(&self) -> &Fields {
         &self.http2
     }
 
