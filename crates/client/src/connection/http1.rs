@@ -6,7 +6,7 @@ use intact_ledger::{
     ClosePoint, Event, Exchange, ExchangeBytes, Failure, Nanos, Protocol, Setup, Side, Sink,
 };
 use intact_wire::http1::{
-    Eof, Framing, Limits, Persistence, ResponseEvent, ResponseHead, ResponseParser, Version,
+    Eof, Framing, Headers, Limits, Persistence, ResponseEvent, ResponseParser, Version,
 };
 use std::sync::Arc;
 
@@ -113,11 +113,6 @@ impl Http1 {
                 }
             };
             bytes = &bytes[step.consumed..];
-            if let (Some(response), Some(ResponseEvent::Head(head))) =
-                (&mut self.response, &step.event)
-            {
-                note_fields(response, head);
-            }
             let exchange = &mut self.exchange;
             match step.event {
                 None => return,
@@ -136,6 +131,9 @@ impl Http1 {
                     if !head.persistent() && self.announced_by.is_none() {
                         self.announced_by = Some(Side::Server);
                         exchange.close_sent_by = Some(Side::Server);
+                    }
+                    if let Some(response) = &mut self.response {
+                        note_fields(response, head.version, head.headers());
                     }
                 }
                 Some(ResponseEvent::Body(piece)) => {
@@ -248,14 +246,14 @@ impl Http1 {
     }
 }
 
-/// Takes the head where it is: the fast path would otherwise move it.
+/// Takes the parts of a head, because a reference to it would make the fast path copy it.
 #[cold]
-fn note_fields(response: &mut ResponseInfo, head: &ResponseHead<'_>) {
-    response.response_version = Some(match head.version {
+fn note_fields(response: &mut ResponseInfo, version: Version, fields: Headers<'_>) {
+    response.response_version = Some(match version {
         Version::Http10 => Protocol::Http10,
         Version::Http11 => Protocol::Http11,
     });
-    for (name, value) in head.headers() {
+    for (name, value) in fields {
         response.note(name, value);
     }
 }
