@@ -1,10 +1,12 @@
 //! What a person asked for, checked before anything is sent.
 
 use crate::recorder::RowPolicy;
-use crate::request;
 use crate::variant_plan::VariantPlan;
 use intact_client::tls::{self, Credentials, Settings, Trust};
-use intact_client::{AddressError, ConnectOverride, Endpoint, Plan, Proxy, ServerUrl};
+use intact_client::{
+    AddressError, ConnectOverride, Endpoint, FieldError, Plan, Proxy, Request, RequestSpec,
+    ServerUrl,
+};
 use intact_experiment::{Axes, AxisValues, TlsChoice};
 use intact_ledger::{ExpectedStatus, Method, Protocol, Scheme};
 use std::net::{IpAddr, SocketAddr};
@@ -31,13 +33,8 @@ pub enum ConfigError {
         option: &'static str,
     },
     /// A header field cannot be sent as given.
-    #[error("-H {field:?}: {reason}")]
-    Header {
-        /// The field's name.
-        field: String,
-        /// What is wrong.
-        reason: &'static str,
-    },
+    #[error(transparent)]
+    Header(#[from] FieldError),
     /// A value makes no sense.
     #[error("{option}: {reason}")]
     Value {
@@ -229,7 +226,7 @@ impl Config {
         } else {
             None
         };
-        let request = request::build(self, &address, choice, through_proxy)?;
+        let request = self.request(&address, choice, through_proxy)?;
         let plan_stamps = kernel_stamps && self.unix_socket.is_none();
         let plan = Plan {
             origin: address.origin(),
@@ -243,12 +240,11 @@ impl Config {
         Ok(VariantPlan {
             variant,
             plan: Arc::new(plan),
-            request,
+            request: Arc::new(request),
             keepalive: choice.keepalive,
             concurrency: choice.concurrency as usize,
             streams: choice.streams as usize,
             timeout: self.timeout.as_nanos() as u64,
-            expect: self.expect,
             // without the kernel's stamps the wait would be in the latency
             gather: plan_stamps
                 && match self.coalesce {
@@ -340,9 +336,30 @@ impl Config {
         }
     }
 
-    /// The method of the request.
-    pub(crate) fn method(&self) -> Method {
-        Method::new(&self.method)
+    /// The request of a variant. `absolute`: to a proxy, in absolute form.
+    fn request(
+        &self,
+        address: &ServerUrl,
+        choice: &AxisValues,
+        absolute: bool,
+    ) -> Result<Request, ConfigError> {
+        let method = Method::new(&self.method);
+        let refuse = |name: &str| {
+            matches!(name, "content-length" | "transfer-encoding")
+                .then_some("the length of the body is ours to say: use -d")
+        };
+        let mut spec = RequestSpec::new(address, method, &self.user_agent, &self.headers, refuse)?;
+        spec.body = self.body.as_slice().into();
+        spec.expect = self.expect;
+        spec.absolute = absolute.then(|| format!("http://{}", address.authority()));
+        spec.connection = match (choice.http, choice.keepalive) {
+            (Protocol::Http10, true) => Some("keep-alive"),
+            (Protocol::Http11, false) => Some("close"),
+            _ => None,
+        };
+        let mut request = spec.format(choice.http);
+        request.closes |= !choice.keepalive && choice.http != Protocol::Http2;
+        Ok(request)
     }
 }
 

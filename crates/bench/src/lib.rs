@@ -8,7 +8,6 @@ mod default_length;
 mod engine;
 mod pace;
 mod recorder;
-mod request;
 mod rounds;
 mod variant_plan;
 

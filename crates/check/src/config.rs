@@ -2,7 +2,7 @@
 
 use crate::plans::is_local;
 use intact_client::tls::{Credentials, SettingsError};
-use intact_client::{AddressError, ConnectOverride, Family, ServerUrl};
+use intact_client::{AddressError, ConnectOverride, Family, FieldError, ServerUrl};
 use intact_ledger::{ExpectedStatus, Method, Protocol};
 use std::str::FromStr;
 use std::time::Duration;
@@ -14,13 +14,8 @@ pub enum ConfigError {
     #[error(transparent)]
     Address(#[from] AddressError),
     /// A header field cannot be sent as given.
-    #[error("-H {field:?}: {reason}")]
-    Header {
-        /// The field's name.
-        field: String,
-        /// What is wrong.
-        reason: &'static str,
-    },
+    #[error(transparent)]
+    Header(#[from] FieldError),
     /// A request that was named beside the URL's cannot be sent as given.
     #[error(
         "{0:?} is no request to try: write 'METHOD /path' or '/path', the path with its slash and without spaces"

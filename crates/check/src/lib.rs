@@ -7,7 +7,6 @@
 mod budget;
 mod capture;
 mod config;
-mod conversation;
 #[doc(hidden)]
 pub mod dns;
 mod line;
@@ -15,7 +14,6 @@ mod old_tls;
 mod plans;
 mod probe;
 mod prober;
-mod request;
 
 pub use budget::Budget;
 pub use capture::{Capture, CaptureError};

@@ -2,13 +2,11 @@
 //! every event to the observer.
 
 use crate::budget::Budget;
-use crate::conversation::{Answered, InFlight};
-use crate::line::Line;
+use crate::line::{Answered, Line};
 use crate::plans::is_local;
 use crate::probe::CheckProgress;
-use crate::request::Request;
-use intact_client::{Clock, Dial, Plan, Progress, Resolver, judge};
-use intact_ledger::{Connection, ConnectionId, Event, Exchange, Failure, Nanos};
+use intact_client::{Clock, Dial, Plan, Progress, RequestSpec, Resolver};
+use intact_ledger::{Connection, ConnectionId, Event, Failure, Nanos};
 use mio::{Events, Poll, Token, Waker};
 use std::io;
 use std::sync::Arc;
@@ -207,7 +205,7 @@ impl<'a> Prober<'a> {
     pub(crate) fn ask(
         &mut self,
         line: &mut Line,
-        request: &Request,
+        request: &RequestSpec,
         tag: Option<&str>,
     ) -> Result<Answered, StopReason> {
         self.exchange(line, request, tag, true)
@@ -217,7 +215,7 @@ impl<'a> Prober<'a> {
     pub(crate) fn hear_early(
         &mut self,
         line: &mut Line,
-        request: &Request,
+        request: &RequestSpec,
     ) -> Result<Answered, StopReason> {
         self.exchange(line, request, None, false)
     }
@@ -225,7 +223,7 @@ impl<'a> Prober<'a> {
     fn exchange(
         &mut self,
         line: &mut Line,
-        request: &Request,
+        request: &RequestSpec,
         tag: Option<&str>,
         send: bool,
     ) -> Result<Answered, StopReason> {
@@ -237,31 +235,14 @@ impl<'a> Prober<'a> {
         }
         let now = self.clock.now();
         self.next_request = now.after(self.request_spacing);
-        let first = line.exchanges == 0;
-        line.exchanges += 1;
-        let mut exchange = Exchange::new(self.id(), if first { line.connection.at } else { now });
-        exchange.connection = Some(line.connection.id);
-        exchange.tag = tag.map(Into::into);
-        exchange.ordinal = Some(line.exchanges);
-        exchange.method = Some(request.method.clone());
-        exchange.target = Some(request.target());
-        let flight = InFlight::new(exchange, first.then_some(&line.connection.setup));
-        line.queue(|talk, out| {
-            let before = out.len();
-            talk.begin(request, flight, out);
-            if !send {
-                out.truncate(before);
-            }
-        });
-        line.flush(self.clock.now());
+        let id = self.id();
+        let request = Arc::new(request.format(line.protocol));
+        line.begin(&request, id, &self.clock, !send);
         let deadline = now.after(self.timeout);
         loop {
             line.pump(&self.clock, &mut self.buffer, deadline);
             if let Some(mut answered) = line.answered.take() {
-                if answered.is_ok() {
-                    let expect = request.expected(answered.exchange.status);
-                    judge(&mut answered.exchange, expect, answered.reply.is_tls_port);
-                }
+                answered.exchange.tag = tag.map(Into::into);
                 self.observer.event(Event::Exchange(&answered.exchange));
                 return Ok(answered);
             }
@@ -275,7 +256,8 @@ impl<'a> Prober<'a> {
                 self.wait(deadline)?;
                 continue;
             }
-            if let Some(answered) = line.answered.take() {
+            if let Some(mut answered) = line.answered.take() {
+                answered.exchange.tag = tag.map(Into::into);
                 self.observer.event(Event::Exchange(&answered.exchange));
                 if !stopped {
                     return Ok(answered);

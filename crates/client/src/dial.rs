@@ -40,6 +40,8 @@ pub struct HandshakeFacts {
     pub first_at: Option<Nanos>,
     /// Bytes of the server's part.
     pub received: u64,
+    /// Bytes of our part.
+    pub sent: u64,
     /// Whether early data went with the hello.
     pub early_sent: bool,
 }
@@ -433,7 +435,7 @@ impl Dial {
         let (kind, words) = loop {
             while session.wants_write() {
                 match session.write_tls(&mut &*stream) {
-                    Ok(_) => {}
+                    Ok(written) => self.handshake.sent += written as u64,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     // what the peer said before it closed is still to be read, and tells more

@@ -11,7 +11,7 @@ const SAID_BY_TLS_PORTS: [&[u8]; 4] = [
 ];
 
 /// Whether a piece of the body of a 400 says that the port speaks TLS.
-pub fn names_tls_port(body: &[u8]) -> bool {
+pub(crate) fn names_tls_port(body: &[u8]) -> bool {
     SAID_BY_TLS_PORTS
         .iter()
         .any(|words| body.windows(words.len()).any(|part| part == *words))
@@ -20,7 +20,7 @@ pub fn names_tls_port(body: &[u8]) -> bool {
 /// Sets the outcome of a complete response. A status that `expect` does not allow is a failure. So is a 400 whose body said
 /// `is_tls_port`, unless `expect` allows it.
 #[inline]
-pub fn judge(exchange: &mut Exchange, expect: Option<ExpectedStatus>, is_tls_port: bool) {
+pub(crate) fn judge(exchange: &mut Exchange, expect: Option<ExpectedStatus>, is_tls_port: bool) {
     let Some(status) = exchange.status else {
         return;
     };

@@ -1,16 +1,21 @@
-//! Opens one connection with a stopwatch on every step: name, transport, proxy, TLS; and takes the times of the exchanges on it.
+//! The active HTTP client: one connection that we drive, with a stopwatch on each step.
 //!
-//! A [`Dial`] is a non-blocking state machine that the caller's event loop drives; it owns no thread but those of the
-//! [`Resolver`], keeps no timers (the caller gives up for it) and decides nothing about pools or retries.
+//! A [`Dial`] opens the connection: name, transport, proxy, TLS. An [`HttpConnection`] carries exchanges over it. Both are
+//! non-blocking state machines that the caller's event loop drives. `bench` drives many, `check` drives one.
+//!
+//! The crate owns no thread but those of the [`Resolver`] and keeps no timer. It decides nothing about pools, retries or pacing.
 
 pub mod clock;
 pub mod stamp;
 pub mod tls;
 
+mod channel;
+mod connection;
 mod dial;
 mod failure;
 mod judge;
 mod plan;
+mod request;
 mod resolver;
 mod response_error;
 mod server_url;
@@ -18,11 +23,14 @@ mod stopwatch;
 mod stream;
 
 pub use clock::Clock;
+pub use connection::{Detail, Ended, HttpConnection, Received, ResponseInfo, State};
 pub use dial::{Dial, Established, HandshakeFacts, Progress};
-pub use judge::{judge, names_tls_port};
 pub use plan::{Endpoint, Family, Plan, Proxy};
+pub use request::{CONNECTION_FIELDS, FieldError, Request, RequestSpec, is_redirect};
 pub use resolver::{LookupResult, Resolver};
-pub use response_error::{ResponseError, is_tls_alert};
 pub use server_url::{AddressError, ConnectOverride, ServerUrl};
-pub use stopwatch::{Arrival, Stopwatch};
 pub use stream::Stream;
+
+pub(crate) use judge::{judge, names_tls_port};
+pub(crate) use response_error::{ResponseError, is_tls_alert};
+pub(crate) use stopwatch::{Arrival, Stopwatch};

@@ -7,21 +7,21 @@ use std::sync::Arc;
 
 /// Why a connection is of no more use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResponseError {
+pub(crate) struct ResponseError {
     /// The kind.
-    pub kind: Failure,
+    pub(crate) kind: Failure,
     /// What was wrong, for a person.
-    pub words: Arc<str>,
+    pub(crate) words: Arc<str>,
 }
 
 /// Whether a response to plain HTTP begins with a TLS alert (RFC 8446 sections 5.1 and 6): the port speaks TLS.
-pub fn is_tls_alert(first_bytes: &[u8]) -> bool {
+pub(crate) fn is_tls_alert(first_bytes: &[u8]) -> bool {
     matches!(first_bytes, [0x15, 0x03, 0x00..=0x04, ..])
 }
 
 impl ResponseError {
     /// A response in HTTP/1 that cannot be read; `bytes` are those that could not.
-    pub fn http1(error: http1::Error, bytes: &[u8]) -> ResponseError {
+    pub(crate) fn http1(error: http1::Error, bytes: &[u8]) -> ResponseError {
         if is_tls_alert(bytes) {
             return ResponseError::tls_alert();
         }
@@ -33,7 +33,7 @@ impl ResponseError {
     }
 
     /// A TLS alert in response to plain HTTP.
-    pub fn tls_alert() -> ResponseError {
+    pub(crate) fn tls_alert() -> ResponseError {
         ResponseError {
             kind: Failure::NotPlain,
             words: "a TLS alert came".into(),
@@ -41,7 +41,7 @@ impl ResponseError {
     }
 
     /// Bytes that no standard allows.
-    pub fn malformed(words: &str) -> ResponseError {
+    pub(crate) fn malformed(words: &str) -> ResponseError {
         ResponseError {
             kind: Failure::Malformed,
             words: words.into(),

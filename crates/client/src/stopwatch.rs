@@ -5,19 +5,19 @@ use intact_ledger::{Exchange, Failure, Nanos, Outcome, Reuse, Setup, Span};
 
 /// When bytes reached us.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
+pub(crate) struct Arrival {
     /// When the kernel received them, or when they were read where it does not say.
-    pub at: Nanos,
+    pub(crate) at: Nanos,
     /// When they were read.
-    pub read: Nanos,
+    pub(crate) read: Nanos,
     /// Whether `at` is the kernel's.
-    pub stamped: bool,
+    pub(crate) stamped: bool,
 }
 
 impl Arrival {
     /// Bytes that were `read` and that the kernel stamped `at`, if it did.
     #[inline]
-    pub fn new(at: Option<Nanos>, read: Nanos) -> Arrival {
+    pub(crate) fn new(at: Option<Nanos>, read: Nanos) -> Arrival {
         Arrival {
             at: at.unwrap_or(read),
             read,
@@ -28,7 +28,7 @@ impl Arrival {
 
 /// Takes the times of one exchange.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Stopwatch {
+pub(crate) struct Stopwatch {
     begun: bool,
     head_at: Option<Nanos>,
     body_at: Option<Nanos>,
@@ -38,7 +38,7 @@ impl Stopwatch {
     /// Starts an exchange that is due at `exchange.at`, at the position `exchange.ordinal` on its connection. `setup` is the setup of
     /// the new connection that it waits for.
     #[inline]
-    pub fn start(exchange: &mut Exchange, setup: Option<&Setup>) -> Stopwatch {
+    pub(crate) fn start(exchange: &mut Exchange, setup: Option<&Setup>) -> Stopwatch {
         let at = exchange.at;
         let waited = setup.is_some_and(|setup| exchange.spans.wait_for_setup(setup, at));
         exchange.reuse = Reuse::of(waited, exchange.ordinal);
@@ -52,13 +52,13 @@ impl Stopwatch {
 
     /// Whether the first byte of the answer has come.
     #[inline]
-    pub fn begun(&self) -> bool {
+    pub(crate) fn begun(&self) -> bool {
         self.begun
     }
 
     /// Notes that the request is with the kernel.
     #[inline]
-    pub fn sent(exchange: &mut Exchange, at: Nanos) {
+    pub(crate) fn sent(exchange: &mut Exchange, at: Nanos) {
         if let Some(send) = &mut exchange.spans.send {
             send.end = send.end.max(at);
         }
@@ -66,7 +66,7 @@ impl Stopwatch {
 
     /// Notes bytes of the answer, the first ones or later.
     #[inline]
-    pub fn hear(&mut self, exchange: &mut Exchange, arrival: Arrival) {
+    pub(crate) fn hear(&mut self, exchange: &mut Exchange, arrival: Arrival) {
         if self.begun {
             return;
         }
@@ -81,13 +81,13 @@ impl Stopwatch {
 
     /// Notes that the final head is complete.
     #[inline]
-    pub fn head(&mut self, arrival: Arrival) {
+    pub(crate) fn head(&mut self, arrival: Arrival) {
         self.head_at = Some(arrival.at);
     }
 
     /// Notes bytes of the body.
     #[inline]
-    pub fn body(&mut self, arrival: Arrival) {
+    pub(crate) fn body(&mut self, arrival: Arrival) {
         if self.body_at.is_none() {
             self.body_at = Some(arrival.at);
         }
@@ -95,7 +95,7 @@ impl Stopwatch {
 
     /// The answer is complete: works out the spans.
     #[inline]
-    pub fn complete(&self, exchange: &mut Exchange, arrival: Arrival) {
+    pub(crate) fn complete(&self, exchange: &mut Exchange, arrival: Arrival) {
         let spans = &mut exchange.spans;
         let first = spans.wait.map_or(arrival.at, |wait| wait.end);
         let end = arrival.at.max(first);
@@ -117,7 +117,7 @@ impl Stopwatch {
     }
 
     /// The exchange failed.
-    pub fn fail(exchange: &mut Exchange, kind: Failure, at: Nanos) {
+    pub(crate) fn fail(exchange: &mut Exchange, kind: Failure, at: Nanos) {
         exchange.outcome = Outcome::Failed(kind);
         exchange.end = at.max(exchange.at);
     }

@@ -218,6 +218,8 @@ impl Client {
     /// A new session, its hello ready to be sent, and whether early data goes with it.
     pub(crate) fn connect(&self) -> Result<(ClientConnection, bool), rustls::Error> {
         let mut session = ClientConnection::new(self.config.clone(), self.name.clone())?;
+        // a request is sent whole: its size is the bound
+        session.set_buffer_limit(None);
         let mut early_sent = false;
         if let Some(request) = &self.early
             && let Some(mut early) = session.early_data()

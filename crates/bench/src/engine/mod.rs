@@ -1,19 +1,12 @@
-//! The load engine: a state machine per connection on an event loop, one loop per thread, nothing shared, no allocation per exchange.
+//! The load engine: many connections on an event loop, one loop per thread, nothing shared, no allocation per exchange.
 //!
-//! Three layers, so that another back end (io_uring) can take the place of the lowest without touching the others:
-//! a [`BenchConnection`] speaks HTTP/1 or HTTP/2 without doing I/O, a [`channel`] moves its bytes through TLS or plain,
-//! and an [`Engine`] ([`readiness`]: epoll or kqueue by `mio`) waits, reads, writes and keeps the time.
+//! An [`intact_client::HttpConnection`] speaks HTTP and moves the bytes of one connection. An [`Engine`] ([`readiness`]: epoll or
+//! kqueue by `mio`) waits, keeps the time, and decides when each connection is opened, used and closed.
 
-mod answer;
-pub(crate) mod channel;
 mod coalescer;
-pub(crate) mod conversation;
-pub(crate) mod http1;
-pub(crate) mod http2;
 pub(crate) mod readiness;
 mod slot;
 
-pub(crate) use conversation::BenchConnection;
 pub(crate) use readiness::Readiness;
 
 use crate::pace::Pace;

@@ -1,10 +1,7 @@
 //! One place for a connection: what it is doing, and what it waits for.
 
-use super::BenchConnection;
-use super::channel::Channel;
-use super::conversation::Ended;
-use intact_client::Dial;
-use intact_ledger::{CloseKind, Closed, Connection, ConnectionBytes, Event, Nanos, Side, Sink};
+use intact_client::{Dial, HttpConnection};
+use intact_ledger::Nanos;
 
 /// The exchange that was granted and waits for its connection.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +17,7 @@ pub(crate) enum Phase {
     /// It is opening one.
     Dialing(Box<Dial>, PendingExchange),
     /// It has one.
-    Open(Box<Open>),
+    Open(Box<HttpConnection>),
     /// The round is over for it.
     Done,
 }
@@ -47,50 +44,5 @@ impl Slot {
             dials: 0,
             failures: 0,
         }
-    }
-}
-
-/// An open connection.
-pub(crate) struct Open {
-    pub(crate) channel: Channel,
-    pub(crate) conversation: BenchConnection,
-    pub(crate) connection: Connection,
-    /// What is to be sent.
-    pub(crate) out: Vec<u8>,
-    /// The server has closed its side.
-    pub(crate) ended: Option<Ended>,
-}
-
-impl Open {
-    /// The server has closed its side with a FIN, after everything that was read.
-    pub(crate) fn end_by_fin(&mut self, at: Nanos, sink: &mut impl Sink) {
-        self.ended = Some(Ended {
-            by: Some(Side::Server),
-            how: Some(CloseKind::Fin),
-        });
-        self.conversation.end(None, at, sink);
-    }
-
-    /// Closes it and records the end. What the server was seen to do goes before what we do.
-    pub(crate) fn close(mut self, at: Nanos, sink: &mut impl Sink) {
-        let ended = self.ended.unwrap_or(Ended {
-            by: Some(Side::Client),
-            how: Some(CloseKind::Fin),
-        });
-        if self.ended.is_none() {
-            self.conversation.goodbye(&mut self.out);
-            self.channel.say_goodbye(&self.out);
-        }
-        let bytes = ConnectionBytes {
-            sent: self.channel.sent,
-            received: self.channel.received,
-        };
-        let closed = Closed {
-            connection: self.connection.id,
-            variant: self.connection.variant,
-            round: self.connection.round,
-            close: self.conversation.close(ended, at, bytes),
-        };
-        sink.record(Event::Closed(&closed));
     }
 }

@@ -1,11 +1,10 @@
 //! The first request: whether there is an answer at all, where it leads, how large it is.
 
 use super::{Ended, ProbeContext};
-use crate::conversation::Answered;
+use crate::line::Answered;
 use crate::prober::StopReason;
-use crate::request::Request;
-use intact_client::ServerUrl;
 use intact_client::tls::{Client, Settings, Trust, Verify};
+use intact_client::{RequestSpec, ServerUrl, is_redirect};
 use intact_ledger::server_profile::{FirstRequest, Redirect};
 use intact_ledger::{Connection, Failure, Outcome, Protocol, Scheme};
 use std::sync::Arc;
@@ -86,7 +85,7 @@ fn ask(bench: &mut ProbeContext<'_>, http: Protocol) -> Result<FirstResponse, En
     match bench.caller.open(&plan)? {
         Err(failed) => Ok(FirstResponse::Refused(failed)),
         Ok(mut line) => {
-            bench.peer = line.connection.peer;
+            bench.peer = line.connection().peer;
             let config = bench.config;
             let request = bench.request.expecting(config.expect, config.follow);
             let answered = bench.caller.ask(&mut line, &request, None);
@@ -144,11 +143,6 @@ fn leads_to(bench: &ProbeContext<'_>, answered: &Answered) -> Option<(Redirect, 
         to: intact_ledger::redact::url(&whole),
     };
     Some((hop, next))
-}
-
-/// Whether a status leads to another place (RFC 9110 section 15.4).
-pub(crate) fn is_redirect(status: u16) -> bool {
-    matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
 /// A `Location` as a whole URL (RFC 3986 section 4.2; of relative paths only those that begin with a slash or a name).
@@ -221,7 +215,7 @@ fn speaks_plain(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
     let Ok(mut line) = bench.caller.open(&Arc::new(plan))? else {
         return Ok(None);
     };
-    let bare: Request = bench.request.led_to(&ServerUrl {
+    let bare: RequestSpec = bench.request.led_to(&ServerUrl {
         scheme: Scheme::Http,
         ..bench.plans.address.clone()
     });

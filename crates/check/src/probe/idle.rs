@@ -135,7 +135,7 @@ fn wait(bench: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
             ended,
         };
         if let Some(idle) = card(bench) {
-            if line.exchanges > 0 {
+            if line.http.exchanges() > 0 {
                 idle.between = Some(waited);
             } else {
                 idle.before_first = Some(waited);

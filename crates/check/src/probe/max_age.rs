@@ -23,7 +23,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     bench.card.age = Some(MaxAge {
         span: Span::new(from, ended.map_or(now, |(at, _)| at)),
         answered,
-        last_announced: line.talk.announced_by() == Some(Side::Server),
+        last_announced: line.http.announced_by() == Some(Side::Server),
         ended: ended.map(|(_, ended)| ended),
     });
     bench.caller.close(line);

@@ -3,7 +3,7 @@
 
 use super::{Ended, ProbeContext};
 use crate::line::Line;
-use crate::request::Request;
+use intact_client::RequestSpec;
 use intact_ledger::Method;
 use intact_ledger::server_profile::MethodResult;
 
@@ -33,7 +33,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
 }
 
 /// Requests that servers of all kinds answer with something else than 200: 404, often 204, and errors that each server makes itself.
-fn thorough(request: &Request) -> [(&'static str, Request); 4] {
+fn thorough(request: &RequestSpec) -> [(&'static str, RequestSpec); 4] {
     let get = request.by(Method::GET);
     [
         ("GET of a path that is not there", get.at(NOT_THERE)),
@@ -49,7 +49,7 @@ fn thorough(request: &Request) -> [(&'static str, Request); 4] {
     ]
 }
 
-fn try_one(bench: &mut ProbeContext<'_>, what: &str, request: &Request) -> Result<(), Ended> {
+fn try_one(bench: &mut ProbeContext<'_>, what: &str, request: &RequestSpec) -> Result<(), Ended> {
     let plan = bench.plans.plan(bench.http, None, false)?;
     let Ok(mut line) = bench.caller.open(&plan)? else {
         return Ok(());
@@ -65,7 +65,7 @@ fn ask_both(
     bench: &mut ProbeContext<'_>,
     line: &mut Line,
     what: &str,
-    request: &Request,
+    request: &RequestSpec,
 ) -> Result<MethodResult, Ended> {
     let first = bench.caller.ask(line, request, None)?.exchange;
     let mut tried = MethodResult {

@@ -15,7 +15,6 @@ mod tls;
 mod versions;
 mod waterfall;
 
-pub(crate) use contact::is_redirect;
 pub use packets::Packets;
 
 use crate::budget::{Budget, Part};
@@ -24,8 +23,7 @@ use crate::config::{Config, ConfigError};
 use crate::line::Line;
 use crate::plans::Plans;
 use crate::prober::{Prober, StopReason};
-use crate::request::Request;
-use intact_client::Clock;
+use intact_client::{CONNECTION_FIELDS, Clock, RequestSpec};
 use intact_ledger::server_profile::{ServerProfile, Skipped};
 use intact_ledger::{Event, Method, Protocol};
 use std::io;
@@ -155,7 +153,7 @@ impl Check {
     /// Checks a configuration.
     pub fn new(config: Config) -> Result<Check, ConfigError> {
         Plans::new(&config)?.plan(Protocol::Http11, None, false)?;
-        Request::new(&config)?;
+        request_of(&config)?;
         let budget = Budget::of(&config);
         Ok(Check { config, budget })
     }
@@ -179,7 +177,7 @@ impl Check {
         observer: &mut dyn CheckProgress,
     ) -> Result<ServerProfile, CheckError> {
         let plans = Plans::new(&self.config)?;
-        let request = Request::new(&self.config)?;
+        let request = request_of(&self.config)?;
         let mut bench = ProbeContext {
             config: &self.config,
             plans,
@@ -242,7 +240,7 @@ pub(crate) struct ProbeContext<'a> {
     config: &'a Config,
     plans: Plans<'a>,
     /// What is asked, wherever nothing else is said.
-    request: Request,
+    request: RequestSpec,
     caller: Prober<'a>,
     card: ServerProfile,
     /// The version for probes that use only one.
@@ -309,12 +307,12 @@ impl ProbeContext<'_> {
 
     /// What is asked where connections are to be kept: with `Connection: keep-alive`, which HTTP/1.0 needs, many HTTP/1.1 clients
     /// send, and some servers announce their limits to only then (Apache, Tomcat).
-    fn keeping_request(&self) -> Request {
+    fn keeping_request(&self) -> RequestSpec {
         self.light_request().saying("keep-alive")
     }
 
     /// What is asked where the body does not matter.
-    fn light_request(&self) -> Request {
+    fn light_request(&self) -> RequestSpec {
         let by_head = self
             .card
             .contact
@@ -328,8 +326,37 @@ impl ProbeContext<'_> {
     }
 }
 
+/// The request that a configuration asks for.
+fn request_of(config: &Config) -> Result<RequestSpec, ConfigError> {
+    let refuse = |name: &str| match name {
+        "content-length" => Some("the body, where there is one, is ours"),
+        name if CONNECTION_FIELDS.contains(&name) => {
+            Some("what is said about the connection is what is measured here")
+        }
+        _ => None,
+    };
+    let (address, method) = (&config.address, config.method.clone());
+    let spec = RequestSpec::new(address, method, &config.user_agent, &config.headers, refuse)?;
+    Ok(spec)
+}
+
 fn close_all(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) {
     for line in lines.drain(..) {
         bench.caller.close(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_that_would_spoil_the_measurement_are_refused() {
+        for bad in ["Connection: close", "Content-Length: 3", "no colon"] {
+            let mut config = Config::new("http://h/").unwrap();
+            config.headers = vec![bad.to_owned()];
+            let refused = request_of(&config);
+            assert!(matches!(refused, Err(ConfigError::Header(_))), "{bad:?}");
+        }
     }
 }

@@ -86,7 +86,7 @@ fn record(
     let Ok(line) = bench.caller.open(&Arc::new(plan))? else {
         return Ok(());
     };
-    let ends = (line.connection.local, line.connection.peer);
+    let ends = (line.connection().local, line.connection().peer);
     let done = ask_once(bench, line, tried);
     if let (Some(local), Some(peer)) = ends {
         let name = name(tried.http, tried.tls);

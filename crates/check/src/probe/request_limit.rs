@@ -48,7 +48,7 @@ fn ask_all(
         tried.answered += 1;
     }
     if !line.is_usable() {
-        tried.last_announced = line.talk.announced_by() == Some(Side::Server);
+        tried.last_announced = line.http.announced_by() == Some(Side::Server);
         bench.caller.linger(line, LINGER)?;
     }
     Ok(())

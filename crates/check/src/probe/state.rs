@@ -1,6 +1,6 @@
 //! State: what answers carry that ties a client to a connection or to one server behind a balancer. Names only, no values.
 
-use crate::conversation::Answered;
+use crate::line::Answered;
 use intact_ledger::server_profile::State;
 use std::collections::BTreeSet;
 
@@ -84,7 +84,7 @@ fn affinity(connections: &[Vec<Answered>]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::ResponseInfo;
+    use intact_client::ResponseInfo;
     use intact_ledger::{Exchange, Nanos};
 
     fn answered(fields: &[(&str, &str)]) -> Answered {

@@ -1,8 +1,7 @@
 //! TLS: what the full handshake takes and brings, tickets, whether resumption and early data are really accepted.
 
 use super::{Ended, ProbeContext};
-use crate::conversation::Answered;
-use crate::line::Line;
+use crate::line::{Answered, Line};
 use crate::prober::StopReason;
 use intact_client::tls::Client;
 use intact_ledger::server_profile::{EarlyData, TlsResult};
@@ -39,7 +38,7 @@ fn look_at(bench: &mut ProbeContext<'_>, version: TlsVersion, http: Protocol) ->
     let mut seen = TlsResult {
         version,
         cipher: line
-            .connection
+            .connection()
             .tls
             .as_ref()
             .and_then(|tls| tls.cipher.as_deref().map(str::to_owned)),
@@ -55,7 +54,7 @@ fn look_at(bench: &mut ProbeContext<'_>, version: TlsVersion, http: Protocol) ->
         second: None,
         early_data: None,
     };
-    if let Some(session) = line.session() {
+    if let Some(session) = line.http.session() {
         let chain = session.peer_certificates().unwrap_or_default();
         seen.certificates = chain.len() as u32;
         seen.chain_bytes = chain.iter().map(|one| one.len() as u64).sum();
@@ -86,7 +85,7 @@ fn again(
         return Ok(());
     }
     let request = bench.light_request();
-    let early = client.with_early_data(&request.http1(Protocol::Http11));
+    let early = client.with_early_data(request.format(Protocol::Http11).http1_bytes());
     let Some((mut line, _)) = open(bench, http, &early)? else {
         return Ok(());
     };
@@ -115,7 +114,7 @@ fn open(
     let Ok(line) = bench.caller.open(&Arc::new(plan))? else {
         return Ok(None);
     };
-    let ssl = line.connection.setup.ssl;
+    let ssl = line.connection().setup.ssl;
     Ok(ssl.map(|ssl| (line, ssl)))
 }
 
@@ -128,5 +127,5 @@ fn ask(bench: &mut ProbeContext<'_>, line: &mut Line) -> Result<Answered, Ended>
 }
 
 fn handshake_of(line: &Line) -> Option<Handshake> {
-    line.connection.tls.as_ref()?.handshake
+    line.connection().tls.as_ref()?.handshake
 }

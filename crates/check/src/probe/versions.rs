@@ -2,9 +2,8 @@
 //! whether the connection was kept.
 
 use super::{Ended, ProbeContext};
-use crate::conversation::Answered;
-use crate::line::Line;
-use crate::request::{CONNECTION_FIELDS, Request};
+use crate::line::{Answered, Line};
+use intact_client::{CONNECTION_FIELDS, RequestSpec};
 use intact_ledger::server_profile::{Http2Seen, VersionResult};
 use intact_ledger::{Connection, Outcome, Protocol, TlsVersion};
 use std::time::Duration;
@@ -101,7 +100,7 @@ fn converse(
     asks: bool,
     tried: &mut VersionResult,
 ) -> Result<(), Ended> {
-    if let Some(tls) = &line.connection.tls {
+    if let Some(tls) = &line.connection().tls {
         tried.cipher = tls.cipher.as_deref().map(str::to_owned);
         tried.alpn = tls.alpn_chosen.as_deref().map(str::to_owned);
     }
@@ -118,7 +117,7 @@ fn converse(
 fn ask_all(
     bench: &mut ProbeContext<'_>,
     line: &mut Line,
-    request: &Request,
+    request: &RequestSpec,
     tried: &mut VersionResult,
 ) -> Result<(), Ended> {
     let first = bench.caller.ask(line, request, None)?;
@@ -173,7 +172,12 @@ fn seen(line: &Line, answers: &[Answered]) -> Http2Seen {
         .map(|answered| &answered.exchange)
         .collect();
     Http2Seen {
-        settings: line.talk.settings().cloned().unwrap_or_default(),
+        settings: line
+            .http
+            .settings()
+            .iter()
+            .map(|&(id, value)| (setting_name(id), value))
+            .collect(),
         headers_to_data_ns: complete
             .iter()
             .map(|exchange| {
@@ -191,4 +195,20 @@ fn seen(line: &Line, answers: &[Answered]) -> Http2Seen {
             .map(|exchange| exchange.bytes.head)
             .collect(),
     }
+}
+
+/// The name of an HTTP/2 setting (IANA registry "HTTP/2 Settings"), in lower case.
+fn setting_name(id: u16) -> String {
+    let name = match id {
+        0x1 => "header_table_size",
+        0x2 => "enable_push",
+        0x3 => "max_concurrent_streams",
+        0x4 => "initial_window_size",
+        0x5 => "max_frame_size",
+        0x6 => "max_header_list_size",
+        0x8 => "enable_connect_protocol",
+        0x9 => "no_rfc7540_priorities",
+        _ => return format!("0x{id:x}"),
+    };
+    name.to_owned()
 }

@@ -2,8 +2,7 @@
 //! tells is in the ledger; here the exchanges are only caused, and their answers compared for [`super::state`].
 
 use super::{Ended, ProbeContext, state};
-use crate::conversation::Answered;
-use crate::line::Line;
+use crate::line::{Answered, Line};
 use intact_ledger::server_profile::WATERFALL;
 
 /// Connections.

@@ -14,6 +14,7 @@ pub struct Headers<'a> {
 }
 
 impl<'a> Headers<'a> {
+    #[inline]
     pub(super) fn over(validated: &'a [u8]) -> Self {
         Self { lines: validated }
     }

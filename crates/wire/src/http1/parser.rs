@@ -89,6 +89,7 @@ impl<'a, S> MessageHead<'a, S> {
     }
 
     /// All fields, in order.
+    #[inline]
     pub fn headers(&self) -> Headers<'a> {
         Headers::over(&self.block[self.fields_at..])
     }

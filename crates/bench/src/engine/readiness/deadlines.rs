@@ -67,7 +67,7 @@ impl Round<'_> {
                     }
                 }
                 Phase::Open(open) => {
-                    let Some(oldest) = open.conversation.oldest() else {
+                    let Some(oldest) = open.oldest() else {
                         continue;
                     };
                     let late = now.since(oldest) >= self.recipe.timeout;
@@ -78,7 +78,7 @@ impl Round<'_> {
                             Failure::Aborted
                         };
                         let mut tap = CountingSink::new(&mut self.engine.recorder);
-                        open.conversation.end(Some(kind), now, &mut tap);
+                        open.give_up(Some(kind), now, &mut tap);
                         let seen = tap.seen;
                         self.count(seen);
                         self.advance(index);
@@ -105,7 +105,7 @@ impl Round<'_> {
             .collect();
         for token in impatient {
             if let Some((open, _)) = self.lingering.remove(&token) {
-                open.close(now, &mut self.engine.recorder);
+                self.close(*open, now);
             }
         }
     }

@@ -1,10 +1,9 @@
 //! From a slot's wish to open to a connection in use: dials, their answers, their failures.
 
 use super::{Round, parts_of};
-use crate::engine::BenchConnection;
-use crate::engine::channel::Channel;
-use crate::engine::slot::{Open, PendingExchange, Phase};
-use intact_client::{Dial, Established, Progress};
+use crate::engine::slot::{PendingExchange, Phase};
+use crate::variant_plan::VariantPlan;
+use intact_client::{Detail, Dial, Established, HttpConnection, Progress};
 use intact_ledger::{Connection, ConnectionId, Event, Outcome, Reuse, Sink};
 use mio::Token;
 use std::cmp::Reverse;
@@ -89,42 +88,38 @@ impl Round<'_> {
         }
     }
 
-    fn open(&mut self, index: usize, established: Established) {
+    fn open(&mut self, index: usize, mut established: Established) {
         let Phase::Dialing(_, granted) = self.slots[index].phase else {
             return;
         };
-        let stamped = established.stamped;
-        let (channel, mut connection) = Channel::new(established);
+        let connection = &mut established.connection;
         connection.variant = Some(self.recipe.variant);
         connection.round = Some(self.round);
-        if self.recipe.plan.stamps && !stamped {
+        if self.recipe.plan.stamps && !established.stamped {
             self.engine.recorder.caveat(
                 "no-kernel-stamps",
                 "the kernel gave no receive stamps: latency ends when the answer was read, the client's client delay is in it",
             );
         }
-        self.engine.recorder.record(Event::Opened(&connection));
-        let mut blank = self.blank.clone();
-        blank.connection = Some(connection.id);
-        let mut out = Vec::new();
-        let mut conversation = BenchConnection::new(&self.recipe, blank, &mut out);
-        conversation.begin(
-            &self.recipe,
-            self.engine.id(),
-            granted.wanted,
-            granted.warmup,
-            Some(&connection.setup),
-            &mut out,
-        );
+        self.engine.recorder.record(Event::Opened(connection));
+        let VariantPlan {
+            plan,
+            request,
+            streams,
+            ..
+        } = &*self.recipe;
+        let mut open = Box::new(HttpConnection::new(
+            established,
+            plan.protocol,
+            Detail::Outcome,
+            *streams,
+            self.blank.clone(),
+        ));
+        let id = self.engine.id();
+        open.begin(request, id, granted.wanted, granted.warmup);
         let slot = &mut self.slots[index];
         slot.failures = 0;
-        slot.phase = Phase::Open(Box::new(Open {
-            channel,
-            conversation,
-            connection,
-            out,
-            ended: None,
-        }));
+        slot.phase = Phase::Open(open);
         self.first_dial_over(index);
         self.advance(index);
     }

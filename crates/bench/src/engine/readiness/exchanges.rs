@@ -2,12 +2,10 @@
 
 use super::Round;
 use super::counting_sink::{CountingSink, Seen};
-use crate::engine::channel::ReadResult;
-use crate::engine::conversation::Ended;
 use crate::engine::slot::Phase;
-use intact_client::Arrival;
 use intact_client::clock::TimestampConverter;
-use intact_ledger::{CloseKind, Event, Exchange, Failure, Nanos, Side, Sink};
+use intact_client::{HttpConnection, Received};
+use intact_ledger::{Event, Exchange, Failure, Nanos, Sink};
 use std::io;
 
 /// How often in a row is read on although nothing was asked, before the connection is given up.
@@ -51,7 +49,7 @@ impl Round<'_> {
     /// Whether exchanges are in flight on the slot's connection.
     pub(super) fn is_busy(&self, index: usize) -> bool {
         match &self.slots[index].phase {
-            Phase::Open(open) => open.conversation.oldest().is_some(),
+            Phase::Open(open) => open.oldest().is_some(),
             Phase::Dialing(..) | Phase::Vacant | Phase::Done => false,
         }
     }
@@ -61,11 +59,9 @@ impl Round<'_> {
     pub(super) fn exchange(&mut self, index: usize, at: Nanos) {
         let id = self.engine.id();
         let warmup = self.round == 0;
-        let Phase::Open(open) = &mut self.slots[index].phase else {
-            return;
-        };
-        let (conversation, out) = (&mut open.conversation, &mut open.out);
-        conversation.begin(&self.recipe, id, at, warmup, None, out);
+        if let Phase::Open(open) = &mut self.slots[index].phase {
+            open.begin(&self.recipe.request, id, at, warmup);
+        }
     }
 
     /// Sends what has gathered on the slot's connection.
@@ -74,33 +70,16 @@ impl Round<'_> {
         let Phase::Open(open) = &mut self.slots[index].phase else {
             return;
         };
-        if open.out.is_empty() {
-            return;
-        }
-        let sent = open.channel.send(&open.out);
-        open.out.clear();
-        let now = self.engine.clock.now();
-        open.conversation.sent(now);
-        if let Err(error) = sent {
+        if let Err(error) = open.send(&self.engine.clock) {
             // the answer to why may still be there to be read; if not, the next event ends it
             if error.kind() != io::ErrorKind::BrokenPipe {
-                self.end_by_error(index, now);
+                let now = self.engine.clock.now();
+                let mut tap = CountingSink::new(&mut self.engine.recorder);
+                open.end_by_reset(now, &mut tap);
+                let seen = tap.seen;
+                self.count(seen);
             }
         }
-    }
-
-    fn end_by_error(&mut self, index: usize, now: Nanos) {
-        let Phase::Open(open) = &mut self.slots[index].phase else {
-            return;
-        };
-        open.ended = Some(Ended {
-            by: Some(Side::Server),
-            how: Some(CloseKind::Rst),
-        });
-        let mut tap = CountingSink::new(&mut self.engine.recorder);
-        open.conversation.end(Some(Failure::Reset), now, &mut tap);
-        let seen = tap.seen;
-        self.count(seen);
     }
 
     /// Reads what is there and goes on with the next exchange.
@@ -110,74 +89,36 @@ impl Round<'_> {
         };
         let engine = &mut *self.engine;
         let mut tap = CountingSink::new(&mut engine.recorder);
-        if open.channel.has_unsent() && open.channel.flush().is_err() {
-            // the reads below find out why
-        }
+        open.flush();
         let mut unasked = 0;
-        loop {
-            let heard = open.channel.receive(&mut engine.buffer);
-            let read = engine.clock.now();
-            match heard {
-                Ok(ReadResult::Bytes(count, stamp)) => {
-                    let at = stamp.and_then(|stamp| bridge.convert(stamp, read));
-                    let arrival = Arrival::new(at, read);
-                    let bytes = &engine.buffer[..count];
-                    if open.channel.is_plain() {
-                        open.conversation
-                            .receive(bytes, arrival, &mut tap, &mut open.out);
-                    } else {
-                        let (conversation, out) = (&mut open.conversation, &mut open.out);
-                        let broken = open.channel.decrypt(bytes, |plaintext| {
-                            conversation.receive(plaintext, arrival, &mut tap, out);
-                        });
-                        if let Err(failure) = broken {
-                            open.conversation.end(Some(failure), read, &mut tap);
-                            break;
-                        }
-                    }
-                    // a short read has emptied the socket, and what comes later is a new edge
-                    match closed {
-                        Hint::Open if count < engine.buffer.len() => break,
-                        Hint::Fin if count < engine.buffer.len() => {
-                            open.end_by_fin(read, &mut tap);
-                            break;
-                        }
-                        Hint::Open | Hint::Fin | Hint::Unclear => {}
-                    }
-                    // a peer that sends as fast as we read must not keep us here
-                    let Some(oldest) = open.conversation.oldest() else {
-                        unasked += 1;
-                        if unasked < UNASKED {
-                            continue;
-                        }
-                        open.conversation.end(None, read, &mut tap);
-                        break;
-                    };
-                    if read.since(oldest) >= self.recipe.timeout {
-                        open.conversation
-                            .end(Some(Failure::Timeout), read, &mut tap);
-                        break;
-                    }
-                }
-                Ok(ReadResult::Nothing) => break,
-                Ok(ReadResult::End) => {
+        while let Received::Bytes { count, at: read } =
+            open.receive(&mut engine.buffer, &engine.clock, bridge, &mut tap)
+        {
+            // a short read has emptied the socket, and what comes later is a new edge
+            match closed {
+                Hint::Open if count < engine.buffer.len() => break,
+                Hint::Fin if count < engine.buffer.len() => {
                     open.end_by_fin(read, &mut tap);
                     break;
                 }
-                Err(_) => {
-                    open.ended = Some(Ended {
-                        by: Some(Side::Server),
-                        how: Some(CloseKind::Rst),
-                    });
-                    open.conversation.end(Some(Failure::Reset), read, &mut tap);
-                    break;
+                Hint::Open | Hint::Fin | Hint::Unclear => {}
+            }
+            // a peer that sends as fast as we read must not keep us here
+            let Some(oldest) = open.oldest() else {
+                unasked += 1;
+                if unasked < UNASKED {
+                    continue;
                 }
+                open.give_up(None, read, &mut tap);
+                break;
+            };
+            if read.since(oldest) >= self.recipe.timeout {
+                open.give_up(Some(Failure::Timeout), read, &mut tap);
+                break;
             }
         }
         // TLS may have something to say of its own
-        if open.channel.has_unsent() {
-            let _ = open.channel.flush();
-        }
+        open.flush();
         let seen = tap.seen;
         self.count(seen);
         self.advance(index);
@@ -198,32 +139,35 @@ impl Round<'_> {
             return;
         };
         slot.generation = slot.generation.wrapping_add(1);
-        if open.ended.is_none() && open.conversation.awaits_fin() {
+        if open.awaits_fin() {
             self.lingering.insert(token, (open, now));
         } else {
-            open.close(now, &mut self.engine.recorder);
+            self.close(*open, now);
         }
     }
 
-    pub(super) fn drive_lingering(&mut self, token: usize) {
+    pub(super) fn close(&mut self, open: HttpConnection, now: Nanos) {
+        let closed = open.close(now);
+        self.engine.recorder.record(Event::Closed(&closed));
+    }
+
+    pub(super) fn drive_lingering(&mut self, token: usize, bridge: &TimestampConverter) {
         let Some((open, _)) = self.lingering.get_mut(&token) else {
             return;
         };
-        let ended = loop {
-            match open.channel.receive(&mut self.engine.buffer) {
-                Ok(ReadResult::Bytes(..)) => {}
-                Ok(ReadResult::Nothing) => return,
-                Ok(ReadResult::End) => break CloseKind::Fin,
-                Err(_) => break CloseKind::Rst,
+        let engine = &mut *self.engine;
+        for _ in 0..UNASKED {
+            // nothing is in flight, so nothing is recorded
+            let recorder = &mut engine.recorder;
+            match open.receive(&mut engine.buffer, &engine.clock, bridge, recorder) {
+                Received::Bytes { .. } => {}
+                Received::Nothing => return,
+                Received::Ended => break,
             }
-        };
-        if let Some((mut open, _)) = self.lingering.remove(&token) {
-            open.ended = Some(Ended {
-                by: Some(Side::Server),
-                how: Some(ended),
-            });
+        }
+        if let Some((open, _)) = self.lingering.remove(&token) {
             let now = self.engine.clock.now();
-            open.close(now, &mut self.engine.recorder);
+            self.close(*open, now);
         }
     }
 }

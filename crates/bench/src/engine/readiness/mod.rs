@@ -7,8 +7,7 @@ mod dialing;
 mod exchanges;
 
 use super::coalescer::Coalescer;
-use super::conversation::State;
-use super::slot::{Open, Phase, Slot};
+use super::slot::{Phase, Slot};
 use super::{Engine, RoundResult, RoundTask};
 use crate::machine;
 use crate::pace::{Pace, Turn, Wish};
@@ -17,7 +16,7 @@ use crate::variant_plan::VariantPlan;
 use deadlines::SWEEP;
 use exchanges::Hint;
 use intact_client::clock::TimestampConverter;
-use intact_client::{Clock, Resolver};
+use intact_client::{Clock, HttpConnection, Resolver, State};
 use intact_ledger::{Exchange, Nanos, Span};
 use mio::{Events, Poll, Token, Waker};
 use std::cmp::Reverse;
@@ -148,7 +147,7 @@ struct Round<'a> {
     gather: Option<Coalescer>,
     slots: Vec<Slot>,
     /// Connections that are over and wait for the server's FIN, by token.
-    lingering: HashMap<usize, (Box<Open>, Nanos)>,
+    lingering: HashMap<usize, (Box<HttpConnection>, Nanos)>,
     /// When slots want to ask the pace again.
     wakes: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// Slots that have not opened their first connection.
@@ -209,7 +208,7 @@ impl Round<'_> {
                         }
                         Phase::Vacant | Phase::Done => {}
                     },
-                    _ => self.drive_lingering(event.token().0),
+                    _ => self.drive_lingering(event.token().0, &bridge),
                 }
             }
             let gauge = &self.engine.gauge;
@@ -255,8 +254,8 @@ impl Round<'_> {
             let slot = &mut self.slots[index];
             let wish = match &slot.phase {
                 Phase::Open(open) => {
-                    let used = !self.recipe.keepalive && open.conversation.life().exchanges > 0;
-                    match open.conversation.state() {
+                    let used = !self.recipe.keepalive && open.exchanges() > 0;
+                    match open.state() {
                         State::Busy => return self.send(index),
                         State::Over => {
                             self.put_away(index, now);

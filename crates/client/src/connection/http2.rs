@@ -1,19 +1,17 @@
-//! HTTP/2 on one connection: frames and HPACK of our own, several exchanges at once.
+//! HTTP/2 on one connection, several exchanges at once.
 //!
-//! The first exchange goes alone; the others follow once it is answered, so that only one waits for the setup.
+//! The first exchange is alone in flight. The others follow its response, so that only one waits for the setup.
 
-use super::answer;
-use super::conversation::{ConnectionStats, State};
-use crate::variant_plan::VariantPlan;
-use intact_client::{Arrival, ResponseError, Stopwatch, is_tls_alert, judge};
+use super::{Detail, ResponseInfo, State, exchange_record};
+use crate::{Arrival, Request, ResponseError, Stopwatch, is_tls_alert, judge};
 use intact_ledger::{
-    ClosePoint, Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, KeepAliveTerms, Nanos,
-    Setup, Side, Sink,
+    ClosePoint, Event, Exchange, ExchangeBytes, Failure, KeepAliveTerms, Nanos, Protocol, Setup,
+    Side, Sink,
 };
 use intact_wire::h2::hpack::{self, BlockCache, Decoder, Encoder, Indexing};
 use intact_wire::h2::{
     Data, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits, PREFACE, Setting,
-    Settings, writer,
+    Settings, SettingsPayload, writer,
 };
 use std::sync::Arc;
 
@@ -23,37 +21,50 @@ const LARGEST_WINDOW: u32 = 0x7fff_ffff;
 const REFILL: u32 = 1 << 30;
 /// The largest list of header fields that is taken, in bytes.
 const LARGEST_LIST: usize = 256 * 1024;
-/// Interim (1xx) answers that may precede a final one, as in HTTP/1.
+/// Interim (1xx) responses that may precede a final one, as in HTTP/1.
 const INTERIM: u32 = 100;
+/// Settings of the server that are kept. Far fewer have a meaning.
+const MOST_SETTINGS: usize = 32;
 /// RST_STREAM or GOAWAY because the request was not processed (RFC 9113 section 7).
 const REFUSED_STREAM: ErrorCode = ErrorCode(0x7);
 const NO_ERROR: ErrorCode = ErrorCode(0x0);
 
-/// What matters in an answer's head.
+/// The fields of a response's header section that matter here.
 #[derive(Clone, Copy, Default)]
 struct Head {
     status: u16,
     length: Option<u64>,
 }
 
+impl Head {
+    fn read(&mut self, name: &[u8], value: &[u8]) {
+        match name {
+            b":status" => self.status = digits(value).unwrap_or(0) as u16,
+            b"content-length" => self.length = digits(value),
+            _ => {}
+        }
+    }
+}
+
 /// One exchange in flight, or the place for one.
 struct Stream {
+    request: Arc<Request>,
     exchange: Exchange,
     watch: Stopwatch,
     /// The send is not noted yet.
     unsent: bool,
-    /// Interim (1xx) answers so far.
+    /// Interim (1xx) responses so far.
     interim: u32,
     /// How much of the request body is with the kernel.
     body_sent: usize,
-    /// What the server lets us send on this stream.
+    /// Bytes that the server accepts on this stream.
     window: i64,
     /// Taken from the window that we gave.
     taken: u32,
 }
 
-/// The conversation.
-pub(crate) struct Http2 {
+/// The state of the connection, and the exchanges in flight.
+pub(super) struct Http2 {
     reader: FrameReader,
     decoder: Decoder,
     memo: BlockCache<Head>,
@@ -63,34 +74,40 @@ pub(crate) struct Http2 {
     ids: Vec<u32>,
     streams: Vec<Stream>,
     blank: Exchange,
+    /// The request of the last exchange that began.
+    request: Option<Arc<Request>>,
     next_id: u32,
     in_flight: usize,
     most: usize,
     begun: u64,
     answered: bool,
-    /// The block of every request after the first, once the server's table holds all of it.
-    repeated: Option<Vec<u8>>,
-    body: Arc<[u8]>,
+    /// The header block of the last request.
+    block: Vec<u8>,
+    /// The block came out twice in a row, so the next request's is the same.
+    repeats: bool,
     window: i64,
     taken: u32,
-    announced_by: Option<Side>,
+    pub(super) announced_by: Option<Side>,
+    pub(super) goaway_at: Option<Nanos>,
     over: bool,
-    moment: ClosePoint,
-    expect: Option<ExpectedStatus>,
+    pub(super) moment: ClosePoint,
+    pub(super) response: Option<Box<ResponseInfo>>,
+    /// The server's settings as sent, with [`Detail::Fields`].
+    pub(super) settings: Vec<(u16, u32)>,
 }
 
 impl Http2 {
-    /// A conversation; `blank` holds what its exchanges have in common. The preface goes to `out`.
-    pub(crate) fn new(recipe: &VariantPlan, blank: Exchange, out: &mut Vec<u8>) -> Http2 {
+    /// The state of a new connection with at most `streams` exchanges in flight. `blank` holds what they have in common.
+    /// The preface goes to `out`.
+    pub(super) fn new(blank: Exchange, detail: Detail, streams: usize, out: &mut Vec<u8>) -> Http2 {
+        let settings = [
+            (Setting::HeaderTableSize, 0),
+            (Setting::EnablePush, 0),
+            (Setting::InitialWindowSize, LARGEST_WINDOW),
+        ];
+        let response: Option<Box<ResponseInfo>> = (detail == Detail::Fields).then(Box::default);
         out.extend_from_slice(PREFACE);
-        writer::write_settings(
-            out,
-            &[
-                (Setting::HeaderTableSize, 0),
-                (Setting::EnablePush, 0),
-                (Setting::InitialWindowSize, LARGEST_WINDOW),
-            ],
-        );
+        writer::write_settings(out, &settings[usize::from(response.is_some())..]);
         let default = intact_wire::h2::DEFAULT_WINDOW;
         writer::write_window_update(out, 0, LARGEST_WINDOW - default);
         Http2 {
@@ -102,62 +119,59 @@ impl Http2 {
             ids: Vec::new(),
             streams: Vec::new(),
             blank,
+            request: None,
             next_id: 1,
             in_flight: 0,
-            most: recipe.streams,
+            most: streams,
             begun: 0,
             answered: false,
-            repeated: None,
-            body: recipe.request.body.clone(),
+            block: Vec::new(),
+            repeats: false,
             window: i64::from(default),
             taken: 0,
             announced_by: None,
+            goaway_at: None,
             over: false,
             moment: ClosePoint::Unused,
-            expect: recipe.expect,
+            response,
+            settings: Vec::new(),
         }
     }
 
-    /// See [`super::Conversation::begin`].
-    pub(crate) fn begin(
+    /// See [`super::HttpState::begin`].
+    pub(super) fn begin(
         &mut self,
-        recipe: &VariantPlan,
+        request: &Arc<Request>,
         id: u64,
         at: Nanos,
         warmup: bool,
         setup: Option<&Setup>,
         out: &mut Vec<u8>,
     ) {
-        let place = match self.ids.iter().position(|&id| id == 0) {
-            Some(place) => place,
-            None => {
-                self.ids.push(0);
-                self.streams.push(Stream {
-                    exchange: self.blank.clone(),
-                    watch: Stopwatch::default(),
-                    unsent: false,
-                    interim: 0,
-                    body_sent: 0,
-                    window: 0,
-                    taken: 0,
-                });
-                self.ids.len() - 1
-            }
-        };
+        if !request.is(&self.request) {
+            self.request = Some(request.clone());
+            self.repeats = false;
+        }
+        self.encode(request);
+        let place = self.free_place(request);
         let stream_id = self.next_id;
         self.next_id += 2;
         self.begun += 1;
         self.in_flight += 1;
         self.moment = ClosePoint::MidExchange;
         self.ids[place] = stream_id;
-        let block = self.block(recipe);
         let max_frame = self.server.max_frame_size as usize;
-        let frames = block.len().div_ceil(max_frame).max(1);
-        writer::write_headers(out, stream_id, &block, self.body.is_empty(), max_frame);
+        let frames = self.block.len().div_ceil(max_frame).max(1);
+        let bodiless = request.body.is_empty();
+        writer::write_headers(out, stream_id, &self.block, bodiless, max_frame);
         let stream = &mut self.streams[place];
         let exchange = &mut stream.exchange;
+        if !Arc::ptr_eq(&stream.request, request) {
+            stream.request = request.clone();
+            request.describe(exchange);
+        }
         exchange.ordinal = Some(self.begun as u32);
-        stream.watch = answer::begin(exchange, at, setup);
+        stream.watch = exchange_record::begin(exchange, at, setup);
         stream.unsent = true;
         stream.interim = 0;
         stream.body_sent = 0;
@@ -167,50 +181,71 @@ impl Http2 {
         exchange.warmup = warmup;
         exchange.stream = Some(u64::from(stream_id));
         exchange.bytes = ExchangeBytes {
-            request_head: (block.len() + frames * FRAME_HEADER_LEN) as u64,
+            request_head: (self.block.len() + frames * FRAME_HEADER_LEN) as u64,
             ..ExchangeBytes::default()
         };
         exchange.terms = KeepAliveTerms {
             max_streams: self.server.max_concurrent_streams,
             ..KeepAliveTerms::default()
         };
-        if self.repeated.is_none() && self.begun > 1 {
-            self.repeated = Some(block);
-        }
         self.send_body(place, out);
     }
 
-    /// The header block of the next request. The first one fills the server's table; from the second on all are the same bytes.
-    fn block(&mut self, recipe: &VariantPlan) -> Vec<u8> {
-        if let Some(block) = &self.repeated {
-            return block.clone();
+    /// A place without an exchange in flight.
+    fn free_place(&mut self, request: &Arc<Request>) -> usize {
+        if let Some(place) = self.ids.iter().position(|&id| id == 0) {
+            return place;
+        }
+        let mut exchange = self.blank.clone();
+        request.describe(&mut exchange);
+        self.ids.push(0);
+        self.streams.push(Stream {
+            request: request.clone(),
+            exchange,
+            watch: Stopwatch::default(),
+            unsent: false,
+            interim: 0,
+            body_sent: 0,
+            window: 0,
+            taken: 0,
+        });
+        self.ids.len() - 1
+    }
+
+    /// Makes `block` the header block of the next request. The first one fills the server's table. A block that came out twice
+    /// in a row has left the table as it was, so it stays valid.
+    fn encode(&mut self, request: &Request) {
+        if self.repeats {
+            return;
         }
         let mut block = Vec::with_capacity(128);
         self.encoder.begin(&mut block);
-        for (name, value) in &recipe.request.fields {
+        for (name, value) in request.http2_fields() {
             let indexing = match &**name {
                 b"authorization" | b"cookie" | b"proxy-authorization" => Indexing::Never,
                 _ => Indexing::Incremental,
             };
             self.encoder.encode(name, value, indexing, &mut block);
         }
-        block
+        self.repeats = self.block == block;
+        self.block = block;
     }
 
     /// Sends as much of the request body as the windows allow.
     fn send_body(&mut self, place: usize, out: &mut Vec<u8>) {
         let stream = &mut self.streams[place];
-        while stream.body_sent < self.body.len() {
+        let body = &stream.request.body;
+        while stream.body_sent < body.len() {
             let room = self.window.min(stream.window).max(0) as usize;
-            let rest = self.body.len() - stream.body_sent;
+            let rest = body.len() - stream.body_sent;
             let piece = rest.min(room).min(self.server.max_frame_size as usize);
             if piece == 0 {
                 return;
             }
             let from = stream.body_sent;
             stream.body_sent += piece;
-            let last = stream.body_sent == self.body.len();
-            writer::write_data(out, self.ids[place], &self.body[from..from + piece], last);
+            let last = stream.body_sent == body.len();
+            writer::write_data(out, self.ids[place], &body[from..from + piece], last);
             self.window -= piece as i64;
             stream.window -= piece as i64;
             stream.exchange.bytes.request_body += (piece + FRAME_HEADER_LEN) as u64;
@@ -218,17 +253,17 @@ impl Http2 {
         }
     }
 
-    /// See [`super::Conversation::sent`].
+    /// See [`super::HttpState::sent`].
     #[inline]
-    pub(crate) fn sent(&mut self, at: Nanos) {
+    pub(super) fn sent(&mut self, at: Nanos) {
         for stream in self.streams.iter_mut().filter(|stream| stream.unsent) {
             stream.unsent = false;
             Stopwatch::sent(&mut stream.exchange, at);
         }
     }
 
-    /// See [`super::Conversation::receive`].
-    pub(crate) fn receive(
+    /// See [`super::HttpState::receive`].
+    pub(super) fn receive(
         &mut self,
         mut bytes: &[u8],
         arrival: Arrival,
@@ -281,29 +316,15 @@ impl Http2 {
                 };
                 self.fail(stream, kind, arrival.read, sink);
             }
-            Frame::Settings(payload) => {
-                let before = self.server;
-                self.server.apply(payload)?;
-                writer::write_settings_ack(out);
-                if self.server.header_table_size != before.header_table_size {
-                    let most = hpack::DEFAULT_TABLE_SIZE;
-                    self.encoder.resize(self.server.header_table_size.min(most));
-                    self.repeated = None;
-                }
-                let change = i64::from(self.server.initial_window_size)
-                    - i64::from(before.initial_window_size);
-                for place in 0..self.streams.len() {
-                    self.streams[place].window += change;
-                    self.go_on(place, out);
-                }
-            }
-            Frame::SettingsAck => self.decoder.allow_table_size(0),
+            Frame::Settings(payload) => self.apply_settings(payload, out)?,
+            Frame::SettingsAck if self.response.is_none() => self.decoder.allow_table_size(0),
             Frame::Ping {
                 ack: false,
                 payload,
             } => writer::write_ping(out, true, payload),
             Frame::GoAway { last_stream, .. } => {
                 self.over = true;
+                self.goaway_at.get_or_insert(arrival.at);
                 self.announced_by.get_or_insert(Side::Server);
                 let refused: Vec<u32> = self
                     .ids
@@ -321,13 +342,13 @@ impl Http2 {
             } => {
                 self.window += i64::from(increment);
                 for place in 0..self.streams.len() {
-                    self.go_on(place, out);
+                    self.resume_body(place, out);
                 }
             }
             Frame::WindowUpdate { stream, increment } => {
                 if let Some(place) = self.place(stream) {
                     self.streams[place].window += i64::from(increment);
-                    self.go_on(place, out);
+                    self.resume_body(place, out);
                 }
             }
             Frame::PushPromise(_) => {
@@ -336,15 +357,42 @@ impl Http2 {
             }
             Frame::Preface
             | Frame::Priority { .. }
+            | Frame::SettingsAck
             | Frame::Ping { ack: true, .. }
             | Frame::Unknown { .. } => {}
         }
         Ok(())
     }
 
-    /// Goes on with a request body that waited for a window.
-    fn go_on(&mut self, place: usize, out: &mut Vec<u8>) {
-        if self.ids[place] != 0 && !self.body.is_empty() {
+    fn apply_settings(
+        &mut self,
+        payload: SettingsPayload<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ResponseError> {
+        if self.response.is_some() {
+            let room = MOST_SETTINGS.saturating_sub(self.settings.len());
+            self.settings.extend(payload.take(room));
+        }
+        let before = self.server;
+        self.server.apply(payload)?;
+        writer::write_settings_ack(out);
+        if self.server.header_table_size != before.header_table_size {
+            let most = hpack::DEFAULT_TABLE_SIZE;
+            self.encoder.resize(self.server.header_table_size.min(most));
+            self.repeats = false;
+        }
+        let change =
+            i64::from(self.server.initial_window_size) - i64::from(before.initial_window_size);
+        for place in 0..self.streams.len() {
+            self.streams[place].window += change;
+            self.resume_body(place, out);
+        }
+        Ok(())
+    }
+
+    /// Continues a request body that waited for a window.
+    fn resume_body(&mut self, place: usize, out: &mut Vec<u8>) {
+        if self.ids[place] != 0 {
             self.send_body(place, out);
         }
     }
@@ -389,20 +437,33 @@ impl Http2 {
         arrival: Arrival,
         sink: &mut impl Sink,
     ) -> Result<(), ResponseError> {
-        let head = self
-            .memo
-            .read(
+        let place = self.place(headers.stream);
+        let head = match &mut self.response {
+            None => self.memo.read(
                 &mut self.decoder,
                 headers.block,
                 Head::default(),
-                |head, field| match field.name {
-                    b":status" => head.status = digits(field.value).unwrap_or(0) as u16,
-                    b"content-length" => head.length = digits(field.value),
-                    _ => {}
-                },
-            )
-            .map_err(ResponseError::from)?;
-        let Some(place) = self.place(headers.stream) else {
+                |head, field| head.read(field.name, field.value),
+            )?,
+            Some(response) => {
+                let is_trailers =
+                    place.is_none_or(|place| self.streams[place].exchange.status.is_some());
+                if !is_trailers {
+                    **response = ResponseInfo::default();
+                    response.response_version = Some(Protocol::Http2);
+                    response.keeps = !self.over;
+                }
+                let mut head = Head::default();
+                self.decoder.decode(headers.block, |field| {
+                    head.read(field.name, field.value);
+                    if !is_trailers && !field.name.starts_with(b":") {
+                        response.note(field.name, field.value);
+                    }
+                })?;
+                head
+            }
+        };
+        let Some(place) = place else {
             return Ok(());
         };
         let stream = &mut self.streams[place];
@@ -413,13 +474,13 @@ impl Http2 {
         let is_trailers = exchange.status.is_some();
         if !is_trailers {
             match head.status {
-                0 => return Err(ResponseError::malformed("an answer without :status")),
+                0 => return Err(ResponseError::malformed("a response without :status")),
                 100..=199 if !headers.end_stream => {
                     stream.interim += 1;
                     if stream.interim > INTERIM {
                         return Err(ResponseError {
                             kind: Failure::TooLarge,
-                            words: format!("more than {INTERIM} interim answers").into(),
+                            words: format!("more than {INTERIM} interim responses").into(),
                         });
                     }
                     return Ok(());
@@ -444,7 +505,7 @@ impl Http2 {
         }
         exchange.bytes.decoded = Some(*exchange.body.read.get_or_insert(0));
         stream.watch.complete(exchange, arrival);
-        judge(exchange, self.expect, false);
+        judge(exchange, stream.request.expected(exchange.status), false);
         self.answered = true;
         self.free(place);
         sink.record(Event::Exchange(&self.streams[place].exchange));
@@ -481,8 +542,8 @@ impl Http2 {
         self.moment = ClosePoint::MidExchange;
     }
 
-    /// See [`super::Conversation::end`].
-    pub(crate) fn end(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
+    /// See [`super::HttpState::end`].
+    pub(super) fn end(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
         self.over = true;
         if self.in_flight == 0 {
             return;
@@ -507,9 +568,9 @@ impl Http2 {
         self.moment = moment;
     }
 
-    /// See [`super::Conversation::state`].
+    /// See [`super::HttpState::state`].
     #[inline]
-    pub(crate) fn state(&self) -> State {
+    pub(super) fn state(&self) -> State {
         let over = self.over || self.next_id > LARGEST_WINDOW;
         if self.in_flight > 0 && (over || !self.answered) {
             return State::Busy;
@@ -528,8 +589,8 @@ impl Http2 {
         }
     }
 
-    /// See [`super::Conversation::oldest`].
-    pub(crate) fn oldest(&self) -> Option<Nanos> {
+    /// See [`super::HttpState::oldest`].
+    pub(super) fn oldest(&self) -> Option<Nanos> {
         if self.in_flight == 0 {
             return None;
         }
@@ -541,19 +602,16 @@ impl Http2 {
             .min()
     }
 
-    /// See [`super::Conversation::goodbye`].
-    pub(crate) fn goodbye(&self, out: &mut Vec<u8>) {
-        writer::write_go_away(out, 0, NO_ERROR, b"");
+    /// See [`super::HttpState::exchanges`].
+    #[inline]
+    pub(super) fn exchanges(&self) -> u64 {
+        self.begun
     }
+}
 
-    /// What it knows of its life.
-    pub(crate) fn life(&self) -> ConnectionStats {
-        ConnectionStats {
-            announced_by: self.announced_by,
-            moment: self.moment,
-            exchanges: self.begun,
-        }
-    }
+/// The last frame before we close.
+pub(super) fn goodbye(out: &mut Vec<u8>) {
+    writer::write_go_away(out, 0, NO_ERROR, b"");
 }
 
 /// A decimal number.

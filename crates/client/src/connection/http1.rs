@@ -1,39 +1,41 @@
-//! HTTP/1 on one connection, one exchange at a time.
+//! HTTP/1.0 and 1.1 on one connection, one exchange at a time.
 
-use super::answer;
-use super::conversation::{ConnectionStats, State};
-use crate::variant_plan::VariantPlan;
-use intact_client::{Arrival, ResponseError, Stopwatch, judge, names_tls_port};
+use super::{Detail, ResponseInfo, State, exchange_record};
+use crate::{Arrival, Request, ResponseError, Stopwatch, judge, names_tls_port};
 use intact_ledger::{
-    ClosePoint, Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, Nanos, Setup, Side, Sink,
+    ClosePoint, Event, Exchange, ExchangeBytes, Failure, Nanos, Protocol, Setup, Side, Sink,
 };
-use intact_wire::http1::{Eof, Framing, Kind, Limits, Persistence, ResponseEvent, ResponseParser};
+use intact_wire::http1::{
+    Eof, Framing, Headers, Limits, Persistence, ResponseEvent, ResponseParser, Version,
+};
+use std::sync::Arc;
 
-/// The conversation, and the exchange that is in flight.
-pub(crate) struct Http1 {
+/// The state of the connection, and the exchange in flight.
+pub(super) struct Http1 {
     parser: ResponseParser,
+    /// The request of the last exchange.
+    request: Option<Arc<Request>>,
     exchange: Exchange,
     watch: Stopwatch,
     in_flight: bool,
     served: u32,
-    announced_by: Option<Side>,
+    pub(super) announced_by: Option<Side>,
     /// Nothing more may be sent.
     over: bool,
-    moment: ClosePoint,
-    kind: Kind,
-    expect: Option<ExpectedStatus>,
-    /// The body of a 400 says that the port speaks TLS.
+    pub(super) moment: ClosePoint,
+    /// The body of a 400 names a TLS port.
     is_tls_port: bool,
-    request_closes: bool,
-    request_bytes: ExchangeBytes,
+    /// The status of a response without a request.
+    pub(super) unsolicited_status: Option<u16>,
+    pub(super) response: Option<Box<ResponseInfo>>,
 }
 
 impl Http1 {
-    /// A conversation; `blank` holds what its exchanges have in common.
-    pub(crate) fn new(recipe: &VariantPlan, blank: Exchange) -> Http1 {
-        let request = &recipe.request;
+    /// The state of a new connection. `blank` holds what its exchanges have in common.
+    pub(super) fn new(blank: Exchange, detail: Detail) -> Http1 {
         Http1 {
             parser: ResponseParser::new(Limits::default()),
+            request: None,
             exchange: blank,
             watch: Stopwatch::default(),
             in_flight: false,
@@ -41,50 +43,63 @@ impl Http1 {
             announced_by: None,
             over: false,
             moment: ClosePoint::Unused,
-            kind: request.kind,
-            expect: recipe.expect,
             is_tls_port: false,
-            request_closes: request.closes,
-            request_bytes: ExchangeBytes {
-                request_head: request.head as u64,
-                request_body: (request.bytes.len() - request.head) as u64,
-                ..ExchangeBytes::default()
-            },
+            unsolicited_status: None,
+            response: (detail == Detail::Fields).then(Box::default),
         }
     }
 
-    /// See [`super::Conversation::begin`].
+    /// See [`super::HttpState::begin`].
     #[inline]
-    pub(crate) fn begin(&mut self, id: u64, at: Nanos, warmup: bool, setup: Option<&Setup>) {
+    pub(super) fn begin(
+        &mut self,
+        request: &Arc<Request>,
+        id: u64,
+        at: Nanos,
+        warmup: bool,
+        setup: Option<&Setup>,
+        out: &mut Vec<u8>,
+    ) {
+        let exchange = &mut self.exchange;
+        if !request.is(&self.request) {
+            self.request = Some(request.clone());
+            request.describe(exchange);
+        }
         self.served += 1;
         self.in_flight = true;
-        let exchange = &mut self.exchange;
         exchange.ordinal = Some(self.served);
-        self.watch = answer::begin(exchange, at, setup);
+        self.watch = exchange_record::begin(exchange, at, setup);
         exchange.id = id;
         exchange.warmup = warmup;
-        exchange.bytes = self.request_bytes;
-        self.parser.expect(self.kind);
+        let (head, body) = (request.http1_head_len(), request.body.len());
+        exchange.bytes = ExchangeBytes {
+            request_head: head as u64,
+            request_body: body as u64,
+            ..ExchangeBytes::default()
+        };
+        if let Some(response) = &mut self.response {
+            **response = ResponseInfo::default();
+        }
+        self.parser.expect(request.kind);
         self.moment = ClosePoint::MidExchange;
-        if self.request_closes {
+        if request.closes {
             exchange.close_sent_by = Some(Side::Client);
             self.announced_by = Some(Side::Client);
         }
+        out.extend_from_slice(request.http1_bytes());
     }
 
-    /// See [`super::Conversation::sent`].
+    /// See [`super::HttpState::sent`].
     #[inline]
-    pub(crate) fn sent(&mut self, at: Nanos) {
+    pub(super) fn sent(&mut self, at: Nanos) {
         Stopwatch::sent(&mut self.exchange, at);
     }
 
-    /// See [`super::Conversation::receive`].
+    /// See [`super::HttpState::receive`].
     #[inline]
-    pub(crate) fn receive(&mut self, mut bytes: &[u8], arrival: Arrival, sink: &mut impl Sink) {
+    pub(super) fn receive(&mut self, mut bytes: &[u8], arrival: Arrival, sink: &mut impl Sink) {
         if !self.in_flight {
-            // an answer that nobody asked for, or what follows one that was complete: not to be trusted any more
-            self.over = true;
-            return;
+            return self.receive_unsolicited(bytes);
         }
         self.watch.hear(&mut self.exchange, arrival);
         loop {
@@ -117,6 +132,9 @@ impl Http1 {
                         self.announced_by = Some(Side::Server);
                         exchange.close_sent_by = Some(Side::Server);
                     }
+                    if let Some(response) = &mut self.response {
+                        note_fields(response, head.version, head.headers());
+                    }
                 }
                 Some(ResponseEvent::Body(piece)) => {
                     self.watch.body(arrival);
@@ -124,12 +142,15 @@ impl Http1 {
                         self.is_tls_port |= names_tls_port(piece);
                     }
                     *exchange.body.read.get_or_insert(0) += piece.len() as u64;
+                    exchange.bytes.body += piece.len() as u64;
                 }
                 Some(ResponseEvent::Trailers(_)) => {}
                 Some(ResponseEvent::End(after)) => {
-                    self.over = after != Persistence::Reuse
-                        || self.announced_by.is_some()
-                        || !bytes.is_empty();
+                    let keeps = after == Persistence::Reuse && self.announced_by.is_none();
+                    self.over = !keeps || !bytes.is_empty();
+                    if let Some(response) = &mut self.response {
+                        response.keeps = keeps;
+                    }
                     self.complete(arrival, sink);
                     return;
                 }
@@ -137,14 +158,29 @@ impl Http1 {
         }
     }
 
+    /// A response without a request, or bytes after a complete one: the connection cannot be trusted any more.
+    fn receive_unsolicited(&mut self, mut bytes: &[u8]) {
+        self.over |= !bytes.is_empty();
+        while let Ok(step) = self.parser.parse(bytes) {
+            bytes = &bytes[step.consumed..];
+            match step.event {
+                None => return,
+                Some(ResponseEvent::Head(head)) => {
+                    self.unsolicited_status.get_or_insert(head.status());
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
     fn complete(&mut self, arrival: Arrival, sink: &mut impl Sink) {
         let exchange = &mut self.exchange;
-        let read = *exchange.body.read.get_or_insert(0);
-        exchange.bytes.body = read;
-        exchange.bytes.decoded = Some(read);
+        exchange.bytes.decoded = Some(*exchange.body.read.get_or_insert(0));
         self.watch.complete(exchange, arrival);
         let is_tls_port = std::mem::take(&mut self.is_tls_port);
-        judge(exchange, self.expect, is_tls_port);
+        let request = self.request.as_deref();
+        let expect = request.and_then(|request| request.expected(exchange.status));
+        judge(exchange, expect, is_tls_port);
         self.in_flight = false;
         self.moment = ClosePoint::AfterExchange;
         sink.record(Event::Exchange(exchange));
@@ -157,8 +193,8 @@ impl Http1 {
         sink.record(Event::Exchange(&self.exchange));
     }
 
-    /// See [`super::Conversation::end`].
-    pub(crate) fn end(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
+    /// See [`super::HttpState::end`].
+    pub(super) fn end(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
         if !self.in_flight {
             self.over = true;
             return;
@@ -185,9 +221,9 @@ impl Http1 {
         self.fail(kind, at, sink);
     }
 
-    /// See [`super::Conversation::state`].
+    /// See [`super::HttpState::state`].
     #[inline]
-    pub(crate) fn state(&self) -> State {
+    pub(super) fn state(&self) -> State {
         if self.in_flight {
             State::Busy
         } else if self.over {
@@ -197,19 +233,27 @@ impl Http1 {
         }
     }
 
-    /// See [`super::Conversation::oldest`].
+    /// See [`super::HttpState::oldest`].
     #[inline]
-    pub(crate) fn oldest(&self) -> Option<Nanos> {
+    pub(super) fn oldest(&self) -> Option<Nanos> {
         self.in_flight.then_some(self.exchange.at)
     }
 
-    /// What it knows of its life.
+    /// See [`super::HttpState::exchanges`].
     #[inline]
-    pub(crate) fn life(&self) -> ConnectionStats {
-        ConnectionStats {
-            announced_by: self.announced_by,
-            moment: self.moment,
-            exchanges: u64::from(self.served),
-        }
+    pub(super) fn exchanges(&self) -> u64 {
+        u64::from(self.served)
+    }
+}
+
+/// Takes the parts of a head, because a reference to it would make the fast path copy it.
+#[cold]
+fn note_fields(response: &mut ResponseInfo, version: Version, fields: Headers<'_>) {
+    response.response_version = Some(match version {
+        Version::Http10 => Protocol::Http10,
+        Version::Http11 => Protocol::Http11,
+    });
+    for (name, value) in fields {
+        response.note(name, value);
     }
 }

@@ -1,0 +1,478 @@
+//! One open connection that we drive: HTTP over TLS or plain, with a stopwatch on every exchange.
+//!
+//! An [`HttpConnection`] joins two halves. [`HttpState`] speaks HTTP/1 or HTTP/2 without I/O: bytes and their times in, bytes
+//! to send and finished exchanges out. A [`Channel`] moves the bytes. HTTP/3 becomes another variant of [`HttpState`], and QUIC
+//! another kind of channel.
+//!
+//! Nothing here blocks, waits or keeps a timer. The caller's loop polls the socket, begins exchanges, and gives up for it.
+
+mod exchange_record;
+mod http1;
+mod http2;
+mod response_info;
+#[cfg(test)]
+mod tests;
+
+pub use response_info::ResponseInfo;
+
+use crate::channel::{Channel, ReadResult};
+use crate::clock::TimestampConverter;
+use crate::{Arrival, Clock, Established, Request};
+use http1::Http1;
+use http2::Http2;
+use intact_ledger::{
+    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Exchange, Failure, Nanos,
+    Probes, Protocol, Setup, Side, Sink,
+};
+use rustls::ClientConnection;
+use std::io;
+use std::sync::Arc;
+
+/// What a connection can do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Exchanges are in flight, and no more fit.
+    Busy,
+    /// Another exchange may begin.
+    Ready,
+    /// Nothing more may begin and nothing is in flight.
+    Over,
+}
+
+/// Which parts of a response are kept in addition to what the ledger records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// None. In HTTP/2 the server gets no header table, so that equal header sections are recognised by their bytes.
+    Outcome,
+    /// The fields of the last response and the server's settings. In HTTP/2 the server gets a header table, as from other clients.
+    Fields,
+}
+
+/// The end of the server's side of a connection, or of ours where we had to end it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// When it was seen.
+    pub at: Nanos,
+    /// Who closed first.
+    pub by: Side,
+    /// What was seen.
+    pub how: CloseKind,
+}
+
+/// The result of one read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// The number of bytes, and when they were read.
+    Bytes {
+        /// On the wire.
+        count: usize,
+        /// When they were read.
+        at: Nanos,
+    },
+    /// Nothing is there now.
+    Nothing,
+    /// Nothing more can be read.
+    Ended,
+}
+
+/// An open connection.
+pub struct HttpConnection {
+    channel: Channel,
+    http: HttpState,
+    connection: Connection,
+    /// Bytes to send.
+    out: Vec<u8>,
+    ended: Option<Ended>,
+    /// The FIN or the RST was seen, or we could not read on.
+    is_read_to_end: bool,
+}
+
+impl HttpConnection {
+    /// Takes over what a dial established, for at most `streams` exchanges at once where the protocol can. `blank` holds what
+    /// the exchanges have in common.
+    pub fn new(
+        established: Established,
+        protocol: Protocol,
+        detail: Detail,
+        streams: usize,
+        mut blank: Exchange,
+    ) -> HttpConnection {
+        let Established {
+            stream,
+            session,
+            connection,
+            stamped,
+            handshake,
+        } = established;
+        blank.connection = Some(connection.id);
+        let mut out = Vec::new();
+        let http = HttpState::new(protocol, detail, streams, blank, &mut out);
+        let bytes = ConnectionBytes {
+            sent: handshake.sent,
+            received: handshake.received,
+        };
+        HttpConnection {
+            channel: Channel::new(stream, session, stamped, bytes),
+            http,
+            connection,
+            out,
+            ended: None,
+            is_read_to_end: false,
+        }
+    }
+
+    /// The ledger's record of the connection.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The TLS session; absent over plain.
+    pub fn session(&self) -> Option<&ClientConnection> {
+        self.channel.session()
+    }
+
+    /// Begins an exchange that is due `at`. The first one waits for the setup. [`HttpConnection::send`] sends its request.
+    #[inline]
+    pub fn begin(&mut self, request: &Arc<Request>, id: u64, at: Nanos, warmup: bool) {
+        let setup = (self.http.exchanges() == 0).then_some(&self.connection.setup);
+        let (http, out) = (&mut self.http, &mut self.out);
+        http.begin(request, id, at, warmup, setup, out);
+    }
+
+    /// Begins an exchange whose request was sent as early data, in HTTP/1.
+    pub fn begin_early(&mut self, request: &Arc<Request>, id: u64, at: Nanos) {
+        let before = self.out.len();
+        self.begin(request, id, at, false);
+        self.out.truncate(before);
+    }
+
+    /// Sends what was begun, and what the protocol has to say. The part that the socket does not take stays for
+    /// [`HttpConnection::flush`].
+    ///
+    /// # Errors
+    /// Those of send(2). A response that says why may still be there to be read.
+    #[inline]
+    pub fn send(&mut self, clock: &Clock) -> io::Result<()> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        let sent = self.channel.send(&self.out);
+        self.out.clear();
+        self.http.sent(clock.now());
+        sent
+    }
+
+    /// Sends what the socket did not take before. An error shows again in the next read.
+    #[inline]
+    pub fn flush(&mut self) {
+        if self.channel.has_unsent() {
+            let _ = self.channel.flush();
+        }
+    }
+
+    /// Reads once. Exchanges that end go to `sink`.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        clock: &Clock,
+        timestamps: &TimestampConverter,
+        sink: &mut impl Sink,
+    ) -> Received {
+        let result = self.channel.receive(buffer);
+        let read = clock.now();
+        match result {
+            Ok(ReadResult::Bytes(count, stamp)) => {
+                let at = stamp.and_then(|stamp| timestamps.convert(stamp, read));
+                let arrival = Arrival::new(at, read);
+                if self.take(&buffer[..count], arrival, sink) {
+                    Received::Bytes { count, at: read }
+                } else {
+                    Received::Ended
+                }
+            }
+            Ok(ReadResult::Nothing) => Received::Nothing,
+            Ok(ReadResult::End) => {
+                self.end_by_fin(read, sink);
+                Received::Ended
+            }
+            Err(_) => {
+                self.end_by_reset(read, sink);
+                Received::Ended
+            }
+        }
+    }
+
+    /// Takes bytes of the wire. Returns whether more can be taken.
+    #[inline]
+    fn take(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink) -> bool {
+        let (http, out) = (&mut self.http, &mut self.out);
+        if self.channel.is_plain() {
+            http.receive(bytes, arrival, sink, out);
+            return true;
+        }
+        let closed = self.channel.decrypt(bytes, |plaintext| {
+            http.receive(plaintext, arrival, sink, out);
+        });
+        match closed {
+            Ok(false) => true,
+            Ok(true) => {
+                self.note_end(CloseKind::CloseNotify, Side::Server, arrival.at);
+                self.http.end(None, arrival.read, sink);
+                true
+            }
+            Err(failure) => {
+                self.note_end(CloseKind::Fin, Side::Client, arrival.read);
+                self.is_read_to_end = true;
+                self.http.end(Some(failure), arrival.read, sink);
+                false
+            }
+        }
+    }
+
+    /// Takes what TLS decrypted along with the handshake, for a caller whose exchange began before it.
+    pub fn receive_buffered(&mut self, clock: &Clock, sink: &mut impl Sink) {
+        let arrival = Arrival::new(None, clock.now());
+        let (http, out) = (&mut self.http, &mut self.out);
+        self.channel
+            .buffered(|plaintext| http.receive(plaintext, arrival, sink, out));
+    }
+
+    /// Notes the server's FIN, after everything that was read.
+    pub fn end_by_fin(&mut self, at: Nanos, sink: &mut impl Sink) {
+        self.note_end(CloseKind::Fin, Side::Server, at);
+        self.is_read_to_end = true;
+        self.http.end(None, at, sink);
+    }
+
+    /// Notes the server's RST.
+    pub fn end_by_reset(&mut self, at: Nanos, sink: &mut impl Sink) {
+        self.note_end(CloseKind::Rst, Side::Server, at);
+        self.is_read_to_end = true;
+        self.http.end(Some(Failure::Reset), at, sink);
+    }
+
+    /// Ends the exchanges in flight: with `failure`, or as if the stream had ended. Nothing more may begin.
+    pub fn give_up(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
+        self.http.end(failure, at, sink);
+    }
+
+    fn note_end(&mut self, how: CloseKind, by: Side, at: Nanos) {
+        self.ended.get_or_insert(Ended { at, by, how });
+    }
+
+    /// How the stream ended, if it did.
+    pub fn ended(&self) -> Option<Ended> {
+        self.ended
+    }
+
+    /// When GOAWAY came.
+    pub fn goaway_at(&self) -> Option<Nanos> {
+        match &self.http {
+            HttpState::Http1(_) => None,
+            HttpState::Http2(http2) => http2.goaway_at,
+        }
+    }
+
+    /// What can be done next.
+    #[inline]
+    pub fn state(&self) -> State {
+        match &self.http {
+            HttpState::Http1(http1) => http1.state(),
+            HttpState::Http2(http2) => http2.state(),
+        }
+    }
+
+    /// When the oldest exchange in flight was due; absent when none is in flight.
+    #[inline]
+    pub fn oldest(&self) -> Option<Nanos> {
+        match &self.http {
+            HttpState::Http1(http1) => http1.oldest(),
+            HttpState::Http2(http2) => http2.oldest(),
+        }
+    }
+
+    /// Exchanges begun.
+    #[inline]
+    pub fn exchanges(&self) -> u64 {
+        self.http.exchanges()
+    }
+
+    /// Who announced the end.
+    pub fn announced_by(&self) -> Option<Side> {
+        match &self.http {
+            HttpState::Http1(http1) => http1.announced_by,
+            HttpState::Http2(http2) => http2.announced_by,
+        }
+    }
+
+    /// The status of a response without a request (HTTP/1).
+    pub fn unsolicited_status(&self) -> Option<u16> {
+        match &self.http {
+            HttpState::Http1(http1) => http1.unsolicited_status,
+            HttpState::Http2(_) => None,
+        }
+    }
+
+    /// The server's HTTP/2 settings as sent, as identifier and value; empty without [`Detail::Fields`].
+    pub fn settings(&self) -> &[(u16, u32)] {
+        match &self.http {
+            HttpState::Http1(_) => &[],
+            HttpState::Http2(http2) => &http2.settings,
+        }
+    }
+
+    /// Version, persistence and fields of the last response; empty without [`Detail::Fields`].
+    pub fn take_response(&mut self) -> ResponseInfo {
+        self.http
+            .response()
+            .map_or_else(ResponseInfo::default, std::mem::take)
+    }
+
+    /// Whether the server is about to send a FIN and all is well: it closes by announcement, or has sent close_notify.
+    pub fn awaits_fin(&self) -> bool {
+        if self.is_read_to_end {
+            return false;
+        }
+        let server_closes = match &self.http {
+            HttpState::Http1(http1) => http1.announced_by.is_some(),
+            HttpState::Http2(http2) => http2.announced_by == Some(Side::Server),
+        };
+        self.ended.is_some() || server_closes && self.http.moment() == ClosePoint::AfterExchange
+    }
+
+    /// Closes the connection, after the server where that was first. Returns what the ledger records.
+    pub fn close(mut self, at: Nanos) -> Closed {
+        if self.ended.is_none() {
+            if let HttpState::Http2(_) = &self.http {
+                http2::goodbye(&mut self.out);
+            }
+            self.channel.say_goodbye(&self.out);
+        }
+        let announced_by = self.announced_by();
+        let moment = match self.http.moment() {
+            ClosePoint::AfterExchange if announced_by.is_none() => ClosePoint::Idle,
+            moment => moment,
+        };
+        let ended = self.ended.unwrap_or(Ended {
+            at,
+            by: Side::Client,
+            how: CloseKind::Fin,
+        });
+        // GOAWAY ends the use of a connection before the stream ends
+        let (by, how) = match ended.how {
+            CloseKind::Rst => (ended.by, CloseKind::Rst),
+            _ if self.goaway_at().is_some() => (Side::Server, CloseKind::Goaway),
+            how => (ended.by, how),
+        };
+        Closed {
+            connection: self.connection.id,
+            variant: self.connection.variant,
+            round: self.connection.round,
+            close: Close {
+                at: ended.at,
+                by: Some(by),
+                how: Some(how),
+                announced_by,
+                moment: Some(moment),
+                exchanges: Some(self.http.exchanges()),
+                bytes: self.channel.bytes(),
+                probes: Probes::default(),
+            },
+        }
+    }
+}
+
+/// What is spoken on one connection, without I/O.
+enum HttpState {
+    /// HTTP/1.0 and 1.1.
+    Http1(Box<Http1>),
+    /// HTTP/2.
+    Http2(Box<Http2>),
+}
+
+impl HttpState {
+    /// The state of a new connection. A preface goes to `out`.
+    fn new(
+        protocol: Protocol,
+        detail: Detail,
+        streams: usize,
+        blank: Exchange,
+        out: &mut Vec<u8>,
+    ) -> HttpState {
+        match protocol {
+            Protocol::Http2 => {
+                let http2 = Http2::new(blank, detail, streams, out);
+                HttpState::Http2(Box::new(http2))
+            }
+            _ => HttpState::Http1(Box::new(Http1::new(blank, detail))),
+        }
+    }
+
+    /// Begins an exchange that is due `at`. Its request goes to `out`. `setup` is the setup of a new connection.
+    #[inline]
+    fn begin(
+        &mut self,
+        request: &Arc<Request>,
+        id: u64,
+        at: Nanos,
+        warmup: bool,
+        setup: Option<&Setup>,
+        out: &mut Vec<u8>,
+    ) {
+        match self {
+            HttpState::Http1(http1) => http1.begin(request, id, at, warmup, setup, out),
+            HttpState::Http2(http2) => http2.begin(request, id, at, warmup, setup, out),
+        }
+    }
+
+    /// Notes that what was begun so far is with the kernel.
+    #[inline]
+    fn sent(&mut self, at: Nanos) {
+        match self {
+            HttpState::Http1(http1) => http1.sent(at),
+            HttpState::Http2(http2) => http2.sent(at),
+        }
+    }
+
+    /// Takes bytes. Exchanges that they complete go to `sink`, and bytes that the protocol wants sent to `out`.
+    #[inline]
+    fn receive(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink, out: &mut Vec<u8>) {
+        match self {
+            HttpState::Http1(http1) => http1.receive(bytes, arrival, sink),
+            HttpState::Http2(http2) => http2.receive(bytes, arrival, sink, out),
+        }
+    }
+
+    /// Takes the end of the stream, or its failure: the exchanges in flight end.
+    fn end(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
+        match self {
+            HttpState::Http1(http1) => http1.end(failure, at, sink),
+            HttpState::Http2(http2) => http2.end(failure, at, sink),
+        }
+    }
+
+    /// Exchanges begun.
+    #[inline]
+    fn exchanges(&self) -> u64 {
+        match self {
+            HttpState::Http1(http1) => http1.exchanges(),
+            HttpState::Http2(http2) => http2.exchanges(),
+        }
+    }
+
+    /// Where in its life the connection is.
+    fn moment(&self) -> ClosePoint {
+        match self {
+            HttpState::Http1(http1) => http1.moment,
+            HttpState::Http2(http2) => http2.moment,
+        }
+    }
+
+    fn response(&mut self) -> Option<&mut ResponseInfo> {
+        match self {
+            HttpState::Http1(http1) => http1.response.as_deref_mut(),
+            HttpState::Http2(http2) => http2.response.as_deref_mut(),
+        }
+    }
+}

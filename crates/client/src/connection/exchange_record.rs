@@ -1,0 +1,19 @@
+//! An exchange record that serves one exchange after the other, the same for every HTTP version.
+
+use crate::Stopwatch;
+use intact_ledger::{Body, Exchange, KeepAliveTerms, Nanos, Outcome, Setup, Spans};
+
+/// Begins an exchange that is due `at` and clears the record of the last one. `setup` is the setup of a new connection.
+#[inline]
+pub(super) fn begin(exchange: &mut Exchange, at: Nanos, setup: Option<&Setup>) -> Stopwatch {
+    exchange.at = at;
+    exchange.spans = Spans::default();
+    exchange.status = None;
+    exchange.client_delay = None;
+    exchange.body = Body::default();
+    exchange.terms = KeepAliveTerms::default();
+    exchange.close_sent_by = None;
+    exchange.outcome = Outcome::Ok;
+    exchange.detail = None;
+    Stopwatch::start(exchange, setup)
+}

@@ -1,0 +1,4 @@
+//! A connection against scripted servers on loopback.
+
+mod rig;
+mod tls;

@@ -1,0 +1,159 @@
+//! A scripted server, and a connection that is driven by a loop around poll.
+
+use intact_client::clock::TimestampConverter;
+use intact_client::tls::{Client, Settings, Trust, Verify};
+use intact_client::{
+    Clock, Detail, Dial, Endpoint, Established, HttpConnection, Plan, Progress, Proxy, Received,
+    Request, RequestSpec, Resolver, ServerUrl,
+};
+use intact_ledger::{ConnectionId, Event, Exchange, Method, Nanos, Protocol, Sink};
+use mio::{Events, Poll, Token, Waker};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// No hang: far more than any exchange here takes.
+const HANG: Duration = Duration::from_secs(10);
+const CONNECTION: Token = Token(0);
+const RESOLVER: Token = Token(1);
+
+/// A TLS stream as a server has it.
+pub(crate) type TlsStream = StreamOwned<ServerConnection, TcpStream>;
+
+/// A TLS server that runs a script on its only connection, in a thread that ends with the test process.
+pub(crate) fn tls_server(script: impl FnOnce(TlsStream) + Send + 'static) -> SocketAddr {
+    let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()));
+    let provider = Arc::new(intact_client::tls::provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![own.cert.der().clone()], key)
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let session = ServerConnection::new(Arc::new(config)).unwrap();
+        script(StreamOwned::new(session, stream));
+    });
+    address
+}
+
+/// Keeps the exchanges that ended.
+#[derive(Default)]
+struct Exchanges(Vec<Exchange>);
+
+impl Sink for Exchanges {
+    fn record(&mut self, event: Event<'_>) {
+        if let Event::Exchange(exchange) = event {
+            self.0.push(exchange.clone());
+        }
+    }
+}
+
+/// One connection and its loop.
+pub(crate) struct Driver {
+    pub(crate) http: HttpConnection,
+    clock: Clock,
+    poll: Poll,
+    exchanges: Exchanges,
+    buffer: Vec<u8>,
+}
+
+impl Driver {
+    /// Connects over TLS.
+    pub(crate) fn connect(address: SocketAddr) -> Driver {
+        let url = ServerUrl::parse(&format!("https://localhost:{}/", address.port())).unwrap();
+        let protocol = Protocol::Http11;
+        let settings = Settings {
+            version: None,
+            protocol,
+            resume: false,
+            verify: Verify::Insecure,
+            certificate: None,
+        };
+        let trust = Trust::load(&Verify::Insecure).unwrap();
+        let plan = Arc::new(Plan {
+            origin: url.origin(),
+            endpoint: Endpoint::Addresses([address].into()),
+            proxy: Proxy::Transparent,
+            tls: Some(Client::new("localhost", &settings, &trust).unwrap()),
+            protocol,
+            stamps: true,
+            local_address: false,
+        });
+        let clock = Clock::start();
+        let mut poll = Poll::new().unwrap();
+        let established = dial(&plan, &mut poll, &clock);
+        let blank = Exchange::new(0, Nanos(0));
+        Driver {
+            http: HttpConnection::new(established, protocol, Detail::Fields, 1, blank),
+            clock,
+            poll,
+            exchanges: Exchanges::default(),
+            buffer: vec![0; 64 * 1024],
+        }
+    }
+
+    /// Sends a request and reads until its exchange is over.
+    pub(crate) fn ask(&mut self, request: &Arc<Request>) -> Exchange {
+        let id = self.http.exchanges() + 1;
+        self.http.begin(request, id, self.clock.now(), false);
+        self.http.send(&self.clock).unwrap();
+        self.drive(|driver| !driver.exchanges.0.is_empty());
+        self.exchanges.0.remove(0)
+    }
+
+    /// Reads and writes until `done`, and no longer than until the limit.
+    pub(crate) fn drive(&mut self, done: impl Fn(&Driver) -> bool) {
+        let deadline = self.clock.now().after(HANG.as_nanos() as u64);
+        let mut events = Events::with_capacity(8);
+        loop {
+            self.http.flush();
+            let timestamps = TimestampConverter::read(&self.clock);
+            let (buffer, sink) = (&mut self.buffer, &mut self.exchanges);
+            while let Received::Bytes { .. } =
+                self.http.receive(buffer, &self.clock, &timestamps, sink)
+            {}
+            if done(self) {
+                return;
+            }
+            assert!(self.clock.now() < deadline, "a hang");
+            let left = self.clock.until(deadline);
+            self.poll.poll(&mut events, Some(left)).unwrap();
+        }
+    }
+}
+
+fn dial(plan: &Arc<Plan>, poll: &mut Poll, clock: &Clock) -> Established {
+    let waker = Waker::new(poll.registry(), RESOLVER).unwrap();
+    let mut resolver = Resolver::new(waker);
+    let registry = poll.registry();
+    let id = ConnectionId(1);
+    let (mut dial, mut progress) =
+        Dial::start(plan, id, 0, CONNECTION, &mut resolver, registry, clock);
+    let mut events = Events::with_capacity(8);
+    loop {
+        match progress {
+            Progress::Established(established) => return *established,
+            Progress::Failed(connection) => panic!("{:?}", connection.failed),
+            Progress::Pending => {}
+        }
+        poll.poll(&mut events, Some(HANG)).unwrap();
+        assert!(!events.is_empty(), "a hang");
+        progress = dial.ready(poll.registry(), clock);
+    }
+}
+
+/// A request of the server that the driver connects to.
+pub(crate) fn request(method: Method, body: &[u8]) -> Arc<Request> {
+    let url = ServerUrl::parse("https://localhost/").unwrap();
+    let mut spec = RequestSpec::new(&url, method, "intact/test", &[], |_| None).unwrap();
+    spec.body = body.into();
+    Arc::new(spec.format(Protocol::Http11))
+}
