@@ -37,6 +37,7 @@ impl Interrupt {
     }
 
     /// Asks for an early end as SIGTERM would.
+    #[cfg(feature = "fleet")]
     pub(crate) fn end(&self) {
         self.signal.store(SIGTERM as usize, Ordering::Relaxed);
     }

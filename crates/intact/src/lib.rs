@@ -43,7 +43,12 @@ enum Command {
     /// Runs a command as if its server were 30 ms away: an emulated link under the kernel's own TCP
     Link(cmd::link::Args),
     /// The same measurements at scale: queue, workers, store
+    #[cfg(feature = "fleet")]
     Fleet(Box<cmd::fleet::Args>),
+    /// The same measurements at scale: queue, workers, store (not in this build)
+    #[cfg(not(feature = "fleet"))]
+    #[command(disable_help_flag = true)]
+    Fleet(cmd::missing_feature::Command),
     /// Does my program reuse its connections?
     Watch(Box<cmd::watch::Args>),
     /// Did my fix help? Programs side by side, or stored ledgers
@@ -113,7 +118,10 @@ fn run(line: Cli) -> Result<ExitCode, Failed> {
         Some(Command::Audit(args)) => cmd::audit::run(&(*args).into()),
         Some(Command::Serve(args)) => cmd::serve::run((*args).into()),
         Some(Command::Link(args)) => cmd::link::run(args.into()),
+        #[cfg(feature = "fleet")]
         Some(Command::Fleet(args)) => cmd::fleet::run(&args),
+        #[cfg(not(feature = "fleet"))]
+        Some(Command::Fleet(_)) => Err(cmd::missing_feature::refuse_command("fleet")),
         Some(Command::Watch(args)) => cmd::watch::run(&(*args).into()),
         Some(Command::Compare(args)) => cmd::compare::run(&(*args).into()),
         Some(Command::Lambda(args)) => cmd::lambda::run((*args).into()),

@@ -5,7 +5,9 @@
 //! The process takes a [`Job`], one line of JSON, from standard input: the `Config` of a command, never its command line. Standard
 //! input then stays open. Its end is the end of the parent, and on a link both sides send further lines. Must not have options.
 
-use super::{bench, builtin, fleet, lambda, on_link, serve};
+#[cfg(feature = "fleet")]
+use super::fleet;
+use super::{bench, builtin, lambda, on_link, serve};
 use crate::exit::Failed;
 use anyhow::{Context, bail};
 use serde::de::DeserializeOwned;
@@ -30,6 +32,7 @@ pub(crate) enum Job {
     Bench(Box<bench::Config>, on_link::Surroundings),
     /// A function and its platform on the client side of a link.
     Lambda(Box<lambda::Config>, lambda::Surroundings),
+    #[cfg(feature = "fleet")]
     /// A worker of a fleet, until standard input ends.
     Work(Box<fleet::WorkConfig>),
 }
@@ -73,6 +76,7 @@ pub(crate) fn run() -> Result<ExitCode, Failed> {
             bench::measure(*config, Some(on_link::Near::new(control, surroundings)))
         }
         Job::Lambda(config, surroundings) => lambda::run_on_link(&config, control, surroundings),
+        #[cfg(feature = "fleet")]
         Job::Work(config) => fleet::work_as_child(&config, control),
     }
 }

@@ -1,6 +1,9 @@
-//! Options of features that this build was made without: they are known, so that whoever asks for one is told what to do.
+//! Commands and options of features that this build was made without. They are known, so that the message names the remedy.
 
-/// What is refused.
+#[cfg(not(feature = "fleet"))]
+use crate::exit::Failed;
+
+/// Options that are refused.
 #[derive(clap::Args, Clone, Default)]
 #[allow(dead_code, reason = "no value is ever accepted")]
 pub(crate) struct LeftOut {
@@ -12,9 +15,31 @@ pub(crate) struct LeftOut {
     otlp: Option<String>,
 }
 
+/// A command that is refused, whatever follows it.
+#[cfg(not(feature = "fleet"))]
+#[derive(clap::Args)]
+pub(crate) struct Command {
+    #[arg(
+        hide = true,
+        num_args = 0..,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    _words: Vec<std::ffi::OsString>,
+}
+
+/// The error of a command that this build lacks.
+#[cfg(not(feature = "fleet"))]
+pub(crate) fn refuse_command(feature: &str) -> Failed {
+    Failed::usage(anyhow::anyhow!("{feature}: {}", remedy(feature)))
+}
+
 #[cfg(not(all(feature = "prometheus", feature = "otlp")))]
 fn refuse(feature: &str) -> Result<String, String> {
-    Err(format!(
-        "this build was made without it; cargo build --release --features {feature} has it"
-    ))
+    Err(remedy(feature))
+}
+
+#[cfg(not(all(feature = "prometheus", feature = "otlp", feature = "fleet")))]
+fn remedy(feature: &str) -> String {
+    format!("this build was made without it; cargo build --release --features {feature} has it")
 }

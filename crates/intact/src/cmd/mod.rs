@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod fix;
+#[cfg(feature = "fleet")]
 pub(crate) mod fleet;
 pub(crate) mod lambda;
 pub(crate) mod link;
@@ -25,7 +26,7 @@ mod json;
 mod ladder;
 #[cfg(feature = "metrics")]
 mod metrics;
-mod missing_feature;
+pub(crate) mod missing_feature;
 mod observing;
 mod on_link;
 mod options;

@@ -3,7 +3,9 @@
 use crate::console;
 use crate::exit::Failed;
 use anyhow::anyhow;
-use intact_findings::requirement::{Document, MetricSource, Requirement};
+#[cfg(feature = "fleet")]
+use intact_findings::requirement::MetricSource;
+use intact_findings::requirement::{Document, Requirement};
 
 /// Prints what can be asked of this command, if that was asked.
 pub(crate) fn list_if_asked(expressions: &[String], document: Document) -> bool {
@@ -35,6 +37,7 @@ pub(crate) fn parse(
 }
 
 /// Holds the facts against the requirements and says what came of each; to standard error, so that JSON stays alone.
+#[cfg(feature = "fleet")]
 pub(crate) fn hold(requirements: &[Requirement], facts: &impl MetricSource) -> bool {
     let mut kept = true;
     for requirement in requirements {

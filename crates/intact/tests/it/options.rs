@@ -35,7 +35,7 @@ fn every_command_has_examples_that_name_it() {
 #[test]
 fn the_page_of_all_options_is_the_help_of_all_commands() {
     if cfg!(any(feature = "aws", feature = "metrics")) {
-        // they have a command and options more; the page is that of the default build
+        // they have a command and options more; the page is that of the default build with `fleet`
         return;
     }
     let mut page = String::from(
