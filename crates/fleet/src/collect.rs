@@ -3,6 +3,7 @@
 use crate::plan::{Kind, Plan, Target};
 use crate::store::{CheckResult, DeadLetter, DeliveryResult, Store, StoreError};
 use intact_ledger::{Caveat, Cell, Nanos, Producer, Round, Run, Span, Tally, Vantage, Variant};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ const MOST_ROUNDS: u32 = 200;
 const NAMED: usize = 5;
 
 /// How many messages are where.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Progress {
     /// In the plan.
     pub planned: u64,

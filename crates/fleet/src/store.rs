@@ -17,6 +17,7 @@ use intact_ledger::server_profile::ServerProfile;
 use intact_ledger::{Exchange, Run, Tally};
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -140,7 +141,7 @@ pub struct CheckResult {
 }
 
 /// A message that was given up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct DeadLetter {
     /// The message's id.
     pub message: String,

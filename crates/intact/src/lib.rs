@@ -105,6 +105,20 @@ pub fn server_job(options: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8(job)?)
 }
 
+/// The schemas of all JSON documents: the name of the file in docs/schema, and its content. For tests of this workspace.
+pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
+    use intact_report::schema;
+    let mut all = schema::all();
+    let fleet = schema::of::<cmd::fleet::FleetDocument<'_>>(
+        cmd::fleet::REPORT_SCHEMA,
+        "`intact fleet report`, `run`, `plan` (`intact.fleet-plan/1`) and `status` (`intact.fleet-status/1`)",
+    );
+    let link = schema::of::<cmd::link::Document<'_>>(cmd::link::SCHEMA, "`intact link`");
+    let serve = schema::of::<intact_serve::Totals>("intact.serve/1", "`intact serve`");
+    all.extend([("fleet", fleet), ("link", link), ("serve", serve)]);
+    all
+}
+
 fn run(line: Cli) -> Result<ExitCode, Failed> {
     match line.command {
         None => cmd::demo::run(),

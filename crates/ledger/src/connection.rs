@@ -4,6 +4,7 @@ use crate::certainty::Certainty;
 use crate::failure::{Failure, SetupPhase};
 use crate::origin::Origin;
 use crate::time::{Nanos, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,13 +12,24 @@ use std::sync::Arc;
 
 /// The number of a connection, unique within its run.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    JsonSchema,
+    Deserialize,
 )]
 #[serde(transparent)]
 pub struct ConnectionId(pub u64);
 
 /// What carries the bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
     /// TCP.
@@ -30,7 +42,9 @@ pub enum Transport {
 }
 
 /// What is spoken on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
+)]
 pub enum Protocol {
     /// HTTP/0.9: no head, ends with the connection.
     #[serde(rename = "0.9")]
@@ -83,7 +97,9 @@ impl Protocol {
 }
 
 /// A TLS protocol version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
+)]
 pub enum TlsVersion {
     /// SSL 3.0.
     #[serde(rename = "ssl3")]
@@ -128,7 +144,9 @@ impl TlsVersion {
 }
 
 /// How a TLS session came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Handshake {
     /// A full handshake with a certificate.
@@ -140,7 +158,7 @@ pub enum Handshake {
 }
 
 /// The TLS side of a connection. What was not visible is absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Tls {
     /// The negotiated version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,7 +190,7 @@ pub struct Tls {
 }
 
 /// The steps of setting up a connection; a step that did not happen or was not seen is absent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Setup {
     /// Name lookup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,7 +215,7 @@ impl Setup {
 }
 
 /// A dial that did not lead to a usable connection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct DialFailure {
     /// The step that failed.
     pub phase: SetupPhase,
@@ -209,7 +227,7 @@ pub struct DialFailure {
 }
 
 /// What the server said about keeping the connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct KeepAliveTerms {
     /// `Keep-Alive: timeout=`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -230,7 +248,9 @@ impl KeepAliveTerms {
 }
 
 /// One of the two ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// Who opened the connection.
@@ -240,7 +260,9 @@ pub enum Side {
 }
 
 /// What ended a connection on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum CloseKind {
     /// A FIN.
@@ -256,7 +278,9 @@ pub enum CloseKind {
 }
 
 /// When in the life of a connection it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClosePoint {
     /// Before it carried anything.
@@ -272,7 +296,7 @@ pub enum ClosePoint {
 }
 
 /// The end of a connection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Close {
     /// When it was seen.
     pub at: Nanos,
@@ -299,7 +323,7 @@ pub struct Close {
 }
 
 /// Bytes that a connection carried, as seen at the vantage point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct ConnectionBytes {
     /// Client to server.
     pub sent: u64,
@@ -308,7 +332,7 @@ pub struct ConnectionBytes {
 }
 
 /// Signs of life that keep a connection open without carrying an exchange.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Probes {
     /// Whether SO_KEEPALIVE was set, and its interval in seconds where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -326,7 +350,7 @@ impl Probes {
 }
 
 /// The process that owns the client end.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema, Deserialize)]
 pub struct Owner {
     /// Process id.
     pub pid: u32,
@@ -335,7 +359,7 @@ pub struct Owner {
 }
 
 /// A connection, or a dial that failed. *Opened* means that the transport was established.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Connection {
     /// Unique within the run.
     pub id: ConnectionId,
@@ -430,7 +454,9 @@ impl Connection {
 }
 
 /// Why connections ended, in the few words that tables and JSON use (`connections.ended_by`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndedBy {
     /// We, or the watched client, closed it.

@@ -1,11 +1,12 @@
 //! Invocations of a function: what `intact lambda` asked of it, and what became of that.
 
 use crate::time::{Nanos, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One invocation. The connections of its environment that were opened, and the exchanges that began, from its start until the
 /// start of the next belong to it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Invocation {
     /// Unique within the run.
     pub id: u64,
@@ -46,7 +47,7 @@ impl Invocation {
 }
 
 /// What came of an invocation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(tag = "outcome", content = "detail", rename_all = "kebab-case")]
 pub enum InvocationOutcome {
     /// An answer of so many bytes.

@@ -7,6 +7,7 @@ use crate::stats::{Bin, Modes, PhaseSeries, explaining_phase, humps_of_bins, tie
 use intact_experiment::{AxisError, AxisValues, TlsChoice};
 use intact_ledger::{Cell, Exchange, ExpectedStatus, Group, Outcome, Phase, Reuse, Tally, Variant};
 use intact_units::number::{time, whole_percent};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ const NANOS_PER_MS: f64 = 1e6;
 const NO_RESPONSE: &str = "no measured request succeeded";
 
 /// How long answers lay in our client delay before we read them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ClientDelay {
     /// Median, in milliseconds.
     pub p50: Option<f64>,
@@ -26,7 +27,7 @@ pub struct ClientDelay {
 }
 
 /// What was done before measuring.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Warmup {
     /// Exchanges: the preflight, and the first on each connection opened at a round's start.
     pub requests: u64,
@@ -37,7 +38,7 @@ pub struct Warmup {
 }
 
 /// One round of one variant.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RoundFigures {
     /// The round, from 1.
     pub round: u32,
@@ -54,7 +55,7 @@ pub struct RoundFigures {
 }
 
 /// One population of latencies.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Mode {
     /// `fresh`, `reused`, `fast` or `slow`.
     pub name: &'static str,
@@ -65,7 +66,7 @@ pub struct Mode {
 }
 
 /// One of the first exchanges, for the scatter.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FirstCall {
     /// Latency with setup, in milliseconds.
     pub ms: f64,
@@ -78,7 +79,7 @@ pub struct FirstCall {
 }
 
 /// Mean bytes of an exchange on the wire, framing included, without TLS and TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BytesPerRequest {
     /// Request head.
     pub request_head: f64,
@@ -103,7 +104,7 @@ impl BytesPerRequest {
 }
 
 /// Everything about one variant.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariantFacts {
     /// Its name.
     pub name: String,

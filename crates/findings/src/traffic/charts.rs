@@ -7,6 +7,7 @@ use crate::population::{Population, buckets_ms};
 use crate::stats::ChangePoint;
 use crate::timeline::TimelineGroup;
 use intact_ledger::{Cell, Run};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 
@@ -17,7 +18,7 @@ const ENOUGH: u64 = 10;
 const NANOS_PER_MS: f64 = 1e6;
 
 /// Everything that the page draws.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Charts {
     /// Latency of complete requests: fresh, reused, unknown.
     pub latency: Vec<Population>,
@@ -38,7 +39,7 @@ pub struct Charts {
 }
 
 /// The idle gaps of one destination.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GapPanel {
     /// The destination.
     pub name: String,

@@ -9,6 +9,7 @@ use crate::finding::Finding;
 use crate::rules::{Attribution, Rule, cost_ms};
 use crate::unobserved::Unobserved;
 use intact_ledger::{Caveat, Handshake, Histogram, Phase, Reuse, TlsVersion};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ const GAP_EDGES_S: [f64; 12] = [
 const EXCHANGE_EDGES: [u64; 9] = [1, 2, 3, 5, 10, 30, 100, 300, 1000];
 
 /// What an observer found out. Times are in milliseconds where the name says so.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ObservedFacts {
     /// Sentences, the one that matters most first.
     pub verdict: Vec<String>,
@@ -50,7 +51,7 @@ pub struct ObservedFacts {
 }
 
 /// The figures of one destination.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Destination {
     /// Scheme, host and port, or an address; for a server's ledger the client.
     pub origin: String,
@@ -89,7 +90,7 @@ fn named(counts: &BTreeMap<Arc<str>, u64>) -> BTreeMap<String, u64> {
 }
 
 /// How many TLS handshakes were of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TlsFigures {
     /// The version; absent when it was not seen.
     pub version: Option<TlsVersion>,
@@ -100,7 +101,7 @@ pub struct TlsFigures {
 }
 
 /// The figures that all destinations together and each of them have.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
     /// Requests.
     pub requests: Requests,
@@ -155,7 +156,7 @@ pub struct Figures {
 }
 
 /// Means of the setup steps in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SetupMeans {
     /// Lookup.
     pub dns: Option<f64>,
@@ -168,7 +169,7 @@ pub struct SetupMeans {
 }
 
 /// Lookups of names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct LookupFigures {
     /// All.
     pub total: u64,
@@ -181,7 +182,7 @@ pub struct LookupFigures {
 }
 
 /// Phases of complete requests, those that waited for setup apart.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Phases {
     /// Requests that waited for setup.
     pub fresh: BTreeMap<&'static str, Option<PhaseTime>>,
@@ -190,7 +191,7 @@ pub struct Phases {
 }
 
 /// The distribution of idle gaps, and the share in the danger band.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Gaps {
     /// How many.
     pub count: u64,
@@ -207,7 +208,7 @@ pub struct Gaps {
 }
 
 /// The distribution of requests over connections that ended.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PerConnection {
     /// Mean.
     pub mean: Option<f64>,

@@ -19,6 +19,7 @@ use anyhow::{Context, anyhow};
 use clap::Subcommand;
 use intact_findings::requirement::{Document, Requirement};
 use intact_fleet::{Campaign, Plan, PlanError, Queue, QueueError, Store, StoreError, WorkerError};
+pub(crate) use page::{FleetDocument, REPORT_SCHEMA};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

@@ -3,6 +3,7 @@
 mod child_process;
 mod control;
 pub(super) mod document;
+pub(crate) use document::{Document, SCHEMA};
 mod server_side;
 
 use super::builtin::ourselves;
@@ -12,7 +13,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 pub(crate) use child_process::ChildProcess;
 use control::Control;
-use document::{Document, LinkRun};
+use document::LinkRun;
 use intact_ledger::{Producer, Vantage};
 use intact_link::{Link, LinkError, Spec};
 use jiff::Timestamp;

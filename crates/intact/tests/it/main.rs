@@ -28,5 +28,6 @@ mod pages;
 mod peers;
 mod program;
 mod readme;
+mod schemas;
 mod serve;
 mod watch;

@@ -5,18 +5,100 @@ use crate::cmd::page::PageFile;
 use anyhow::Context;
 use intact_experiment::AxisError;
 use intact_findings::bench::{BenchFacts, Charts};
-use intact_findings::fleet::{Measured, Outlier, outliers};
+use intact_findings::fleet::{CardsFacts, Measured, Outlier, outliers};
 use intact_findings::timeline::Timeline;
-use intact_fleet::{Campaign, Counts, Group, Kind, Plan};
+use intact_fleet::{Campaign, Counts, Estimate, Group, Kind, Plan, Progress};
 use intact_report::page::{BenchRun, CheckRun, Source};
 use intact_report::terminal::TerminalOptions;
 use intact_units::number;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 use std::fmt::Write;
 use std::time::Duration;
 
 /// Dead letters that the page names; the JSON has all.
 const NAMED: usize = 10;
+
+/// The schema of a campaign's document.
+pub(crate) const REPORT_SCHEMA: &str = "intact.fleet/1";
+
+/// The documents of `intact fleet --json`.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum FleetDocument<'a> {
+    /// `fleet report` and `fleet run`.
+    Report(ReportDocument<'a>),
+    /// `fleet plan`.
+    Plan(PlanDocument<'a>),
+    /// `fleet status`.
+    Status(StatusDocument),
+}
+
+/// The merged results of a campaign.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ReportDocument<'a> {
+    /// `intact.fleet/1`.
+    schema: &'static str,
+    /// The plan's name, and the first 8 hexadecimal digits of the SHA-256 of its content.
+    plan: &'a str,
+    /// How many messages are in which state.
+    messages: &'a Progress,
+    /// Workers most of whose messages took far longer than others of their kind.
+    outliers: Vec<Outlier>,
+    /// The benches, by target and label, in the plan's order.
+    groups: Vec<GroupDocument<'a>>,
+    /// The checks, by target and label, in the plan's order.
+    checks: Vec<ChecksDocument<'a>>,
+}
+
+/// All bench messages of a target and label.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct GroupDocument<'a> {
+    /// The target's name in the plan.
+    target: &'a str,
+    /// The label of the workers.
+    label: &'a str,
+    /// One bench whose rounds are the repetitions, see bench.schema.json.
+    bench: Value,
+}
+
+/// All check messages of a target and label.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ChecksDocument<'a> {
+    /// The target's name in the plan.
+    target: &'a str,
+    /// The label of the workers.
+    label: &'a str,
+    /// The server profiles, merged; each alone is in the store.
+    cards: &'a CardsFacts,
+}
+
+/// What a plan will send.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct PlanDocument<'a> {
+    /// `intact.fleet-plan/1`.
+    schema: &'static str,
+    /// The plan's name, and the first 8 hexadecimal digits of the SHA-256 of its content.
+    plan: &'a str,
+    /// Messages and requests.
+    estimate: Estimate,
+    /// The duration with all workers busy, in seconds.
+    duration_s: f64,
+    /// The variants, by name.
+    variants: Vec<&'a str>,
+    /// The labels of the workers.
+    labels: &'a [String],
+}
+
+/// The state of a queue.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct StatusDocument {
+    /// `intact.fleet-status/1`.
+    schema: &'static str,
+    /// Messages by state.
+    queue: Counts,
+}
 
 /// What a plan will send.
 pub(super) fn plan(plan: &Plan) -> String {
@@ -96,20 +178,23 @@ pub(super) fn plan_json(plan: &Plan) -> anyhow::Result<String> {
         .iter()
         .map(|variant| variant.name.as_str())
         .collect();
-    pretty(&json!({
-        "schema": "intact.fleet-plan/1",
-        "plan": plan.id,
-        "estimate": estimate,
-        "duration_s": estimate.duration.as_secs_f64(),
-        "variants": variants,
-        "labels": plan.labels,
+    pretty(&FleetDocument::Plan(PlanDocument {
+        schema: "intact.fleet-plan/1",
+        plan: &plan.id,
+        duration_s: estimate.duration.as_secs_f64(),
+        estimate,
+        variants,
+        labels: &plan.labels,
     }))
 }
 
 /// How far a queue is.
 pub(super) fn status(counts: &Counts, as_json: bool) -> anyhow::Result<String> {
     if as_json {
-        return pretty(&json!({"schema": "intact.fleet-status/1", "queue": counts}));
+        return pretty(&FleetDocument::Status(StatusDocument {
+            schema: "intact.fleet-status/1",
+            queue: *counts,
+        }));
     }
     let maybe =
         |count: Option<u64>| count.map_or("not told by this queue".to_owned(), number::count);
@@ -231,19 +316,24 @@ pub(super) fn report_json(
     let mut groups = Vec::new();
     for Chapter { group, facts } in chapters {
         let bench = intact_report::json::bench_value(&group.run, facts)?;
-        groups.push(json!({"target": group.target, "label": group.label, "bench": bench}));
+        groups.push(GroupDocument {
+            target: &group.target,
+            label: &group.label,
+            bench,
+        });
     }
-    let checks: Vec<Value> = checks
-        .iter()
-        .map(|one| json!({"target": one.target, "label": one.label, "cards": one.facts}))
-        .collect();
-    pretty(&json!({
-        "schema": "intact.fleet/1",
-        "plan": campaign.plan.id,
-        "messages": campaign.progress,
-        "outliers": found,
-        "groups": groups,
-        "checks": checks,
+    let checks = checks.iter().map(|one| ChecksDocument {
+        target: &one.target,
+        label: &one.label,
+        cards: &one.facts,
+    });
+    pretty(&FleetDocument::Report(ReportDocument {
+        schema: REPORT_SCHEMA,
+        plan: &campaign.plan.id,
+        messages: &campaign.progress,
+        outliers: found,
+        groups,
+        checks: checks.collect(),
     }))
 }
 
@@ -259,7 +349,7 @@ fn measured(campaign: &Campaign) -> Vec<Measured> {
         .collect()
 }
 
-fn pretty(value: &Value) -> anyhow::Result<String> {
+fn pretty(value: &FleetDocument<'_>) -> anyhow::Result<String> {
     let mut text = serde_json::to_string_pretty(value).context("JSON")?;
     text.push('\n');
     Ok(text)

@@ -6,12 +6,13 @@ use crate::cmd::json;
 use intact_ledger::{Caveat, Run};
 use intact_link::{Counts, Link, LinkStats, RoundTrip, Spec};
 use intact_units::number::time;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The schema of the document.
-const SCHEMA: &str = "intact.link/1";
+pub(crate) const SCHEMA: &str = "intact.link/1";
 
 /// What is said before the command runs.
 pub(crate) fn beginning(link: &Link, far: &ServerSide) -> String {
@@ -132,25 +133,39 @@ pub(super) struct LinkRun {
     pub(super) server: Option<Served>,
 }
 
-/// The document.
-#[derive(Serialize)]
-pub(super) struct Document<'a> {
+/// The document of `intact link --json=FILE`.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Document<'a> {
+    /// `intact.link/1`.
     schema: &'static str,
+    /// The head of a ledger.
     run: Run,
-    /// As [`Spec`] writes it.
+    /// The link, as the command line writes it.
     spec: String,
+    /// One-way delay from client to server, in milliseconds.
     up_ms: f64,
+    /// One-way delay from server to client, in milliseconds.
     down_ms: f64,
+    /// SYN round trips, measured before the command ran.
     round_trip: RoundTrip,
+    /// TCP's congestion control on both ends.
     congestion: &'a str,
+    /// Whether the forwarder ran ahead of ordinary processes (root only).
     real_time: bool,
+    /// Whether the link carries IPv6.
     ipv6: bool,
+    /// The environment variables that the command got.
     environment: BTreeMap<&'static str, String>,
+    /// How the command ended.
     ended: Ended,
+    /// The counts of the built-in server; null with `--server`.
     server: Option<Served>,
+    /// The counts of packets.
     #[serde(flatten)]
     account: LinkStats,
+    /// Whether times on the link can be trusted: at most 1 % of the packets late, and none lost by the link itself.
     timing_ok: bool,
+    /// What limits the figures.
     caveats: Vec<Caveat>,
 }
 

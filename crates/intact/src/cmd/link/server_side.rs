@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use intact_ledger::{Group, Tally};
 use intact_link::{Link, LinkEnd, SERVER_NAME, SERVER_V4};
 use intact_units::plural::counted;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -31,7 +32,7 @@ pub(crate) struct ServerSide {
 }
 
 /// What our own server counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Served {
     /// Requests.
     requests: u64,
