@@ -55,11 +55,18 @@ impl TrafficAnalysis {
     /// What the pictures show; `run` is the head that this was made with.
     pub fn pictures(&self, run: &Run) -> Charts {
         let books = &self.books;
-        let whole: Vec<&Cell> = books.all.detail.iter().map(|detail| &detail.cell).collect();
-        let mut gaps: Vec<GapPanel> = books
-            .places
+        let whole: Vec<&Cell> = books
+            .destinations
+            .all
+            .detail
             .iter()
-            .zip(&books.counts)
+            .map(|detail| &detail.cell)
+            .collect();
+        let mut gaps: Vec<GapPanel> = books
+            .destinations
+            .keys
+            .iter()
+            .zip(&books.destinations.counts)
             .filter_map(|(place, counts)| {
                 let gaps = &counts.detail.as_deref()?.gaps;
                 let limit = server_limit(counts);

@@ -1,7 +1,8 @@
 //! Everything that a page of an observed run lays out. The same figures for all together and for each destination.
 
 use super::destination::{Counts, Detail};
-use super::tracker::{Lookups, Tracker};
+use super::lookups::Lookups;
+use super::tracker::Tracker;
 use super::verdict;
 use crate::cpu::CpuFacts;
 use crate::figures::{Connections, Latency, NANOS_PER_MS, PhaseTime, Requests};
@@ -231,8 +232,7 @@ impl ObservedFacts {
             let cost = |finding: &Finding| finding.cost_ms.unwrap_or(0.0);
             (b.severity.cmp(&a.severity)).then(cost(b).total_cmp(&cost(a)))
         });
-        let mut caveats = books.caveats.clone();
-        caveats.extend(books.shortcomings());
+        let mut caveats = books.caveats();
         if findings.len() > FINDINGS {
             caveats.push(Caveat::new(
                 "many-findings",
@@ -244,13 +244,14 @@ impl ObservedFacts {
         let needed = books.needed();
         let opaque = books.opaque();
         let mut destinations: Vec<Destination> = books
-            .places
+            .destinations
+            .keys
             .iter()
-            .zip(&books.counts)
+            .zip(&books.destinations.counts)
             .zip(needed.iter().zip(&opaque))
             .map(|((place, counts), (&needed, &opaque))| {
                 let lookups = place.origin.as_ref().and_then(|origin| {
-                    let names = &books.names;
+                    let names = &books.lookups.names;
                     names.get(&origin.host).copied()
                 });
                 Destination {
@@ -285,10 +286,10 @@ impl ObservedFacts {
             ))
         });
         let mut totals = Figures::of(
-            &books.all,
+            &books.destinations.all,
             needed.iter().sum(),
             opaque.iter().sum(),
-            books.lookups,
+            books.lookups.all,
         );
         totals.sum_up(&destinations);
         if totals.opaque > 0 {
@@ -297,7 +298,7 @@ impl ObservedFacts {
                     totals.opaque, totals.connections.opened
                 )));
         }
-        let known = books.all.first + books.all.reused;
+        let known = books.destinations.all.first + books.destinations.all.reused;
         if known > 0 && known < totals.requests.total {
             caveats.push(Caveat::new("reuse-partly-known", format!(
                     "reuse is unknown for {} of {} requests: it lies in the range given, and a requirement is checked against the unfavourable end",

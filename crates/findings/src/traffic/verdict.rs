@@ -4,9 +4,11 @@ use super::facts::{Figures, ObservedFacts};
 use super::tracker::Tracker;
 use crate::error_responses::ErrorResponses;
 use crate::finding::Severity;
+use crate::statement::{Value, counts};
 use intact_ledger::Vantage;
 use intact_units::number::{time, whole_percent};
 use intact_units::plural::counted;
+use std::collections::BTreeMap;
 
 pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
     let ObservedFacts {
@@ -44,7 +46,7 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
     broken.dedup();
     if !broken.is_empty() {
         said.push(format!(
-            "Beside the cost, something breaks: {}",
+            "In addition to the cost, something breaks: {}",
             broken.join(", ")
         ));
     }
@@ -56,7 +58,8 @@ fn first(books: &Tracker, totals: &Figures) -> String {
     let opened = totals.connections.opened;
     let needed = totals.connections.needed;
     let requests = totals.requests.total;
-    let whose = if books.all.pids.is_empty() && books.run().vantage != Vantage::Client {
+    let whose = if books.destinations.all.pids.is_empty() && books.run().vantage != Vantage::Client
+    {
         "the time of these requests"
     } else {
         "the program's outbound time"
@@ -70,15 +73,9 @@ fn first(books: &Tracker, totals: &Figures) -> String {
             (0, Some(reason)) => format!("Nothing was observed: {reason}"),
             (0, None) => "No connection was opened: nothing to reuse".to_owned(),
             (failed, _) => {
-                let kinds = totals.connections.failed.iter();
-                let kinds: Vec<String> = kinds
-                    .map(|(kind, count)| format!("{kind} {count}"))
-                    .collect();
-                format!(
-                    "No connection could be opened: {} failed ({})",
-                    counted(failed, "attempt"),
-                    kinds.join(", ")
-                )
+                let attempts = counted(failed, "attempt");
+                let kinds = kinds(&totals.connections.failed);
+                format!("No connection could be opened: {attempts} failed ({kinds})")
             }
         };
     }
@@ -133,14 +130,10 @@ fn first(books: &Tracker, totals: &Figures) -> String {
 fn unsuccessful(totals: &Figures) -> Option<String> {
     let requests = &totals.requests;
     if requests.ok == 0 {
-        let kinds = requests.failed.iter();
-        let kinds: Vec<String> = kinds
-            .map(|(kind, count)| format!("{kind} {count}"))
-            .collect();
+        let failed = counted(requests.failures(), "request");
+        let kinds = kinds(&requests.failed);
         return Some(format!(
-            "No request got a complete response: {} failed ({})",
-            counted(requests.failures(), "request"),
-            kinds.join(", ")
+            "No request got a complete response: {failed} failed ({kinds})"
         ));
     }
     let errors = ErrorResponses::among(&requests.status, None);
@@ -152,4 +145,9 @@ fn unsuccessful(totals: &Figures) -> Option<String> {
             errors.count()
         )
     })
+}
+
+/// Failures by kind: `refused 3, timeout 2`.
+fn kinds(failed: &BTreeMap<&'static str, u64>) -> Value {
+    counts(failed.iter().map(|(kind, &count)| (kind, count)))
 }
