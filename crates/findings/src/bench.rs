@@ -5,7 +5,9 @@ mod baseline;
 mod charts;
 mod compare;
 mod findings;
+mod measured_rounds;
 mod metrics;
+mod populations;
 mod variant;
 
 pub use crate::error_responses::ErrorResponses;
