@@ -12,7 +12,9 @@ mod caveats;
 mod charts;
 mod destination;
 mod destinations;
+mod distributions;
 mod facts;
+mod figures;
 mod level_shift;
 mod lookups;
 pub(crate) mod metrics;
@@ -25,11 +27,10 @@ mod verdict;
 pub use charts::{Charts, GapPanel};
 pub use destination::{Counts, DestinationKey, Detail, Sum};
 pub use destinations::Destinations;
-pub use facts::{
-    Destination, Figures, Gaps, LookupFigures, ObservedFacts, PerConnection, Phases, SetupMeans,
-    TlsFigures,
-};
-pub(crate) use facts::{at_least, danger_from, server_limit};
+pub use distributions::{Gaps, PerConnection};
+pub(crate) use distributions::{at_least, danger_from, server_limit};
+pub use facts::{Destination, ObservedFacts, TlsFigures};
+pub use figures::{Figures, LookupFigures, Phases, SetupMeans};
 pub use level_shift::{LevelShift, Period, StepSide};
 pub use lookups::{LookupCounts, Lookups};
 pub use open_connection::{Last, OpenConnection, PoolOwner};

@@ -1,6 +1,7 @@
 //! The first sentences of a page: what the waste is, where most of it goes, what could not be seen.
 
-use super::facts::{Figures, ObservedFacts};
+use super::facts::ObservedFacts;
+use super::figures::Figures;
 use super::tracker::Tracker;
 use crate::error_responses::ErrorResponses;
 use crate::finding::Severity;
