@@ -25,8 +25,8 @@ mod tracker;
 mod verdict;
 
 pub use charts::{Charts, GapPanel};
-pub use destination::{Counts, DestinationKey, Detail, Sum};
-pub use destinations::Destinations;
+pub use destination::{Counts, Detail, Sum};
+pub use destinations::{DestinationKey, Destinations};
 pub use distributions::{Gaps, PerConnection};
 pub(crate) use distributions::{at_least, danger_from, server_limit};
 pub use facts::{Destination, ObservedFacts, TlsFigures};

@@ -1,16 +1,70 @@
 //! Which destination a connection belongs to, and the counts of each. Bounded memory. Must not know pools.
 
-use super::destination::{Counts, DestinationKey, Sign};
-use super::open_connection::OpenConnection;
+use super::destination::{Counts, Sign};
+use super::open_connection::{OpenConnection, client_address};
 use super::open_reason::OpenReason;
-use intact_ledger::{Caveat, Close, Connection, Exchange, Scheme, Vantage};
+use intact_ledger::{Caveat, Close, Connection, Exchange, Origin, Scheme, Transport, Vantage};
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 /// Destinations with counts of their own.
 const DESTINATIONS: usize = 1024;
 /// Destinations with histograms.
 const DETAILED: usize = 64;
+
+/// What connections are counted together by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DestinationKey {
+    /// Where they lead.
+    pub origin: Option<Origin>,
+    /// The address, where the origin is not known.
+    pub address: Option<SocketAddr>,
+    /// The client, where the ledger was recorded by a server.
+    pub client: Option<IpAddr>,
+    /// What that client calls itself.
+    pub agent: Option<Arc<str>>,
+}
+
+impl DestinationKey {
+    /// Where a connection belongs, as far as it tells by itself.
+    pub fn of(connection: &Connection, vantage: Vantage) -> DestinationKey {
+        let server = vantage == Vantage::Server;
+        let unix = connection.transport == Transport::Unix;
+        let address = connection
+            .peer
+            .filter(|_| connection.origin.is_none() && !server && !unix);
+        DestinationKey {
+            origin: connection.origin.clone(),
+            address,
+            client: client_address(connection).filter(|_| server),
+            agent: connection.agent.clone().filter(|_| server),
+        }
+    }
+
+    /// What a person calls it.
+    pub fn name(&self) -> String {
+        let there = match (&self.origin, self.address) {
+            (Some(origin), _) => origin.to_string(),
+            (None, Some(address)) => format!("{}://{address}", Scheme::Tcp.as_str()),
+            (None, None) => "(others)".to_owned(),
+        };
+        let agent = self.agent.as_deref();
+        let agent = agent.map_or(String::new(), |agent| format!(" ({agent})"));
+        match self.client {
+            Some(client) if self.origin.is_none() => format!("client {client}{agent}"),
+            Some(client) => format!("client {client}{agent} of {there}"),
+            None => there,
+        }
+    }
+
+    /// The host that selectors find it by, with its port if that is unusual.
+    pub fn host(&self) -> Option<String> {
+        let origin = self.origin.as_ref()?;
+        let name = origin.to_string();
+        name.split_once("://").map(|(_, host)| host.to_owned())
+    }
+}
 
 /// The destinations so far.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Everything that a page of an observed run lays out. The same figures for all together and for each destination.
 
-use super::destination::{Counts, DestinationKey};
+use super::destination::Counts;
+use super::destinations::DestinationKey;
 use super::figures::Figures;
 use super::tracker::Tracker;
 use super::verdict;

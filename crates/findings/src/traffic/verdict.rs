@@ -67,18 +67,8 @@ fn first(books: &Tracker, totals: &Figures) -> String {
     };
     let connections = counted(opened, "connection");
     let were = if opened == 1 { "was" } else { "were" };
-    let about = if totals.inferred.is_empty() { "" } else { "~" };
     if opened == 0 && requests == 0 {
-        let failed: u64 = totals.connections.failed.values().sum();
-        return match (failed, missing) {
-            (0, Some(reason)) => format!("Nothing was observed: {reason}"),
-            (0, None) => "No connection was opened: nothing to reuse".to_owned(),
-            (failed, _) => {
-                let attempts = counted(failed, "attempt");
-                let kinds = kinds(&totals.connections.failed);
-                format!("No connection could be opened: {attempts} failed ({kinds})")
-            }
-        };
+        return nothing(totals, missing);
     }
     if requests == 0 {
         return format!(
@@ -88,20 +78,7 @@ fn first(books: &Tracker, totals: &Figures) -> String {
     if let Some(sentence) = unsuccessful(totals) {
         return sentence;
     }
-    let reuse = match (totals.reuse_range, totals.reuse) {
-        (Some([low, high]), _) => format!(
-            "{about}{} to {} of {about}{requests} requests reused a connection",
-            whole_percent(low),
-            whole_percent(high)
-        ),
-        (None, Some(reuse)) => format!(
-            "{about}{} of {about}{requests} requests reused a connection",
-            whole_percent(reuse)
-        ),
-        (None, None) => {
-            format!("{about}{requests} requests; whether they reused a connection cannot be seen")
-        }
-    };
+    let reuse = reuse(totals);
     if opened == 0 {
         let reason = missing.map_or_else(String::new, |reason| format!(": {reason}"));
         return format!("{reuse}. Connections were not observed{reason}");
@@ -124,6 +101,40 @@ fn first(books: &Tracker, totals: &Figures) -> String {
             time(share * outbound)
         ),
         _ => format!("{connections} {were} opened where {needed} would do; {reuse}"),
+    }
+}
+
+/// The sentence for a run without connections and requests.
+fn nothing(totals: &Figures, missing: Option<String>) -> String {
+    let failures = &totals.connections.failed;
+    match (failures.values().sum(), missing) {
+        (0, Some(reason)) => format!("Nothing was observed: {reason}"),
+        (0, None) => "No connection was opened: nothing to reuse".to_owned(),
+        (failed, _) => {
+            let attempts = counted(failed, "attempt");
+            let kinds = kinds(failures);
+            format!("No connection could be opened: {attempts} failed ({kinds})")
+        }
+    }
+}
+
+/// How many requests reused a connection.
+fn reuse(totals: &Figures) -> String {
+    let requests = totals.requests.total;
+    let about = if totals.inferred.is_empty() { "" } else { "~" };
+    match (totals.reuse_range, totals.reuse) {
+        (Some([low, high]), _) => format!(
+            "{about}{} to {} of {about}{requests} requests reused a connection",
+            whole_percent(low),
+            whole_percent(high)
+        ),
+        (None, Some(reuse)) => format!(
+            "{about}{} of {about}{requests} requests reused a connection",
+            whole_percent(reuse)
+        ),
+        (None, None) => {
+            format!("{about}{requests} requests; whether they reused a connection cannot be seen")
+        }
     }
 }
 
