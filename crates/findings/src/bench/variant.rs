@@ -214,12 +214,6 @@ impl VariantFacts {
         let (resumed, handshakes) = all.connections.resumed_of_handshakes();
         let calls: Vec<&Exchange> = calls.collect();
         let tiers = populations::two_tiers(&calls);
-        let of_reuse = |reuse: Reuse| {
-            all.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == Some(reuse))
-                .map(|group| buckets_ms(&group.latency))
-                .unwrap_or_default()
-        };
-        let setup = all.connections.setup_total.mean();
         Ok(VariantFacts {
             name: variant.name.clone(),
             no_success: no_success(&requests, expected),
@@ -239,7 +233,7 @@ impl VariantFacts {
             latency_ms: latency(ok.as_ref().map(|group| &group.latency)),
             latency_without_setup_ms: latency(ok.as_ref().map(|group| &group.without_setup)),
             phases_ms: phases(ok.as_ref()),
-            setup_ms: setup.map(|mean| mean / NANOS_PER_MS),
+            setup_ms: mean_ms(all.connections.setup_total.mean()),
             client_delay_ms: ok.as_ref().and_then(client_delay),
             cpu_us_per_request: cpu_us(measured.client_cpu, requests.total),
             server_cpu_us_per_request: cpu_us(
@@ -250,7 +244,7 @@ impl VariantFacts {
             server_busy: measured.busy(measured.server_cpu),
             bytes_per_request: ok.as_ref().map(BytesPerRequest::of),
             modes: populations::modes(all),
-            histogram: [Reuse::Fresh, Reuse::Reused].map(of_reuse),
+            histogram: [Reuse::Fresh, Reuse::Reused].map(|reuse| buckets(all, reuse)),
             tier_means_ms: tiers.as_ref().map(|(_, means)| *means),
             tiers: tiers.map(|(words, _)| words),
             first_calls: calls.iter().map(|call| FirstCall::of(call)).collect(),
@@ -308,6 +302,16 @@ fn phases(ok: Option<&Group>) -> BTreeMap<&'static str, Option<PhaseTime>> {
     let time = |phase| ok.and_then(|group| PhaseTime::of(group.phase(phase)));
     let each = Phase::ALL.iter();
     each.map(|&phase| (phase.id(), time(phase))).collect()
+}
+
+fn buckets(all: &Cell, reuse: Reuse) -> Vec<(f64, f64, u64)> {
+    let ok = all.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == Some(reuse));
+    ok.map(|group| buckets_ms(&group.latency))
+        .unwrap_or_default()
+}
+
+fn mean_ms(nanos: Option<f64>) -> Option<f64> {
+    nanos.map(|nanos| nanos / NANOS_PER_MS)
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {
