@@ -5,7 +5,9 @@ mod baseline;
 mod charts;
 mod compare;
 mod findings;
+mod measured_rounds;
 mod metrics;
+mod populations;
 mod variant;
 
 pub use crate::error_responses::ErrorResponses;
@@ -21,10 +23,11 @@ pub use variant::{
 
 use intact_experiment::AxisError;
 use intact_ledger::{Caveat, Exchange, Run, Sockets, Tally};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Everything that a report of a bench lays out. Times are in milliseconds where the name says so.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BenchFacts {
     /// One sentence per comparison of means, the one that matters most first; or why nothing succeeded.
     pub verdict: Vec<String>,

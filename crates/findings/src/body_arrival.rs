@@ -3,6 +3,7 @@
 
 use crate::figures::NANOS_PER_MS;
 use intact_ledger::{Event, Exchange, Sink};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A fold over exchanges.
@@ -21,7 +22,7 @@ struct Shape {
 }
 
 /// How the answers of one protocol came; only those with a body.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BodyArrivalFacts {
     /// `1` for HTTP/1, `2` where there are streams.
     pub http: &'static str,

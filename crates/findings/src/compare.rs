@@ -24,6 +24,7 @@ use crate::figures::{Connections, Requests};
 use crate::finding::Finding;
 use crate::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{Caveat, Event, Run, Sink};
+use schemars::JsonSchema;
 use serde::Serialize;
 use variant::Program;
 
@@ -38,7 +39,7 @@ pub struct Comparison {
 }
 
 /// What a comparison found out. Times are in milliseconds where the name says so.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CompareFacts {
     /// Sentences, the one that matters most first.
     pub verdict: Vec<String>,

@@ -1,6 +1,7 @@
 //! What programs took of the processors, and for what kind of work: figures that an observer measured beside the ledger.
 
 use intact_ledger::Caveat;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::iter::Sum;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 const FEW: u64 = 400;
 
 /// What the programs took of the processors.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CpuFacts {
     /// The program and all that it started.
     #[serde(flatten)]
@@ -25,7 +26,7 @@ pub struct CpuFacts {
 }
 
 /// What somebody took of the processors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CpuUse {
     /// In the program itself, in milliseconds; absent where it could not be told.
     pub user_ms: Option<f64>,
@@ -60,7 +61,7 @@ impl Sum for CpuUse {
 }
 
 /// A process that was looked at beside the program.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OtherProcess {
     /// Its number.
     pub pid: u32,
@@ -72,7 +73,7 @@ pub struct OtherProcess {
 }
 
 /// Shares of the samples, 0 to 1; together 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct WorkShares {
     /// How many samples there were.
     pub samples: u64,

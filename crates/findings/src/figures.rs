@@ -2,13 +2,14 @@
 
 use crate::requirement::{NoData, PhaseStatistic, Statistic, StatusSelector};
 use intact_ledger::{Failure, Histogram};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 pub(crate) const NANOS_PER_MS: f64 = 1e6;
 
 /// Counts of requests (`requests` in every JSON document).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Requests {
     /// Measured exchanges, however they ended.
     pub total: u64,
@@ -53,7 +54,7 @@ impl Requests {
 }
 
 /// Counts of connections (`connections` in every JSON document).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Connections {
     /// Transport established, in the measured rounds.
     pub opened: u64,
@@ -79,7 +80,7 @@ impl Connections {
 }
 
 /// A latency distribution in milliseconds; a percentile with fewer than ten exchanges beyond it is absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Latency {
     /// Exact mean.
     pub mean: Option<f64>,
@@ -128,7 +129,7 @@ impl Latency {
 }
 
 /// One phase over the exchanges that had it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PhaseTime {
     /// Mean, in milliseconds.
     pub mean: f64,

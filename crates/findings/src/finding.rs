@@ -2,11 +2,12 @@
 
 use crate::rules::{Claim, Client, Doc, Remedy};
 use crate::statement::{Statement, Value, merged};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// Good to know.
@@ -29,7 +30,7 @@ impl Severity {
 }
 
 /// A finding; JSON has its statements as sentences, and their values by name.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(into = "FindingDocument")]
 pub struct Finding {
     /// The rule's stable id.
@@ -53,7 +54,7 @@ pub struct Finding {
 }
 
 /// A finding, as in every JSON document.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct FindingDocument {
     /// The rule's stable id.
     rule: &'static str,

@@ -26,6 +26,7 @@ use crate::time_difference;
 use crate::traffic::TrafficAnalysis;
 use crate::unobserved::Unobserved;
 use intact_ledger::{CONNECTIONS_NOT_FOLLOWED, Caveat, Event, Invocation, Run, Sink};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use traffic::Traffic;
@@ -40,7 +41,7 @@ pub struct Invocations {
 }
 
 /// How many invocations there were, and what became of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     /// All.
     pub total: u64,
@@ -51,7 +52,7 @@ pub struct Counts {
 }
 
 /// Everything that a report of a function lays out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LambdaFacts {
     /// Sentences, the one that matters most first.
     pub verdict: Vec<String>,

@@ -5,10 +5,11 @@ use crate::stats::{
     Adjusted, Confidence, Interval, NoInterval, PairedDifference, adjust, paired_difference,
     paired_share_saved,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One comparison: what `b` saves against `a`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimeDifference {
     /// The one held against: of a bench keep-alive off, resumption off, else the axis' first value; elsewhere the first.
     pub a: String,

@@ -8,27 +8,34 @@
 //! One pass, bounded memory. Producers tell `Opened` before what the connection carries, `Closed` after it, and events roughly in
 //! the order of their ends. Observing gives no causal interval: only experiments do.
 
+mod caveats;
 mod charts;
 mod destination;
+mod destinations;
+mod distributions;
 mod facts;
+mod figures;
 mod level_shift;
+mod lookups;
 pub(crate) mod metrics;
 mod open_connection;
 mod open_reason;
+mod pools;
 mod tracker;
 mod verdict;
 
 pub use charts::{Charts, GapPanel};
-pub use destination::{Counts, DestinationKey, Detail, Sum};
-pub use facts::{
-    Destination, Figures, Gaps, LookupFigures, ObservedFacts, PerConnection, Phases, SetupMeans,
-    TlsFigures,
-};
-pub(crate) use facts::{at_least, danger_from, server_limit};
+pub use destination::{Counts, Detail, Sum};
+pub use destinations::{DestinationKey, Destinations};
+pub use distributions::{Gaps, PerConnection};
+pub(crate) use distributions::{at_least, danger_from, server_limit};
+pub use facts::{Destination, ObservedFacts, TlsFigures};
+pub use figures::{Figures, LookupFigures, Phases, SetupMeans};
 pub use level_shift::{LevelShift, Period, StepSide};
+pub use lookups::{LookupCounts, Lookups};
 pub use open_connection::{Last, OpenConnection, PoolOwner};
 pub use open_reason::OpenReason;
-pub use tracker::{Context, Lookups, Tracker};
+pub use tracker::{Context, Tracker};
 
 use crate::rules::{self, Rule};
 use crate::timeline::Timeline;
@@ -105,8 +112,7 @@ impl Sink for TrafficAnalysis {
                 Context::default()
             }
             Event::Sockets(sockets) => {
-                books.sockets.truncate(1);
-                books.sockets.push(*sockets);
+                books.sockets(*sockets);
                 Context::default()
             }
             Event::Caveat(caveat) => {

@@ -2,6 +2,7 @@
 
 use crate::catalogue::{Catalogue, Client, Role, Variant};
 use crate::facts::{Idle, Measurement, RequestOutcome};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ const PLACEHOLDERS: [(&str, u64); 6] = [
 ];
 
 /// What to do about one client on one runtime.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "action")]
 pub enum Advice {
     /// The default gives idle connections up before the server does.

@@ -3,6 +3,7 @@
 //! Both are embedded; nothing is read at run time.
 
 use crate::facts::Measurement;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ pub struct Catalogue {
 }
 
 /// A client library or program.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Client {
     /// Stable id, the name of its folder below `clients/`.
@@ -55,7 +56,9 @@ pub struct Client {
 }
 
 /// What a client is written in or for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Language {
     /// Node.js.
@@ -105,7 +108,7 @@ impl Language {
 }
 
 /// One way to use a client.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
     /// Stable id within the client, the name of its program.
@@ -130,7 +133,7 @@ impl Variant {
 }
 
 /// Why a variant is in the catalogue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// What one writes without thinking of connections.

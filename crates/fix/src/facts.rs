@@ -2,11 +2,12 @@
 //!
 //! Absent always means "not measured, or cannot be with this client"; it never means no.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One variant as it was measured once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
     /// The client's id.
@@ -24,7 +25,7 @@ pub struct Measurement {
 }
 
 /// What one variant does.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientFacts {
     /// The request's `Connection` field over plain HTTP; empty when it sent none.
@@ -69,7 +70,7 @@ pub struct ClientFacts {
 }
 
 /// Lookups of the server's name, counted by the name server. Questions for IPv4 and for IPv6 addresses are one lookup.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lookups {
     /// For ten requests in turn at a server that keeps connections.
@@ -82,7 +83,7 @@ pub struct Lookups {
 }
 
 /// How long a client that opens connections all the time goes on with a name's address.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DnsCaching {
     /// It asked again after so long.
@@ -98,7 +99,7 @@ pub enum DnsCaching {
 }
 
 /// How long a connection is used that carries a request every half second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LifetimeFacts {
     /// The client took a new one after so long.
@@ -114,7 +115,7 @@ pub enum LifetimeFacts {
 }
 
 /// Whether a client has the system send TCP keep-alive probes. They find dead peers; they do not keep a server from closing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TcpKeepalive {
     /// It does not.
@@ -127,7 +128,7 @@ pub enum TcpKeepalive {
 }
 
 /// What becomes of a cookie that the server set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cookies {
     /// The next request carried it: callers that share this client share its cookies.
@@ -137,7 +138,7 @@ pub enum Cookies {
 }
 
 /// Ten requests one after the other, and three rounds of ten at once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     /// Ten, one after the other.
@@ -148,7 +149,7 @@ pub struct Load {
 }
 
 /// Requests and the connections that they took, counted by the server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Count {
     /// Requests made.
@@ -173,7 +174,7 @@ impl Count {
 }
 
 /// What becomes of an idle connection.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Idle {
     /// The client closes it right after the answer: there is nothing to reuse.
@@ -198,7 +199,7 @@ pub enum Idle {
 }
 
 /// What `Keep-Alive: timeout=3` of a server changes, asked again 3.4 s later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeepAliveHeader {
     /// A new connection is used after it; without the field the old one is.
@@ -208,7 +209,7 @@ pub enum KeepAliveHeader {
 }
 
 /// Requests on dead connections, by how they died.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stale {
     /// The server's FIN came while it idled, a second ago.
@@ -232,7 +233,7 @@ impl Stale {
 }
 
 /// What becomes of a GET and of a POST.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestOutcomes {
     /// The GET.
@@ -244,7 +245,7 @@ pub struct RequestOutcomes {
 }
 
 /// What becomes of one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestOutcome {
     /// Answered; the server saw it once.

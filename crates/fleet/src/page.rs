@@ -1,13 +1,40 @@
 //! What a plan will send and how far a queue is, in words and as JSON. Must not print: the caller does.
 
-use crate::plan::{Kind, Plan};
+use crate::plan::{Estimate, Kind, Plan};
 use crate::queue::Counts;
 use intact_units::number;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt::Write;
 use std::time::Duration;
 
 /// What a plan will send.
+#[derive(Serialize, JsonSchema)]
+pub struct PlanDocument<'a> {
+    /// `intact.fleet-plan/1`.
+    schema: &'static str,
+    /// The plan's name, and the first 8 hexadecimal digits of the SHA-256 of its content.
+    plan: &'a str,
+    /// Messages and requests.
+    estimate: Estimate,
+    /// The duration with all workers busy, in seconds.
+    duration_s: f64,
+    /// The variants, by name.
+    variants: Vec<&'a str>,
+    /// The labels of the workers.
+    labels: &'a [String],
+}
+
+/// The state of a queue.
+#[derive(Serialize, JsonSchema)]
+pub struct StatusDocument {
+    /// `intact.fleet-status/1`.
+    schema: &'static str,
+    /// Messages by state.
+    queue: Counts,
+}
+
+/// Prints what a plan will send.
 pub fn plan_page(plan: &Plan) -> String {
     let estimate = plan.estimate();
     let mut page = format!("plan {}\n", plan.id);
@@ -85,14 +112,14 @@ pub fn plan_json(plan: &Plan) -> serde_json::Result<String> {
         .iter()
         .map(|variant| variant.name.as_str())
         .collect();
-    pretty(&json!({
-        "schema": "intact.fleet-plan/1",
-        "plan": plan.id,
-        "estimate": estimate,
-        "duration_s": estimate.duration.as_secs_f64(),
-        "variants": variants,
-        "labels": plan.labels,
-    }))
+    pretty(&PlanDocument {
+        schema: "intact.fleet-plan/1",
+        plan: &plan.id,
+        duration_s: estimate.duration.as_secs_f64(),
+        estimate,
+        variants,
+        labels: &plan.labels,
+    })
 }
 
 /// How far a queue is.
@@ -110,9 +137,12 @@ pub fn queue_page(counts: &Counts) -> String {
 
 /// The same as JSON.
 pub fn queue_json(counts: &Counts) -> serde_json::Result<String> {
-    pretty(&json!({"schema": "intact.fleet-status/1", "queue": counts}))
+    pretty(&StatusDocument {
+        schema: "intact.fleet-status/1",
+        queue: *counts,
+    })
 }
 
-fn pretty(value: &Value) -> serde_json::Result<String> {
+fn pretty(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
 }

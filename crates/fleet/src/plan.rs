@@ -7,6 +7,7 @@ use crate::message::{FORMAT, Job, Message};
 use intact_client::ConnectOverride;
 use intact_client::tls::{Credentials, Verify};
 use intact_ledger::ExpectedStatus;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -147,7 +148,7 @@ fn three() -> u32 {
 }
 
 /// What a plan will send, stated before it is sent.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// Messages.
     pub messages: u64,

@@ -5,6 +5,7 @@ pub(crate) mod sqlite;
 pub(crate) mod sqs;
 
 use crate::message::Message;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -72,7 +73,7 @@ pub struct Claim {
 }
 
 /// How far a queue is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     /// Waiting for a worker.
     pub waiting: u64,

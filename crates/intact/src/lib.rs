@@ -110,6 +110,21 @@ pub fn server_job(options: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8(job)?)
 }
 
+/// The schemas of all JSON documents: the name of the file in docs/schema, and its content. For tests of this workspace.
+pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
+    use intact_report::schema;
+    let mut all = schema::all();
+    let link = schema::of::<intact_link::document::Document<'_>>(
+        intact_link::document::SCHEMA,
+        "`intact link`",
+    );
+    let serve = schema::of::<intact_serve::Totals>("intact.serve/1", "`intact serve`");
+    all.extend([("link", link), ("serve", serve)]);
+    #[cfg(feature = "fleet")]
+    all.push(("fleet", cmd::fleet::schema()));
+    all
+}
+
 fn run(line: Cli) -> Result<ExitCode, Failed> {
     match line.command {
         None => cmd::demo::run(),

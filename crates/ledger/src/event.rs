@@ -8,10 +8,11 @@ use crate::exchange::Exchange;
 use crate::invocation::Invocation;
 use crate::lookup::Lookup;
 use crate::time::{Nanos, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The end of a connection, as an event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Closed {
     /// The connection that ended.
     pub connection: ConnectionId,
@@ -27,7 +28,7 @@ pub struct Closed {
 }
 
 /// The bounds and the cost of one round of one variant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Round {
     /// Index into the run's variants.
     pub variant: u32,
@@ -44,7 +45,7 @@ pub struct Round {
 }
 
 /// The state of the machine's sockets at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Sockets {
     /// When.
     pub at: Nanos,
@@ -56,7 +57,7 @@ pub struct Sockets {
 }
 
 /// A limit on what the figures can show.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema, Deserialize)]
 pub struct Caveat {
     /// A stable kebab-case id.
     pub id: String,
@@ -93,7 +94,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 /// One thing that happened, borrowed from the producer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event<'a> {
     /// A connection was opened, or a dial failed.
@@ -117,7 +118,7 @@ pub enum Event<'a> {
 }
 
 /// One thing that happened, as stored.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Row {
     /// See [`Event::Opened`].

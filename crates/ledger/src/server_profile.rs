@@ -7,6 +7,7 @@ use crate::connection::{CloseKind, Protocol, Side, TlsVersion};
 use crate::expected::ExpectedStatus;
 use crate::failure::{Failure, Outcome};
 use crate::time::Span;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,7 +16,7 @@ use std::net::IpAddr;
 pub const WATERFALL: &str = "waterfall";
 
 /// Everything that was measured of one server.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ServerProfile {
     /// The first request, and where it was led.
@@ -51,7 +52,7 @@ pub struct ServerProfile {
 }
 
 /// The first request.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct FirstRequest {
     /// The URL that was probed in the end, without its query.
     pub url: String,
@@ -79,7 +80,7 @@ pub struct FirstRequest {
 }
 
 /// One redirect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Redirect {
     /// Its status.
     pub status: u16,
@@ -88,7 +89,7 @@ pub struct Redirect {
 }
 
 /// What the name leads to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Names {
     /// The name that was looked up.
     pub name: String,
@@ -101,7 +102,7 @@ pub struct Names {
 }
 
 /// A value or an error in words, with a name for each in JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found<T> {
     /// It worked.
@@ -117,7 +118,7 @@ impl<T: Default> Default for Found<T> {
 }
 
 /// One question to a name server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct DnsQuery {
     /// `A` or `AAAA`.
     pub kind: String,
@@ -130,7 +131,7 @@ pub struct DnsQuery {
 }
 
 /// What a name server answered.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct NameAnswer {
     /// The addresses.
     pub addresses: Vec<IpAddr>,
@@ -141,7 +142,7 @@ pub struct NameAnswer {
 }
 
 /// One HTTP version over one TLS version, or over none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct VersionResult {
     /// What was spoken.
     pub http: Protocol,
@@ -174,7 +175,7 @@ pub struct VersionResult {
 }
 
 /// A TLS version that was offered in a hello and not spoken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct OldTlsResult {
     /// The version.
     pub version: TlsVersion,
@@ -185,7 +186,7 @@ pub struct OldTlsResult {
 }
 
 /// One TLS version, looked at closely.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct TlsResult {
     /// The version.
     pub version: TlsVersion,
@@ -210,7 +211,7 @@ pub struct TlsResult {
 }
 
 /// What became of a request in the first flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EarlyData {
     /// The server's tickets do not allow it.
@@ -222,7 +223,7 @@ pub enum EarlyData {
 }
 
 /// Whether a connection survived a method or a status.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct MethodResult {
     /// What was asked, such as `HEAD` or `GET of a path that is not there`.
     pub what: String,
@@ -235,7 +236,7 @@ pub struct MethodResult {
 }
 
 /// What ties clients to a connection or to a server.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct State {
     /// Names of the cookies that answers set.
     pub cookies: Vec<String>,
@@ -248,7 +249,7 @@ pub struct State {
 }
 
 /// What HTTP/2 showed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Http2Seen {
     /// The server's SETTINGS by name.
     pub settings: BTreeMap<String, u32>,
@@ -261,7 +262,7 @@ pub struct Http2Seen {
 }
 
 /// How a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Ended {
     /// Who closed first; absent when it cannot be told.
     pub by: Option<Side>,
@@ -274,7 +275,7 @@ pub struct Ended {
 }
 
 /// Requests on one connection until the server ended it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct RequestLimit {
     /// What was spoken.
     pub http: Protocol,
@@ -293,7 +294,7 @@ pub struct RequestLimit {
 }
 
 /// The idle limits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct IdleLimits {
     /// What was spoken.
     pub http: Protocol,
@@ -308,7 +309,7 @@ pub struct IdleLimits {
 }
 
 /// How long an idle connection was watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct IdleWait {
     /// From the last sign of activity to the end, or to when we stopped.
     pub span: Span,
@@ -317,7 +318,7 @@ pub struct IdleWait {
 }
 
 /// The idle limit of one connection while others idle beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct IdleUnderLoad {
     /// The others, as many as the server took.
     pub connections: u32,
@@ -326,7 +327,7 @@ pub struct IdleUnderLoad {
 }
 
 /// A connection that carried a request now and then, so that no idle limit ended it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct MaxAge {
     /// From the end of the setup to the end, or to when we stopped.
     pub span: Span,
@@ -339,7 +340,7 @@ pub struct MaxAge {
 }
 
 /// Requests sent around the idle limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Race {
     /// The limit that was aimed at, in nanoseconds.
     pub limit_ns: u64,
@@ -348,7 +349,7 @@ pub struct Race {
 }
 
 /// One request meant for a moment near the idle limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct RaceAttempt {
     /// How long the connection had idled then, in nanoseconds.
     pub idle_ns: u64,
@@ -359,7 +360,7 @@ pub struct RaceAttempt {
 }
 
 /// A probe that did not run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Skipped {
     /// Its name.
     pub probe: String,

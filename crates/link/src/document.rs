@@ -5,11 +5,12 @@ use crate::{Counts, Link, LinkStats, RoundTrip, Spec};
 use intact_ledger::{Caveat, Group, Run, Tally};
 use intact_units::number::time;
 use intact_units::plural::counted;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CommandEnd {
     /// With this exit code.
@@ -29,7 +30,7 @@ impl CommandEnd {
 }
 
 /// What the built-in server counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Served {
     /// Requests.
     requests: u64,
@@ -57,7 +58,7 @@ impl Served {
 }
 
 /// The schema of the document.
-const SCHEMA: &str = "intact.link/1";
+pub const SCHEMA: &str = "intact.link/1";
 
 /// What is said before the command runs. `environment`: the variables of the command, whose URLs name the server.
 pub fn beginning(link: &Link, environment: &[(&str, String)]) -> String {
@@ -180,25 +181,39 @@ pub struct LinkRun {
     pub server: Option<Served>,
 }
 
-/// The document.
-#[derive(Serialize)]
+/// The document of `intact link --json=FILE`.
+#[derive(Serialize, JsonSchema)]
 pub struct Document<'a> {
+    /// `intact.link/1`.
     schema: &'static str,
+    /// The head of a ledger.
     run: Run,
-    /// As [`Spec`] writes it.
+    /// The link, as the command line writes it.
     spec: String,
+    /// One-way delay from client to server, in milliseconds.
     up_ms: f64,
+    /// One-way delay from server to client, in milliseconds.
     down_ms: f64,
+    /// SYN round trips, measured before the command ran.
     round_trip: RoundTrip,
+    /// TCP's congestion control on both ends.
     congestion: &'a str,
+    /// Whether the forwarder ran ahead of ordinary processes (root only).
     real_time: bool,
+    /// Whether the link carries IPv6.
     ipv6: bool,
+    /// The environment variables that the command got.
     environment: BTreeMap<&'static str, String>,
+    /// How the command ended.
     ended: CommandEnd,
+    /// The counts of the built-in server; null with `--server`.
     server: Option<Served>,
+    /// The counts of packets.
     #[serde(flatten)]
     account: LinkStats,
+    /// Whether times on the link can be trusted: at most 1 % of the packets late, and none lost by the link itself.
     timing_ok: bool,
+    /// What limits the figures.
     caveats: Vec<Caveat>,
 }
 

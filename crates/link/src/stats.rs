@@ -1,9 +1,10 @@
 //! How a link did, so that one can tell how far to trust what was measured on it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// SYN round trips to a closed port, measured before anything else ran on the link.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundTrip {
     /// How many were measured.
     pub count: usize,
@@ -16,7 +17,7 @@ pub struct RoundTrip {
 }
 
 /// How the forwarder did: the link is what it says as far as this is small.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkStats {
     /// How late packets were released. `None`: none were.
     pub lateness: Option<Lateness>,
@@ -27,7 +28,7 @@ pub struct LinkStats {
 }
 
 /// By how much packets were released after they were due.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lateness {
     /// Median, in us.
     pub p50_us: f64,
@@ -42,7 +43,7 @@ pub struct Lateness {
 }
 
 /// Packets of one direction, by what became of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Came in.
     pub arrived: u64,

@@ -1,10 +1,11 @@
 //! A chain of services: who calls whom, how far away, over what.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// TLS of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum Tls {
     /// Plain.
     #[serde(rename = "none")]
@@ -35,7 +36,7 @@ impl Tls {
 }
 
 /// HTTP version of a call; what matters is what it runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum Http {
     /// Over TCP, 1.0, 1.1 or 2.
     #[serde(rename = "tcp")]
@@ -46,7 +47,7 @@ pub enum Http {
 }
 
 /// One call of a service to another, and how often it is made for one request.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Call {
     /// The service that is called.
     pub to: String,
@@ -73,7 +74,7 @@ pub struct Call {
 }
 
 /// What a service does for one request.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Service {
     /// Its own work in milliseconds.
     pub work_ms: f64,
@@ -82,7 +83,7 @@ pub struct Service {
 }
 
 /// A checked chain: every call leads to a service, and none leads back.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Chain {
     /// Its name.
     pub name: String,

@@ -1,6 +1,7 @@
 //! The arithmetic: trips of a call, then calls inside calls.
 
 use crate::chain::{Call, Chain, Http, Tls};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ const INITIAL_WINDOW: u64 = 10;
 const SEGMENT: u64 = 1460;
 
 /// How packets are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Counting {
     /// The last packet of a handshake travels with what follows it.
@@ -20,7 +21,7 @@ pub enum Counting {
 }
 
 /// Which calls find a connection that is there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Reuse {
     /// As the chain says.
@@ -32,7 +33,7 @@ pub enum Reuse {
 }
 
 /// What one request through a chain takes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Prediction {
     /// Mean time in milliseconds.
     pub total_ms: f64,
@@ -49,7 +50,7 @@ const NOTHING: Prediction = Prediction {
 };
 
 /// What one call takes without the service behind it, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CallPrediction {
     /// Lookup and handshakes of a new connection, and its slow start.
     pub setup_ms: f64,

@@ -2,10 +2,11 @@
 
 use crate::chain::{Chain, Http, Tls};
 use crate::predict::{Counting, Reuse, predict};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Something that can be changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
     /// Every call finds a connection that is there already.
@@ -110,7 +111,7 @@ impl Remedy {
 }
 
 /// What a remedy would save.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WhatIf {
     /// The remedy.
     pub remedy: Remedy,

@@ -1,9 +1,12 @@
 //! The report of a campaign, for a terminal and as JSON. Must not compute.
 
 use crate::terminal::{self, TerminalOptions};
-use intact_findings::fleet::CampaignFacts;
+use intact_findings::fleet::{CampaignFacts, CardsFacts, Outlier};
+use intact_ledger::CampaignProgress;
 use intact_units::number;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 use std::fmt::Write;
 
 /// Dead letters that the page names; the JSON has all.
@@ -53,25 +56,69 @@ pub fn terminal(facts: &CampaignFacts, paper: TerminalOptions) -> String {
     page
 }
 
+/// The schema of a campaign's document.
+pub const SCHEMA: &str = "intact.fleet/1";
+
+/// The merged results of a campaign.
+#[derive(Serialize, JsonSchema)]
+pub struct CampaignDocument<'a> {
+    /// `intact.fleet/1`.
+    schema: &'static str,
+    /// The plan's name, and the first 8 hexadecimal digits of the SHA-256 of its content.
+    plan: &'a str,
+    /// How many messages are in which state.
+    messages: &'a CampaignProgress,
+    /// Workers most of whose messages took far longer than others of their kind.
+    outliers: &'a [Outlier],
+    /// The benches, by target and label, in the plan's order.
+    groups: Vec<Group<'a>>,
+    /// The checks, by target and label, in the plan's order.
+    checks: Vec<Checks<'a>>,
+}
+
+/// All bench messages of a target and label.
+#[derive(Serialize, JsonSchema)]
+struct Group<'a> {
+    /// The target's name in the plan.
+    target: &'a str,
+    /// The label of the workers.
+    label: &'a str,
+    /// One bench whose rounds are the repetitions, see bench.schema.json.
+    bench: Value,
+}
+
+/// All check messages of a target and label.
+#[derive(Serialize, JsonSchema)]
+struct Checks<'a> {
+    /// The target's name in the plan.
+    target: &'a str,
+    /// The label of the workers.
+    label: &'a str,
+    /// The server profiles, merged; each alone is in the store.
+    cards: &'a CardsFacts,
+}
+
 /// The same as JSON.
 pub fn json(facts: &CampaignFacts) -> serde_json::Result<String> {
-    let mut groups = Vec::new();
-    for one in &facts.benches {
-        let bench = crate::json::bench_value(&one.run, &one.facts)?;
-        groups.push(json!({"target": one.target, "label": one.label, "bench": bench}));
-    }
-    let checks: Vec<Value> = facts
-        .checks
-        .iter()
-        .map(|one| json!({"target": one.target, "label": one.label, "cards": one.facts}))
-        .collect();
-    let document = json!({
-        "schema": "intact.fleet/1",
-        "plan": facts.plan,
-        "messages": facts.messages,
-        "outliers": facts.outliers,
-        "groups": groups,
-        "checks": checks,
+    let groups = facts.benches.iter().map(|one| {
+        Ok(Group {
+            target: &one.target,
+            label: &one.label,
+            bench: crate::json::bench_value(&one.run, &one.facts)?,
+        })
     });
+    let checks = facts.checks.iter().map(|one| Checks {
+        target: &one.target,
+        label: &one.label,
+        cards: &one.facts,
+    });
+    let document = CampaignDocument {
+        schema: SCHEMA,
+        plan: &facts.plan,
+        messages: &facts.messages,
+        outliers: &facts.outliers,
+        groups: groups.collect::<serde_json::Result<_>>()?,
+        checks: checks.collect(),
+    };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }

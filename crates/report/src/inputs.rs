@@ -1,9 +1,10 @@
 //! What was read of each input of an audit: facts that stand beside those of the connections.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What was read of one input.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InputFacts {
     /// The file's name.
     pub name: String,

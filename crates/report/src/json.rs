@@ -10,6 +10,7 @@ use intact_findings::traffic::{LevelShift, ObservedFacts};
 use intact_fix::{Advice, Catalogue, Client, Measurement};
 use intact_ledger::{Host, Run};
 use intact_model::{Fit, Forecast};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,8 +18,8 @@ use std::time::Duration;
 /// The schema of a bench's document.
 pub const BENCH_SCHEMA: &str = "intact.bench/1";
 
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Document<'a> {
     schema: &'a str,
     run: &'a Run,
     environment: Environment<'a>,
@@ -26,8 +27,8 @@ struct Document<'a> {
     facts: &'a BenchFacts,
 }
 
-#[derive(Serialize)]
-struct Environment<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Environment<'a> {
     #[serde(flatten)]
     host: &'a Host,
     sockets: &'a [intact_ledger::Sockets],
@@ -64,8 +65,8 @@ pub(crate) fn bench_compact(run: &Run, facts: &BenchFacts) -> serde_json::Result
     serde_json::to_string(&Document::new(run, facts))
 }
 
-#[derive(Serialize)]
-struct Observed<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Observed<'a> {
     schema: String,
     run: &'a Run,
     #[serde(flatten)]
@@ -97,8 +98,8 @@ pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> 
 /// The schema of a comparison's document.
 pub const COMPARE_SCHEMA: &str = "intact.compare/1";
 
-#[derive(Serialize)]
-struct Compare<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Compare<'a> {
     schema: &'a str,
     run: &'a Run,
     #[serde(flatten)]
@@ -130,8 +131,8 @@ pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
 /// The schema of a document about a function's invocations.
 pub const LAMBDA_SCHEMA: &str = "intact.lambda/1";
 
-#[derive(Serialize)]
-struct Lambda<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Lambda<'a> {
     schema: &'a str,
     run: &'a Run,
     #[serde(flatten)]
@@ -158,8 +159,8 @@ pub fn lambda(run: &Run, facts: &LambdaFacts) -> serde_json::Result<String> {
 /// The schema of a model's document. It has no `run`: nothing is run.
 pub const MODEL_SCHEMA: &str = "intact.model/1";
 
-#[derive(Serialize)]
-struct Model<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Model<'a> {
     schema: &'a str,
     subject: &'a str,
     #[serde(flatten)]
@@ -189,8 +190,8 @@ pub(crate) fn lambda_compact(run: &Run, facts: &LambdaFacts) -> serde_json::Resu
 /// The schema of a check's document.
 pub const CHECK_SCHEMA: &str = "intact.check/1";
 
-#[derive(Serialize)]
-struct Checked<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Checked<'a> {
     schema: &'a str,
     run: &'a Run,
     #[serde(flatten)]
@@ -219,8 +220,8 @@ pub fn check(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
     Ok(text)
 }
 
-#[derive(Serialize)]
-struct Audit<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Audit<'a> {
     #[serde(flatten)]
     observed: Observed<'a>,
     inputs: &'a [InputFacts],
@@ -250,23 +251,23 @@ pub fn audit(
 /// The schema of what `fix` says.
 pub const FIX_SCHEMA: &str = "intact.fix/1";
 
-#[derive(Serialize)]
-struct FixDocument<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FixDocument<'a> {
     schema: &'a str,
     server_idle_s: Option<f64>,
     clients: Vec<FixClient<'a>>,
 }
 
-#[derive(Serialize)]
-struct FixClient<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FixClient<'a> {
     #[serde(flatten)]
     client: &'a Client,
     advice: Vec<FixAdvice<'a>>,
     measured: Vec<&'a Measurement>,
 }
 
-#[derive(Serialize)]
-struct FixAdvice<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FixAdvice<'a> {
     versions: &'a BTreeMap<String, String>,
     #[serde(flatten)]
     advice: Advice,

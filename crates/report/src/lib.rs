@@ -13,6 +13,7 @@ pub mod ladder;
 pub mod markdown;
 pub mod page;
 pub mod patterns;
+pub mod schema;
 pub mod summary;
 pub mod svg;
 pub mod terminal;

@@ -46,9 +46,9 @@ macro_rules! choices {
         $($(#[$on_variant:meta])* $variant:ident $id:literal $words:literal,)*
     ) => {
         $(#[$attribute])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, schemars::JsonSchema)]
         pub enum $name {
-            $(#[doc = concat!("`", $id, "`: ", $words, ".")] $(#[$on_variant])* $variant,)*
+            $(#[doc = concat!("`", $id, "`: ", $words, ".")] #[serde(rename = $id)] $(#[$on_variant])* $variant,)*
         }
 
         impl $crate::named_variants::NamedVariants for $name {
@@ -69,12 +69,6 @@ macro_rules! choices {
 
             fn from_str(id: &str) -> Result<$name, $crate::named_variants::UnknownChoice> {
                 $crate::named_variants::find(id)
-            }
-        }
-
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                to.serialize_str($crate::named_variants::NamedVariants::id(*self))
             }
         }
 

@@ -2,10 +2,11 @@
 
 use super::BenchFacts;
 use intact_ledger::Run;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// This run beside an earlier one.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Baseline {
     /// The earlier run's id.
     pub run: String,
@@ -18,7 +19,7 @@ pub struct Baseline {
 }
 
 /// One variant then and now.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BaselineChange {
     /// Its name.
     pub name: String,

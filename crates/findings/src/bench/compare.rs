@@ -168,41 +168,8 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
         "resume" => "resuming TLS sessions".to_owned(),
         axis => format!("{axis}={} instead of {}", value(of_b), value(of_a)),
     };
-    let others: Vec<String> = run
-        .varied
-        .iter()
-        .filter(|other| *other != axis && *other != "c")
-        .filter_map(|other| Some(format!("{other}={}", run.variants[of_b].axes.get(other)?)))
-        .collect();
-    let mut place = if axis == "c" {
-        String::new()
-    } else {
-        format!("At -c {}", b.concurrency)
-    };
-    if !others.is_empty() {
-        place = format!("{place} with {}", others.join(" "))
-            .trim_start()
-            .to_owned();
-    }
-    let place = if place.is_empty() {
-        String::new()
-    } else {
-        format!("{place}, ")
-    };
-    let saturated = |variant: &VariantFacts| {
-        variant.client_busy.is_some_and(|busy| busy > 0.9)
-            || variant.server_busy.is_some_and(|busy| busy > 0.95)
-    };
-    let throughput = match (a.rate_per_s, b.rate_per_s) {
-        (Some(a_rate), Some(b_rate)) if b.concurrency > 1 && (saturated(a) || saturated(b)) => {
-            format!(
-                "; a side is saturated, so read the throughput: {} against {} requests/s",
-                per_second(a_rate),
-                per_second(b_rate)
-            )
-        }
-        _ => String::new(),
-    };
+    let place = place(run, of_b, b, axis);
+    let throughput = throughput(a, b);
     let (Some(saved), Some(differs)) = (compared.saved_ms, compared.significant) else {
         let change = compared.a_ms - compared.b_ms;
         let verb = if change >= 0.0 { "saved" } else { "cost" };
@@ -236,6 +203,44 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
             time(-saved.value),
             time(compared.a_ms)
         )
+    }
+}
+
+/// The settings that both variants have: `At -c 10 with http=2, `.
+fn place(run: &Run, index: usize, variant: &VariantFacts, axis: &str) -> String {
+    let others = run
+        .varied
+        .iter()
+        .filter(|other| *other != axis && *other != "c");
+    let axes = &run.variants[index].axes;
+    let others: Vec<String> = others
+        .filter_map(|other| Some(format!("{other}={}", axes.get(other)?)))
+        .collect();
+    let concurrency = (axis != "c").then(|| format!("At -c {}", variant.concurrency));
+    let others = (!others.is_empty()).then(|| format!("with {}", others.join(" ")));
+    let parts: Vec<String> = concurrency.into_iter().chain(others).collect();
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!("{}, ", parts.join(" "))
+    }
+}
+
+/// The throughput, where a side is saturated, so that latencies mislead.
+fn throughput(a: &VariantFacts, b: &VariantFacts) -> String {
+    let saturated = |variant: &VariantFacts| {
+        variant.client_busy.is_some_and(|busy| busy > 0.9)
+            || variant.server_busy.is_some_and(|busy| busy > 0.95)
+    };
+    match (a.rate_per_s, b.rate_per_s) {
+        (Some(a_rate), Some(b_rate)) if b.concurrency > 1 && (saturated(a) || saturated(b)) => {
+            format!(
+                "; a side is saturated, so read the throughput: {} against {} requests/s",
+                per_second(a_rate),
+                per_second(b_rate)
+            )
+        }
+        _ => String::new(),
     }
 }
 

@@ -62,24 +62,11 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
         "{needed} needed",
         needed = Value::Number(variant.connections.needed)
     );
-    let cost = variant.setup_ms.map(|setup| {
-        setup
-            * (variant
-                .connections
-                .opened
-                .saturating_sub(variant.connections.needed)) as f64
-    });
-    let total = variant
-        .latency_ms
-        .mean
-        .map(|mean| mean * variant.requests.ok as f64);
+    let (cost_ms, cost_share) = avoidable_cost(variant);
     Some(Finding {
         evidence: ended.then(", ", manner).and(needed),
-        cost_ms: cost,
-        cost_share: cost
-            .zip(total)
-            .filter(|(_, total)| *total > 0.0)
-            .map(|(cost, total)| cost / total),
+        cost_ms,
+        cost_share,
         fix: "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)".into(),
         ..Finding::new(
             "server-closes-early",
@@ -91,6 +78,17 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
             ),
         )
     })
+}
+
+/// The setup of the connections beyond those needed: in milliseconds, and as a share of the time of all requests.
+fn avoidable_cost(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
+    let connections = &variant.connections;
+    let avoidable = connections.opened.saturating_sub(connections.needed) as f64;
+    let cost = variant.setup_ms.map(|setup| setup * avoidable);
+    let mean = variant.latency_ms.mean;
+    let total = mean.map(|mean| mean * variant.requests.ok as f64);
+    let share = cost.zip(total.filter(|total| *total > 0.0));
+    (cost, share.map(|(cost, total)| cost / total))
 }
 
 fn failures(variant: &VariantFacts) -> Option<Finding> {

@@ -1,21 +1,23 @@
 //! The figures of one variant.
 
+use super::measured_rounds::MeasuredRounds;
+use super::populations;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
-use crate::figures::{Connections, Latency, PhaseTime, Requests};
+use crate::figures::{Connections, Latency, NANOS_PER_MS, PhaseTime, Requests};
 use crate::population::buckets_ms;
-use crate::stats::{Bin, Modes, PhaseSeries, explaining_phase, humps_of_bins, tiers};
 use intact_experiment::{AxisError, AxisValues, TlsChoice};
-use intact_ledger::{Cell, Exchange, ExpectedStatus, Group, Outcome, Phase, Reuse, Tally, Variant};
-use intact_units::number::{time, whole_percent};
+use intact_ledger::{
+    Cell, Exchange, ExpectedStatus, Group, Histogram, Phase, Reuse, Tally, Variant,
+};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-const NANOS_PER_MS: f64 = 1e6;
 /// Why a variant has no success: see [`VariantFacts::no_success`].
 const NO_RESPONSE: &str = "no measured request succeeded";
 
 /// How long answers lay in our client delay before we read them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ClientDelay {
     /// Median, in milliseconds.
     pub p50: Option<f64>,
@@ -26,7 +28,7 @@ pub struct ClientDelay {
 }
 
 /// What was done before measuring.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Warmup {
     /// Exchanges: the preflight, and the first on each connection opened at a round's start.
     pub requests: u64,
@@ -37,7 +39,7 @@ pub struct Warmup {
 }
 
 /// One round of one variant.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RoundFigures {
     /// The round, from 1.
     pub round: u32,
@@ -54,7 +56,7 @@ pub struct RoundFigures {
 }
 
 /// One population of latencies.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Mode {
     /// `fresh`, `reused`, `fast` or `slow`.
     pub name: &'static str,
@@ -65,7 +67,7 @@ pub struct Mode {
 }
 
 /// One of the first exchanges, for the scatter.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FirstCall {
     /// Latency with setup, in milliseconds.
     pub ms: f64,
@@ -78,7 +80,7 @@ pub struct FirstCall {
 }
 
 /// Mean bytes of an exchange on the wire, framing included, without TLS and TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BytesPerRequest {
     /// Request head.
     pub request_head: f64,
@@ -91,6 +93,16 @@ pub struct BytesPerRequest {
 }
 
 impl BytesPerRequest {
+    fn of(group: &Group) -> BytesPerRequest {
+        let mean = |bytes: u64| bytes as f64 / group.count() as f64;
+        BytesPerRequest {
+            request_head: mean(group.bytes.request_head),
+            request_body: mean(group.bytes.request_body),
+            head: mean(group.bytes.head),
+            body: mean(group.bytes.body),
+        }
+    }
+
     /// Heads, both ways.
     pub fn heads(&self) -> f64 {
         self.request_head + self.head
@@ -103,7 +115,7 @@ impl BytesPerRequest {
 }
 
 /// Everything about one variant.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariantFacts {
     /// Its name.
     pub name: String,
@@ -193,204 +205,123 @@ impl VariantFacts {
         expected: Option<ExpectedStatus>,
     ) -> Result<VariantFacts, AxisError> {
         let axes = AxisValues::of(variant)?;
-        let mut all = Cell::new(Some(index), None);
-        let mut rounds = Vec::new();
-        let (mut nanos, mut client_cpu, mut server_cpu) = (0u64, Some(0u64), Some(0u64));
-        let mut warmup = Warmup::default();
-        for cell in tally.of_variant(index) {
-            if cell.round == Some(0) {
-                warmup.connections += cell.connections.opened;
-            }
-            for group in cell.groups.iter().filter(|group| group.key.warmup) {
-                warmup.requests += group.count();
-                if group.key.outcome.is_ok() {
-                    warmup.ok += group.count();
-                }
-            }
-            let Some(round) = cell.round.filter(|&round| round > 0) else {
-                continue;
-            };
-            all.merge(cell);
-            let span = cell.bounds.as_ref().map(|bounds| bounds.span.nanos());
-            if let Some(bounds) = &cell.bounds {
-                nanos += bounds.span.nanos();
-                client_cpu = client_cpu
-                    .zip(bounds.client_cpu)
-                    .map(|(sum, more)| sum + more);
-                server_cpu = server_cpu
-                    .zip(bounds.server_cpu)
-                    .map(|(sum, more)| sum + more);
-            }
-            rounds.extend(round_figures(round, cell, span));
-        }
-        rounds.sort_by_key(|figures| figures.round);
-        let measured = |group: &&Group| !group.key.warmup;
-        let mut requests = Requests {
-            status: all.status.clone(),
-            ..Requests::default()
-        };
-        let mut reused = 0;
-        for group in all.groups.iter().filter(measured) {
-            requests.total += group.count();
-            match group.key.outcome {
-                Outcome::Ok => requests.ok += group.count(),
-                Outcome::Failed(kind) => {
-                    *requests.failed.entry(kind.id()).or_default() += group.count();
-                }
-            }
-            if group.key.reuse == Some(Reuse::Reused) {
-                reused += group.count();
-            }
-        }
+        let measured = MeasuredRounds::new(index, tally);
+        let all = &measured.all;
+        let (requests, reused) = measured.requests();
+        let connections = measured.connections(axes.concurrency.into());
         let ok = all.merged(|key| !key.warmup && key.outcome.is_ok());
-        let latency = ok.as_ref().map(|group| &group.latency);
-        let seconds = (nanos > 0).then_some(nanos as f64 / 1e9);
+        let seconds = measured.seconds();
         let (resumed, handshakes) = all.connections.resumed_of_handshakes();
-        let negotiated: Vec<&str> = all
-            .connections
-            .handshakes
-            .iter()
-            .filter_map(|(version, _, _)| version.map(|version| version.as_str()))
-            .collect();
-        let tls = match axes.tls {
-            TlsChoice::None => None,
-            asked => Some(match negotiated.as_slice() {
-                [one, rest @ ..] if rest.iter().all(|other| other == one) => (*one).to_owned(),
-                _ => asked.as_str().to_owned(),
-            }),
-        };
-        let concurrency: u64 = axes.concurrency.into();
-        let per_request = |cpu: Option<u64>, count: u64| {
-            cpu.filter(|&cpu| cpu > 0 && count > 0)
-                .map(|cpu| cpu as f64 / count as f64 / 1e3)
-        };
-        let everything = requests.total
-            + all
-                .groups
-                .iter()
-                .filter(|group| group.key.warmup)
-                .map(Group::count)
-                .sum::<u64>();
         let calls: Vec<&Exchange> = calls.collect();
-        let tiers = two_tiers(&calls);
-        let connections = Connections {
-            opened: all.connections.opened,
-            failed: all
-                .connections
-                .failed
-                .iter()
-                .map(|(kind, &count)| (kind.id(), count))
-                .collect(),
-            ended_by: all
-                .connections
-                .ended_by
-                .iter()
-                .map(|(by, &count)| (by.id(), count))
-                .collect(),
-            needed: concurrency * rounds.len() as u64,
-        };
-        let no_success = if requests.ok == 0 {
-            Some(NO_RESPONSE)
-        } else if ErrorResponses::among(&requests.status, expected).is_all() {
-            Some(ONLY_ERRORS)
-        } else {
-            None
-        };
+        let tiers = populations::two_tiers(&calls);
         Ok(VariantFacts {
             name: variant.name.clone(),
-            no_success,
+            no_success: no_success(&requests, expected),
             keepalive: axes.keepalive,
             http: axes.http.as_str().to_owned(),
-            tls,
+            tls: tls_version(axes.tls, all),
             resume: axes.resume,
-            concurrency,
+            concurrency: axes.concurrency.into(),
             streams: axes.streams.into(),
-            reuse: (requests.total > 0).then(|| reused as f64 / requests.total as f64),
+            reuse: share(reused, requests.total),
             reused,
-            resumed_share: (handshakes > 0).then(|| resumed as f64 / handshakes as f64),
+            resumed_share: share(resumed, handshakes),
             rate_per_s: seconds.map(|seconds| requests.ok as f64 / seconds),
             churn_per_s: seconds.map(|seconds| connections.opened as f64 / seconds),
             requests_per_connection: all.connections.exchanges.mean(),
             server_closed_after: all.connections.exchanges_until_server_closed.quantile(0.5),
-            latency_ms: latency.map(Latency::of).unwrap_or_default(),
-            latency_without_setup_ms: ok
-                .as_ref()
-                .map(|group| Latency::of(&group.without_setup))
-                .unwrap_or_default(),
-            phases_ms: Phase::ALL
-                .iter()
-                .map(|&phase| {
-                    (
-                        phase.id(),
-                        ok.as_ref()
-                            .and_then(|group| PhaseTime::of(group.phase(phase))),
-                    )
-                })
-                .collect(),
-            setup_ms: all
-                .connections
-                .setup_total
-                .mean()
-                .map(|mean| mean / NANOS_PER_MS),
+            latency_ms: latency(ok.as_ref().map(|group| &group.latency)),
+            latency_without_setup_ms: latency(ok.as_ref().map(|group| &group.without_setup)),
+            phases_ms: phases(ok.as_ref()),
+            setup_ms: mean_ms(all.connections.setup_total.mean()),
             client_delay_ms: ok.as_ref().and_then(client_delay),
-            cpu_us_per_request: per_request(client_cpu, requests.total),
-            server_cpu_us_per_request: per_request(server_cpu, everything),
-            client_busy: client_cpu
-                .filter(|&cpu| cpu > 0 && nanos > 0)
-                .map(|cpu| cpu as f64 / nanos as f64),
-            server_busy: server_cpu
-                .filter(|&cpu| cpu > 0 && nanos > 0)
-                .map(|cpu| cpu as f64 / nanos as f64),
-            bytes_per_request: ok.as_ref().map(|group| {
-                let mean = |bytes: u64| bytes as f64 / group.count() as f64;
-                BytesPerRequest {
-                    request_head: mean(group.bytes.request_head),
-                    request_body: mean(group.bytes.request_body),
-                    head: mean(group.bytes.head),
-                    body: mean(group.bytes.body),
-                }
-            }),
-            modes: humps(&all),
-            histogram: [Reuse::Fresh, Reuse::Reused].map(|reuse| {
-                all.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == Some(reuse))
-                    .map(|group| buckets_ms(&group.latency))
-                    .unwrap_or_default()
-            }),
+            cpu_us_per_request: cpu_us(measured.client_cpu, requests.total),
+            server_cpu_us_per_request: cpu_us(
+                measured.server_cpu,
+                requests.total + measured.warmup_exchanges(),
+            ),
+            client_busy: measured.busy(measured.client_cpu),
+            server_busy: measured.busy(measured.server_cpu),
+            bytes_per_request: ok.as_ref().map(BytesPerRequest::of),
+            modes: populations::modes(all),
+            histogram: [Reuse::Fresh, Reuse::Reused].map(|reuse| buckets(all, reuse)),
             tier_means_ms: tiers.as_ref().map(|(_, means)| *means),
             tiers: tiers.map(|(words, _)| words),
-            first_calls: calls
-                .iter()
-                .map(|call| FirstCall {
-                    ms: call.latency() as f64 / NANOS_PER_MS,
-                    reuse: call.reuse,
-                    warmup: call.warmup,
-                    ok: call.outcome.is_ok(),
-                })
-                .collect(),
+            first_calls: calls.iter().map(|call| FirstCall::of(call)).collect(),
             lookups: all.lookups.count() + all.lookups_failed,
             requests,
             connections,
-            warmup,
-            rounds,
+            warmup: measured.warmup,
+            rounds: measured.rounds,
             index,
         })
     }
 }
 
-fn round_figures(round: u32, cell: &Cell, nanos: Option<u64>) -> Option<RoundFigures> {
-    // a round that was cut off has no bounds and gives no figure
-    let nanos = nanos?;
-    let ok = cell.merged(|key| !key.warmup && key.outcome.is_ok());
-    let latency = ok.as_ref().map(|group| Latency::of(&group.latency));
-    let requests = ok.as_ref().map_or(0, Group::count);
-    Some(RoundFigures {
-        round,
-        requests,
-        mean_ms: latency.as_ref().and_then(|latency| latency.mean),
-        p50_ms: latency.as_ref().and_then(|latency| latency.p50),
-        p99_ms: latency.and_then(|latency| latency.p99),
-        rate_per_s: (nanos > 0).then(|| requests as f64 / (nanos as f64 / 1e9)),
-    })
+impl FirstCall {
+    fn of(call: &Exchange) -> FirstCall {
+        FirstCall {
+            ms: call.latency() as f64 / NANOS_PER_MS,
+            reuse: call.reuse,
+            warmup: call.warmup,
+            ok: call.outcome.is_ok(),
+        }
+    }
+}
+
+/// The version that was negotiated, or asked for where none or several were; `None` when plain.
+fn tls_version(asked: TlsChoice, all: &Cell) -> Option<String> {
+    if asked == TlsChoice::None {
+        return None;
+    }
+    let handshakes = all.connections.handshakes.iter();
+    let mut versions = handshakes.filter_map(|(version, _, _)| *version);
+    let first = versions.next();
+    let one = first.filter(|first| versions.all(|other| other == *first));
+    Some(
+        one.map_or(asked.as_str(), |version| version.as_str())
+            .to_owned(),
+    )
+}
+
+fn no_success(requests: &Requests, expected: Option<ExpectedStatus>) -> Option<&'static str> {
+    if requests.ok == 0 {
+        Some(NO_RESPONSE)
+    } else if ErrorResponses::among(&requests.status, expected).is_all() {
+        Some(ONLY_ERRORS)
+    } else {
+        None
+    }
+}
+
+fn latency(histogram: Option<&Histogram>) -> Latency {
+    histogram.map(Latency::of).unwrap_or_default()
+}
+
+fn phases(ok: Option<&Group>) -> BTreeMap<&'static str, Option<PhaseTime>> {
+    let time = |phase| ok.and_then(|group| PhaseTime::of(group.phase(phase)));
+    let each = Phase::ALL.iter();
+    each.map(|&phase| (phase.id(), time(phase))).collect()
+}
+
+fn buckets(all: &Cell, reuse: Reuse) -> Vec<(f64, f64, u64)> {
+    let ok = all.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == Some(reuse));
+    ok.map(|group| buckets_ms(&group.latency))
+        .unwrap_or_default()
+}
+
+fn mean_ms(nanos: Option<f64>) -> Option<f64> {
+    nanos.map(|nanos| nanos / NANOS_PER_MS)
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// Microseconds of processor time for each of `count`.
+fn cpu_us(cpu: Option<u64>, count: u64) -> Option<f64> {
+    let cpu = cpu.filter(|&cpu| cpu > 0 && count > 0)?;
+    Some(cpu as f64 / count as f64 / 1e3)
 }
 
 fn client_delay(group: &Group) -> Option<ClientDelay> {
@@ -408,115 +339,4 @@ fn client_delay(group: &Group) -> Option<ClientDelay> {
         p99: ms(0.99),
         share: queue.sum() as f64 / group.latency.sum() as f64,
     })
-}
-
-/// Fresh and reused where both occur; else the two humps that the histogram shows, if it shows two.
-fn humps(all: &Cell) -> Vec<Mode> {
-    let of = |reuse: Reuse| {
-        all.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == Some(reuse))
-    };
-    match (of(Reuse::Fresh), of(Reuse::Reused)) {
-        (Some(fresh), Some(reused)) => {
-            let total = (fresh.count() + reused.count()) as f64;
-            [("fresh", fresh), ("reused", reused)]
-                .into_iter()
-                .map(|(name, group)| Mode {
-                    name,
-                    share: group.count() as f64 / total,
-                    mean_ms: group.latency.mean().unwrap_or(0.0) / NANOS_PER_MS,
-                })
-                .collect()
-        }
-        (Some(group), None) | (None, Some(group)) => {
-            let bins: Vec<Bin> = buckets_ms(&group.latency)
-                .into_iter()
-                .map(|(low, high, count)| Bin { low, high, count })
-                .collect();
-            match humps_of_bins(&bins, 1) {
-                Modes::Two { parts, .. } => [("fast", parts.fast), ("slow", parts.slow)]
-                    .into_iter()
-                    .map(|(name, hump)| Mode {
-                        name,
-                        share: hump.share,
-                        mean_ms: hump.mean,
-                    })
-                    .collect(),
-                Modes::One(_) => Vec::new(),
-            }
-        }
-        (None, None) => Vec::new(),
-    }
-}
-
-/// Two tiers of the first calls: the phase that makes the difference in words, and the mean of each.
-fn two_tiers(calls: &[&Exchange]) -> Option<(String, [f64; 2])> {
-    let steady: Vec<&&Exchange> = calls
-        .iter()
-        .filter(|call| !call.warmup && call.outcome.is_ok())
-        .collect();
-    let times: Vec<f64> = steady
-        .iter()
-        .map(|call| call.latency() as f64 / NANOS_PER_MS)
-        .collect();
-    let found = tiers(&times)?;
-    let means = [found.fast.mean, found.slow.mean];
-    let told = |words: String| Some((words, means));
-    let head = format!(
-        "{} of the first {} calls take {}, {} take {}",
-        found.fast.calls,
-        times.len(),
-        time(found.fast.mean),
-        found.slow.calls,
-        time(found.slow.mean)
-    );
-    let slow_is_fresh = steady
-        .iter()
-        .zip(&found.is_slow)
-        .all(|(call, &slow)| (call.reuse == Some(Reuse::Fresh)) == slow);
-    if slow_is_fresh {
-        return told(format!("{head}: the slow ones opened a connection"));
-    }
-    let series: Vec<Vec<Option<f64>>> = Phase::ALL
-        .iter()
-        .map(|&phase| {
-            steady
-                .iter()
-                .map(|call| {
-                    call.spans
-                        .of(phase)
-                        .map(|span| span.nanos() as f64 / NANOS_PER_MS)
-                })
-                .collect()
-        })
-        .collect();
-    let named: Vec<PhaseSeries<'_>> = Phase::ALL
-        .iter()
-        .zip(&series)
-        .map(|(phase, times)| PhaseSeries {
-            name: phase.id(),
-            times,
-        })
-        .collect();
-    let Some(cause) = explaining_phase(&found, &named) else {
-        return told(format!("{head}: no single phase explains it"));
-    };
-    // Linux acknowledges after 40 ms when it delays (TCP_DELACK_MIN)
-    let delayed_ack = cause.phase == "wait" && (38.0..50.0).contains(&cause.by);
-    let meaning = match cause.phase {
-        "wait" if delayed_ack => {
-            "the wait for the answer; about 40 ms is a delayed ACK against Nagle's algorithm"
-        }
-        "wait" => "the wait for the answer",
-        "headers_to_body" => "the gap between head and body of the answer",
-        "connect" => "the TCP handshake (a whole second more is a lost SYN)",
-        "ssl" => "the TLS handshake",
-        "dns" => "the lookup",
-        "send" => "sending the request",
-        "receive" => "receiving the answer",
-        _ => "waiting for a connection",
-    };
-    told(format!(
-        "{head}: {} of the difference is {meaning}",
-        whole_percent(cause.share)
-    ))
 }

@@ -6,6 +6,7 @@ use crate::finding::{Finding, Severity};
 use crate::statement::{Value, statement};
 use intact_ledger::server_profile::WATERFALL;
 use intact_ledger::{Exchange, Phase, Reuse, Row};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ const SLOWER: f64 = 10.0;
 const LITTLE: f64 = 0.1;
 
 /// A handful of measurements, in milliseconds. Too few for percentiles: the middle one claims to be no more than that.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SmallSample {
     /// The mean.
     pub mean: f64,
@@ -63,7 +64,7 @@ impl SmallSample {
 }
 
 /// Times by phase; a phase that no exchange had is null.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct FreshVsReused {
     /// The first request on a new connection.
     pub fresh: BTreeMap<&'static str, Option<SmallSample>>,

@@ -96,7 +96,7 @@ fn large_chain(facts: &CheckFacts) -> Option<Finding> {
             "{handshake} of handshake, {chain} of them in {certificates}; the first window has {window}",
             handshake = Value::Bytes(tls.received),
             chain = Value::Bytes(tls.chain_bytes),
-            certificates = Value::Count(tls.certificates as u64, "certificate"),
+            certificates = Value::Count(tls.certificates.into(), "certificate"),
             window = Value::Bytes(FIRST_WINDOW)
         ),
         fix: "send no root and no needless intermediates; ECDSA certificates are smaller".into(),

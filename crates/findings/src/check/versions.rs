@@ -5,6 +5,7 @@ use intact_ledger::server_profile::{
     Redirect, TlsResult, VersionResult,
 };
 use intact_ledger::{Failure, Span, TlsVersion};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,7 +17,7 @@ fn ms(span: Span) -> f64 {
 }
 
 /// The first request and where it led.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Target {
     /// The URL that was probed in the end, without its query.
     pub url: String,
@@ -71,7 +72,7 @@ impl Target {
 }
 
 /// What a name leads to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NamesFacts {
     /// The name.
     pub name: String,
@@ -86,7 +87,7 @@ pub struct NamesFacts {
 }
 
 /// One question to a name server.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Address {
     /// `A` or `AAAA`.
     pub kind: String,
@@ -142,7 +143,7 @@ impl Address {
 }
 
 /// One HTTP version over one TLS version, or plain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VersionFacts {
     /// `1.0`, `1.1`, `2`.
     pub http: &'static str,
@@ -211,7 +212,7 @@ impl VersionFacts {
 }
 
 /// One TLS version, looked at closely.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TlsFacts {
     /// `1.2`, `1.3`.
     pub version: &'static str,
@@ -252,7 +253,7 @@ impl TlsFacts {
 }
 
 /// A TLS version before 1.2, offered and not spoken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OldTls {
     /// `1.0`, `1.1`.
     pub version: &'static str,
@@ -273,7 +274,7 @@ impl OldTls {
 }
 
 /// Resumption in one TLS version.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Resumption {
     /// `1.2`, `1.3`.
     pub version: &'static str,
@@ -303,7 +304,7 @@ impl Resumption {
 }
 
 /// Whether a connection survived a method or a status.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MethodFacts {
     /// What was asked.
     pub what: String,
@@ -327,7 +328,7 @@ impl MethodFacts {
 }
 
 /// What HTTP/2 showed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Http2Facts {
     /// The server's SETTINGS by name, as sent.
     pub settings: BTreeMap<String, u32>,

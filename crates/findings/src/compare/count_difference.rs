@@ -3,10 +3,11 @@
 use super::variant::{ProgramFacts, RoundFigures};
 use crate::stats::Interval;
 use crate::time_difference::{self, Rounds, TimeDifference};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A count of a program against the baseline's, for one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CountDifference {
     /// The baseline.
     pub a: String,

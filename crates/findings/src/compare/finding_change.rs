@@ -2,10 +2,11 @@
 
 use super::variant::{Found, ProgramFacts};
 use crate::finding::Finding;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What became of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingState {
     /// In more than half of the program's rounds, and in none of the baseline's.
@@ -17,7 +18,7 @@ pub enum FindingState {
 }
 
 /// A finding of the baseline or of another program, and what became of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FindingChange {
     /// The baseline.
     pub a: String,

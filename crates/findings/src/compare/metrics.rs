@@ -37,58 +37,9 @@ impl MetricSource for CompareFacts {
         }
         let mut unobserved = program.unobserved.clone();
         unobserved.add(&Unobserved::by_caveats(&self.caveats));
-        let requests = &program.requests;
-        let total = requests.total;
-        let opened = program.connections.opened;
-        let of_requests = |sum: u64| Ok(unobserved.requests(sum, total)?.divided_by(rounds));
-        let of_connections = |sum: u64| Ok(unobserved.connections(sum, opened)?.divided_by(rounds));
+        let total = program.requests.total;
         match metric {
-            Metric::Traffic(metric) => match metric {
-                TrafficMetric::Requests => of_requests(total),
-                TrafficMetric::Ok => of_requests(requests.ok),
-                TrafficMetric::Failed => of_requests(requests.failures()),
-                TrafficMetric::FailedWith(kind) => of_requests(requests.failed_with(*kind)),
-                TrafficMetric::Stale => of_requests(requests.failed_with(Failure::Stale)),
-                TrafficMetric::Status(status) => of_requests(requests.of_status(*status)),
-                TrafficMetric::Connections => of_connections(opened),
-                TrafficMetric::ConnectionsFailed => {
-                    of_connections(program.connections.failed.values().sum())
-                }
-                TrafficMetric::Needed => of_connections(program.connections.needed),
-                TrafficMetric::Avoidable => Ok(unobserved
-                    .avoidable(program.avoidable, opened)?
-                    .divided_by(rounds)),
-                TrafficMetric::Reused => Ok(unobserved
-                    .reused(program.reused, program.reuse_known, total)?
-                    .divided_by(rounds)),
-                TrafficMetric::Reuse => {
-                    unobserved.reuse(program.reused, program.reuse_known, total)
-                }
-                TrafficMetric::RequestsPerConnection => {
-                    unobserved.requests(total, total)?;
-                    unobserved.connections(opened, opened)?;
-                    let ratio = total as f64 / opened as f64;
-                    Some(ratio)
-                        .filter(|ratio| ratio.is_finite())
-                        .map(|ratio| unobserved.ratio(ratio))
-                        .ok_or(NoData::NothingHappened)
-                }
-                TrafficMetric::Lookups => Ok(Measured::count(
-                    program.lookups,
-                    unobserved.traffic.is_none(),
-                )
-                .divided_by(rounds)),
-                TrafficMetric::ResumedShare => match program.handshakes.total() {
-                    0 => Err(NoData::NothingHappened),
-                    all => {
-                        let share = program.handshakes.resumed as f64 / all as f64;
-                        Ok(unobserved.share_of_connections(share))
-                    }
-                },
-                TrafficMetric::Churn
-                | TrafficMetric::BytesPerRequest
-                | TrafficMetric::HeaderBytesPerRequest => Err(ONLY_WALL_TIME),
-            },
+            Metric::Traffic(metric) => traffic(program, *metric, &unobserved),
             Metric::Latency(_) | Metric::WithoutSetup(_) | Metric::Phase(..) => Err(ONLY_WALL_TIME),
             Metric::CpuPerRequest => match (program.cpu_ms, total) {
                 (Some(cpu), 1..) => {
@@ -121,6 +72,62 @@ impl MetricSource for CompareFacts {
             all.add(&program.unobserved);
         }
         all
+    }
+}
+
+/// Requests and connections of one run on average.
+fn traffic(
+    program: &ProgramFacts,
+    metric: TrafficMetric,
+    unobserved: &Unobserved,
+) -> Result<Measured, NoData> {
+    let rounds = program.rounds.len() as f64;
+    let requests = &program.requests;
+    let total = requests.total;
+    let opened = program.connections.opened;
+    let of_requests = |sum: u64| Ok(unobserved.requests(sum, total)?.divided_by(rounds));
+    let of_connections = |sum: u64| Ok(unobserved.connections(sum, opened)?.divided_by(rounds));
+    match metric {
+        TrafficMetric::Requests => of_requests(total),
+        TrafficMetric::Ok => of_requests(requests.ok),
+        TrafficMetric::Failed => of_requests(requests.failures()),
+        TrafficMetric::FailedWith(kind) => of_requests(requests.failed_with(kind)),
+        TrafficMetric::Stale => of_requests(requests.failed_with(Failure::Stale)),
+        TrafficMetric::Status(status) => of_requests(requests.of_status(status)),
+        TrafficMetric::Connections => of_connections(opened),
+        TrafficMetric::ConnectionsFailed => {
+            of_connections(program.connections.failed.values().sum())
+        }
+        TrafficMetric::Needed => of_connections(program.connections.needed),
+        TrafficMetric::Avoidable => Ok(unobserved
+            .avoidable(program.avoidable, opened)?
+            .divided_by(rounds)),
+        TrafficMetric::Reused => Ok(unobserved
+            .reused(program.reused, program.reuse_known, total)?
+            .divided_by(rounds)),
+        TrafficMetric::Reuse => unobserved.reuse(program.reused, program.reuse_known, total),
+        TrafficMetric::RequestsPerConnection => {
+            unobserved.requests(total, total)?;
+            unobserved.connections(opened, opened)?;
+            let ratio = total as f64 / opened as f64;
+            Some(ratio)
+                .filter(|ratio| ratio.is_finite())
+                .map(|ratio| unobserved.ratio(ratio))
+                .ok_or(NoData::NothingHappened)
+        }
+        TrafficMetric::Lookups => {
+            Ok(Measured::count(program.lookups, unobserved.traffic.is_none()).divided_by(rounds))
+        }
+        TrafficMetric::ResumedShare => match program.handshakes.total() {
+            0 => Err(NoData::NothingHappened),
+            all => {
+                let share = program.handshakes.resumed as f64 / all as f64;
+                Ok(unobserved.share_of_connections(share))
+            }
+        },
+        TrafficMetric::Churn
+        | TrafficMetric::BytesPerRequest
+        | TrafficMetric::HeaderBytesPerRequest => Err(ONLY_WALL_TIME),
     }
 }
 

@@ -5,10 +5,11 @@ use crate::finding::Finding;
 use crate::traffic::{ObservedFacts, TrafficAnalysis};
 use crate::unobserved::Unobserved;
 use intact_ledger::{Event, Handshake, Run, Sink};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// TLS handshakes by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Handshakes {
     /// Full ones.
     pub full: u64,
@@ -26,7 +27,7 @@ impl Handshakes {
 }
 
 /// Mean and extremes over rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Spread {
     /// Mean.
     pub mean: f64,
@@ -37,7 +38,7 @@ pub struct Spread {
 }
 
 /// The figures of one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RoundFigures {
     /// The round, from 1.
     pub round: u32,
@@ -64,7 +65,7 @@ pub struct RoundFigures {
 }
 
 /// What is known of one program.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProgramFacts {
     /// What it is called.
     pub name: String,
@@ -104,7 +105,7 @@ pub struct ProgramFacts {
 }
 
 /// A finding and how often it was made.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Found {
     /// The finding of the last round that had it.
     #[serde(flatten)]

@@ -1,5 +1,6 @@
 //! Workers that stand out in a campaign: a cold function, a noisy host.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ pub struct Measured {
 }
 
 /// A worker whose figures are far from those of the others.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outlier {
     /// The worker.
     pub worker: String,

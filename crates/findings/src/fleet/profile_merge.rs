@@ -4,6 +4,7 @@
 
 use crate::check::CheckFacts;
 use crate::finding::Severity;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -28,7 +29,7 @@ pub struct ProfileMerge {
 }
 
 /// What many cards say together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CardsFacts {
     /// Checks with a result.
     pub cards: u64,
@@ -63,7 +64,7 @@ pub struct CardsFacts {
 }
 
 /// A figure over the cards that have it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Spread {
     /// The smallest.
     pub min: f64,
@@ -76,7 +77,7 @@ pub struct Spread {
 }
 
 /// A finding of some cards.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CommonFinding {
     /// The rule's stable id.
     pub rule: &'static str,

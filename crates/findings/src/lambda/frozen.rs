@@ -2,10 +2,11 @@
 
 use super::traffic::{TrackedConnection, Traffic};
 use intact_ledger::{CloseKind, Invocation, Nanos, Side};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What became of one connection over a freeze.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrozenConnection {
     /// It carried an answer afterwards.
@@ -62,7 +63,7 @@ impl FrozenConnection {
 }
 
 /// What an invocation after a freeze saw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FreezeEffect {
     /// No connection had died.
@@ -85,7 +86,7 @@ impl FreezeEffect {
 }
 
 /// One freeze.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Freeze {
     /// The case of each connection that was open when it began.
     pub connection_states: Vec<FrozenConnection>,

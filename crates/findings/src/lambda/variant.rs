@@ -7,11 +7,12 @@ use crate::population::buckets_ms;
 use crate::time_difference::Rounds;
 use crate::traffic::ObservedFacts;
 use intact_ledger::Histogram;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Invocations that have something in common.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Kind {
     /// `cold`, `warm`, or `frozen 30 s`.
     pub name: String,
@@ -37,7 +38,7 @@ pub struct Kind {
 }
 
 /// What freezes of one length did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Freezes {
     /// Connections that were open when they began.
     pub open: u64,
@@ -50,7 +51,7 @@ pub struct Freezes {
 }
 
 /// One round of a variant.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RoundMean {
     /// From 1.
     pub round: u32,
@@ -71,7 +72,7 @@ impl Rounds for VariantFacts {
 }
 
 /// What a variant sent.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Sent {
     /// Requests.
     pub requests: u64,
@@ -92,7 +93,7 @@ pub struct Sent {
 }
 
 /// One variant.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariantFacts {
     /// Its name.
     pub name: String,

@@ -61,6 +61,7 @@ impl<'a> Attribution<'a> {
     pub(crate) fn new(books: &'a Tracker) -> Attribution<'a> {
         let needed = books.needed();
         let left = books
+            .destinations
             .counts
             .iter()
             .zip(&needed)
@@ -82,8 +83,8 @@ impl<'a> Attribution<'a> {
     /// The destinations: index, name, counts.
     pub fn destinations(&self) -> impl Iterator<Item = (usize, String, &'a Counts)> + use<'a> {
         let books = self.books;
-        let names = books.places.iter().map(|place| place.name());
-        let counts = names.zip(&books.counts).enumerate();
+        let names = books.destinations.keys.iter().map(|place| place.name());
+        let counts = names.zip(&books.destinations.counts).enumerate();
         counts.map(|(at, (name, counts))| (at, name, counts))
     }
 
@@ -99,7 +100,7 @@ impl<'a> Attribution<'a> {
 
     /// How many openings had one of these reasons.
     pub fn openings(&self, destination: usize, whys: &[OpenReason]) -> u64 {
-        let why = &self.books.counts[destination].why;
+        let why = &self.books.destinations.counts[destination].why;
         whys.iter()
             .map(|one| why.get(one).copied().unwrap_or(0))
             .sum()
@@ -107,7 +108,7 @@ impl<'a> Attribution<'a> {
 
     /// Why connections were opened of which no rule has spoken yet, and how many for each reason; the most frequent first.
     pub fn unexplained(&self, destination: usize) -> Vec<(u64, OpenReason)> {
-        let whys = self.books.counts[destination].why.iter();
+        let whys = self.books.destinations.counts[destination].why.iter();
         let mut found: Vec<(u64, OpenReason)> = whys
             .filter(|(why, openings)| {
                 !matches!(why, OpenReason::Growth | OpenReason::Unseen) && **openings > 0
@@ -136,12 +137,12 @@ impl<'a> Attribution<'a> {
 
     /// What a person calls a destination.
     pub fn name(&self, destination: usize) -> String {
-        self.books.places[destination].name()
+        self.books.destinations.keys[destination].name()
     }
 
     /// The counts of a destination.
     pub fn counts(&self, destination: usize) -> &'a Counts {
-        &self.books.counts[destination]
+        &self.books.destinations.counts[destination]
     }
 
     /// The client of most connections to a destination, if it is recognised.
@@ -153,7 +154,7 @@ impl<'a> Attribution<'a> {
     pub fn claim(&mut self, destination: usize, connections: u64) -> Claim {
         let connections = connections.min(self.left[destination]);
         self.left[destination] -= connections;
-        let counts = &self.books.counts[destination];
+        let counts = &self.books.destinations.counts[destination];
         let cost_ms = cost_ms(counts, connections);
         Claim {
             connections,

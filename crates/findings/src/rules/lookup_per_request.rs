@@ -27,9 +27,14 @@ impl Rule for LookUpPerRequest {
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let books = bill.books();
         let mut findings = Vec::new();
-        for (name, lookups) in &books.names {
+        for (name, lookups) in &books.lookups.names {
             let (mut carried, mut opened, mut subject) = (0, 0, None);
-            for (place, counts) in books.places.iter().zip(&books.counts) {
+            for (place, counts) in books
+                .destinations
+                .keys
+                .iter()
+                .zip(&books.destinations.counts)
+            {
                 if place
                     .origin
                     .as_ref()

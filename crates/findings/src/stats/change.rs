@@ -5,13 +5,14 @@
 //! enough apart (one per hour, say), not every exchange.
 
 use intact_experiment::Rng;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Values there must be on either side of the change.
 const MIN_SIDE: usize = 3;
 
 /// The best place to cut a series in two.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ChangePoint {
     /// Index of the first value after the change.
     pub at: usize,

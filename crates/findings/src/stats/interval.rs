@@ -1,9 +1,10 @@
 //! An estimate with its interval, how sure it is, and why there is none.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// An estimate and the interval around it, in the unit of what was compared.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Interval {
     /// The estimate itself.
     pub value: f64,
@@ -26,7 +27,7 @@ impl Interval {
 }
 
 /// How often an interval is to cover the truth, strictly between 0 and 1.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, JsonSchema)]
 pub struct Confidence(f64);
 
 /// A confidence that is not strictly between 0 and 1.
@@ -59,7 +60,7 @@ impl Confidence {
 }
 
 /// Why numbers allow no interval; each says what would.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoInterval {
     /// The two variants did not run the same number of rounds, so that they cannot be paired.

@@ -2,6 +2,7 @@
 //!
 //! Finds two components in anything. Whether there *are* two is for the dip to say.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A value that stands for several samples.
@@ -14,7 +15,7 @@ pub struct Weighted {
 }
 
 /// One hump.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct MixturePart {
     /// Mean of the samples in it, in their unit.
     pub mean: f64,
@@ -27,7 +28,7 @@ pub struct MixturePart {
 }
 
 /// Two humps, the faster first.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Mixture {
     /// The hump with the smaller median.
     pub fast: MixturePart,

@@ -2,6 +2,7 @@
 //!
 //! For sequences too short for a histogram. The caller leaves out what is expected to differ (the fresh ones).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A tier has at least this many calls; fewer are outliers.
@@ -17,7 +18,7 @@ const MIN_RATIO: f64 = 1.2;
 const MIN_EXPLAINED: f64 = 0.6;
 
 /// One level of the sequence.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Tier {
     /// Mean of its calls, in their unit.
     pub mean: f64,
@@ -26,7 +27,7 @@ pub struct Tier {
 }
 
 /// Two levels, and which call is on which.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Tiers {
     /// The lower level.
     pub fast: Tier,
@@ -46,7 +47,7 @@ pub struct PhaseSeries<'a> {
 }
 
 /// The phase that makes the difference between two tiers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Explained<'a> {
     /// The phase.
     pub phase: &'a str,

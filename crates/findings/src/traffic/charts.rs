@@ -7,6 +7,7 @@ use crate::population::{Population, buckets_ms};
 use crate::stats::ChangePoint;
 use crate::timeline::TimelineGroup;
 use intact_ledger::{Cell, Run};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 
@@ -17,7 +18,7 @@ const ENOUGH: u64 = 10;
 const NANOS_PER_MS: f64 = 1e6;
 
 /// Everything that the page draws.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Charts {
     /// Latency of complete requests: fresh, reused, unknown.
     pub latency: Vec<Population>,
@@ -38,7 +39,7 @@ pub struct Charts {
 }
 
 /// The idle gaps of one destination.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GapPanel {
     /// The destination.
     pub name: String,
@@ -54,11 +55,18 @@ impl TrafficAnalysis {
     /// What the pictures show; `run` is the head that this was made with.
     pub fn pictures(&self, run: &Run) -> Charts {
         let books = &self.books;
-        let whole: Vec<&Cell> = books.all.detail.iter().map(|detail| &detail.cell).collect();
-        let mut gaps: Vec<GapPanel> = books
-            .places
+        let whole: Vec<&Cell> = books
+            .destinations
+            .all
+            .detail
             .iter()
-            .zip(&books.counts)
+            .map(|detail| &detail.cell)
+            .collect();
+        let mut gaps: Vec<GapPanel> = books
+            .destinations
+            .keys
+            .iter()
+            .zip(&books.destinations.counts)
             .filter_map(|(place, counts)| {
                 let gaps = &counts.detail.as_deref()?.gaps;
                 let limit = server_limit(counts);

@@ -1,72 +1,17 @@
 //! What is counted of one destination, or of all: plain counters for each, histograms for the first ones. Must not conclude.
 
-use super::open_connection::{OpenConnection, client_address, multiplexes};
+use super::open_connection::{OpenConnection, multiplexes};
 use super::open_reason::OpenReason;
 use crate::overlap::Overlap;
 use intact_ledger::{
     Cell, Certainty, Close, ClosePoint, Connection, EndedBy, Exchange, Failure, Handshake,
-    Histogram, Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Side, Span, TlsVersion, Transport,
-    Vantage,
+    Histogram, Nanos, Outcome, Protocol, Reuse, Side, Span, Tls, TlsVersion,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Commands, processes and reasons that are kept by name.
 const NAMES: usize = 16;
-
-/// What connections are counted together by.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DestinationKey {
-    /// Where they lead.
-    pub origin: Option<Origin>,
-    /// The address, where the origin is not known.
-    pub address: Option<SocketAddr>,
-    /// The client, where the ledger was recorded by a server.
-    pub client: Option<IpAddr>,
-    /// What that client calls itself.
-    pub agent: Option<Arc<str>>,
-}
-
-impl DestinationKey {
-    /// Where a connection belongs, as far as it tells by itself.
-    pub fn of(connection: &Connection, vantage: Vantage) -> DestinationKey {
-        let server = vantage == Vantage::Server;
-        let unix = connection.transport == Transport::Unix;
-        let address = connection
-            .peer
-            .filter(|_| connection.origin.is_none() && !server && !unix);
-        DestinationKey {
-            origin: connection.origin.clone(),
-            address,
-            client: client_address(connection).filter(|_| server),
-            agent: connection.agent.clone().filter(|_| server),
-        }
-    }
-
-    /// What a person calls it.
-    pub fn name(&self) -> String {
-        let there = match (&self.origin, self.address) {
-            (Some(origin), _) => origin.to_string(),
-            (None, Some(address)) => format!("{}://{address}", Scheme::Tcp.as_str()),
-            (None, None) => "(others)".to_owned(),
-        };
-        let agent = self.agent.as_deref();
-        let agent = agent.map_or(String::new(), |agent| format!(" ({agent})"));
-        match self.client {
-            Some(client) if self.origin.is_none() => format!("client {client}{agent}"),
-            Some(client) => format!("client {client}{agent} of {there}"),
-            None => there,
-        }
-    }
-
-    /// The host that selectors find it by, with its port if that is unusual.
-    pub fn host(&self) -> Option<String> {
-        let origin = self.origin.as_ref()?;
-        let name = origin.to_string();
-        name.split_once("://").map(|(_, host)| host.to_owned())
-    }
-}
 
 /// A count and a sum of nanoseconds, from which records can be taken back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -232,46 +177,17 @@ impl Counts {
             sign.on(self.protocols.entry(protocol).or_default());
         }
         if let (Some(tls), None) = (&connection.tls, &connection.failed) {
-            sign.on(self.tls.entry((tls.version, tls.handshake)).or_default());
-            if tls.resumption_offered == Some(true) {
-                sign.on(&mut self.resumption_offered);
-            }
-            if tls.tickets.is_some_and(|tickets| tickets > 0) {
-                sign.on(&mut self.ticketed);
-            }
-            if let Some(offered) = &tls.alpn_offered {
-                let offers = offered.iter().any(|one| &**one == "h2");
-                let chosen = tls.alpn_chosen.as_deref() == Some("h2");
-                sign.on(self.h2.entry((offers, chosen)).or_default());
-            }
+            self.handshake(tls, sign);
         }
-        let setup = &connection.setup;
-        for (sum, step) in self
-            .setup
-            .iter_mut()
-            .zip([setup.dns, setup.connect, setup.ssl])
-        {
-            if let Some(span) = step {
-                sum.change(span.nanos(), sign);
-            }
-        }
-        if let (Some(nanos), true) = (setup.nanos(), connection.is_opened()) {
-            self.setup_total.change(nanos, sign);
-        }
+        self.setup(connection, sign);
         if let Some(owner) = &connection.owner {
-            let known = self.commands.contains_key(&owner.command);
-            if known || self.commands.len() < NAMES {
-                sign.on(self.commands.entry(owner.command.clone()).or_default());
-            }
+            count_name(&mut self.commands, &owner.command, sign);
             if self.pids.len() < NAMES {
                 self.pids.insert(owner.pid);
             }
         }
         if let Some(agent) = &connection.agent {
-            let known = self.agents.contains_key(agent);
-            if known || self.agents.len() < NAMES {
-                sign.on(self.agents.entry(agent.clone()).or_default());
-            }
+            count_name(&mut self.agents, agent, sign);
         }
         self.terms(connection.terms.timeout_s, connection.terms.max_streams);
         self.infer(&connection.certainty);
@@ -281,6 +197,34 @@ impl Counts {
         self.dials_failed.retain(|_, count| *count > 0);
         self.commands.retain(|_, count| *count > 0);
         self.agents.retain(|_, count| *count > 0);
+    }
+
+    fn handshake(&mut self, tls: &Tls, sign: Sign) {
+        sign.on(self.tls.entry((tls.version, tls.handshake)).or_default());
+        if tls.resumption_offered == Some(true) {
+            sign.on(&mut self.resumption_offered);
+        }
+        if tls.tickets.is_some_and(|tickets| tickets > 0) {
+            sign.on(&mut self.ticketed);
+        }
+        if let Some(offered) = &tls.alpn_offered {
+            let offers = offered.iter().any(|one| &**one == "h2");
+            let chosen = tls.alpn_chosen.as_deref() == Some("h2");
+            sign.on(self.h2.entry((offers, chosen)).or_default());
+        }
+    }
+
+    fn setup(&mut self, connection: &Connection, sign: Sign) {
+        let setup = &connection.setup;
+        let steps = [setup.dns, setup.connect, setup.ssl];
+        for (sum, step) in self.setup.iter_mut().zip(steps) {
+            if let Some(span) = step {
+                sum.change(span.nanos(), sign);
+            }
+        }
+        if let (Some(nanos), true) = (setup.nanos(), connection.is_opened()) {
+            self.setup_total.change(nanos, sign);
+        }
     }
 
     pub(super) fn why(&mut self, why: OpenReason, sign: Sign) {
@@ -423,5 +367,12 @@ impl Counts {
         {
             self.inferred.insert(reason.clone());
         }
+    }
+}
+
+/// Counts a name, where it is known or there is room.
+fn count_name(names: &mut BTreeMap<Arc<str>, u64>, name: &Arc<str>, sign: Sign) {
+    if names.contains_key(name) || names.len() < NAMES {
+        sign.on(names.entry(name.clone()).or_default());
     }
 }

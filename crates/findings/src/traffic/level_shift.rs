@@ -2,6 +2,7 @@
 
 use crate::stats::{ChangePoint, change_point};
 use intact_ledger::{Connection, Exchange, Nanos, Reuse};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Periods at most; half as many at least, once a run is long enough.
@@ -39,7 +40,7 @@ struct Sums {
 }
 
 /// A change of level with what was the case on both sides. It describes; what caused it, only an experiment tells.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LevelShift {
     /// When, in seconds since the start of the run.
     pub at_s: f64,
@@ -54,7 +55,7 @@ pub struct LevelShift {
 }
 
 /// One side of a change of level.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StepSide {
     /// Requests.
     pub requests: u64,
@@ -89,7 +90,7 @@ impl Sums {
 }
 
 /// What happened in one period.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Period {
     /// When it began, in seconds since the run began.
     pub from_s: f64,

@@ -1,6 +1,7 @@
 //! Observed facts as requirements ask for them: the run as a whole, then each destination; times in nanoseconds, shares of 1.
 
-use super::facts::{Figures, ObservedFacts};
+use super::facts::ObservedFacts;
+use super::figures::Figures;
 use crate::requirement::{
     Measured, Metric, MetricSource, NoData, PhaseStatistic, Subject, TrafficMetric,
 };

@@ -1,14 +1,11 @@
-//! A connection that is open, and what its client's pool looks like. Bounded by who keeps them (`books`).
+//! An open connection, and the owner of its client end. `Pools` bounds their number.
 
-use super::open_reason::{AT_ONCE, OpenReason};
+use super::open_reason::OpenReason;
 use intact_ledger::{
     Connection, ConnectionId, Exchange, Failure, Nanos, Outcome, Protocol, Run, Side, Vantage,
 };
-use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-/// Ends of connections that a pool remembers until something is opened in their place.
-const ENDS: usize = 256;
 /// Streams at once where a server does not say (RFC 9113 section 6.5.2 recommends no less).
 const STREAMS: u32 = 100;
 
@@ -162,46 +159,4 @@ impl OpenConnection {
 /// Whether a connection carries several exchanges at once.
 pub(super) fn multiplexes(connection: &Connection) -> bool {
     matches!(connection.protocol, Some(Protocol::Http2 | Protocol::Http3))
-}
-
-/// The connections of one party to one destination.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Pool {
-    /// Open ones that have carried something, by the end of their last exchange.
-    pub(super) idle: BTreeSet<(Nanos, ConnectionId)>,
-    /// Open ones.
-    pub(super) open: u64,
-    /// Open ones that were reused.
-    pub(super) reused: u64,
-    /// Open ones that multiplex.
-    pub(super) multiplexing: u64,
-    ended: VecDeque<(Nanos, OpenReason)>,
-}
-
-impl Pool {
-    pub(super) fn end(&mut self, at: Nanos, why: OpenReason) {
-        if self.ended.len() == ENDS {
-            self.ended.pop_front();
-        }
-        self.ended.push_back((at, why));
-    }
-
-    /// The end that an opening at `at` replaces: the latest before it.
-    pub(super) fn replace(&mut self, at: Nanos) -> Option<OpenReason> {
-        let found = self.ended.iter().rposition(|&(end, _)| end <= at)?;
-        let (_, why) = self.ended.remove(found)?;
-        // that others were kept shows only in their being there still
-        let idle = self.idle.first();
-        let kept = self.reused > 0 || idle.is_some_and(|&(end, _)| at.since(end) >= AT_ONCE);
-        Some(match why {
-            OpenReason::ClientAtOnce if kept => OpenReason::PoolFull,
-            other => other,
-        })
-    }
-
-    /// The connection that has been idle for the longest time at `at`.
-    pub(super) fn idle_at(&self, at: Nanos) -> Option<ConnectionId> {
-        let (end, id) = self.idle.first()?;
-        (end.after(HAND_BACK) <= at).then_some(*id)
-    }
 }

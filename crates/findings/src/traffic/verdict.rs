@@ -1,12 +1,15 @@
 //! The first sentences of a page: what the waste is, where most of it goes, what could not be seen.
 
-use super::facts::{Figures, ObservedFacts};
+use super::facts::ObservedFacts;
+use super::figures::Figures;
 use super::tracker::Tracker;
 use crate::error_responses::ErrorResponses;
 use crate::finding::Severity;
+use crate::statement::{Value, counts};
 use intact_ledger::Vantage;
 use intact_units::number::{time, whole_percent};
 use intact_units::plural::counted;
+use std::collections::BTreeMap;
 
 pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
     let ObservedFacts {
@@ -44,7 +47,7 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
     broken.dedup();
     if !broken.is_empty() {
         said.push(format!(
-            "Beside the cost, something breaks: {}",
+            "In addition to the cost, something breaks: {}",
             broken.join(", ")
         ));
     }
@@ -56,31 +59,16 @@ fn first(books: &Tracker, totals: &Figures) -> String {
     let opened = totals.connections.opened;
     let needed = totals.connections.needed;
     let requests = totals.requests.total;
-    let whose = if books.all.pids.is_empty() && books.run().vantage != Vantage::Client {
+    let whose = if books.destinations.all.pids.is_empty() && books.run().vantage != Vantage::Client
+    {
         "the time of these requests"
     } else {
         "the program's outbound time"
     };
     let connections = counted(opened, "connection");
     let were = if opened == 1 { "was" } else { "were" };
-    let about = if totals.inferred.is_empty() { "" } else { "~" };
     if opened == 0 && requests == 0 {
-        let failed: u64 = totals.connections.failed.values().sum();
-        return match (failed, missing) {
-            (0, Some(reason)) => format!("Nothing was observed: {reason}"),
-            (0, None) => "No connection was opened: nothing to reuse".to_owned(),
-            (failed, _) => {
-                let kinds = totals.connections.failed.iter();
-                let kinds: Vec<String> = kinds
-                    .map(|(kind, count)| format!("{kind} {count}"))
-                    .collect();
-                format!(
-                    "No connection could be opened: {} failed ({})",
-                    counted(failed, "attempt"),
-                    kinds.join(", ")
-                )
-            }
-        };
+        return nothing(totals, missing);
     }
     if requests == 0 {
         return format!(
@@ -90,20 +78,7 @@ fn first(books: &Tracker, totals: &Figures) -> String {
     if let Some(sentence) = unsuccessful(totals) {
         return sentence;
     }
-    let reuse = match (totals.reuse_range, totals.reuse) {
-        (Some([low, high]), _) => format!(
-            "{about}{} to {} of {about}{requests} requests reused a connection",
-            whole_percent(low),
-            whole_percent(high)
-        ),
-        (None, Some(reuse)) => format!(
-            "{about}{} of {about}{requests} requests reused a connection",
-            whole_percent(reuse)
-        ),
-        (None, None) => {
-            format!("{about}{requests} requests; whether they reused a connection cannot be seen")
-        }
-    };
+    let reuse = reuse(totals);
     if opened == 0 {
         let reason = missing.map_or_else(String::new, |reason| format!(": {reason}"));
         return format!("{reuse}. Connections were not observed{reason}");
@@ -129,18 +104,48 @@ fn first(books: &Tracker, totals: &Figures) -> String {
     }
 }
 
+/// The sentence for a run without connections and requests.
+fn nothing(totals: &Figures, missing: Option<String>) -> String {
+    let failures = &totals.connections.failed;
+    match (failures.values().sum(), missing) {
+        (0, Some(reason)) => format!("Nothing was observed: {reason}"),
+        (0, None) => "No connection was opened: nothing to reuse".to_owned(),
+        (failed, _) => {
+            let attempts = counted(failed, "attempt");
+            let kinds = kinds(failures);
+            format!("No connection could be opened: {attempts} failed ({kinds})")
+        }
+    }
+}
+
+/// How many requests reused a connection.
+fn reuse(totals: &Figures) -> String {
+    let requests = totals.requests.total;
+    let about = if totals.inferred.is_empty() { "" } else { "~" };
+    match (totals.reuse_range, totals.reuse) {
+        (Some([low, high]), _) => format!(
+            "{about}{} to {} of {about}{requests} requests reused a connection",
+            whole_percent(low),
+            whole_percent(high)
+        ),
+        (None, Some(reuse)) => format!(
+            "{about}{} of {about}{requests} requests reused a connection",
+            whole_percent(reuse)
+        ),
+        (None, None) => {
+            format!("{about}{requests} requests; whether they reused a connection cannot be seen")
+        }
+    }
+}
+
 /// The sentence for a run in which no response was a success: its reuse is that of error responses.
 fn unsuccessful(totals: &Figures) -> Option<String> {
     let requests = &totals.requests;
     if requests.ok == 0 {
-        let kinds = requests.failed.iter();
-        let kinds: Vec<String> = kinds
-            .map(|(kind, count)| format!("{kind} {count}"))
-            .collect();
+        let failed = counted(requests.failures(), "request");
+        let kinds = kinds(&requests.failed);
         return Some(format!(
-            "No request got a complete response: {} failed ({})",
-            counted(requests.failures(), "request"),
-            kinds.join(", ")
+            "No request got a complete response: {failed} failed ({kinds})"
         ));
     }
     let errors = ErrorResponses::among(&requests.status, None);
@@ -152,4 +157,9 @@ fn unsuccessful(totals: &Figures) -> Option<String> {
             errors.count()
         )
     })
+}
+
+/// Failures by kind: `refused 3, timeout 2`.
+fn kinds(failed: &BTreeMap<&'static str, u64>) -> Value {
+    counts(failed.iter().map(|(kind, &count)| (kind, count)))
 }

@@ -20,12 +20,14 @@ use intact_findings::fleet::{CampaignFacts, CheckGroups, Measured, TargetBench, 
 use intact_findings::requirement::{Document, Requirement};
 use intact_findings::timeline::Timeline;
 use intact_fleet::{
-    Campaign, CheckResult, DeliveryResult, Kind, Plan, PlanError, Queue, QueueError, Store,
-    StoreError, WorkerError,
+    Campaign, CheckResult, DeliveryResult, Kind, Plan, PlanDocument, PlanError, Queue, QueueError,
+    StatusDocument, Store, StoreError, WorkerError,
 };
 use intact_ledger::Row;
-use intact_report::campaign;
+use intact_report::campaign::{self, CampaignDocument};
 use intact_report::page::{BenchRun, CheckRun, Source};
+use intact_report::schema;
+use schemars::JsonSchema;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -355,4 +357,22 @@ fn own(error: impl Into<anyhow::Error>) -> Failed {
     } else {
         Failed::from(error)
     }
+}
+
+/// The documents of `intact fleet --json`.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only the schema is derived from it")]
+enum FleetDocument<'a> {
+    Report(CampaignDocument<'a>),
+    Plan(PlanDocument<'a>),
+    Status(StatusDocument),
+}
+
+/// The schema of the documents.
+pub(crate) fn schema() -> schemars::Schema {
+    schema::of::<FleetDocument<'_>>(
+        campaign::SCHEMA,
+        "`intact fleet report`, `run`, `plan` (`intact.fleet-plan/1`) and `status` (`intact.fleet-status/1`)",
+    )
 }

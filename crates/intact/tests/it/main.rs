@@ -28,6 +28,7 @@ mod pages;
 mod peers;
 mod program;
 mod readme;
+mod schemas;
 mod serve;
 #[path = "../../../../fixtures/tests/skip.rs"]
 mod skip;

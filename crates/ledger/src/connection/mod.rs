@@ -10,19 +10,31 @@ use crate::certainty::Certainty;
 use crate::failure::{Failure, SetupPhase};
 use crate::origin::Origin;
 use crate::time::{Nanos, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// The number of a connection, unique within its run.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    JsonSchema,
+    Deserialize,
 )]
 #[serde(transparent)]
 pub struct ConnectionId(pub u64);
 
 /// What carries the bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
     /// TCP.
@@ -35,7 +47,9 @@ pub enum Transport {
 }
 
 /// What is spoken on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
+)]
 pub enum Protocol {
     /// HTTP/0.9: no head, ends with the connection.
     #[serde(rename = "0.9")]
@@ -88,7 +102,7 @@ impl Protocol {
 }
 
 /// The steps of setting up a connection; a step that did not happen or was not seen is absent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Setup {
     /// Name lookup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +127,7 @@ impl Setup {
 }
 
 /// A dial that did not lead to a usable connection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct DialFailure {
     /// The step that failed.
     pub phase: SetupPhase,
@@ -125,7 +139,7 @@ pub struct DialFailure {
 }
 
 /// What the server said about keeping the connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct KeepAliveTerms {
     /// `Keep-Alive: timeout=`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,7 +160,9 @@ impl KeepAliveTerms {
 }
 
 /// One of the two ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// Who opened the connection.
@@ -156,7 +172,7 @@ pub enum Side {
 }
 
 /// The process that owns the client end.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema, Deserialize)]
 pub struct Owner {
     /// Process id.
     pub pid: u32,
@@ -165,7 +181,7 @@ pub struct Owner {
 }
 
 /// A connection, or a dial that failed. *Opened* means that the transport was established.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Connection {
     /// Unique within the run.
     pub id: ConnectionId,

@@ -83,7 +83,7 @@ fn a_kept_connection_to_an_address_that_the_name_has_left_is_found_and_one_that_
         let said = found[0].to_string();
         for words in [
             "went to 127.0.0.1, which the name no longer resolves to",
-            "after the first answer without it",
+            "after the first lookup without that address",
         ] {
             assert!(said.contains(words), "{name}: {said}");
         }

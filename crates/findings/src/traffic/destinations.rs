@@ -1,0 +1,211 @@
+//! Which destination a connection belongs to, and the counts of each. Bounded memory. Must not know pools.
+
+use super::destination::{Counts, Sign};
+use super::open_connection::{OpenConnection, client_address};
+use super::open_reason::OpenReason;
+use intact_ledger::{Caveat, Close, Connection, Exchange, Origin, Scheme, Transport, Vantage};
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// Destinations with counts of their own.
+const DESTINATIONS: usize = 1024;
+/// Destinations with histograms.
+const DETAILED: usize = 64;
+
+/// What connections are counted together by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DestinationKey {
+    /// Where they lead.
+    pub origin: Option<Origin>,
+    /// The address, where the origin is not known.
+    pub address: Option<SocketAddr>,
+    /// The client, where the ledger was recorded by a server.
+    pub client: Option<IpAddr>,
+    /// What that client calls itself.
+    pub agent: Option<Arc<str>>,
+}
+
+impl DestinationKey {
+    /// Where a connection belongs, as far as it tells by itself.
+    pub fn of(connection: &Connection, vantage: Vantage) -> DestinationKey {
+        let server = vantage == Vantage::Server;
+        let unix = connection.transport == Transport::Unix;
+        let address = connection
+            .peer
+            .filter(|_| connection.origin.is_none() && !server && !unix);
+        DestinationKey {
+            origin: connection.origin.clone(),
+            address,
+            client: client_address(connection).filter(|_| server),
+            agent: connection.agent.clone().filter(|_| server),
+        }
+    }
+
+    /// What a person calls it.
+    pub fn name(&self) -> String {
+        let there = match (&self.origin, self.address) {
+            (Some(origin), _) => origin.to_string(),
+            (None, Some(address)) => format!("{}://{address}", Scheme::Tcp.as_str()),
+            (None, None) => "(others)".to_owned(),
+        };
+        let agent = self.agent.as_deref();
+        let agent = agent.map_or(String::new(), |agent| format!(" ({agent})"));
+        match self.client {
+            Some(client) if self.origin.is_none() => format!("client {client}{agent}"),
+            Some(client) => format!("client {client}{agent} of {there}"),
+            None => there,
+        }
+    }
+
+    /// The host that selectors find it by, with its port if that is unusual.
+    pub fn host(&self) -> Option<String> {
+        let origin = self.origin.as_ref()?;
+        let name = origin.to_string();
+        name.split_once("://").map(|(_, host)| host.to_owned())
+    }
+}
+
+/// The destinations so far.
+#[derive(Clone, Debug)]
+pub struct Destinations {
+    /// Their keys, by index.
+    pub keys: Vec<DestinationKey>,
+    /// Their counts, by the same index.
+    pub counts: Vec<Counts>,
+    /// Counts of everything.
+    pub all: Counts,
+    vantage: Vantage,
+    index: HashMap<DestinationKey, usize>,
+    /// The origin that an address was last known to serve.
+    served: HashMap<SocketAddr, usize>,
+    is_crowded: bool,
+}
+
+impl Destinations {
+    pub(super) fn new(vantage: Vantage) -> Destinations {
+        Destinations {
+            keys: Vec::new(),
+            counts: Vec::new(),
+            all: Counts::detailed(),
+            vantage,
+            index: HashMap::new(),
+            served: HashMap::new(),
+            is_crowded: false,
+        }
+    }
+
+    /// The index of a connection's destination, which is added if it is new.
+    pub(super) fn of(&mut self, connection: &Connection) -> usize {
+        let key = DestinationKey::of(connection, self.vantage);
+        let known = self.index.get(&key).copied();
+        let destination = match known {
+            Some(index) => index,
+            None if self.keys.len() < DESTINATIONS => {
+                let is_detailed = self.keys.len() < DETAILED;
+                self.add(
+                    key,
+                    if is_detailed {
+                        Counts::detailed()
+                    } else {
+                        Counts::default()
+                    },
+                )
+            }
+            None => {
+                self.is_crowded = true;
+                self.unknown()
+            }
+        };
+        let server = self.vantage == Vantage::Server;
+        if let (Some(origin), Some(peer), false) = (&connection.origin, connection.peer, server)
+            && origin.scheme != Scheme::Tcp
+            && (self.served.len() < DESTINATIONS || self.served.contains_key(&peer))
+        {
+            self.served.insert(peer, destination);
+        }
+        destination
+    }
+
+    /// The destination of a connection without one, or beyond the limit.
+    pub(super) fn unknown(&mut self) -> usize {
+        let key = DestinationKey {
+            origin: None,
+            address: None,
+            client: None,
+            agent: None,
+        };
+        let known = self.index.get(&key).copied();
+        known.unwrap_or_else(|| self.add(key, Counts::default()))
+    }
+
+    fn add(&mut self, key: DestinationKey, counts: Counts) -> usize {
+        let index = self.keys.len();
+        self.counts.push(counts);
+        self.keys.push(key.clone());
+        self.index.insert(key, index);
+        index
+    }
+
+    /// A connection that ended without showing its origin belongs to the origin that others found at its address.
+    pub(super) fn assign_by_address(&mut self, live: &mut OpenConnection) {
+        let origin = live.connection.origin.as_ref();
+        let shown = origin.is_some_and(|origin| origin.scheme != Scheme::Tcp);
+        let lost = live.exchanges == 0 && !shown && live.connection.protocol.is_none();
+        let served = live.connection.peer.and_then(|peer| self.served.get(&peer));
+        if let (true, Some(&destination)) = (lost, served) {
+            self.count(live.destination, &live.connection, Sign::Remove);
+            self.count_reason(live.destination, live.why, Sign::Remove);
+            live.destination = destination;
+            self.count(destination, &live.connection, Sign::Add);
+            self.count_reason(destination, live.why, Sign::Add);
+        }
+    }
+
+    pub(super) fn count(&mut self, destination: usize, connection: &Connection, sign: Sign) {
+        self.counts[destination].connection(connection, sign);
+        self.all.connection(connection, sign);
+    }
+
+    pub(super) fn count_reason(&mut self, destination: usize, why: OpenReason, sign: Sign) {
+        self.counts[destination].why(why, sign);
+        self.all.why(why, sign);
+    }
+
+    /// Counts an exchange on `live`, with the idle time before it; `timed` where its duration is known.
+    pub(super) fn count_exchange(
+        &mut self,
+        destination: usize,
+        exchange: &Exchange,
+        live: Option<&OpenConnection>,
+        gap: Option<u64>,
+        timed: bool,
+    ) {
+        self.counts[destination].overlap(exchange, live);
+        self.counts[destination].exchange(exchange, gap, timed);
+        self.all.exchange(exchange, gap, timed);
+    }
+
+    pub(super) fn count_close(&mut self, live: &OpenConnection, close: &Close) {
+        self.counts[live.destination].close(live, close);
+        self.all.close(live, close);
+    }
+
+    /// What the limits left out.
+    pub(super) fn caveats(&self) -> Vec<Caveat> {
+        let mut caveats = Vec::new();
+        if self.is_crowded {
+            caveats.push(Caveat::new(
+                "many-destinations",
+                format!("more than {DESTINATIONS} destinations: the later ones are counted together as (others)"),
+            ));
+        }
+        if self.counts.len() > DETAILED {
+            caveats.push(Caveat::new(
+                "coarse-destinations",
+                format!("percentiles, phases and idle gaps cover the first {DETAILED} destinations and all together"),
+            ));
+        }
+        caveats
+    }
+}

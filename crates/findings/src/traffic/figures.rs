@@ -1,0 +1,269 @@
+//! The figures of all destinations together, and of each of them. Must not conclude.
+
+use super::destination::{Counts, Detail, Sum};
+use super::distributions::{Gaps, PerConnection};
+use super::facts::Destination;
+use super::lookups::Lookups;
+use crate::figures::{Connections, Latency, NANOS_PER_MS, PhaseTime, Requests};
+use crate::rules::cost_ms;
+use crate::unobserved::Unobserved;
+use intact_ledger::{Group, Handshake, Histogram, Phase, Reuse};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The figures that all destinations together and each of them have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Figures {
+    /// Requests.
+    pub requests: Requests,
+    /// Connections; `needed` is what the peak overlap of requests needs.
+    pub connections: Connections,
+    /// Connections opened beyond those needed.
+    pub avoidable: u64,
+    /// Requests on a connection that was there already.
+    pub reused: u64,
+    /// Their share of those requests of which it is known; absent when it is known of none.
+    pub reuse: Option<f64>,
+    /// Requests of which it is known whether their connection was reused.
+    pub reuse_known: u64,
+    /// Lower and upper end of `reuse` over all requests; present where the state of some is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reuse_range: Option<[f64; 2]>,
+    /// Connections inside which nothing could be seen.
+    pub opaque: u64,
+    /// What of the traffic is missing from these figures.
+    #[serde(skip)]
+    pub unobserved: Unobserved,
+    /// Why figures are worked out and not seen; empty when all were seen.
+    pub inferred: Vec<String>,
+    /// Requests for each connection opened.
+    pub requests_per_connection: Option<f64>,
+    /// Connections opened a second, between the first and the last event.
+    pub churn_per_s: Option<f64>,
+    /// Sum of the latencies of all requests, setup included.
+    pub outbound_ms: Option<f64>,
+    /// Sum of all setups.
+    pub setup_ms: Option<f64>,
+    /// Mean lookup, transport handshake and TLS handshake of a connection that had them.
+    pub setup_mean_ms: SetupMeans,
+    /// Setup of avoidable connections (so many times the mean setup).
+    pub wasted_ms: Option<f64>,
+    /// The same as a share of `outbound_ms`.
+    pub wasted_share: Option<f64>,
+    /// TLS handshakes that resumed a session, as a share of those whose kind was seen.
+    pub resumed_share: Option<f64>,
+    /// Lookups.
+    pub lookups: LookupFigures,
+    /// Latency of complete requests, setup included.
+    pub latency_ms: Latency,
+    /// The same without the setup that was waited for.
+    pub latency_without_setup_ms: Latency,
+    /// Phases; absent where there was no room for histograms.
+    pub phases_ms: Option<Phases>,
+    /// Idle time before a connection was used again.
+    pub idle_gaps: Option<Gaps>,
+    /// Requests on connections that ended.
+    pub per_connection: Option<PerConnection>,
+}
+
+/// Means of the setup steps in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct SetupMeans {
+    /// Lookup.
+    pub dns: Option<f64>,
+    /// Transport.
+    pub connect: Option<f64>,
+    /// TLS.
+    pub ssl: Option<f64>,
+    /// All steps.
+    pub total: Option<f64>,
+}
+
+/// Lookups of names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct LookupFigures {
+    /// All.
+    pub total: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// The time that they took together, in milliseconds.
+    pub ms: Option<f64>,
+    /// Lookups for each connection opened; absent without lookups seen or connections.
+    pub per_connection: Option<f64>,
+}
+
+/// Phases of complete requests, those that waited for setup apart.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Phases {
+    /// Requests that waited for setup.
+    pub fresh: BTreeMap<&'static str, Option<PhaseTime>>,
+    /// Requests on a connection that was there already.
+    pub reused: BTreeMap<&'static str, Option<PhaseTime>>,
+}
+
+impl Figures {
+    /// `open_opaque`: open connections whose content could not be read so far.
+    pub(super) fn of(counts: &Counts, needed: u64, open_opaque: u64, lookups: Lookups) -> Figures {
+        let opaque = counts.opaque + open_opaque;
+        let known = counts.first + counts.reused;
+        let avoidable = counts.opened.saturating_sub(needed);
+        let outbound_ms = (counts.timed > 0).then(|| counts.outbound as f64 / NANOS_PER_MS);
+        let wasted_ms = cost_ms(counts, avoidable);
+        let readable = counts.opened - opaque.min(counts.opened);
+        let detail = counts.detail.as_deref();
+        let ok = detail.and_then(|detail| detail.cell.merged(|key| key.outcome.is_ok()));
+        let latency = |of: fn(&Group) -> &Histogram| {
+            let histogram = ok.as_ref().map(of);
+            histogram.map(Latency::of).unwrap_or_default()
+        };
+        let setup = counts.setup_total;
+        Figures {
+            requests: requests(counts),
+            connections: connections(counts, needed),
+            avoidable,
+            reused: counts.reused,
+            reuse: (known > 0).then(|| counts.reused as f64 / known as f64),
+            reuse_known: known,
+            reuse_range: reuse_range(counts, known),
+            opaque,
+            unobserved: Unobserved {
+                traffic: None,
+                opaque,
+                without_connection: counts.without_connection,
+            },
+            inferred: counts.inferred.iter().map(ToString::to_string).collect(),
+            requests_per_connection: (readable > 0 && counts.requests > 0)
+                .then(|| counts.requests as f64 / readable as f64),
+            churn_per_s: counts
+                .seconds()
+                .map(|seconds| counts.opened as f64 / seconds),
+            outbound_ms,
+            setup_ms: (setup.count > 0).then(|| setup.nanos as f64 / NANOS_PER_MS),
+            setup_mean_ms: SetupMeans::of(counts),
+            wasted_ms,
+            wasted_share: share_of(wasted_ms, outbound_ms),
+            resumed_share: resumed_share(counts),
+            lookups: LookupFigures::of(lookups, counts.opened),
+            latency_ms: latency(|group| &group.latency),
+            latency_without_setup_ms: latency(|group| &group.without_setup),
+            phases_ms: detail.map(Phases::of),
+            idle_gaps: detail.and_then(|detail| Gaps::of(&detail.gaps, counts)),
+            per_connection: detail.and_then(|detail| PerConnection::of(&detail.per_connection)),
+        }
+    }
+
+    /// What the whole has only as the sum of its parts: waste is paid per destination, idle limits are each server's.
+    pub(super) fn sum_up(&mut self, destinations: &[Destination]) {
+        let figures = || destinations.iter().map(|one| &one.figures);
+        self.avoidable = figures().map(|one| one.avoidable).sum();
+        let costs: Vec<f64> = figures().filter_map(|one| one.wasted_ms).collect();
+        self.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
+        // the setup of connections that cannot be seen inside is no part of the requests' time
+        let seen = figures().filter(|one| one.requests.total > 0);
+        let of_requests: f64 = seen.filter_map(|one| one.wasted_ms).sum();
+        self.wasted_share = share_of(self.wasted_ms.map(|_| of_requests), self.outbound_ms);
+        if let Some(gaps) = &mut self.idle_gaps {
+            gaps.server_limit_s = None;
+            gaps.danger_from_s = None;
+            let each = figures().filter_map(|one| one.idle_gaps.as_ref());
+            gaps.in_danger = each.map(|gaps| gaps.in_danger).sum();
+            gaps.danger_share = Some(gaps.in_danger as f64 / gaps.count as f64);
+        }
+    }
+}
+
+impl SetupMeans {
+    fn of(counts: &Counts) -> SetupMeans {
+        let mean = |sum: Sum| sum.mean().map(|nanos| nanos / NANOS_PER_MS);
+        let [dns, connect, ssl] = counts.setup.map(mean);
+        SetupMeans {
+            dns,
+            connect,
+            ssl,
+            total: mean(counts.setup_total),
+        }
+    }
+}
+
+impl LookupFigures {
+    fn of(lookups: Lookups, opened: u64) -> LookupFigures {
+        let Lookups {
+            total,
+            failed,
+            nanos,
+        } = lookups;
+        LookupFigures {
+            total,
+            failed,
+            ms: (total > 0).then(|| nanos as f64 / NANOS_PER_MS),
+            per_connection: (total > 0 && opened > 0).then(|| total as f64 / opened as f64),
+        }
+    }
+}
+
+impl Phases {
+    fn of(detail: &Detail) -> Phases {
+        let of = |reuse: Reuse| {
+            let group = detail
+                .cell
+                .merged(|key| key.outcome.is_ok() && key.reuse == Some(reuse));
+            Phase::ALL
+                .iter()
+                .map(|&phase| {
+                    let time = group.as_ref().map(|group| group.phase(phase));
+                    (phase.id(), time.and_then(PhaseTime::of))
+                })
+                .collect()
+        };
+        Phases {
+            fresh: of(Reuse::Fresh),
+            reused: of(Reuse::Reused),
+        }
+    }
+}
+
+fn requests(counts: &Counts) -> Requests {
+    let failed = counts.failed.iter();
+    Requests {
+        total: counts.requests,
+        ok: counts.ok,
+        failed: failed.map(|(kind, &count)| (kind.id(), count)).collect(),
+        status: counts.status.clone(),
+    }
+}
+
+fn connections(counts: &Counts, needed: u64) -> Connections {
+    let failed = counts.dials_failed.iter();
+    let ended_by = counts.ended_by.iter();
+    Connections {
+        opened: counts.opened,
+        failed: failed.map(|(kind, &count)| (kind.id(), count)).collect(),
+        ended_by: ended_by.map(|(by, &count)| (by.id(), count)).collect(),
+        needed,
+    }
+}
+
+/// Where reuse is unknown for some requests: its smallest and its largest value.
+fn reuse_range(counts: &Counts, known: u64) -> Option<[f64; 2]> {
+    let unknown = counts.requests.saturating_sub(known);
+    let share = |count: u64| count as f64 / counts.requests as f64;
+    (known > 0 && unknown > 0).then(|| [share(counts.reused), share(counts.reused + unknown)])
+}
+
+fn share_of(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
+    let whole = whole.filter(|whole| *whole > 0.0)?;
+    Some((part? / whole).min(1.0))
+}
+
+fn resumed_share(counts: &Counts) -> Option<f64> {
+    let of = |which: &dyn Fn(Handshake) -> bool| -> u64 {
+        let kinds = counts.tls.iter();
+        kinds
+            .filter(|((_, handshake), _)| handshake.is_some_and(which))
+            .map(|(_, count)| count)
+            .sum()
+    };
+    let all = of(&|_| true);
+    (all > 0).then(|| of(&|kind| kind != Handshake::Full) as f64 / all as f64)
+}

@@ -1,0 +1,251 @@
+//! The open connections and their clients' pools: why a connection is opened, judged by the others at that moment. Bounded memory.
+//! Must not count.
+
+use super::open_connection::{HAND_BACK, OpenConnection, PendingOpen, PoolOwner};
+use super::open_reason::{AT_ONCE, OpenReason};
+use intact_ledger::{Caveat, Connection, ConnectionId, Nanos};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+/// Connections that are followed at the same time.
+const LIVE: usize = 32_768;
+/// Pools that are followed at the same time.
+const POOLS: usize = 16_384;
+/// Openings that wait until it is known whether a connection was idle.
+const WAITERS: usize = 1024;
+/// How often an opening looks for another connection that was idle when one turns out to have been busy.
+const TRIES: u8 = 3;
+/// Ends of connections that a pool remembers until a connection is opened in their place.
+const ENDS: usize = 256;
+
+/// The connections of one owner to one destination.
+#[derive(Clone, Debug, Default)]
+struct Pool {
+    /// Open ones that have carried something, by the end of their last exchange.
+    idle: BTreeSet<(Nanos, ConnectionId)>,
+    /// Open ones.
+    open: u64,
+    /// Open ones that were reused.
+    reused: u64,
+    /// Open ones that multiplex.
+    multiplexing: u64,
+    ended: VecDeque<(Nanos, OpenReason)>,
+}
+
+impl Pool {
+    fn end(&mut self, at: Nanos, why: OpenReason) {
+        if self.ended.len() == ENDS {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((at, why));
+    }
+
+    /// The end that an opening at `at` replaces: the latest before it.
+    fn replace(&mut self, at: Nanos) -> Option<OpenReason> {
+        let found = self.ended.iter().rposition(|&(end, _)| end <= at)?;
+        let (_, why) = self.ended.remove(found)?;
+        // others were kept if they are still there
+        let idle = self.idle.first();
+        let kept = self.reused > 0 || idle.is_some_and(|&(end, _)| at.since(end) >= AT_ONCE);
+        Some(match why {
+            OpenReason::ClientAtOnce if kept => OpenReason::PoolFull,
+            other => other,
+        })
+    }
+
+    /// The connection that has been idle for the longest time at `at`.
+    fn idle_at(&self, at: Nanos) -> Option<ConnectionId> {
+        let (end, id) = self.idle.first()?;
+        (end.after(HAND_BACK) <= at).then_some(*id)
+    }
+}
+
+/// Every open connection, and the pool that each belongs to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pools {
+    live: HashMap<ConnectionId, OpenConnection>,
+    /// In the order of their openings.
+    order: VecDeque<ConnectionId>,
+    pools: HashMap<(usize, PoolOwner), Pool>,
+    /// Idle connections of each destination, of any owner.
+    idle: BTreeMap<usize, BTreeSet<(Nanos, ConnectionId)>>,
+    forgotten: u64,
+}
+
+impl Pools {
+    pub(super) fn get(&self, id: ConnectionId) -> Option<&OpenConnection> {
+        self.live.get(&id)
+    }
+
+    pub(super) fn connections(&self) -> impl Iterator<Item = &OpenConnection> {
+        self.live.values()
+    }
+
+    /// Adds a connection that was just opened.
+    pub(super) fn add(&mut self, live: OpenConnection) {
+        self.make_room();
+        self.order.push_back(live.connection.id);
+        self.put(live);
+    }
+
+    /// Takes a connection out of its pool.
+    pub(super) fn take(&mut self, id: ConnectionId) -> Option<OpenConnection> {
+        let live = self.live.remove(&id)?;
+        self.leave(&live);
+        Some(live)
+    }
+
+    /// Puts a connection back into its pool.
+    pub(super) fn put(&mut self, live: OpenConnection) {
+        let pool = self
+            .pools
+            .entry((live.destination, live.party))
+            .or_default();
+        pool.open += 1;
+        pool.reused += u64::from(live.exchanges > 1);
+        pool.multiplexing += u64::from(live.multiplexes() && !live.is_retiring());
+        if let Some(idle) = live.idle_since() {
+            let entry = (idle, live.connection.id);
+            pool.idle.insert(entry);
+            self.idle.entry(live.destination).or_default().insert(entry);
+        }
+        self.live.insert(live.connection.id, live);
+    }
+
+    fn leave(&mut self, live: &OpenConnection) {
+        let Some(pool) = self.pools.get_mut(&(live.destination, live.party)) else {
+            return;
+        };
+        let multiplexing = live.multiplexes() && !live.is_retiring();
+        pool.open = pool.open.saturating_sub(1);
+        pool.reused = pool.reused.saturating_sub(u64::from(live.exchanges > 1));
+        pool.multiplexing = pool.multiplexing.saturating_sub(u64::from(multiplexing));
+        if let Some(idle) = live.idle_since() {
+            let entry = (idle, live.connection.id);
+            pool.idle.remove(&entry);
+            if let Some(idle) = self.idle.get_mut(&live.destination) {
+                idle.remove(&entry);
+            }
+        }
+    }
+
+    /// An end was announced on a connection, which will be replaced.
+    pub(super) fn announce_end(&mut self, live: &OpenConnection, at: Nanos, why: OpenReason) {
+        let pool = self
+            .pools
+            .entry((live.destination, live.party))
+            .or_default();
+        pool.end(at, why);
+    }
+
+    /// A connection ended, and will be replaced if its pool is still there.
+    pub(super) fn end(&mut self, owner: (usize, PoolOwner), at: Nanos, why: OpenReason) {
+        if let Some(pool) = self.pools.get_mut(&owner) {
+            pool.end(at, why);
+        }
+    }
+
+    /// Why a connection is opened; `had_ends` where connections to the destination have carried something and ended.
+    pub(super) fn reason(
+        &mut self,
+        connection: &Connection,
+        destination: usize,
+        owner: PoolOwner,
+        had_ends: bool,
+    ) -> OpenReason {
+        let at = connection.at;
+        if let Some(pool) = self.pools.get_mut(&(destination, owner)) {
+            if pool.multiplexing > 0 {
+                return OpenReason::StreamsFree;
+            }
+            if let Some(idle) = pool.idle_at(at) {
+                let waiter = PendingOpen {
+                    at,
+                    connection: connection.id,
+                    tries: 0,
+                };
+                self.wait(idle, waiter);
+                return OpenReason::IdleExisted;
+            }
+            return pool.replace(at).unwrap_or(OpenReason::Growth);
+        }
+        // without processes (a capture, an access log) there is one owner
+        if !matches!(owner, PoolOwner::Process(_)) {
+            return OpenReason::Growth;
+        }
+        let idle = self.idle.get(&destination).and_then(BTreeSet::first);
+        if idle.is_some_and(|(end, _)| end.after(HAND_BACK) <= at) {
+            OpenReason::OtherProcess
+        } else if had_ends {
+            OpenReason::NewProcess
+        } else {
+            OpenReason::Growth
+        }
+    }
+
+    /// Lets an opening wait for the next exchange on a connection that seemed idle.
+    pub(super) fn wait(&mut self, on: ConnectionId, waiter: PendingOpen) {
+        if let Some(live) = self.live.get_mut(&on)
+            && live.waiters.len() < WAITERS
+        {
+            live.waiters.push(waiter);
+        }
+    }
+
+    /// The connection that seemed idle to an opening was busy: another may have been idle. If none was, the reason of the opening.
+    pub(super) fn look_again(
+        &mut self,
+        destination: usize,
+        was_busy: ConnectionId,
+        waiter: PendingOpen,
+    ) -> Option<OpenReason> {
+        let opened = self.live.get(&waiter.connection);
+        let party = opened.map(|live| live.party);
+        let party = party.or(self.live.get(&was_busy).map(|live| live.party));
+        let pool = party.and_then(|party| self.pools.get_mut(&(destination, party)));
+        let other = pool
+            .as_ref()
+            .and_then(|pool| pool.idle_at(waiter.at))
+            .filter(|&other| other != was_busy && waiter.tries < TRIES);
+        if let Some(other) = other {
+            let tries = waiter.tries + 1;
+            self.wait(other, PendingOpen { tries, ..waiter });
+            return None;
+        }
+        let why = pool.and_then(|pool| pool.replace(waiter.at));
+        Some(why.unwrap_or(OpenReason::Growth))
+    }
+
+    /// An opening had another reason than it seemed.
+    pub(super) fn correct(&mut self, opened: ConnectionId, why: OpenReason) {
+        if let Some(live) = self.live.get_mut(&opened) {
+            live.why = why;
+        }
+    }
+
+    /// Drops the oldest connections when too many are open, and pools without any.
+    fn make_room(&mut self) {
+        while self.live.len() >= LIVE {
+            let Some(oldest) = self.order.pop_front() else {
+                break;
+            };
+            self.forgotten += u64::from(self.take(oldest).is_some());
+        }
+        if self.order.len() > 2 * LIVE {
+            self.order.retain(|id| self.live.contains_key(id));
+        }
+        if self.pools.len() >= POOLS {
+            self.pools.retain(|_, pool| pool.open > 0);
+        }
+    }
+
+    /// What the limits left out.
+    pub(super) fn caveat(&self) -> Option<Caveat> {
+        (self.forgotten > 0).then(|| {
+            let message = format!(
+                "more than {LIVE} connections were open at the same time: the end of {} is unknown",
+                self.forgotten
+            );
+            Caveat::new("many-connections", message)
+        })
+    }
+}

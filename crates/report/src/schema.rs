@@ -1,0 +1,73 @@
+//! The JSON Schemas of the documents, derived from their types (docs/schema). Must not describe what the types do not have.
+
+use crate::json;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+
+/// The schema of a document of type `T`: its id in `schema`, and the commands that print it.
+pub fn of<T: JsonSchema>(id: &str, commands: &str) -> Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.insert("$id".to_owned(), id.into());
+    schema.insert("title".to_owned(), format!("The JSON of {commands}").into());
+    schema.insert(
+        "description".to_owned(),
+        "A number is in the unit at the end of its name. Absent is null, never zero. Further keys may be added within version 1.".into(),
+    );
+    if let Some(key) = schema.pointer_mut("/properties/schema") {
+        key["const"] = id.into();
+    }
+    schema
+}
+
+/// The schema of every observer's document. Only `intact audit` has the keys of its inputs.
+fn traffic() -> Schema {
+    let mut schema = of::<json::Audit<'_>>(
+        "intact.observed/1",
+        "`intact watch`, `intact audit` and every other observer",
+    );
+    if let Some(required) = schema
+        .get_mut("required")
+        .and_then(|keys| keys.as_array_mut())
+    {
+        required.retain(|key| key != "inputs" && key != "answers" && key != "change");
+    }
+    if let Some(key) = schema.pointer_mut("/properties/schema") {
+        if let Some(key) = key.as_object_mut() {
+            key.remove("const");
+        }
+        key["pattern"] = r"^intact\.[a-z]+/1$".into();
+    }
+    schema
+}
+
+/// The schemas of this crate's documents: the name of the file, and its content.
+pub fn all() -> Vec<(&'static str, Schema)> {
+    vec![
+        (
+            "bench",
+            of::<json::Document<'_>>(json::BENCH_SCHEMA, "`intact bench`"),
+        ),
+        (
+            "check",
+            of::<json::Checked<'_>>(json::CHECK_SCHEMA, "`intact check`"),
+        ),
+        (
+            "compare",
+            of::<json::Compare<'_>>(json::COMPARE_SCHEMA, "`intact compare`"),
+        ),
+        (
+            "fix",
+            of::<json::FixDocument<'_>>(json::FIX_SCHEMA, "`intact fix`"),
+        ),
+        (
+            "lambda",
+            of::<json::Lambda<'_>>(json::LAMBDA_SCHEMA, "`intact lambda`"),
+        ),
+        (
+            "model",
+            of::<json::Model<'_>>(json::MODEL_SCHEMA, "`intact model`"),
+        ),
+        ("traffic", traffic()),
+    ]
+}
