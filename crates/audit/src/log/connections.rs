@@ -2,12 +2,12 @@
 
 use super::line::Line;
 use crate::event_writer::EventWriter;
-use intact_ledger::agent::product;
 use intact_ledger::{
     Certainty, Close, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Exchange, Failure, Handshake, Method, Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme,
     Side, Span, Target, Tls,
 };
+use intact_observe::user_agent::product;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};

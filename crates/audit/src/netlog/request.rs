@@ -5,11 +5,11 @@ use super::event::Params;
 use super::socket::Socket;
 use crate::client;
 use crate::event_writer::EventWriter;
-use intact_ledger::agent::product;
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Exchange, Failure, KeepAliveTerms, Method, Nanos,
     Origin, Outcome, Protocol, Reuse, SetupPhase, Side, Span, Target,
 };
+use intact_observe::user_agent::product;
 use std::sync::Arc;
 
 /// What is known of a request so far. A redirect, a retry and an authentication each make another of it.
