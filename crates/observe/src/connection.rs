@@ -19,6 +19,8 @@ pub struct ObservedConnection {
     reading: TlsReading,
     inference: RequestInference,
     bytes: ConnectionBytes,
+    /// When the server's direction ended.
+    server_ended_at: Option<Nanos>,
     /// The interval of TCP keep-alive probes in seconds, where the client asked for them.
     tcp_keepalive_s: Option<u32>,
 }
@@ -33,6 +35,7 @@ impl ObservedConnection {
             reading,
             inference: RequestInference::default(),
             bytes: ConnectionBytes::default(),
+            server_ended_at: None,
             tcp_keepalive_s: None,
         }
     }
@@ -180,7 +183,12 @@ impl ObservedConnection {
         let end = self.first_end(by, how, at);
         self.rows.end.get_or_insert(end);
         if by == Side::Server {
-            self.app.end(at, true, &mut self.rows, run);
+            self.server_ended_at.get_or_insert(at);
+            // plain text may come later, with secrets
+            let awaits_secrets = self.tls.as_ref().map(|tls| tls.access()) == Some(Access::Hoped);
+            if !awaits_secrets {
+                self.app.end(at, true, &mut self.rows, run);
+            }
         }
     }
 
@@ -262,7 +270,9 @@ impl ObservedConnection {
             }
         }
         let is_closed = ending == Ending::Observed && self.rows.end.is_some();
-        self.app.end(at, is_closed, &mut self.rows, run);
+        let server_ended_at = self.server_ended_at.unwrap_or(at);
+        self.app
+            .end(server_ended_at, is_closed, &mut self.rows, run);
         if let Some(tls) = &self.tls {
             self.rows.is_readable |= tls.is_decrypted();
             if ending == Ending::Observed {

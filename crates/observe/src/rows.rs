@@ -1,7 +1,7 @@
 //! The rows of one connection while it goes on: `wire`'s events become exchanges, and what they show of the connection becomes
 //! its row. The decisions are in the crate's documentation.
 
-use crate::authority::{of_absolute_form, split_authority};
+use crate::authority::{host_of, of_absolute_form, split_authority};
 use crate::connection::Carried;
 use crate::exchange_row::{self, Times};
 use crate::request_inference::InferredExchange;
@@ -76,7 +76,14 @@ struct Judgement {
 
 impl Rows {
     /// The rows of a connection; `is_late` if its start was not observed.
-    pub(crate) fn new(connection: Connection, is_late: bool) -> Rows {
+    pub(crate) fn new(mut connection: Connection, is_late: bool) -> Rows {
+        if connection.origin.is_none() {
+            connection.origin = connection.peer.map(|peer| Origin {
+                scheme: Scheme::Tcp,
+                host: peer.ip().to_string().into(),
+                port: peer.port(),
+            });
+        }
         Rows {
             connection,
             recorded: None,
@@ -221,15 +228,15 @@ impl Rows {
         } else {
             Scheme::Http
         };
-        let Some(mut origin) = self.origin_so_far(scheme) else {
+        let Some(origin) = &mut self.connection.origin else {
             return;
         };
+        origin.scheme = scheme;
         if let Some((host, port)) = authority.and_then(split_authority) {
             self.has_authority = true;
             origin.host = host;
             origin.port = port.or(scheme.default_port()).unwrap_or(origin.port);
         }
-        self.connection.origin = Some(origin);
     }
 
     /// The TLS server name is the origin's host until a request names another.
@@ -237,22 +244,12 @@ impl Rows {
         if self.has_authority {
             return;
         }
-        let host = name.and_then(|name| crate::authority::host_of(name.as_bytes()));
-        if let Some(mut origin) = self.origin_so_far(Scheme::Https) {
-            origin.host = host.unwrap_or(origin.host);
-            self.connection.origin = Some(origin);
+        if let Some(origin) = &mut self.connection.origin {
+            origin.scheme = Scheme::Https;
+            if let Some(host) = name.and_then(|name| host_of(name.as_bytes())) {
+                origin.host = host;
+            }
         }
-    }
-
-    fn origin_so_far(&self, scheme: Scheme) -> Option<Origin> {
-        let known = self.connection.origin.clone().or_else(|| {
-            self.connection.peer.map(|peer| Origin {
-                scheme,
-                host: peer.ip().to_string().into(),
-                port: peer.port(),
-            })
-        });
-        known.map(|known| Origin { scheme, ..known })
     }
 
     fn note_version(&mut self, version: Version) {

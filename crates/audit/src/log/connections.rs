@@ -18,7 +18,7 @@ const MAX_LIVE: usize = 32_000;
 /// that is first seen later than this after the log's beginning was opened in between. Nanoseconds.
 const SILENCE: u64 = 300_000_000_000;
 /// What stands for a request that the client gave up (nginx).
-const GIVEN_UP: u16 = 499;
+const CLIENT_CLOSED: u16 = 499;
 
 /// What connections are told apart by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -359,9 +359,9 @@ pub(crate) fn exchange(
         one.spans.wait = Some(Span::new(one.at, one.end));
     }
     (one.outcome, one.detail) = match line.status {
-        Some(GIVEN_UP) => (
-            Outcome::Failed(Failure::Timeout),
-            Some("the client gave up".into()),
+        Some(CLIENT_CLOSED) => (
+            Outcome::Failed(Failure::ClientClosed),
+            Some("the client closed the connection before the response".into()),
         ),
         Some(_) => (Outcome::Ok, None),
         None => (

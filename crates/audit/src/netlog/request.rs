@@ -115,7 +115,7 @@ impl Request {
         if let Some((Outcome::Failed(kind), _)) = kind {
             self.failed = Some(kind);
         } else if self.status.is_none() {
-            self.failed = Some(Failure::Aborted);
+            self.failed = Some(Failure::ClientClosed);
         }
     }
 

@@ -196,7 +196,7 @@ impl Supervisor {
     pub(super) fn record_given_up(&self, mut about: Connection) {
         about.failed = Some(DialFailure {
             phase: SetupPhase::Connect,
-            kind: Failure::Aborted,
+            kind: Failure::ClientClosed,
             detail: Some("the program gave up before the destination answered".into()),
         });
         self.record(Row::Opened(Box::new(about)));
