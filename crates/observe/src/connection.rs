@@ -185,8 +185,8 @@ impl ObservedConnection {
         if by == Side::Server {
             self.server_ended_at.get_or_insert(at);
             // plain text may come later, with secrets
-            let awaits_secrets = self.tls.as_ref().map(|tls| tls.access()) == Some(Access::Hoped);
-            if !awaits_secrets {
+            let access = self.tls.as_ref().map(|tls| tls.access());
+            if access != Some(Access::Hoped) {
                 self.app.end(at, true, &mut self.rows, run);
             }
         }
@@ -262,12 +262,11 @@ impl ObservedConnection {
         }
         self.rows.ending = Some(ending);
         let mut is_inferred = false;
-        if let Some(tls) = &self.tls {
-            if let (Access::Shut(why), true) = (tls.access(), self.reading.infers_requests) {
-                is_inferred = true;
-                let one = self.inference.end();
-                self.take_inferred(one, why, run);
-            }
+        let access = self.tls.as_ref().map(|tls| tls.access());
+        if let (Some(Access::Shut(why)), true) = (access, self.reading.infers_requests) {
+            is_inferred = true;
+            let one = self.inference.end();
+            self.take_inferred(one, why, run);
         }
         let is_closed = ending == Ending::Observed && self.rows.end.is_some();
         let server_ended_at = self.server_ended_at.unwrap_or(at);

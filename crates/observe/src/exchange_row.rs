@@ -5,6 +5,7 @@ use intact_ledger::{Exchange, ExchangeBytes, Method, Nanos, Side, Span, Target};
 use intact_wire::exchange::{Exchange as Seen, Request, Response};
 
 /// What the phases of an exchange begin and end with.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     /// When the connection was ready.
     pub(crate) ready: Option<Nanos>,
