@@ -7,6 +7,7 @@ use intact_ledger::{
     Exchange, Failure, Handshake, Method, Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme,
     Side, Span, Target, Tls,
 };
+use intact_observe::authority::split_authority;
 use intact_observe::user_agent::product;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -379,17 +380,10 @@ pub(crate) fn origin(line: &Line<'_>) -> Option<Origin> {
     } else {
         Scheme::Http
     };
-    let authority = line.host.as_deref()?;
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !authority.ends_with(']') => (host, port.parse().ok()?),
-        _ => (authority, scheme.default_port()?),
-    };
-    let host = host.trim_matches(['[', ']']);
-    let clean = |byte: u8| byte.is_ascii_graphic();
-    let is_name = !host.is_empty() && host.len() <= 253 && host.bytes().all(clean);
-    is_name.then(|| Origin {
+    let (host, port) = split_authority(line.host.as_deref()?.as_bytes())?;
+    Some(Origin {
         scheme,
-        host: host.to_ascii_lowercase().into(),
-        port,
+        host,
+        port: port.or(scheme.default_port())?,
     })
 }

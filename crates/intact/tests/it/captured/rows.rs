@@ -382,7 +382,10 @@ fn compare(name: &str, watched: &Recorded, audited: &Recorded, served: &Recorded
     let ours: Vec<ServedRow> = arrived.map(served_row).collect();
     let theirs: Vec<ServedRow> = served.exchanges.iter().map(served_row).collect();
     for (ours, theirs) in ours.iter().zip(&theirs) {
-        assert_eq!((ours.0, ours.1), (theirs.0, theirs.1), "{name}");
+        assert_eq!(ours.0, theirs.0, "{name}");
+        // on a busy machine the server may get a request that the client sent in time only after the limit
+        let is_late = (ours.1, theirs.1) == (Some(Reuse::Fresh), Some(Reuse::Preconnected));
+        assert!(ours.1 == theirs.1 || is_late, "{name}: {ours:?} {theirs:?}");
     }
     assert_eq!(ours.len(), theirs.len(), "{name}");
     let server = served.close.as_ref().unwrap();
