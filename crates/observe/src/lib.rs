@@ -39,6 +39,8 @@ pub mod authority;
 mod connection;
 mod detect_protocol;
 mod exchange_row;
+mod judgement;
+mod open_exchanges;
 mod record_sizes;
 mod request_inference;
 mod rows;

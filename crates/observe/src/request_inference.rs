@@ -116,12 +116,12 @@ mod tests {
         }
         assert!(inference.is_asking());
         exchanges.extend(inference.end());
-        let told: Vec<_> = exchanges
+        let inferred: Vec<_> = exchanges
             .iter()
             .map(|one| (one.started, one.sent, one.answered, one.last, one.up))
             .collect();
         assert_eq!(
-            told,
+            inferred,
             [
                 (1, 2, Some(3), 4, 20),
                 (5, 5, Some(6), 6, 10),

@@ -4,14 +4,15 @@
 use crate::authority::{host_of, of_absolute_form, split_authority};
 use crate::connection::Carried;
 use crate::exchange_row::{self, Times};
+use crate::judgement::{Circumstances, Judgement};
+use crate::open_exchanges::{OpenExchange, OpenExchanges};
 use crate::request_inference::InferredExchange;
 use crate::run_context::RunContext;
 use crate::user_agent::product;
 use crate::{Ending, FirstEnd, ledger_side};
 use intact_ledger::{
-    Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange,
-    Failure, FingerprintBuilder, Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme,
-    SetupWait, Side,
+    Certainty, Close, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange, Failure,
+    Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme, SetupWait, Side,
 };
 use intact_wire::exchange::{Event as Observed, Exchange as Seen, Outcome as SeenOutcome, Request};
 use intact_wire::h2::Http2Facts;
@@ -37,9 +38,7 @@ pub(crate) struct Rows {
     pub(crate) is_readable: bool,
     /// The origin is that of a request.
     has_authority: bool,
-    open: Vec<OpenExchange>,
-    /// Requests so far.
-    begun: u32,
+    open: OpenExchanges,
     /// Exchanges recorded.
     done: u64,
     /// Exchanges whose end was not observed.
@@ -55,23 +54,6 @@ pub(crate) struct Rows {
     pub(crate) end: Option<FirstEnd>,
     /// Set once no more bytes come.
     pub(crate) ending: Option<Ending>,
-}
-
-/// An exchange that is not over.
-struct OpenExchange {
-    stream: Option<u32>,
-    begun_at: u64,
-    ordinal: u32,
-    fingerprint: Option<FingerprintBuilder>,
-    /// The last byte of the response so far.
-    last_at: Option<u64>,
-}
-
-/// How an exchange ended, for its row.
-struct Judgement {
-    outcome: Outcome,
-    certainty: Certainty,
-    detail: Option<&'static str>,
 }
 
 impl Rows {
@@ -94,8 +76,7 @@ impl Rows {
             client_spoke: false,
             is_readable: false,
             has_authority: false,
-            open: Vec::new(),
-            begun: 0,
+            open: OpenExchanges::default(),
             done: 0,
             unobserved: 0,
             wait: SetupWait::default(),
@@ -114,7 +95,7 @@ impl Rows {
         self.has_gap = true;
         if from == crate::Side::Client {
             self.has_request_gap = true;
-            self.is_late |= self.begun == 0;
+            self.is_late |= self.open.begun == 0;
         }
     }
 
@@ -152,7 +133,7 @@ impl Rows {
                 from,
                 stream,
                 bytes,
-            } => self.take_body(from, stream, bytes, at),
+            } => self.open.take_body(from, stream, bytes, at),
             Observed::Done(seen, outcome) if !seen.pushed => self.finish(seen, outcome, at, run),
             _ => {}
         }
@@ -162,19 +143,8 @@ impl Rows {
         let Some(request) = &seen.request else {
             return;
         };
-        self.begun += 1;
         self.last_begin = Some(Nanos(request.started_at));
-        let is_known = !request.method.is_empty() && !request.target.is_empty();
-        self.open.push(OpenExchange {
-            stream: seen.stream,
-            begun_at: request.started_at,
-            ordinal: self.begun,
-            fingerprint: is_known.then(|| {
-                run.fingerprint_key()
-                    .begin(&request.method, &request.target)
-            }),
-            last_at: None,
-        });
+        self.open.begin(seen.stream, request, run.fingerprint_key());
         // a tunnel that is granted is setup
         if asks_for_tunnel(seen) {
             return;
@@ -184,24 +154,6 @@ impl Rows {
         let named = of_absolute_form(&request.target).or(request.authority.as_deref());
         self.note_origin(named);
         self.record(run);
-    }
-
-    fn take_body(&mut self, from: crate::Side, stream: Option<u32>, bytes: &[u8], at: u64) {
-        let mut of_stream = self.open.iter_mut().filter(|open| open.stream == stream);
-        match from {
-            // a request under way is the last, a response under way belongs to the first
-            crate::Side::Client => {
-                let open = of_stream.next_back();
-                if let Some(fingerprint) = open.and_then(|open| open.fingerprint.as_mut()) {
-                    fingerprint.update(bytes);
-                }
-            }
-            crate::Side::Server => {
-                if let Some(open) = of_stream.next() {
-                    open.last_at = Some(at);
-                }
-            }
-        }
     }
 
     /// What a request shows of the client and its version of HTTP.
@@ -276,7 +228,7 @@ impl Rows {
         if request.is_none() && self.hears_client {
             return;
         }
-        let open = self.close_open(seen);
+        let open = self.open.close(seen);
         if asks_for_tunnel(seen) {
             if self.enter_tunnel(seen) {
                 return;
@@ -301,28 +253,6 @@ impl Rows {
         let row = self.row(seen, open, end, judgement, run.next_exchange());
         self.last_end = self.last_end.max(Some(row.end));
         run.record(Event::Exchange(&row));
-    }
-
-    /// Takes the open exchange of `seen`, or makes it where its request was not observed.
-    fn close_open(&mut self, seen: &Seen) -> OpenExchange {
-        let begun_at = seen.request.as_ref().map(|request| request.started_at);
-        let place = self.open.iter().position(|open| {
-            open.stream == seen.stream && begun_at.is_some_and(|begun| begun == open.begun_at)
-        });
-        if let Some(place) = place {
-            return self.open.remove(place);
-        }
-        self.begun += 1;
-        let response = seen.response.as_ref();
-        OpenExchange {
-            stream: seen.stream,
-            begun_at: begun_at
-                .or(response.map(|response| response.started_at))
-                .unwrap_or_default(),
-            ordinal: self.begun,
-            fingerprint: None,
-            last_at: None,
-        }
     }
 
     fn row(
@@ -395,62 +325,19 @@ impl Rows {
     }
 
     fn judge(&mut self, outcome: SeenOutcome, ordinal: u32) -> Judgement {
-        let is_by_client = self.end.is_some_and(|end| end.by == Some(Side::Client));
-        let is_reset = self.end.is_some_and(|end| end.how == CloseKind::Rst);
-        let is_partial = self.is_late || self.has_gap || self.ending == Some(Ending::Unobserved);
-        let is_reused = ordinal > 1 || self.is_late;
-        let is_cut = matches!(outcome, SeenOutcome::Unanswered | SeenOutcome::Cut);
-        let failed = |kind| (Outcome::Failed(kind), Certainty::Exact, None);
-        let (outcome, certainty, detail) = match outcome {
-            SeenOutcome::Complete => (Outcome::Ok, Certainty::Exact, None),
-            SeenOutcome::Unanswered | SeenOutcome::Cut
-                if self.ending == Some(Ending::Unobserved) =>
-            {
-                self.not_observed()
-            }
-            SeenOutcome::Unseen if is_partial => self.not_observed(),
-            SeenOutcome::Unseen => (
-                Outcome::Failed(Failure::Malformed),
-                Certainty::Inferred("a part of it was not HTTP".into()),
-                None,
-            ),
-            SeenOutcome::Unanswered | SeenOutcome::Cut if is_by_client => (
-                Outcome::Failed(Failure::ClientClosed),
-                Certainty::Exact,
-                Some("the client closed the connection before the response was complete"),
-            ),
-            // only a run that is stopped ends a connection that neither side closed
-            SeenOutcome::Unanswered | SeenOutcome::Cut if self.end.is_none() => {
-                failed(Failure::Aborted)
-            }
-            SeenOutcome::Unanswered if is_reused => failed(Failure::Stale),
-            SeenOutcome::Unanswered if !is_reset => failed(Failure::Closed),
-            SeenOutcome::Cut if !is_reset => failed(Failure::Truncated),
-            SeenOutcome::Unanswered | SeenOutcome::Cut => failed(Failure::Reset),
-            SeenOutcome::Reset {
-                by: crate::Side::Client,
-                ..
-            } => (
-                Outcome::Failed(Failure::ClientClosed),
-                Certainty::Exact,
-                Some("the client reset the stream before the response was complete"),
-            ),
-            SeenOutcome::Reset { .. } => failed(Failure::StreamReset),
-            SeenOutcome::Refused => failed(Failure::Refusal),
-        };
-        self.is_cut |= is_cut && !outcome.is_ok();
-        self.is_stale |= outcome == Outcome::Failed(Failure::Stale);
-        Judgement {
-            outcome,
-            certainty,
-            detail,
+        let is_unobserved = self.ending == Some(Ending::Unobserved);
+        let judgement = Circumstances {
+            end: self.end,
+            is_unobserved,
+            is_partial: self.is_late || self.has_gap || is_unobserved,
+            is_reused: ordinal > 1 || self.is_late,
         }
-    }
-
-    fn not_observed(&mut self) -> (Outcome, Certainty, Option<&'static str>) {
-        self.unobserved += 1;
-        let why = Certainty::Inferred("its end was not observed".into());
-        (Outcome::Ok, why, None)
+        .judge(outcome);
+        let is_cut = matches!(outcome, SeenOutcome::Unanswered | SeenOutcome::Cut);
+        self.unobserved += u64::from(judgement.is_unobserved());
+        self.is_cut |= is_cut && !judgement.outcome.is_ok();
+        self.is_stale |= judgement.outcome == Outcome::Failed(Failure::Stale);
+        judgement
     }
 
     /// Takes a burst of encrypted records that was inferred to be an exchange; `why` it could not be read.
@@ -460,15 +347,16 @@ impl Rows {
         why: &str,
         run: &mut dyn RunContext,
     ) {
-        self.begun += 1;
+        self.open.begun += 1;
+        let ordinal = self.open.begun;
         self.done += 1;
         self.last_begin = Some(Nanos(one.started));
         self.wait.note_request(Nanos(one.started));
         let judgement = match one.answered {
             Some(_) => None,
-            None => Some(self.judge(SeenOutcome::Unanswered, self.begun)),
+            None => Some(self.judge(SeenOutcome::Unanswered, ordinal)),
         };
-        let mut row = self.place(run.next_exchange(), one.started, self.begun, false);
+        let mut row = self.place(run.next_exchange(), one.started, ordinal, false);
         row.end = match (judgement.is_some(), self.end) {
             (true, Some(end)) => end.at.max(Nanos(one.last)),
             _ => Nanos(one.last),
@@ -485,9 +373,7 @@ impl Rows {
 
     /// Leaves HTTP/1 for HTTP/2: the request that asked for the upgrade is answered on stream 1.
     pub(crate) fn enter_upgrade(&mut self) {
-        if let Some(open) = self.open.iter_mut().find(|open| open.stream.is_none()) {
-            open.stream = Some(1);
-        }
+        self.open.enter_upgrade();
         self.connection.protocol = Some(Protocol::Http2);
     }
 
@@ -498,7 +384,7 @@ impl Rows {
         let Some(granted) = granted.filter(|response| response.status / 100 == 2) else {
             return false;
         };
-        self.begun -= 1;
+        self.open.begun -= 1;
         self.is_readable = false;
         self.client_spoke = false;
         self.has_authority = false;
@@ -575,14 +461,14 @@ impl Rows {
     pub(crate) fn is_read(&self) -> bool {
         let is_h2 = self.connection.protocol == Some(Protocol::Http2);
         let is_quiet = !self.has_request_gap && (is_h2 || !self.client_spoke);
-        self.is_readable && (self.begun > 0 || is_quiet)
+        self.is_readable && (self.open.begun > 0 || is_quiet)
     }
 
     fn moment(&self, is_counted: bool) -> Option<ClosePoint> {
         if !is_counted {
             return None;
         }
-        if self.begun == 0 {
+        if self.open.begun == 0 {
             return (!self.is_late).then_some(ClosePoint::Unused);
         }
         if self.is_stale {
