@@ -20,7 +20,8 @@
 //! * **TLS**: `ssl` begins where `connect` ends, and ends with the client's last handshake message.
 //! * **End of an exchange**: the last byte of the response. A failure ends when it shows: with the first FIN or RST, with a reset
 //!   stream, at the latest with the last byte.
-//! * **Outcome**: a client that closes or resets before the response is complete is `client-closed`. Only a run that is stopped gives
+//! * **Outcome**: a client that closes or resets before the response is complete is `client-closed`. A FIN alone is a half-close: a
+//!   response that is complete after it is ok. Only a run that is stopped gives
 //!   `aborted`. An unanswered request on a reused connection is `stale`, on a fresh one `reset` or `closed`. A response whose end was
 //!   not observed did not fail: it is inferred.
 //! * **Body**: `body.read` is what passed to the client at the point of observation; absent where that cannot be seen.
