@@ -8,7 +8,6 @@ pub mod export;
 pub mod server_profile;
 pub mod store;
 
-pub mod agent;
 mod campaign;
 mod certainty;
 mod connection;

@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::server_tally::ServerTally;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Exchange,
-    Failure, Method, Nanos, Outcome, Probes, Protocol, Reuse, Side, Span, Target,
+    Failure, Method, Nanos, Outcome, Probes, Protocol, Reuse, Setup, SetupWait, Side, Span, Target,
 };
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut};
@@ -57,6 +57,8 @@ pub(crate) struct Record {
     connection: RefCell<Connection>,
     passed: Rc<ByteCounts>,
     exchanges: Cell<u64>,
+    wait: Cell<SetupWait>,
+    last_end: Cell<Nanos>,
     in_flight: Cell<u64>,
     pub(crate) announced_by: Cell<Option<Side>>,
     /// An exchange did not get its answer.
@@ -88,6 +90,8 @@ impl Record {
             connection: RefCell::new(connection),
             passed,
             exchanges: Cell::new(0),
+            wait: Cell::default(),
+            last_end: Cell::default(),
             in_flight: Cell::new(0),
             announced_by: Cell::new(None),
             cut: Cell::new(false),
@@ -121,7 +125,7 @@ impl Record {
         let mut exchange = Exchange::new(self.clerk.id(), at);
         exchange.connection = Some(self.connection.borrow().id);
         exchange.ordinal = Some(self.exchanges.get() as u32);
-        exchange.reuse = Some(Reuse::of_position(self.exchanges.get() as u32));
+        exchange.reuse = self.reuse(at, self.exchanges.get() as u32, version);
         exchange.method = Some(Method::new(&String::from_utf8_lossy(method)));
         exchange.target = Some(Target::new(&String::from_utf8_lossy(target)));
         OpenExchange {
@@ -131,6 +135,21 @@ impl Record {
             fault: None,
             ended: false,
         }
+    }
+
+    /// Whether the client waited for the setup, by the rule of all observers. The server sees it from the accept on.
+    fn reuse(&self, begun: Nanos, ordinal: u32, version: Protocol) -> Option<Reuse> {
+        let mut wait = self.wait.get();
+        wait.note_request(begun);
+        self.wait.set(wait);
+        let connection = self.connection.borrow();
+        let setup = Setup {
+            connect: Some(Span::new(connection.at, connection.at)),
+            ..connection.setup
+        };
+        let is_stream = version == Protocol::Http2;
+        let has_waited = wait.has_waited(&setup, begun, ordinal, is_stream);
+        Reuse::of(has_waited, Some(ordinal))
     }
 
     /// Notes that the server was asked about itself.
@@ -162,8 +181,10 @@ impl Record {
             (0, _) => ClosePoint::Unused,
             (_, 1..) => ClosePoint::MidExchange,
             _ if self.cut.get() => ClosePoint::MidExchange,
-            _ if announced_by.is_some() => ClosePoint::AfterExchange,
-            _ => ClosePoint::Idle,
+            _ => {
+                let idle = self.now().since(self.last_end.get());
+                ClosePoint::after(idle, announced_by.is_some())
+            }
         };
         let reset = self.passed.reset.get();
         let connection = self.connection.borrow();
@@ -236,9 +257,15 @@ impl OpenExchange {
             exchange.spans.wait = Some(Span::new(send.end, exchange.end));
         }
         let record = &self.record;
-        if !exchange.outcome.is_ok() {
+        record.last_end.set(exchange.end);
+        // in HTTP/2 a stream may fail alone
+        let fails_alone = self.version == Protocol::Http2 && self.fault.is_none();
+        if !exchange.outcome.is_ok() && !fails_alone {
             record.cut.set(true);
         }
+        let mut wait = record.wait.get();
+        wait.note_response(exchange.end);
+        record.wait.set(wait);
         record.in_flight.set(record.in_flight.get() - 1);
         record
             .clerk
@@ -248,17 +275,15 @@ impl OpenExchange {
 }
 
 impl Drop for OpenExchange {
-    /// Cut off: by the end of the server, or with its connection.
+    /// Cut off: by the client that closed or reset the connection, or by the end of the server.
     fn drop(&mut self) {
         if !self.ended {
-            let passed = &self.record.passed;
-            let kind = if passed.reset.get() {
-                Failure::Reset
-            } else if passed.ended.get() {
-                Failure::Truncated
+            let kind = if self.record.passed.is_over() {
+                Failure::ClientClosed
             } else {
                 Failure::Aborted
             };
+            self.record.cut.set(true);
             self.record_end(Outcome::Failed(kind));
         }
     }

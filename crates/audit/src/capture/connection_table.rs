@@ -1,7 +1,6 @@
 //! All connections of a capture: finds the one that a packet belongs to, and lets go of those that are over.
 
 use super::Packet;
-use super::detect_protocol::{Guess, guess_client, guess_server};
 use super::dns_lookups::DnsLookups;
 use super::fragments::Fragments;
 use super::ip::{self, Datagram, Udp, protocol};
@@ -9,10 +8,11 @@ use super::ladder::Ladder;
 use super::link::{self, Inside};
 use super::opaque::{Opaque, OpaquePackets};
 use super::quic::Quic;
-use super::tcp_connection::{ConnectionState, OpaqueReason, TcpConnection};
+use super::tcp_connection::{ConnectionState, TcpConnection};
 use super::tunnel;
 use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
+use intact_observe::{DetectedProtocol, Opaque as Unread, detect_client, detect_server};
 use intact_wire::Side;
 use intact_wire::dns;
 use intact_wire::tcp::Segment;
@@ -296,7 +296,7 @@ impl ConnectionTable {
                 };
                 if climbs {
                     self.climbing += 1;
-                    live.climb(client, server);
+                    live.climb(client, server, scope.base);
                 }
                 slot.insert(Slot::Live(Box::new(live)))
             }
@@ -361,8 +361,8 @@ impl ConnectionTable {
                 self.facts.with_missing += u64::from(lacks.packets);
                 self.facts.cut_packets += lacks.cut_packets;
                 match blind {
-                    Some(OpaqueReason::Tls) => self.facts.blind_tls += 1,
-                    Some(OpaqueReason::Unknown) => self.facts.blind_unknown += 1,
+                    Some(Unread::Encrypted) => self.facts.blind_tls += 1,
+                    Some(Unread::Unknown) => self.facts.blind_unknown += 1,
                     None => {}
                 }
             }
@@ -523,10 +523,13 @@ fn opening(source: SocketAddr, target: SocketAddr, segment: &Segment<'_>) -> Opt
     if segment.len == 0 {
         return None;
     }
-    let client_guess = guess_client(segment.payload);
-    let server_guess = guess_server(segment.payload);
-    let says_client = matches!(client_guess, Guess::Http1 | Guess::Http2);
-    let says_server = server_guess == Guess::Http1;
+    let client_guess = detect_client(segment.payload);
+    let server_guess = detect_server(segment.payload);
+    let says_client = matches!(
+        client_guess,
+        DetectedProtocol::Http1 | DetectedProtocol::Http2
+    );
+    let says_server = server_guess == DetectedProtocol::Http1;
     // TLS: a ClientHello is handshake message 1, a ServerHello 2
     let hello = match segment.payload {
         [0x16, 0x03, _, _, _, 1, ..] => Some(Side::Client),

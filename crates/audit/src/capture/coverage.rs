@@ -20,6 +20,8 @@ struct Direction {
     has_syn: bool,
     /// The sequence numbers of the first byte and of that behind the last one, and behind its FIN; `None` before the first packet.
     range: Option<Range>,
+    /// The sequence number behind its FIN.
+    fin_end: Option<u32>,
     /// The first and the highest acknowledgement by the receiver.
     acked: Option<(u32, u32)>,
     cut_packets: u64,
@@ -72,8 +74,14 @@ impl Coverage {
             data_end,
             end,
         });
-        range.data_end = later(range.data_end, data_end);
         range.end = later(range.end, end);
+        // what follows a FIN acknowledges data of the other side, and shows none of its own
+        if this.fin_end.is_none_or(|fin| fin != data_end) {
+            range.data_end = later(range.data_end, data_end);
+        }
+        if segment.fin {
+            this.fin_end = Some(end);
+        }
         if captured < segment.len {
             this.cut_packets += 1;
             this.cut_bytes += u64::from(segment.len - captured);
@@ -225,6 +233,22 @@ mod tests {
         for lacks in [middle, end, before_fin] {
             assert!(lacks.packets && !lacks.direction, "{lacks:?}");
         }
+    }
+
+    #[test]
+    fn acknowledgements_behind_a_fin_show_no_missing_data() {
+        let fin = Segment {
+            fin: true,
+            ..segment(4, 4, b"")
+        };
+        let half_closed = lacks(&[
+            (Client, segment(1, 1, b"GET")),
+            (Server, segment(1, 4, b"200")),
+            (Client, fin),
+            (Server, segment(4, 5, b"more")),
+            (Client, segment(5, 8, b"")),
+        ]);
+        assert_eq!(half_closed, Lacks::default());
     }
 
     #[test]

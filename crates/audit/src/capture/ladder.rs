@@ -1,6 +1,6 @@
 //! The packets of one connection in time, each with what is in it by name: TLS records, HTTP/2 frames, requests and answers.
 
-use intact_ledger::ConnectionId;
+use intact_ledger::{ConnectionId, Nanos};
 use intact_wire::Side;
 use intact_wire::exchange::Exchange as Seen;
 use intact_wire::h2::PREFACE;
@@ -53,6 +53,8 @@ pub struct LadderStep {
 #[derive(Debug)]
 pub(super) struct LadderBuilder {
     ladder: Ladder,
+    /// Nanosecond 0 of the run, in nanoseconds since 1970.
+    base: u64,
     records: [Records; 2],
     frames: [Frames; 2],
 }
@@ -62,6 +64,7 @@ impl LadderBuilder {
         connection: ConnectionId,
         client: SocketAddr,
         server: SocketAddr,
+        base: u64,
     ) -> LadderBuilder {
         LadderBuilder {
             ladder: Ladder {
@@ -71,6 +74,7 @@ impl LadderBuilder {
                 steps: Vec::new(),
                 left_out: 0,
             },
+            base,
             records: Default::default(),
             frames: Default::default(),
         }
@@ -117,20 +121,25 @@ impl LadderBuilder {
     }
 
     /// Names the TLS records that begin in these bytes.
-    pub(super) fn read_tls(&mut self, from: Side, bytes: &[u8], at: u64) {
+    pub(super) fn read_tls(&mut self, from: Side, bytes: &[u8], at: Nanos) {
         let mut names = Vec::new();
         self.records[from as usize].read(bytes, &mut names);
-        self.name(from, at, names);
+        self.name(from, self.wall(at.0), names);
     }
 
     /// Names the HTTP/2 frames that begin in these bytes.
-    pub(super) fn read_h2(&mut self, from: Side, bytes: &[u8], at: u64) {
+    pub(super) fn read_h2(&mut self, from: Side, bytes: &[u8], at: Nanos) {
         let mut names = Vec::new();
         self.frames[from as usize].read(bytes, &mut names);
-        self.name(from, at, names);
+        self.name(from, self.wall(at.0), names);
     }
 
-    /// Names a request and its answer.
+    /// A time of the run, in nanoseconds since 1970.
+    fn wall(&self, at: u64) -> u64 {
+        self.base + at
+    }
+
+    /// Names a request and its answer. Times are those of the run.
     pub(super) fn read_exchange(&mut self, seen: &Seen) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if let Some(request) = &seen.request {
@@ -138,8 +147,8 @@ impl LadderBuilder {
             let name = format!("{} {target}", text(&request.method));
             self.name_http(
                 Side::Client,
-                request.started_at,
-                request.head_at,
+                self.wall(request.started_at),
+                self.wall(request.head_at),
                 seen.stream,
                 name,
             );
@@ -153,15 +162,15 @@ impl LadderBuilder {
         };
         self.name_http(
             Side::Server,
-            response.started_at,
-            response.head_at,
+            self.wall(response.started_at),
+            self.wall(response.head_at),
             seen.stream,
             name,
         );
         if let (Some(body_at), None) = (response.first_body_at, seen.stream)
             && body_at > response.head_at
         {
-            self.name(Side::Server, body_at, vec!["body".to_owned()]);
+            self.name(Side::Server, self.wall(body_at), vec!["body".to_owned()]);
         }
     }
 

@@ -1,13 +1,11 @@
 //! Captures: packets to connections and exchanges.
 //!
-//! From the file inwards: [`pcap`] and [`pcapng`] give packets, [`link`], [`ip`] and [`tunnel`] strip what is around them, [`ConnectionTable`]
-//! finds the connection, [`conversation`] puts its bytes in order, [`layers`] looks for TLS, [`speaking`] lets `wire` read what
-//! is spoken, [`record`] writes it into the ledger. What cannot be seen is said, never guessed.
+//! From the file inwards: [`pcap`] and [`pcapng`] give packets, [`link`], [`ip`] and [`tunnel`] strip the headers around them,
+//! [`ConnectionTable`] finds the connection, [`tcp_connection`] puts its bytes in order, and `observe` reads them. What cannot be
+//! seen is reported, never guessed.
 
-mod app_protocol;
 mod connection_table;
 mod coverage;
-mod detect_protocol;
 mod dns_lookups;
 mod fragments;
 mod ip;
@@ -16,16 +14,12 @@ mod link;
 mod opaque;
 mod pcap;
 mod pcapng;
-mod protocol_stack;
 mod quic;
-mod record;
 mod tcp_connection;
-mod tls;
 mod tunnel;
 
 pub(crate) use connection_table::ConnectionTable;
 pub use ladder::{Ladder, LadderStep};
-pub(crate) use record::host_of;
 
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;

@@ -1,12 +1,12 @@
 //! QUIC (RFC 9000), from outside: that a connection was opened and to which name, how long its handshake took, until when it was
 //! used. What it carries cannot be seen.
 
-use super::record::host_of;
 use crate::event_writer::EventWriter;
 use intact_ledger::{
     Close, Closed, Connection, ConnectionBytes, DialFailure, Event, Failure, Origin, Probes,
     Scheme, SetupPhase, Span, Tls, Transport,
 };
+use intact_observe::authority::host_of;
 use intact_wire::quic::{Kind, QuicClientHello, packets};
 use intact_wire::tls::ClientHello;
 use std::collections::HashMap;
@@ -187,7 +187,7 @@ impl Quic {
                 .and_then(|name| host_of(name.as_bytes()))
                 .map(|host| Origin {
                     scheme: Scheme::Https,
-                    host: host.into(),
+                    host,
                     port: key.1.port(),
                 });
             connection.tls = Some(*tls);

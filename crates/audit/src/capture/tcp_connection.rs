@@ -1,17 +1,18 @@
-//! One TCP connection of a capture: segments in, its entry in the ledger out.
+//! One TCP connection of a capture: segments in, its rows in the ledger out.
 //!
-//! Owns the reassembly and the layers above it; tells what the packets alone show: setup, end, failure.
+//! Owns the reassembly, and what only packets show: setup, end, a failed dial. The bytes are read by `observe`.
 
 use super::coverage::{Coverage, Lacks};
 use super::ladder::{Ladder, LadderBuilder};
-use super::protocol_stack::ProtocolStack;
-use super::record::{End, Record, side};
 use crate::event_writer::EventWriter;
 use intact_ledger::{
-    CloseKind, Connection, ConnectionBytes, ConnectionId, DialFailure, Failure, SetupPhase, Span,
+    CloseKind, Connection, ConnectionId, DialFailure, Event, Failure, FingerprintKey, Nanos,
+    SetupPhase, Span,
 };
+use intact_observe::{Ending, ObservedConnection, Opaque, RunContext, TlsReading};
 use intact_wire::Side;
-use intact_wire::tcp::{Flow, Limits, Run, Segment, TcpCloseKind};
+use intact_wire::exchange::Exchange as Seen;
+use intact_wire::tcp::{Close, Flow, Limits, Run, Segment, TcpCloseKind};
 use intact_wire::tls::decrypt::KeyLog;
 use std::net::SocketAddr;
 
@@ -28,22 +29,24 @@ const UNANSWERED: u64 = 1_000_000_000;
 pub(super) struct TcpConnection {
     flow: Flow,
     coverage: Coverage,
-    layers: ProtocolStack,
-    record: Record,
+    observed: ObservedConnection,
+    /// Its packets, where they are wanted.
+    ladder: Option<Box<LadderBuilder>>,
     client: SocketAddr,
+    is_late: bool,
     begun_at: u64,
     established_at: Option<u64>,
     seen_at: u64,
 }
 
-/// What became of a conversation.
+/// The end of a connection's entry.
 pub(super) enum ConnectionState {
     /// A connection.
     Connection {
         /// Exchanges whose end is not in the capture.
         unseen: u64,
         /// Why it cannot be seen inside, if it cannot.
-        blind: Option<OpaqueReason>,
+        blind: Option<Opaque>,
         /// Exchanges that it carried.
         carried: u64,
         /// What the capture lacks of it.
@@ -55,13 +58,54 @@ pub(super) enum ConnectionState {
     TooLate,
 }
 
-/// Why nothing is known of what a connection carried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OpaqueReason {
-    /// It is encrypted, and there is no key.
-    Tls,
-    /// Bytes that belong to no protocol that is read.
-    Unknown,
+/// Secrets in captures may stand behind the packets, so all connections wait for them.
+const TLS: TlsReading = TlsReading {
+    expects_secrets: true,
+    infers_requests: false,
+    process: None,
+};
+
+/// The capture as one of its connections needs it.
+struct CaptureContext<'a, 'b> {
+    scope: &'a mut EventWriter<'b>,
+    keys: &'a KeyLog,
+    ladder: Option<&'a mut LadderBuilder>,
+}
+
+impl RunContext for CaptureContext<'_, '_> {
+    fn record(&mut self, event: Event<'_>) {
+        self.scope.record(event);
+    }
+
+    fn next_exchange(&mut self) -> u64 {
+        self.scope.next_exchange()
+    }
+
+    fn fingerprint_key(&self) -> &FingerprintKey {
+        self.scope.key
+    }
+
+    fn add_secrets(&mut self, client_random: &[u8; 32], into: &mut KeyLog) -> bool {
+        into.copy_from(self.keys, client_random)
+    }
+
+    fn note_tls(&mut self, from: Side, bytes: &[u8], at: Nanos) {
+        if let Some(ladder) = &mut self.ladder {
+            ladder.read_tls(from, bytes, at);
+        }
+    }
+
+    fn note_h2(&mut self, from: Side, bytes: &[u8], at: Nanos) {
+        if let Some(ladder) = &mut self.ladder {
+            ladder.read_h2(from, bytes, at);
+        }
+    }
+
+    fn note_exchange(&mut self, seen: &Seen) {
+        if let Some(ladder) = &mut self.ladder {
+            ladder.read_exchange(seen);
+        }
+    }
 }
 
 impl TcpConnection {
@@ -79,9 +123,10 @@ impl TcpConnection {
         TcpConnection {
             flow: Flow::new(LIMITS),
             coverage: Coverage::default(),
-            layers: ProtocolStack::new(late),
-            record: Record::new(connection, late),
+            observed: ObservedConnection::new(connection, late, TLS),
+            ladder: None,
             client,
+            is_late: late,
             begun_at: at,
             established_at: None,
             seen_at: at,
@@ -99,7 +144,7 @@ impl TcpConnection {
 
     /// Its number.
     pub(super) fn id(&self) -> ConnectionId {
-        self.record.connection.id
+        self.observed.connection().id
     }
 
     /// When the last packet came, in nanoseconds since 1970.
@@ -136,18 +181,20 @@ impl TcpConnection {
     ) {
         let Self {
             flow,
-            layers,
-            record,
+            observed,
+            ladder,
             ..
         } = self;
         self.seen_at = self.seen_at.max(segment.at);
         self.coverage.take(from, segment);
-        if let Some(climb) = &mut record.climb {
-            climb.packet(from, segment);
+        if let Some(ladder) = ladder {
+            ladder.packet(from, segment);
         }
         let repeated = flow.stream(from).facts().repeated;
-        if from == Side::Client {
-            record.hear_client(segment.len > 0);
+        // a packet without data shows that the client's direction is captured only where the start was seen: a request from
+        // before the capture may still be answered
+        if from == Side::Client && (segment.len > 0 || !self.is_late) {
+            observed.hear_client();
         }
         // before the payload is taken: a handshake's last packet may carry the first request
         let syns = [Side::Client, Side::Server].map(|side| flow.stream(side).facts().syn_at);
@@ -156,25 +203,31 @@ impl TcpConnection {
             && segment.ack.is_some()
         {
             self.established_at = Some(segment.at);
-            record.connection.setup.connect =
-                Some(Span::new(scope.nanos(syn), scope.nanos(segment.at)));
+            observed.establish(Span::new(scope.nanos(syn), scope.nanos(segment.at)));
         }
-        let mut emit = |side, run: Run<'_>| match run {
-            Run::Bytes { bytes, at } => layers.read(side, bytes, at, keys, record, scope),
-            Run::Gap { len, .. } => layers.lose(side, len, record, scope),
+        let mut context = CaptureContext {
+            scope,
+            keys,
+            ladder: ladder.as_deref_mut(),
         };
-        flow.push(from, segment, &mut emit);
-        if let Some(climb) = &mut record.climb
+        flow.push(from, segment, |side, run| {
+            show(observed, side, run, &mut context);
+        });
+        if let Some(ladder) = ladder
             && flow.stream(from).facts().repeated > repeated
         {
-            climb.was_again();
+            ladder.was_again();
         }
     }
 
     /// Begins to keep its packets; to be asked for before the first one.
-    pub(super) fn climb(&mut self, client: SocketAddr, server: SocketAddr) {
-        let id = self.record.connection.id;
-        self.record.climb = Some(Box::new(LadderBuilder::new(id, client, server)));
+    pub(super) fn climb(&mut self, client: SocketAddr, server: SocketAddr, base: u64) {
+        self.ladder = Some(Box::new(LadderBuilder::new(
+            self.id(),
+            client,
+            server,
+            base,
+        )));
     }
 
     /// Ends the entry. `complete`: the capture goes on for long enough, so what did not come never came.
@@ -185,174 +238,115 @@ impl TcpConnection {
         keys: &KeyLog,
         scope: &mut EventWriter<'_>,
     ) -> ConnectionState {
-        let end = self.end();
-        if let Some(end) = end {
-            self.record.note_end(end, scope);
-        }
-        let closed_at = end.map_or(self.seen_at, |end| end.at);
+        let (begun_at, seen_at) = (self.begun_at, self.seen_at);
+        let is_established = self.established_at.is_some();
         let Self {
             flow,
             coverage,
-            layers,
-            record,
+            observed,
+            ladder,
             ..
         } = &mut self;
-        flow.finish(|side, run| match run {
-            Run::Bytes { bytes, at } => layers.read(side, bytes, at, keys, record, scope),
-            Run::Gap { len, .. } => layers.lose(side, len, record, scope),
-        });
-        let lacks = coverage.lacks(flow);
-        // an answer that is not in the capture did not fail
-        layers.end(
-            end.is_some() && lacks.is_nothing(),
-            closed_at,
-            record,
+        let mut context = CaptureContext {
             scope,
-        );
-        // the other side may have closed before, in a packet that is not there
-        let end = end.map(|end| End {
-            by: end.by.filter(|by| {
-                let other = match by {
-                    intact_ledger::Side::Client => Side::Server,
-                    intact_ledger::Side::Server => Side::Client,
+            keys,
+            ladder: ladder.as_deref_mut(),
+        };
+        let end = flow.close();
+        if let Some(Close { at, by, how }) = end {
+            let how = match how {
+                TcpCloseKind::Rst => CloseKind::Rst,
+                TcpCloseKind::Fin => CloseKind::Fin,
+            };
+            observed.note_end(by, how, context.scope.nanos(at));
+        }
+        flow.finish(|side, run| show(observed, side, run, &mut context));
+        let lacks = coverage.lacks(flow);
+        let waited = now.saturating_sub(begun_at);
+        let is_over = complete || waited >= UNANSWERED;
+        match dial_failure(flow, coverage, is_established, is_over) {
+            Some(None) => return ConnectionState::TooLate,
+            Some(Some(failed)) => observed.fail(failed, &mut context),
+            None => {
+                let is_whole = end.is_some() && lacks.is_nothing();
+                let by = end.map(|end| end.by);
+                if by.is_some_and(|by| coverage.lacks_end_of(other(by), flow)) {
+                    observed.forget_closer();
+                }
+                // a response that is not in the capture did not fail
+                let ending = match is_whole {
+                    true => Ending::Observed,
+                    false => Ending::Unobserved,
                 };
-                !coverage.lacks_end_of(other, flow)
-            }),
-            ..end
-        });
-        if let Some(failed) = self.dial_failure(complete, now) {
-            let Some(failed) = failed else {
-                return ConnectionState::TooLate;
-            };
-            self.record.connection.closed = None;
-            self.record.connection.failed = Some(failed);
-            self.record.tell(scope);
-            return ConnectionState::Connection {
-                unseen: 0,
-                blind: None,
-                carried: 0,
-                lacks,
-                ladder: self.record.ladder(),
-            };
-        }
-        let carried = |side| {
-            let facts = self.flow.stream(side).facts();
-            facts.bytes + facts.lost
-        };
-        let bytes = ConnectionBytes {
-            sent: carried(Side::Client),
-            received: carried(Side::Server),
-        };
-        let blind = self.blind(&bytes, lacks);
-        let record = &mut self.record;
-        // a handshake whose end is not in the capture did not fail
-        if end.is_some()
-            && lacks.is_nothing()
-            && let Some(tls) = &self.layers.tls
-        {
-            record.connection.failed = tls.failure();
-        }
-        match end {
-            Some(end) if record.connection.failed.is_none() => record.close(end, bytes, scope),
-            _ => {
-                record.connection.closed = None;
-                record.tell(scope);
+                let server_ended = flow.stream(Side::Server).facts().fin_at;
+                let at = server_ended.or(end.map(|end| end.at));
+                let at = context.scope.nanos(at.unwrap_or(seen_at));
+                observed.finish(at, ending, &mut context);
             }
         }
         ConnectionState::Connection {
-            unseen: record.unseen(),
-            blind,
-            carried: record.carried(),
+            unseen: observed.unobserved_exchanges(),
+            blind: observed
+                .opaque()
+                .filter(|why| *why == Opaque::Encrypted || lacks.is_nothing()),
+            carried: observed.exchanges(),
             lacks,
-            ladder: record.ladder(),
+            ladder: ladder.take().map(|ladder| Box::new(ladder.finish())),
         }
-    }
-
-    /// Why what it carried is not known, where all of it is there.
-    fn blind(&self, bytes: &ConnectionBytes, lacks: Lacks) -> Option<OpaqueReason> {
-        let carried = bytes.sent + bytes.received > 0;
-        let is_named = !self.record.readable && self.record.connection.protocol.is_some();
-        if self.record.is_read() || !carried || is_named {
-            None
-        } else if self.layers.tls.is_some() && !self.record.readable {
-            Some(OpaqueReason::Tls)
-        } else {
-            lacks.is_nothing().then_some(OpaqueReason::Unknown)
-        }
-    }
-
-    /// The first FIN or RST.
-    fn end(&self) -> Option<End> {
-        let close = self.flow.close()?;
-        let tls = self.layers.tls.as_ref();
-        let goodbye_at = |by: Side| tls.and_then(|tls| tls.goodbye_at(by));
-        // a server answers a close_notify with its FIN, which may come before the client's
-        let first = first_goodbye([Side::Client, Side::Server].map(goodbye_at));
-        if let Some((at, by)) = first.filter(|(at, by)| *at <= close.at && *by != close.by) {
-            return Some(End {
-                at,
-                by: Some(side(by)),
-                how: CloseKind::CloseNotify,
-            });
-        }
-        let how = match close.how {
-            TcpCloseKind::Rst => CloseKind::Rst,
-            TcpCloseKind::Fin if self.layers.went_away(close.by) => CloseKind::Goaway,
-            TcpCloseKind::Fin if goodbye_at(close.by).is_some() => CloseKind::CloseNotify,
-            TcpCloseKind::Fin => CloseKind::Fin,
-        };
-        Some(End {
-            at: close.at,
-            by: Some(side(close.by)),
-            how,
-        })
-    }
-
-    /// `None`: it was established. `Some(None)`: that cannot be told, the capture ends too soon.
-    fn dial_failure(&self, complete: bool, now: u64) -> Option<Option<DialFailure>> {
-        let client = self.flow.stream(Side::Client).facts();
-        let server = self.flow.stream(Side::Server).facts();
-        let heard =
-            server.syn_at.is_some() || server.bytes > 0 || self.coverage.acknowledges(Side::Client);
-        if client.syn_at.is_none() || heard || self.established_at.is_some() {
-            return None;
-        }
-        // with one direction in the capture the client goes on talking to an answer that is not
-        if client.bytes > 0 || client.fin_at.is_some() {
-            return None;
-        }
-        let kind = if server.rst_at.is_some() {
-            Failure::Refused
-        } else if complete || client.repeated > 0 || now.saturating_sub(self.begun_at) >= UNANSWERED
-        {
-            Failure::ConnectTimeout
-        } else {
-            return Some(None);
-        };
-        Some(Some(DialFailure {
-            phase: SetupPhase::Connect,
-            kind,
-            detail: None,
-        }))
     }
 }
 
-/// Who said goodbye first, of client and server: the other one's is an answer.
-fn first_goodbye([client, server]: [Option<u64>; 2]) -> Option<(u64, Side)> {
-    let client = client.map(|at| (at, Side::Client));
-    let server = server.map(|at| (at, Side::Server));
-    client.into_iter().chain(server).min_by_key(|(at, _)| *at)
+/// `None`: it was established. `Some(None)`: that is unknown, because the capture ends too soon. `is_over`: an answer would have
+/// come by now.
+fn dial_failure(
+    flow: &Flow,
+    coverage: &Coverage,
+    is_established: bool,
+    is_over: bool,
+) -> Option<Option<DialFailure>> {
+    let client = flow.stream(Side::Client).facts();
+    let server = flow.stream(Side::Server).facts();
+    let heard = server.syn_at.is_some() || server.bytes > 0 || coverage.acknowledges(Side::Client);
+    if client.syn_at.is_none() || heard || is_established {
+        return None;
+    }
+    // with one direction in the capture the client goes on talking to an answer that is not
+    if client.bytes > 0 || client.fin_at.is_some() {
+        return None;
+    }
+    let kind = if server.rst_at.is_some() {
+        Failure::Refused
+    } else if is_over || client.repeated > 0 {
+        Failure::ConnectTimeout
+    } else {
+        return Some(None);
+    };
+    Some(Some(DialFailure {
+        phase: SetupPhase::Connect,
+        kind,
+        detail: None,
+    }))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Shows a run of bytes, or a hole, to the reader.
+fn show(
+    observed: &mut ObservedConnection,
+    side: Side,
+    run: Run<'_>,
+    context: &mut CaptureContext<'_, '_>,
+) {
+    match run {
+        Run::Bytes { bytes, at } => {
+            let at = context.scope.nanos(at);
+            observed.read(side, bytes, at, context);
+        }
+        Run::Gap { len, .. } => observed.lose(side, len, context),
+    }
+}
 
-    #[test]
-    fn a_goodbye_that_answers_another_is_not_who_closed() {
-        assert_eq!(first_goodbye([Some(5), Some(6)]), Some((5, Side::Client)));
-        assert_eq!(first_goodbye([Some(5), Some(4)]), Some((4, Side::Server)));
-        assert_eq!(first_goodbye([None, Some(4)]), Some((4, Side::Server)));
-        assert_eq!(first_goodbye([None, None]), None);
+fn other(side: Side) -> Side {
+    match side {
+        Side::Client => Side::Server,
+        Side::Server => Side::Client,
     }
 }

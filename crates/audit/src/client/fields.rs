@@ -108,7 +108,7 @@ pub(crate) fn failure(error: &str) -> Option<(Outcome, Option<SetupPhase>)> {
         "INVALID_HTTP_RESPONSE" | "INVALID_RESPONSE" => (F::Malformed, None),
         "HTTP2_SERVER_REFUSED_STREAM" => (F::Refusal, None),
         "HTTP2_PROTOCOL_ERROR" | "QUIC_PROTOCOL_ERROR" => (F::StreamReset, None),
-        "ABORTED" => (F::Aborted, None),
+        "ABORTED" => (F::ClientClosed, None),
         name if name.starts_with("CERT_") => (F::Certificate, Some(Ssl)),
         // blocked by the browser, missing in a cache and the like
         _ => return None,

@@ -4,8 +4,8 @@ use crate::client::{
     Entry, Timings, add_terms, closes, failure, nanos, nanos_of_ms, protocol, split,
 };
 use crate::lenient::Lenient;
-use intact_ledger::agent::product;
 use intact_ledger::{KeepAliveTerms, Method, Outcome, Target};
+use intact_observe::user_agent::product;
 use serde::Deserialize;
 
 /// An entry as it stands in the file.

@@ -2,12 +2,13 @@
 
 use super::line::Line;
 use crate::event_writer::EventWriter;
-use intact_ledger::agent::product;
 use intact_ledger::{
     Certainty, Close, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Exchange, Failure, Handshake, Method, Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme,
     Side, Span, Target, Tls,
 };
+use intact_observe::authority::split_authority;
+use intact_observe::user_agent::product;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
@@ -18,7 +19,7 @@ const MAX_LIVE: usize = 32_000;
 /// that is first seen later than this after the log's beginning was opened in between. Nanoseconds.
 const SILENCE: u64 = 300_000_000_000;
 /// What stands for a request that the client gave up (nginx).
-const GIVEN_UP: u16 = 499;
+const CLIENT_CLOSED: u16 = 499;
 
 /// What connections are told apart by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -359,9 +360,9 @@ pub(crate) fn exchange(
         one.spans.wait = Some(Span::new(one.at, one.end));
     }
     (one.outcome, one.detail) = match line.status {
-        Some(GIVEN_UP) => (
-            Outcome::Failed(Failure::Timeout),
-            Some("the client gave up".into()),
+        Some(CLIENT_CLOSED) => (
+            Outcome::Failed(Failure::ClientClosed),
+            Some("the client closed the connection before the response".into()),
         ),
         Some(_) => (Outcome::Ok, None),
         None => (
@@ -379,17 +380,10 @@ pub(crate) fn origin(line: &Line<'_>) -> Option<Origin> {
     } else {
         Scheme::Http
     };
-    let authority = line.host.as_deref()?;
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !authority.ends_with(']') => (host, port.parse().ok()?),
-        _ => (authority, scheme.default_port()?),
-    };
-    let host = host.trim_matches(['[', ']']);
-    let clean = |byte: u8| byte.is_ascii_graphic();
-    let is_name = !host.is_empty() && host.len() <= 253 && host.bytes().all(clean);
-    is_name.then(|| Origin {
+    let (host, port) = split_authority(line.host.as_deref()?.as_bytes())?;
+    Some(Origin {
         scheme,
-        host: host.to_ascii_lowercase().into(),
-        port,
+        host,
+        port: port.or(scheme.default_port())?,
     })
 }

@@ -5,11 +5,11 @@ use super::event::Params;
 use super::socket::Socket;
 use crate::client;
 use crate::event_writer::EventWriter;
-use intact_ledger::agent::product;
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Exchange, Failure, KeepAliveTerms, Method, Nanos,
     Origin, Outcome, Protocol, Reuse, SetupPhase, Side, Span, Target,
 };
+use intact_observe::user_agent::product;
 use std::sync::Arc;
 
 /// What is known of a request so far. A redirect, a retry and an authentication each make another of it.
@@ -115,7 +115,7 @@ impl Request {
         if let Some((Outcome::Failed(kind), _)) = kind {
             self.failed = Some(kind);
         } else if self.status.is_none() {
-            self.failed = Some(Failure::Aborted);
+            self.failed = Some(Failure::ClientClosed);
         }
     }
 

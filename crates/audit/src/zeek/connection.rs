@@ -2,21 +2,19 @@
 
 use super::conn_state::{self, ConnState};
 use super::record::{Field, Record};
-use crate::capture::host_of;
 use crate::event_writer::EventWriter;
 use crate::log::{self, Line};
-use intact_ledger::agent::product;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, DialFailure, Event,
     Exchange, Failure, Handshake, Origin, Probes, Protocol, Reuse, Scheme, SetupPhase, Side, Tls,
     TlsVersion, Transport,
 };
+use intact_observe::authority::host_of;
+use intact_observe::user_agent::product;
 use std::net::SocketAddr;
 
 /// No request is taken to last longer than this: `http.log` does not tell. Nanoseconds.
 const LONGEST: u64 = 1_000_000_000;
-/// A close within this time of the last answer belongs to it; later, the connection was idle. Nanoseconds.
-const SOON: u64 = 200_000_000;
 /// Where servers of HTTP listen.
 const PORTS: [u16; 8] = [80, 443, 3000, 8000, 8008, 8080, 8443, 8888];
 
@@ -168,7 +166,7 @@ impl ZeekConnection {
         let tls = Tls {
             version: record.text(Field::Version).and_then(version),
             cipher: record.text(Field::Cipher).map(Into::into),
-            server_name: name.map(Into::into),
+            server_name: name,
             alpn_chosen: alpn.map(Into::into),
             handshake: resumed.map(|resumed| match resumed {
                 true => Handshake::Resumed,
@@ -322,10 +320,10 @@ impl ZeekConnection {
             0 => (None, None),
             // at what it was ended is told by who did
             carried if end.by.is_none() => (None, Some(carried)),
-            carried if end.at.saturating_sub(self.last_end) <= SOON => {
-                (Some(ClosePoint::AfterExchange), Some(carried))
+            carried => {
+                let idle = end.at.saturating_sub(self.last_end);
+                (Some(ClosePoint::after(idle, false)), Some(carried))
             }
-            carried => (Some(ClosePoint::Idle), Some(carried)),
         };
         let closed = Closed {
             connection: connection.id,

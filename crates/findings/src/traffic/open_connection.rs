@@ -75,7 +75,7 @@ impl Last {
             .is_some_and(|(announced, read)| read < announced);
         let cut = matches!(
             exchange.outcome,
-            Outcome::Failed(Failure::Truncated | Failure::Aborted)
+            Outcome::Failed(Failure::Truncated | Failure::ClientClosed)
         );
         Last {
             end: exchange.end,

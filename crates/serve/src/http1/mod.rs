@@ -243,7 +243,7 @@ impl Http1Connection<'_> {
         if let Some(pending) = pending {
             pending.end(match written {
                 Ok(()) => Outcome::Ok,
-                Err(_) => Outcome::Failed(Failure::Reset),
+                Err(_) => Outcome::Failed(Failure::ClientClosed),
             });
         }
         if written.is_err() {

@@ -196,9 +196,12 @@ impl Listener for Exchanges<'_> {
         self.schedule(stream, StreamStep::Answer, at);
     }
 
-    fn gone(&mut self, stream: u32) {
+    fn gone(&mut self, stream: u32, by: Side) {
         if let Some(Some(pending)) = self.take(stream) {
-            pending.end(Outcome::Failed(Failure::StreamReset));
+            pending.end(Outcome::Failed(match by {
+                Side::Client => Failure::ClientClosed,
+                Side::Server => Failure::StreamReset,
+            }));
         }
     }
 

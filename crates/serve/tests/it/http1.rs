@@ -223,7 +223,7 @@ fn a_client_that_leaves_in_the_middle_is_recorded_so() {
     assert_eq!(rest(&mut stream).0, b"");
     let totals = rig.end();
     assert_eq!(
-        totals.requests.failed[&intact_ledger::Failure::Truncated],
+        totals.requests.failed[&intact_ledger::Failure::ClientClosed],
         1
     );
     assert_eq!(

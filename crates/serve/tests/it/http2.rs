@@ -240,7 +240,7 @@ fn a_client_that_takes_its_request_back_is_counted_and_the_rest_goes_on() {
     assert_eq!(client.answer(3).1.len(), 100);
     let totals = rig.end();
     assert_eq!(
-        totals.requests.failed[&intact_ledger::Failure::StreamReset],
+        totals.requests.failed[&intact_ledger::Failure::ClientClosed],
         1
     );
     assert_eq!(totals.requests.ok, 1);
@@ -288,7 +288,7 @@ fn a_flood_of_resets_leaves_nothing_behind() {
     assert_eq!(client.answer(4_001).1.len(), 100);
     let totals = rig.end();
     assert_eq!(
-        totals.requests.failed[&intact_ledger::Failure::StreamReset],
+        totals.requests.failed[&intact_ledger::Failure::ClientClosed],
         2_000
     );
 }

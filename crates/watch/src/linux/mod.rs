@@ -1,13 +1,13 @@
-//! Watching on Linux: the supervisor answers calls, the relay carries data, observers read what passes.
+//! Watching on Linux: the supervisor answers calls, the relay carries data, `observe` reads the data.
 
 mod attach;
 mod filter;
-mod observe;
 mod others;
 mod program;
 mod relay;
 mod relay_command;
 mod run;
+mod run_context;
 mod secrets;
 mod sock_diag_tracker;
 mod supervisor;

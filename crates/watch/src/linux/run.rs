@@ -2,10 +2,10 @@
 //! time a look at what is open.
 
 use crate::platform::filter::{self, FilteredCalls};
-use crate::platform::observe::{FAULT, Keys};
 use crate::platform::relay::Relay;
 use crate::platform::relay_command::RelaySender;
-use crate::platform::secrets::ExitHolds;
+use crate::platform::run_context::FAULT;
+use crate::platform::secrets::{ExitHolds, Keys};
 use crate::platform::supervisor::{RunRecord, Supervisor, WatchedProgram};
 use crate::{Clock, Config, Mode, Outcome, Streams, WatchError, WatchSink};
 use intact_ledger::{Caveat, Event};

@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 mod caddy;
+mod rows;
 
 use crate::peers::{Peer, free_port, program, skip};
 use crate::program::{Server, exchanges, intact};

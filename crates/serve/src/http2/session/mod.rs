@@ -8,6 +8,7 @@ mod tests;
 
 use super::request::RequestHead;
 use closed_streams::{ClosedStreams, PastStreams};
+use intact_ledger::Side;
 use intact_wire::h2::hpack::{Decoder, Encoder};
 use intact_wire::h2::{
     DEFAULT_WINDOW, Data, Error, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits,
@@ -33,8 +34,8 @@ pub(super) trait Listener {
     fn body(&mut self, stream: u32, piece: &[u8]);
     /// A request is complete.
     fn complete(&mut self, stream: u32);
-    /// A stream is gone before its answer was: the client reset it, or broke a rule.
-    fn gone(&mut self, stream: u32);
+    /// A stream was reset before its response was complete: by the client, or by the server because the client broke a rule.
+    fn gone(&mut self, stream: u32, by: Side);
     /// All that was given for a stream has been written.
     fn sent(&mut self, stream: u32);
     /// The client says that it will open no more streams.
@@ -173,7 +174,7 @@ impl Session {
                     return protocol("RST_STREAM on a stream that is not open");
                 }
                 if self.forget(stream, ClosedStreams::Ended) {
-                    listener.gone(stream);
+                    listener.gone(stream, Side::Client);
                 }
                 Ok(())
             }
@@ -420,7 +421,7 @@ impl Session {
     ) {
         writer::write_reset(out, id, code);
         if self.forget(id, ClosedStreams::Reset) {
-            listener.gone(id);
+            listener.gone(id, Side::Server);
         }
     }
 

@@ -30,7 +30,7 @@ impl Listener for Notes {
         self.complete.push(stream);
     }
 
-    fn gone(&mut self, stream: u32) {
+    fn gone(&mut self, stream: u32, _by: Side) {
         self.calls.push(format!("gone {stream}"));
     }
 

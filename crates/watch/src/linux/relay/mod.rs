@@ -7,13 +7,15 @@ mod delay;
 mod direction;
 mod probes;
 
-use crate::platform::observe::{Keys, Observation, RunContext};
 use crate::platform::relay_command::{
     RelayCommand, RelaySender, RelayedConnection, far_token, near_token,
 };
+use crate::platform::run_context::RunContext;
+use crate::platform::secrets::Keys;
 use crate::{Clock, Config, WatchSink};
 use direction::{ReadResult, RelayDirection, Stop};
-use intact_ledger::{CloseKind, ConnectionId, Nanos, Side};
+use intact_ledger::{CloseKind, ConnectionId, Nanos};
+use intact_observe::{Ending, ObservedConnection, RunContext as _, Side};
 use intact_sys::process::SocketLocation;
 use intact_sys::socket;
 use intact_sys::timer::Timer;
@@ -52,7 +54,7 @@ struct RelayedPair {
     /// The program has, and its options were looked at once.
     has_spoken: bool,
     /// `None` once observing it has failed.
-    observation: Option<Observation>,
+    observation: Option<ObservedConnection>,
 }
 
 /// Carries the data of all connections.
@@ -73,7 +75,7 @@ pub(crate) struct Relay<'a> {
     finishing: Option<Instant>,
     looks: Looks,
     /// Connections that were over at that time, and whose keys may still come.
-    parting: Vec<(Nanos, Option<Observation>)>,
+    parting: Vec<(Nanos, Option<ObservedConnection>)>,
 }
 
 impl<'a> Relay<'a> {
@@ -204,13 +206,14 @@ impl<'a> Relay<'a> {
         }
     }
 
-    fn end_observation(&mut self, at: Nanos, observation: &mut Option<Observation>) {
-        let waits = |seen: &Observation| seen.awaits_keys(&self.books);
+    fn end_observation(&mut self, at: Nanos, observation: &mut Option<ObservedConnection>) {
+        let waits = |seen: &ObservedConnection| seen.awaits_secrets(&self.books);
         if self.parting.len() < MOST_PARTING && observation.as_ref().is_some_and(waits) {
             self.parting.push((at, observation.take()));
         } else {
             observe(observation, &mut self.books, |seen, books| {
-                seen.finish(at, books);
+                // where neither side ended it, the run was stopped
+                seen.finish(at, Ending::Observed, books);
             });
         }
     }
@@ -236,6 +239,9 @@ impl<'a> Relay<'a> {
             place,
         } = carriage;
         let id = about.id;
+        let reading = self.books.tls_reading(about.owner.as_ref());
+        let mut observation = ObservedConnection::new(about, false, reading);
+        observation.hear_client();
         let link = RelayedPair {
             near,
             far,
@@ -243,7 +249,7 @@ impl<'a> Relay<'a> {
             back: RelayDirection::over(self.distance, true),
             place,
             has_spoken: false,
-            observation: Some(Observation::new(about)),
+            observation: Some(observation),
         };
         self.links.insert(id, Box::new(link));
     }
@@ -354,9 +360,9 @@ fn await_room(registry: &Registry, sink: &mut TcpStream, token: Token, way: &mut
 
 /// Shows something to an observation; one that breaks is given up.
 fn observe(
-    observation: &mut Option<Observation>,
+    observation: &mut Option<ObservedConnection>,
     books: &mut RunContext<'_>,
-    show: impl FnOnce(&mut Observation, &mut RunContext<'_>),
+    show: impl FnOnce(&mut ObservedConnection, &mut RunContext<'_>),
 ) {
     if let Some(seen) = observation
         && catch_unwind(AssertUnwindSafe(|| show(seen, books))).is_err()

@@ -3,7 +3,7 @@
 //! Asking about `setsockopt` would hold up each such call of the program for longer than the probes are worth; a look at the
 //! socket beside its work costs it nothing.
 
-use crate::platform::observe::Observation;
+use intact_observe::ObservedConnection;
 use intact_sys::process::SocketLocation;
 use intact_sys::socket;
 
@@ -25,7 +25,7 @@ impl Looks {
     pub(super) fn look_now_and_then(
         &mut self,
         place: Option<&SocketLocation>,
-        observation: &mut Option<Observation>,
+        observation: &mut Option<ObservedConnection>,
     ) {
         if self.in_vain >= EAGER {
             self.passed_over += 1;
@@ -41,7 +41,7 @@ impl Looks {
     pub(super) fn look(
         &mut self,
         place: Option<&SocketLocation>,
-        observation: &mut Option<Observation>,
+        observation: &mut Option<ObservedConnection>,
     ) {
         let interval = place
             .and_then(SocketLocation::copy)
@@ -49,7 +49,7 @@ impl Looks {
         match (interval, observation) {
             (Some(interval), Some(seen)) => {
                 self.in_vain = 0;
-                seen.probe(interval);
+                seen.note_probes(interval);
             }
             _ => self.in_vain = self.in_vain.saturating_add(1),
         }

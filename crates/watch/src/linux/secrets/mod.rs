@@ -8,9 +8,11 @@
 mod budget;
 mod candidate;
 mod exit_holds;
+mod keys;
 mod memory;
 
 pub(crate) use exit_holds::ExitHolds;
+pub(crate) use keys::Keys;
 
 use budget::Budget;
 use intact_sys::process;

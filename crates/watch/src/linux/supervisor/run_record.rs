@@ -86,7 +86,7 @@ impl RunRecord {
     /// Records a connect that the program gave up.
     pub(super) fn given_up(&self, about: Connection) {
         let detail = "the program gave up before the destination answered";
-        self.not_opened(about, Failure::Aborted, detail.into());
+        self.not_opened(about, Failure::ClientClosed, detail.into());
     }
 
     fn not_opened(&self, mut about: Connection, kind: Failure, detail: Arc<str>) {

@@ -1,15 +1,16 @@
-//! What all observations share: where events go, and the run's numbers and keys.
+//! The run that all observed connections share: where rows go, its ids, its TLS secrets.
 
-use super::keys::Keys;
+use crate::platform::secrets::Keys;
 use crate::{Config, Numbers, WatchSink};
-use intact_ledger::{Caveat, Event, FingerprintKey};
-use intact_wire::tls::decrypt::SecretCheck;
+use intact_ledger::{Caveat, Event, FingerprintKey, Owner};
+use intact_observe::TlsReading;
+use intact_wire::tls::decrypt::{KeyLog, SecretCheck};
 use std::time::Instant;
 
-/// What all observations share.
+/// The run that all observed connections share.
 pub(crate) struct RunContext<'a> {
     observer: &'a mut dyn WatchSink,
-    pub(super) fingerprints: FingerprintKey,
+    fingerprint_key: FingerprintKey,
     numbers: Numbers,
     keys: Option<Keys>,
     faults: u64,
@@ -29,17 +30,13 @@ impl<'a> RunContext<'a> {
     ) -> RunContext<'a> {
         RunContext {
             observer,
-            fingerprints: FingerprintKey::new(&config.fingerprint_key),
+            fingerprint_key: FingerprintKey::new(&config.fingerprint_key),
             numbers: config.numbers.clone(),
             keys,
             faults: 0,
             differences: 0,
             is_cut: false,
         }
-    }
-
-    pub(crate) fn record(&mut self, event: Event<'_>) {
-        self.observer.record(event);
     }
 
     pub(crate) fn tick(&mut self) {
@@ -61,30 +58,14 @@ impl<'a> RunContext<'a> {
         self.differences += 1;
     }
 
-    /// Whether programs were told to log keys.
-    pub(super) fn expects_keys(&self) -> bool {
-        self.keys.is_some()
-    }
-
-    /// Lines of the key log for one connection that came since the last time.
-    pub(super) fn keys_of(&mut self, client_random: &[u8; 32]) -> Vec<String> {
-        self.keys
-            .as_mut()
-            .map(|keys| keys.take(client_random))
-            .unwrap_or_default()
-    }
-
-    /// Has the secrets of a connection looked for, whose keys its process does not log.
-    pub(super) fn seek(&mut self, process: u32, locks: Vec<SecretCheck>) {
-        if let Some(keys) = &mut self.keys {
-            keys.seek(process, locks);
+    /// How the TLS of a connection of this process is read. The relay sees each write of the program, so requests can be
+    /// inferred where there are no secrets.
+    pub(crate) fn tls_reading(&self, owner: Option<&Owner>) -> TlsReading {
+        TlsReading {
+            expects_secrets: self.keys.is_some(),
+            infers_requests: true,
+            process: owner.map(|owner| owner.pid),
         }
-    }
-
-    /// Whether the secrets of a connection are being looked for.
-    pub(super) fn seeks(&self, client_random: &[u8; 32]) -> bool {
-        let keys = self.keys.as_ref();
-        keys.is_some_and(|keys| keys.seeks(client_random))
     }
 
     /// Waits until then for secrets that are being looked for.
@@ -92,11 +73,6 @@ impl<'a> RunContext<'a> {
         if let Some(keys) = &mut self.keys {
             keys.settle(until);
         }
-    }
-
-    /// A number for an exchange.
-    pub(super) fn number(&mut self) -> u64 {
-        self.numbers.exchange()
     }
 
     /// Records what went wrong in here.
@@ -124,5 +100,40 @@ impl<'a> RunContext<'a> {
     fn record_incomplete(&mut self, id: &str, words: String) {
         self.observer
             .record(Event::Caveat(&Caveat::incomplete(id, words)));
+    }
+}
+
+impl intact_observe::RunContext for RunContext<'_> {
+    fn record(&mut self, event: Event<'_>) {
+        self.observer.record(event);
+    }
+
+    fn next_exchange(&mut self) -> u64 {
+        self.numbers.exchange()
+    }
+
+    fn fingerprint_key(&self) -> &FingerprintKey {
+        &self.fingerprint_key
+    }
+
+    fn add_secrets(&mut self, client_random: &[u8; 32], into: &mut KeyLog) -> bool {
+        let keys = self.keys.as_mut();
+        let lines = keys.map_or_else(Vec::new, |keys| keys.take(client_random));
+        for line in &lines {
+            // a malformed line is the program's affair
+            let _ = into.add_line(line);
+        }
+        !lines.is_empty()
+    }
+
+    fn search_secrets(&mut self, process: u32, checks: Vec<SecretCheck>) {
+        if let Some(keys) = &mut self.keys {
+            keys.seek(process, checks);
+        }
+    }
+
+    fn is_searching(&self, client_random: &[u8; 32]) -> bool {
+        let keys = self.keys.as_ref();
+        keys.is_some_and(|keys| keys.seeks(client_random))
     }
 }

@@ -3,8 +3,8 @@
 //! They live in memory only, as briefly as possible: what was read is erased from a file of ours, and lines of connections
 //! that are never seen are forgotten. Nothing in here is ever printed.
 
+use super::{ExitHolds, SecretSearch};
 use crate::config::KeyLogging;
-use crate::platform::secrets::{ExitHolds, SecretSearch};
 use intact_sys::secret_dir::{self, SecretDir};
 use intact_wire::tls::decrypt::SecretCheck;
 use std::collections::{HashMap, VecDeque};

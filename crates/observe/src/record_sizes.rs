@@ -1,6 +1,6 @@
-//! What the size of encrypted records tells of what is in them: farewells, and the frames of HTTP/2 that are no requests.
+//! The size of encrypted records shows `close_notify`, and frames of HTTP/2 that are no requests.
 //!
-//! It cannot tell which version of HTTP is spoken where TLS hides that; it only knows what no request is as small as.
+//! Sizes cannot show the version of HTTP where TLS hides it. They only exclude what is too small for a request.
 
 use intact_wire::Side;
 use intact_wire::tls::{TLS13, TlsFacts};
@@ -26,12 +26,12 @@ const MAX_SETTINGS: u64 = 8;
 /// So few that what follows cannot be the fields of a first request, which are longer than a GOAWAY by more than a few of them.
 const FEW_SETTINGS: u64 = 4;
 
-/// What passed, as far as its size tells.
+/// What a burst is, by its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RecordSizes {
+pub(crate) enum RecordSizes {
     /// One or more alerts, with a GOAWAY before it maybe.
-    Farewell,
-    /// Of HTTP/2, but no request and no answer.
+    Close,
+    /// Of HTTP/2, but no request and no response.
     Control,
     /// A PING, or a request whose fields were all sent before.
     Doubtful,
@@ -41,28 +41,28 @@ pub(super) enum RecordSizes {
 
 /// Records that passed one way at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RecordBurst {
-    pub(super) from: Side,
-    pub(super) records: u64,
+pub(crate) struct RecordBurst {
+    pub(crate) from: Side,
+    pub(crate) records: u64,
     /// Their payload, still encrypted, in bytes; and that of the last alone.
-    pub(super) bytes: u64,
-    pub(super) last: u64,
+    pub(crate) bytes: u64,
+    pub(crate) last: u64,
 }
 
-/// Where a side says something after the handshake.
+/// Where a burst of one side comes after the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HandshakePosition {
-    /// Among the first that it says.
+pub(crate) enum HandshakePosition {
+    /// Among its first bursts.
     Opening,
-    /// A client has said its preface of HTTP/2 alone.
+    /// Behind a client's preface of HTTP/2 that came alone.
     AfterPreface,
     /// Anywhere else.
     Later,
 }
 
-/// What has to be known of a connection before sizes tell anything.
+/// What has to be known of a connection before sizes show anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sizes {
+pub(crate) struct Sizes {
     /// What encryption adds to a record.
     overhead: u64,
     may_be_http2: bool,
@@ -70,7 +70,7 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// Only for TLS 1.3: before it records are of many sizes, and alerts have a type of their own.
-    pub(super) fn of(facts: &TlsFacts) -> Option<Sizes> {
+    pub(crate) fn of(facts: &TlsFacts) -> Option<Sizes> {
         let server = facts.server_hello.as_ref()?;
         if server.version() != TLS13 {
             return None;
@@ -88,29 +88,29 @@ impl Sizes {
         })
     }
 
-    /// Whether a client says its preface and nothing else.
-    pub(super) fn is_preface_alone(self, speech: RecordBurst) -> bool {
-        self.may_be_http2 && speech.bytes == speech.records * self.overhead + PREFACE
+    /// Whether a client's burst is its preface and nothing else.
+    pub(crate) fn is_preface_alone(self, burst: RecordBurst) -> bool {
+        self.may_be_http2 && burst.bytes == burst.records * self.overhead + PREFACE
     }
 
-    /// What passed.
-    pub(super) fn shape(self, speech: RecordBurst, place: HandshakePosition) -> RecordSizes {
-        let RecordBurst { from, records, .. } = speech;
-        let Some(plain) = speech.bytes.checked_sub(records * self.overhead) else {
+    /// What the burst is.
+    pub(crate) fn shape(self, burst: RecordBurst, place: HandshakePosition) -> RecordSizes {
+        let RecordBurst { from, records, .. } = burst;
+        let Some(plain) = burst.bytes.checked_sub(records * self.overhead) else {
             return RecordSizes::Data;
         };
         match (from, records, plain) {
             // the JDK sends two
-            (_, 1 | 2, _) if plain == records * ALERT => RecordSizes::Farewell,
+            (_, 1 | 2, _) if plain == records * ALERT => RecordSizes::Close,
             _ if !self.may_be_http2 => RecordSizes::Data,
             (_, 2, _) if [SETTINGS_ACK, PING].contains(&(plain.saturating_sub(ALERT))) => {
-                RecordSizes::Farewell
+                RecordSizes::Close
             }
             (_, 1, SETTINGS_ACK | WINDOW_UPDATE) | (Side::Server, 1, PING) => RecordSizes::Control,
             (Side::Client, 1, PING) => RecordSizes::Doubtful,
             // begins and leaves: another connection was quicker
             (Side::Client, 2.., _)
-                if place != HandshakePosition::Later && speech.last == self.overhead + ALERT =>
+                if place != HandshakePosition::Later && burst.last == self.overhead + ALERT =>
             {
                 RecordSizes::Control
             }
@@ -132,18 +132,18 @@ impl Sizes {
     }
 }
 
-/// Whether a client's first words are its preface alone, with SETTINGS and a WINDOW_UPDATE or without.
+/// Whether a client's first burst is its preface alone, with SETTINGS and a WINDOW_UPDATE or without.
 fn is_preface(plain: u64) -> bool {
     plain == PREFACE || plain.checked_sub(PREFACE).is_some_and(is_beginning)
 }
 
-/// Whether what a client says after its preface are SETTINGS, or a few of them and that it goes away.
+/// Whether a client's burst behind its preface is SETTINGS, or a few of them and a GOAWAY.
 fn is_beginning(plain: u64) -> bool {
     let leaves = |before| is_settings(before, FEW_SETTINGS);
     is_settings(plain, MAX_SETTINGS) || plain.checked_sub(PING).is_some_and(leaves)
 }
 
-/// SETTINGS, at most so many, with a WINDOW_UPDATE or without.
+/// SETTINGS, at most `most`, with a WINDOW_UPDATE or without.
 fn is_settings(plain: u64, most: u64) -> bool {
     let is_list = |len: u64| len.is_multiple_of(SETTING) && len / SETTING <= most;
     let heads = [SETTINGS_ACK, SETTINGS_ACK + WINDOW_UPDATE];
@@ -155,7 +155,7 @@ fn is_settings(plain: u64, most: u64) -> bool {
 mod tests {
     use super::*;
     use HandshakePosition::{AfterPreface, Later, Opening};
-    use RecordSizes::{Control, Data, Doubtful, Farewell};
+    use RecordSizes::{Close, Control, Data, Doubtful};
     use Side::{Client, Server};
 
     const SIZES: Sizes = Sizes {
@@ -163,7 +163,7 @@ mod tests {
         may_be_http2: true,
     };
 
-    fn speech(from: Side, records: u64, bytes: u64) -> RecordBurst {
+    fn burst(from: Side, records: u64, bytes: u64) -> RecordBurst {
         RecordBurst {
             from,
             records,
@@ -172,47 +172,47 @@ mod tests {
         }
     }
 
-    fn told(
+    fn sizes_of(
         sizes: Sizes,
         from: Side,
         records: u64,
         bytes: u64,
         place: HandshakePosition,
     ) -> RecordSizes {
-        sizes.shape(speech(from, records, bytes), place)
+        sizes.shape(burst(from, records, bytes), place)
     }
 
     // as they were seen
     #[test]
     fn go_over_http_2() {
-        assert_eq!(told(SIZES, Client, 1, 87, Opening), Control);
-        assert_eq!(told(SIZES, Server, 1, 51, Opening), Control);
-        assert_eq!(told(SIZES, Server, 1, 26, Later), Control);
-        assert_eq!(told(SIZES, Client, 1, 26, Later), Control);
+        assert_eq!(sizes_of(SIZES, Client, 1, 87, Opening), Control);
+        assert_eq!(sizes_of(SIZES, Server, 1, 51, Opening), Control);
+        assert_eq!(sizes_of(SIZES, Server, 1, 26, Later), Control);
+        assert_eq!(sizes_of(SIZES, Client, 1, 26, Later), Control);
         // the tenth request of ten
-        assert_eq!(told(SIZES, Client, 1, 32, Later), Data);
-        assert_eq!(told(SIZES, Client, 2, 45, Later), Farewell);
+        assert_eq!(sizes_of(SIZES, Client, 1, 32, Later), Data);
+        assert_eq!(sizes_of(SIZES, Client, 2, 45, Later), Close);
     }
 
     #[test]
     fn hyper_over_http_2() {
-        assert_eq!(told(SIZES, Client, 1, 41, Opening), Control);
-        let preface = speech(Client, 1, 41);
+        assert_eq!(sizes_of(SIZES, Client, 1, 41, Opening), Control);
+        let preface = burst(Client, 1, 41);
         assert!(SIZES.is_preface_alone(preface));
         // settings, GOAWAY, the alert: another connection was quicker
         let leaves = RecordBurst {
             last: 19,
-            ..speech(Client, 2, 86)
+            ..burst(Client, 2, 86)
         };
         assert_eq!(SIZES.shape(leaves, AfterPreface), Control);
         // the same without the alert, which comes later
-        let goes = speech(Client, 1, 67);
+        let goes = burst(Client, 1, 67);
         assert_eq!(SIZES.shape(goes, AfterPreface), Control);
-        let asks = speech(Client, 2, 293);
+        let asks = burst(Client, 2, 293);
         assert_eq!(SIZES.shape(asks, AfterPreface), Data);
-        assert_eq!(told(SIZES, Client, 1, 39, Later), Data);
-        assert_eq!(told(SIZES, Client, 1, 34, Later), Doubtful);
-        assert_eq!(told(SIZES, Client, 2, 53, Later), Farewell);
+        assert_eq!(sizes_of(SIZES, Client, 1, 39, Later), Data);
+        assert_eq!(sizes_of(SIZES, Client, 1, 34, Later), Doubtful);
+        assert_eq!(sizes_of(SIZES, Client, 2, 53, Later), Close);
     }
 
     #[test]
@@ -221,19 +221,19 @@ mod tests {
             overhead: 33,
             may_be_http2: false,
         };
-        assert_eq!(told(padded, Client, 2, 70, Later), Farewell);
-        assert_eq!(told(padded, Client, 1, 42, Later), Data);
+        assert_eq!(sizes_of(padded, Client, 2, 70, Later), Close);
+        assert_eq!(sizes_of(padded, Client, 1, 42, Later), Data);
         let http2 = Sizes {
             may_be_http2: true,
             ..padded
         };
-        assert_eq!(told(http2, Client, 1, 42, Later), Control);
+        assert_eq!(sizes_of(http2, Client, 1, 42, Later), Control);
     }
 
     #[test]
     fn requests_of_http_1_are_data() {
         for plain in 18..2000 {
-            assert_eq!(told(SIZES, Client, 1, plain + 17, Later), Data);
+            assert_eq!(sizes_of(SIZES, Client, 1, plain + 17, Later), Data);
         }
     }
 }

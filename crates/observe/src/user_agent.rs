@@ -1,10 +1,10 @@
-//! What a client calls itself, cut down to the product: a `User-Agent` in full names machines, builds and people.
+//! The product that a client names in `User-Agent`. The full field names machines, builds and people, and is not kept.
 
 use std::sync::Arc;
 
 /// The longest product that is kept, in bytes.
 const LONGEST: usize = 64;
-/// What browsers call themselves behind the words that all of them begin with, the most specific first.
+/// The products of browsers, which follow words that all browsers share; the most specific first.
 const BROWSERS: [&str; 7] = [
     "HeadlessChrome/",
     "Edg/",
@@ -15,8 +15,8 @@ const BROWSERS: [&str; 7] = [
     "Version/",
 ];
 
-/// The first product of a `User-Agent` (RFC 9110 section 10.1.5), `python-requests/2.31.0` for example; of a browser the one that tells it from
-/// others. `None` for what names none.
+/// The first product of a `User-Agent` (RFC 9110 section 10.1.5), for example `python-requests/2.31.0`. For a browser, the
+/// product that distinguishes it from others. `None` for a field without a product.
 pub fn product(field: &str) -> Option<Arc<str>> {
     let words = || field.split([' ', '\t', ',', ';', '(', ')']);
     let is_browser = field.starts_with("Mozilla/");
@@ -38,15 +38,15 @@ mod tests {
     #[test]
     fn a_product_is_kept_and_the_rest_is_not() {
         let of = |field: &str| product(field).map(|name| name.to_string());
-        let told = |name: &str| Some(name.to_owned());
+        let named = |name: &str| Some(name.to_owned());
         assert_eq!(
             of("python-requests/2.31.0 (me@example)"),
-            told("python-requests/2.31.0")
+            named("python-requests/2.31.0")
         );
-        assert_eq!(of("Go-http-client/1.1"), told("Go-http-client/1.1"));
+        assert_eq!(of("Go-http-client/1.1"), named("Go-http-client/1.1"));
         let chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/156.0.0.0 Safari/537.36";
-        assert_eq!(of(chrome), told("HeadlessChrome/156.0.0.0"));
-        assert_eq!(of("Mozilla/5.0 (compatible; x)"), told("Mozilla/5.0"));
+        assert_eq!(of(chrome), named("HeadlessChrome/156.0.0.0"));
+        assert_eq!(of("Mozilla/5.0 (compatible; x)"), named("Mozilla/5.0"));
         assert_eq!(of("-"), None);
         assert_eq!(of(""), None);
         assert_eq!(of("ü/1"), None);

@@ -1,0 +1,339 @@
+//! One observed connection: bytes of both sides with their times in, ledger rows out.
+
+use crate::app_protocol::{AppProtocol, HeldBytes};
+use crate::request_inference::{InferredExchange, RequestInference};
+use crate::rows::Rows;
+use crate::run_context::RunContext;
+use crate::tls_connection::{Access, TlsConnection};
+use crate::{Ending, FirstEnd, Side, TlsReading, ledger_side};
+use intact_ledger::{CloseKind, Connection, ConnectionBytes, DialFailure, Nanos, Protocol, Span};
+
+/// A connection without exchanges is recorded after this time with what is known, in nanoseconds.
+const PATIENCE: u64 = 1_000_000_000;
+
+/// One connection under observation.
+pub struct ObservedConnection {
+    rows: Rows,
+    app: AppProtocol,
+    tls: Option<Box<TlsConnection>>,
+    reading: TlsReading,
+    inference: RequestInference,
+    bytes: ConnectionBytes,
+    /// When the server's direction ended.
+    server_ended_at: Option<Nanos>,
+    /// The interval of TCP keep-alive probes in seconds, where the client asked for them.
+    tcp_keepalive_s: Option<u32>,
+}
+
+impl ObservedConnection {
+    /// A connection whose start was observed, unless it `is_late`.
+    pub fn new(connection: Connection, is_late: bool, reading: TlsReading) -> ObservedConnection {
+        ObservedConnection {
+            rows: Rows::new(connection, is_late),
+            app: AppProtocol::new(is_late, false),
+            tls: None,
+            reading,
+            inference: RequestInference::default(),
+            bytes: ConnectionBytes::default(),
+            server_ended_at: None,
+            tcp_keepalive_s: None,
+        }
+    }
+
+    /// What is known of it so far.
+    pub fn connection(&self) -> &Connection {
+        &self.rows.connection
+    }
+
+    /// The transport is established.
+    pub fn establish(&mut self, connect: Span) {
+        self.rows.connection.setup.connect = Some(connect);
+    }
+
+    /// The client's direction is observed, so a response without a request is unsolicited.
+    pub fn hear_client(&mut self) {
+        self.rows.hears_client = true;
+    }
+
+    /// The client asked for TCP keep-alive probes, at this interval in seconds.
+    pub fn note_probes(&mut self, interval_s: u32) {
+        self.tcp_keepalive_s = Some(interval_s);
+    }
+
+    /// Takes the next bytes of one side.
+    pub fn read(&mut self, from: Side, bytes: &[u8], at: Nanos, run: &mut dyn RunContext) {
+        self.count(from, bytes.len() as u64);
+        if from == Side::Client {
+            self.rows.hears_client = true;
+        }
+        if self.tls.is_some() {
+            self.read_tls(from, bytes, at, run);
+            return;
+        }
+        self.rows.client_spoke |= from == Side::Client;
+        if let Some(held) = self.app.read(from, bytes, at.0, &mut self.rows, run) {
+            self.begin_tls(held, run);
+        }
+    }
+
+    fn count(&mut self, from: Side, len: u64) {
+        match from {
+            Side::Client => self.bytes.sent += len,
+            Side::Server => self.bytes.received += len,
+        }
+    }
+
+    fn begin_tls(&mut self, held: Vec<HeldBytes>, run: &mut dyn RunContext) {
+        self.tls = Some(Box::new(TlsConnection::new(self.reading)));
+        self.app = AppProtocol::new(false, true);
+        self.rows.client_spoke = false;
+        self.rows.connection.tls = Some(intact_ledger::Tls::default());
+        for piece in held {
+            self.read_tls(piece.from, &piece.bytes, Nanos(piece.at), run);
+        }
+    }
+
+    fn read_tls(&mut self, from: Side, bytes: &[u8], at: Nanos, run: &mut dyn RunContext) {
+        if let Some(tls) = &mut self.tls {
+            run.note_tls(from, bytes, at);
+            tls.read(from, bytes, at.0, run);
+        }
+        self.take_tls(run);
+    }
+
+    /// Reads on with what TLS has disclosed.
+    fn take_tls(&mut self, run: &mut dyn RunContext) {
+        let Some(tls) = &mut self.tls else {
+            return;
+        };
+        let (plain, bursts, access) = (tls.take_plain(), tls.take_bursts(), tls.access());
+        if !self.rows.is_recorded() || self.rows.connection.setup.ssl.is_none() {
+            self.describe_tls();
+        }
+        for (from, at, bytes) in plain.iter() {
+            self.rows.is_readable = true;
+            self.rows.client_spoke |= from == Side::Client;
+            self.app.read(from, bytes, at, &mut self.rows, run);
+        }
+        if let Some(tls) = &mut self.tls {
+            tls.reuse(plain);
+        }
+        if let Access::Shut(why) = access {
+            for burst in bursts {
+                let one = self.inference.take(burst);
+                self.take_inferred(one, why, run);
+            }
+        }
+    }
+
+    fn take_inferred(
+        &mut self,
+        one: Option<InferredExchange>,
+        why: &str,
+        run: &mut dyn RunContext,
+    ) {
+        if let Some(one) = one {
+            self.rows.take_inferred(&one, why, run);
+        }
+    }
+
+    /// Brings what is known of TLS into the connection's row.
+    fn describe_tls(&mut self) {
+        let Some(tls) = &self.tls else {
+            return;
+        };
+        let rows = &mut self.rows;
+        if !tls.describe(&mut rows.connection) {
+            return;
+        }
+        let described = rows.connection.tls.as_ref();
+        let name = described.and_then(|tls| tls.server_name.clone());
+        let alpn = described.and_then(|tls| tls.alpn_chosen.as_deref());
+        if rows.connection.protocol.is_none() {
+            rows.connection.protocol = match alpn {
+                Some("h2") => Some(Protocol::Http2),
+                Some("http/1.1") => Some(Protocol::Http11),
+                _ => None,
+            };
+        }
+        rows.note_server_name(name.as_deref());
+    }
+
+    /// Takes note of bytes of one side that were not observed.
+    pub fn lose(&mut self, from: Side, len: u64, run: &mut dyn RunContext) {
+        self.count(from, len);
+        self.rows.lose(from);
+        let len = match &mut self.tls {
+            Some(tls) => {
+                tls.lose(from);
+                // how much plain text that was is unknown
+                u64::MAX
+            }
+            None => len,
+        };
+        self.app.lose(from, len, &mut self.rows, run);
+    }
+
+    /// Takes note of the FIN or RST of one side. The first one decides who closed.
+    pub fn end(&mut self, by: Side, how: CloseKind, at: Nanos, run: &mut dyn RunContext) {
+        if let Some(tls) = &mut self.tls {
+            tls.look_again(run);
+        }
+        self.take_tls(run);
+        let end = self.first_end(by, how, at);
+        self.rows.end.get_or_insert(end);
+        if by == Side::Server {
+            self.server_ended_at.get_or_insert(at);
+            // plain text may come later, with secrets
+            let access = self.tls.as_ref().map(|tls| tls.access());
+            if access != Some(Access::Hoped) {
+                self.app.end(at, true, &mut self.rows, run);
+            }
+        }
+    }
+
+    /// Notes the FIN or RST that ends the connection, of which more bytes may follow.
+    pub fn note_end(&mut self, by: Side, how: CloseKind, at: Nanos) {
+        let end = self.first_end(by, how, at);
+        self.rows.end.get_or_insert(end);
+    }
+
+    /// Who closed first, and how. A FIN may answer the other side's `close_notify`, and may even arrive before the FIN behind
+    /// that.
+    fn first_end(&self, by: Side, how: CloseKind, at: Nanos) -> FirstEnd {
+        let other = match by {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        };
+        let notified = |side| {
+            let tls = self.tls.as_ref()?;
+            tls.close_notify_at(side).filter(|sent| *sent <= at.0)
+        };
+        let is_answer = |theirs| notified(by).is_none_or(|ours| theirs < ours);
+        let (by, how, at) = match notified(other).filter(|theirs| is_answer(*theirs)) {
+            Some(theirs) => (other, CloseKind::CloseNotify, Nanos(theirs)),
+            None if how == CloseKind::Fin && notified(by).is_some() => {
+                (by, CloseKind::CloseNotify, at)
+            }
+            None => (by, how, at),
+        };
+        let goaway = self.app.http2().and_then(|facts| facts.go_away);
+        let is_goaway = how != CloseKind::Rst && goaway.is_some_and(|goaway| goaway.by == by);
+        FirstEnd {
+            at,
+            by: Some(ledger_side(by)),
+            how: if is_goaway { CloseKind::Goaway } else { how },
+        }
+    }
+
+    /// The other side may have closed first, where that was not observed.
+    pub fn forget_closer(&mut self) {
+        if let Some(end) = &mut self.rows.end {
+            end.by = None;
+        }
+    }
+
+    /// About a second has passed: looks for secrets that came late, and records a connection that is silent.
+    pub fn tick(&mut self, now: Nanos, run: &mut dyn RunContext) {
+        if let Some(tls) = &mut self.tls {
+            tls.look_again(run);
+            if !tls.awaits_secrets(run) {
+                tls.give_up(now.0, false);
+            }
+            self.take_tls(run);
+        }
+        if now.since(self.rows.connection.at) > PATIENCE && !self.rows.is_recorded() {
+            self.rows.record(run);
+        }
+    }
+
+    /// Whether secrets may come soon, though the connection is over.
+    pub fn awaits_secrets(&self, run: &dyn RunContext) -> bool {
+        let tls = self.tls.as_ref();
+        tls.is_some_and(|tls| tls.awaits_secrets(run))
+    }
+
+    /// Records what is left, and the end of the connection. No more bytes come.
+    pub fn finish(&mut self, at: Nanos, ending: Ending, run: &mut dyn RunContext) {
+        if let Some(tls) = &mut self.tls {
+            tls.look_again(run);
+            tls.give_up(at.0, true);
+            self.take_tls(run);
+        }
+        self.rows.ending = Some(ending);
+        let mut is_inferred = false;
+        let access = self.tls.as_ref().map(|tls| tls.access());
+        if let (Some(Access::Shut(why)), true) = (access, self.reading.infers_requests) {
+            is_inferred = true;
+            let one = self.inference.end();
+            self.take_inferred(one, why, run);
+        }
+        let is_closed = ending == Ending::Observed && self.rows.end.is_some();
+        let server_ended_at = self.server_ended_at.unwrap_or(at);
+        self.app
+            .end(server_ended_at, is_closed, &mut self.rows, run);
+        if let Some(tls) = &self.tls {
+            self.rows.is_readable |= tls.is_decrypted();
+            if ending == Ending::Observed {
+                self.rows.connection.failed = tls.failure(self.rows.end);
+            }
+        }
+        self.describe_tls();
+        let http2 = self.app.http2();
+        let carried = Carried {
+            bytes: self.bytes,
+            is_inferred,
+            tcp_keepalive_s: self.tcp_keepalive_s,
+        };
+        self.rows.close(at, carried, http2, run);
+    }
+
+    /// Records that the connection was never established.
+    pub fn fail(&mut self, failed: DialFailure, run: &mut dyn RunContext) {
+        self.rows.connection.failed = Some(failed);
+        self.rows.record(run);
+    }
+
+    /// How many exchanges were recorded.
+    pub fn exchanges(&self) -> u64 {
+        self.rows.exchanges()
+    }
+
+    /// How many of them have an end that was not observed.
+    pub fn unobserved_exchanges(&self) -> u64 {
+        self.rows.unobserved()
+    }
+
+    /// Why nothing is known of the bytes that it carried; `None` where they were read, or there were none.
+    pub fn opaque(&self) -> Option<Opaque> {
+        let is_silent = self.bytes == ConnectionBytes::default();
+        let protocol = self.rows.connection.protocol;
+        if is_silent || self.rows.is_read() {
+            None
+        } else if self.tls.is_some() && !self.rows.is_readable {
+            Some(Opaque::Encrypted)
+        } else if protocol.is_some() && !self.rows.is_readable {
+            None
+        } else {
+            Some(Opaque::Unknown)
+        }
+    }
+}
+
+/// What a connection carried in addition to its exchanges.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Carried {
+    pub(crate) bytes: ConnectionBytes,
+    /// Its exchanges were inferred.
+    pub(crate) is_inferred: bool,
+    pub(crate) tcp_keepalive_s: Option<u32>,
+}
+
+/// Why nothing is known of the bytes that a connection carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opaque {
+    /// They are encrypted, and there are no secrets.
+    Encrypted,
+    /// They belong to no protocol that is recognised.
+    Unknown,
+}

@@ -1,0 +1,88 @@
+//! The exchanges of a connection that are not over: their positions, their fingerprints, their last bytes.
+
+use crate::Side;
+use intact_ledger::{FingerprintBuilder, FingerprintKey};
+use intact_wire::exchange::{Exchange as Seen, Request};
+
+/// The exchanges that are not over, the oldest first.
+#[derive(Default)]
+pub(crate) struct OpenExchanges {
+    open: Vec<OpenExchange>,
+    /// Requests so far.
+    pub(crate) begun: u32,
+}
+
+/// An exchange that is not over.
+pub(crate) struct OpenExchange {
+    pub(crate) stream: Option<u32>,
+    pub(crate) begun_at: u64,
+    /// Its position on the connection, from 1.
+    pub(crate) ordinal: u32,
+    /// Absent where the request's head is hidden.
+    pub(crate) fingerprint: Option<FingerprintBuilder>,
+    /// The last byte of the response so far.
+    pub(crate) last_at: Option<u64>,
+}
+
+impl OpenExchanges {
+    /// Takes the header section of a request.
+    pub(crate) fn begin(&mut self, stream: Option<u32>, request: &Request, key: &FingerprintKey) {
+        self.begun += 1;
+        let is_known = !request.method.is_empty() && !request.target.is_empty();
+        self.open.push(OpenExchange {
+            stream,
+            begun_at: request.started_at,
+            ordinal: self.begun,
+            fingerprint: is_known.then(|| key.begin(&request.method, &request.target)),
+            last_at: None,
+        });
+    }
+
+    /// Takes bytes of a body.
+    pub(crate) fn take_body(&mut self, from: Side, stream: Option<u32>, bytes: &[u8], at: u64) {
+        let mut of_stream = self.open.iter_mut().filter(|open| open.stream == stream);
+        match from {
+            // a request under way is the last, a response under way belongs to the first
+            Side::Client => {
+                let open = of_stream.next_back();
+                if let Some(fingerprint) = open.and_then(|open| open.fingerprint.as_mut()) {
+                    fingerprint.update(bytes);
+                }
+            }
+            Side::Server => {
+                if let Some(open) = of_stream.next() {
+                    open.last_at = Some(at);
+                }
+            }
+        }
+    }
+
+    /// Takes out the exchange of `seen`, or makes it where its request was not observed.
+    pub(crate) fn close(&mut self, seen: &Seen) -> OpenExchange {
+        let begun_at = seen.request.as_ref().map(|request| request.started_at);
+        let place = self.open.iter().position(|open| {
+            open.stream == seen.stream && begun_at.is_some_and(|begun| begun == open.begun_at)
+        });
+        if let Some(place) = place {
+            return self.open.remove(place);
+        }
+        self.begun += 1;
+        let response = seen.response.as_ref();
+        OpenExchange {
+            stream: seen.stream,
+            begun_at: begun_at
+                .or(response.map(|response| response.started_at))
+                .unwrap_or_default(),
+            ordinal: self.begun,
+            fingerprint: None,
+            last_at: None,
+        }
+    }
+
+    /// The request of HTTP/1 that asked for HTTP/2 is answered on stream 1.
+    pub(crate) fn enter_upgrade(&mut self) {
+        if let Some(open) = self.open.iter_mut().find(|open| open.stream.is_none()) {
+            open.stream = Some(1);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Infers requests on an encrypted connection from the order of its bursts: a request begins where the client sends after the
+//! server has sent.
+//!
+//! Exact for requests that are sent in one piece, one after the other. Frames of HTTP/2 that are no requests are excluded by
+//! their size. A body that follows an interim response, pipelining and concurrent HTTP/2 streams are miscounted, so every row is
+//! marked as inferred.
+
+use crate::record_sizes::RecordSizes;
+use crate::tls_connection::SealedBurst;
+use intact_wire::Side;
+
+/// Infers exchanges.
+#[derive(Default)]
+pub(crate) struct RequestInference {
+    open: Option<InferredExchange>,
+    /// A burst that is a request if it is answered.
+    doubtful: Option<SealedBurst>,
+}
+
+/// Bursts that are taken for one request and its response. Times are in nanoseconds; bytes are encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InferredExchange {
+    pub(crate) started: u64,
+    /// The last burst of the client before the response.
+    pub(crate) sent: u64,
+    /// When the response began.
+    pub(crate) answered: Option<u64>,
+    pub(crate) last: u64,
+    pub(crate) up: u64,
+    pub(crate) down: u64,
+}
+
+impl RequestInference {
+    /// Takes a burst; the exchange that it ended.
+    pub(crate) fn take(&mut self, burst: SealedBurst) -> Option<InferredExchange> {
+        match (burst.sizes, burst.from) {
+            (RecordSizes::Close, _) => return None,
+            (RecordSizes::Control, _) => {
+                self.doubtful = None;
+                return None;
+            }
+            (RecordSizes::Doubtful, _) if !self.is_asking() => {
+                self.doubtful = Some(burst);
+                return None;
+            }
+            (_, Side::Client) => self.doubtful = None,
+            (_, Side::Server) => {
+                if let Some(asked) = self.doubtful.take() {
+                    let before = self.extend(asked);
+                    self.extend(burst);
+                    return before;
+                }
+            }
+        }
+        self.extend(burst)
+    }
+
+    fn extend(&mut self, burst: SealedBurst) -> Option<InferredExchange> {
+        match (burst.from, &mut self.open) {
+            (Side::Client, Some(one)) if one.answered.is_none() => {
+                one.sent = burst.at;
+                one.last = burst.at;
+                one.up += burst.bytes;
+                None
+            }
+            (Side::Client, open) => open.replace(InferredExchange {
+                started: burst.at,
+                sent: burst.at,
+                answered: None,
+                last: burst.at,
+                up: burst.bytes,
+                down: 0,
+            }),
+            (Side::Server, Some(one)) => {
+                one.answered.get_or_insert(burst.at);
+                one.last = burst.at;
+                one.down += burst.bytes;
+                None
+            }
+            // session tickets, SETTINGS: no request
+            (Side::Server, None) => None,
+        }
+    }
+
+    /// The exchange that was open at the end.
+    pub(crate) fn end(&mut self) -> Option<InferredExchange> {
+        self.open.take()
+    }
+
+    /// Whether the last request has no response yet.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.open.is_some_and(|one| one.answered.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_begins_where_the_client_sends_after_the_server() {
+        use Side::{Client, Server};
+        let mut inference = RequestInference::default();
+        let mut exchanges = Vec::new();
+        let talk = [
+            Server, Client, Client, Server, Server, Client, Server, Client,
+        ];
+        for (at, from) in talk.into_iter().enumerate() {
+            let at = at as u64;
+            exchanges.extend(inference.take(SealedBurst {
+                from,
+                at,
+                bytes: 10,
+                sizes: RecordSizes::Data,
+            }));
+        }
+        assert!(inference.is_asking());
+        exchanges.extend(inference.end());
+        let inferred: Vec<_> = exchanges
+            .iter()
+            .map(|one| (one.started, one.sent, one.answered, one.last, one.up))
+            .collect();
+        assert_eq!(
+            inferred,
+            [
+                (1, 2, Some(3), 4, 20),
+                (5, 5, Some(6), 6, 10),
+                (7, 7, None, 7, 10)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_doubtful_burst_is_a_request_if_it_is_answered() {
+        use RecordSizes::{Control, Data, Doubtful};
+        use Side::{Client, Server};
+        let count = |talk: &[(Side, RecordSizes)]| {
+            let mut inference = RequestInference::default();
+            let mut exchanges = 0;
+            for (at, &(from, sizes)) in talk.iter().enumerate() {
+                let burst = SealedBurst {
+                    from,
+                    at: at as u64,
+                    bytes: 10,
+                    sizes,
+                };
+                exchanges += u32::from(inference.take(burst).is_some());
+            }
+            exchanges + u32::from(inference.end().is_some())
+        };
+        let exchange = [(Client, Data), (Server, Data)];
+        let after = |more: &[(Side, RecordSizes)]| count(&[&exchange, more].concat());
+        assert_eq!(after(&[(Client, Doubtful)]), 1);
+        assert_eq!(after(&[(Client, Doubtful), (Server, Control)]), 1);
+        assert_eq!(after(&[(Client, Doubtful), (Server, Data)]), 2);
+        assert_eq!(
+            after(&[(Client, Doubtful), (Client, Data), (Server, Data)]),
+            2
+        );
+        // settings, and their acknowledgement, before the answer
+        assert_eq!(
+            after(&[
+                (Client, Data),
+                (Server, Control),
+                (Client, Data),
+                (Server, Data)
+            ]),
+            2
+        );
+        assert_eq!(after(&[(Client, Control), (Server, Data)]), 1);
+    }
+}

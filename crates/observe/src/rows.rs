@@ -1,0 +1,493 @@
+//! The rows of one connection while it goes on: `wire`'s events become exchanges, and what they show of the connection becomes
+//! its row. The decisions are in the crate's documentation.
+
+use crate::authority::{host_of, of_absolute_form, split_authority};
+use crate::connection::Carried;
+use crate::exchange_row::{self, Times};
+use crate::judgement::{Circumstances, Judgement};
+use crate::open_exchanges::{OpenExchange, OpenExchanges};
+use crate::request_inference::InferredExchange;
+use crate::run_context::RunContext;
+use crate::user_agent::product;
+use crate::{Ending, FirstEnd, ledger_side};
+use intact_ledger::{
+    Certainty, Close, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange, Failure,
+    Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme, SetupWait, Side,
+};
+use intact_wire::exchange::{Event as Observed, Exchange as Seen, Outcome as SeenOutcome, Request};
+use intact_wire::h2::Http2Facts;
+use intact_wire::http1::Version;
+use std::sync::Arc;
+
+/// A connection, its exchanges, and how much of them was recorded.
+pub(crate) struct Rows {
+    pub(crate) connection: Connection,
+    /// The connection as it was last recorded.
+    recorded: Option<Connection>,
+    /// Its start was not observed, so earlier exchanges may have been missed.
+    is_late: bool,
+    /// Bytes of either side are missing.
+    has_gap: bool,
+    /// Bytes of the client are missing: how many exchanges came before a later one is unknown.
+    has_request_gap: bool,
+    /// The client's direction is observed.
+    pub(crate) hears_client: bool,
+    /// The client sent application data that could be read.
+    pub(crate) client_spoke: bool,
+    /// The application data can be read.
+    pub(crate) is_readable: bool,
+    /// The origin is that of a request.
+    has_authority: bool,
+    open: OpenExchanges,
+    /// Exchanges recorded.
+    done: u64,
+    /// Exchanges whose end was not observed.
+    unobserved: u64,
+    wait: SetupWait,
+    last_begin: Option<Nanos>,
+    last_end: Option<Nanos>,
+    /// An exchange was cut by the end of the connection.
+    is_cut: bool,
+    /// An exchange failed as stale.
+    is_stale: bool,
+    announced_by: Option<Side>,
+    pub(crate) end: Option<FirstEnd>,
+    /// Set once no more bytes come.
+    pub(crate) ending: Option<Ending>,
+}
+
+impl Rows {
+    /// The rows of a connection; `is_late` if its start was not observed.
+    pub(crate) fn new(mut connection: Connection, is_late: bool) -> Rows {
+        if connection.origin.is_none() {
+            connection.origin = connection.peer.map(|peer| Origin {
+                scheme: Scheme::Tcp,
+                host: peer.ip().to_string().into(),
+                port: peer.port(),
+            });
+        }
+        Rows {
+            connection,
+            recorded: None,
+            is_late,
+            has_gap: false,
+            has_request_gap: false,
+            hears_client: false,
+            client_spoke: false,
+            is_readable: false,
+            has_authority: false,
+            open: OpenExchanges::default(),
+            done: 0,
+            unobserved: 0,
+            wait: SetupWait::default(),
+            last_begin: None,
+            last_end: None,
+            is_cut: false,
+            is_stale: false,
+            announced_by: None,
+            end: None,
+            ending: None,
+        }
+    }
+
+    /// Notes that bytes of that side were not observed.
+    pub(crate) fn lose(&mut self, from: crate::Side) {
+        self.has_gap = true;
+        if from == crate::Side::Client {
+            self.has_request_gap = true;
+            self.is_late |= self.open.begun == 0;
+        }
+    }
+
+    /// How many exchanges were recorded.
+    pub(crate) fn exchanges(&self) -> u64 {
+        self.done
+    }
+
+    /// How many of them have an end that was not observed.
+    pub(crate) fn unobserved(&self) -> u64 {
+        self.unobserved
+    }
+
+    /// Whether the connection was recorded.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.recorded.is_some()
+    }
+
+    /// Records the connection, or what is new of it.
+    pub(crate) fn record(&mut self, run: &mut dyn RunContext) {
+        match &self.recorded {
+            Some(recorded) if *recorded == self.connection => return,
+            Some(_) => run.record(Event::Revised(&self.connection)),
+            None => run.record(Event::Opened(&self.connection)),
+        }
+        self.recorded = Some(self.connection.clone());
+    }
+
+    /// Takes an event of HTTP that came at `at`.
+    pub(crate) fn take(&mut self, event: Observed<'_>, at: u64, run: &mut dyn RunContext) {
+        match event {
+            // a pushed response was not asked for
+            Observed::Opened(seen) if !seen.pushed => self.begin(seen, run),
+            Observed::Body {
+                from,
+                stream,
+                bytes,
+            } => self.open.take_body(from, stream, bytes, at),
+            Observed::Done(seen, outcome) if !seen.pushed => self.finish(seen, outcome, at, run),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, seen: &Seen, run: &mut dyn RunContext) {
+        let Some(request) = &seen.request else {
+            return;
+        };
+        self.last_begin = Some(Nanos(request.started_at));
+        self.open.begin(seen.stream, request, run.fingerprint_key());
+        // a tunnel that is granted is setup
+        if asks_for_tunnel(seen) {
+            return;
+        }
+        self.wait.note_request(Nanos(request.started_at));
+        self.learn(request);
+        let named = of_absolute_form(&request.target).or(request.authority.as_deref());
+        self.note_origin(named);
+        self.record(run);
+    }
+
+    /// What a request shows of the client and its version of HTTP.
+    fn learn(&mut self, request: &Request) {
+        let agent = request.agent.as_deref().unwrap_or_default();
+        if self.connection.agent.is_none()
+            && let Ok(agent) = std::str::from_utf8(agent)
+        {
+            self.connection.agent = product(agent);
+        }
+        if let Some(version) = request.version {
+            self.note_version(version);
+        }
+    }
+
+    /// The first request with an authority names the origin. Without a port, that is the default port of its scheme. Where
+    /// no request names any, the origin is the name or the address that is known already, with the peer's port.
+    fn note_origin(&mut self, authority: Option<&[u8]>) {
+        if self.has_authority {
+            return;
+        }
+        let scheme = if self.connection.tls.is_some() {
+            Scheme::Https
+        } else {
+            Scheme::Http
+        };
+        let Some(origin) = &mut self.connection.origin else {
+            return;
+        };
+        origin.scheme = scheme;
+        if let Some((host, port)) = authority.and_then(split_authority) {
+            self.has_authority = true;
+            origin.host = host;
+            origin.port = port.or(scheme.default_port()).unwrap_or(origin.port);
+        }
+    }
+
+    /// The TLS server name is the origin's host until a request names another.
+    pub(crate) fn note_server_name(&mut self, name: Option<&str>) {
+        if self.has_authority {
+            return;
+        }
+        if let Some(origin) = &mut self.connection.origin {
+            origin.scheme = Scheme::Https;
+            if let Some(host) = name.and_then(|name| host_of(name.as_bytes())) {
+                origin.host = host;
+            }
+        }
+    }
+
+    fn note_version(&mut self, version: Version) {
+        let protocol = match version {
+            Version::Http10 => Protocol::Http10,
+            Version::Http11 => Protocol::Http11,
+        };
+        let known = &mut self.connection.protocol;
+        if known.is_none() || (*known == Some(Protocol::Http10) && protocol == Protocol::Http11) {
+            *known = Some(protocol);
+        }
+    }
+
+    fn finish(&mut self, seen: &Seen, outcome: SeenOutcome, at: u64, run: &mut dyn RunContext) {
+        run.note_exchange(seen);
+        let (request, response) = (seen.request.as_ref(), seen.response.as_ref());
+        let asked = request.is_some_and(|request| request.close);
+        let granted = response.is_some_and(|response| response.close);
+        // a client that asks for the end comes before the server that grants it
+        if asked || granted {
+            self.announce(if asked { Side::Client } else { Side::Server });
+        }
+        // an unsolicited response (a 408 before the server closes) is no exchange
+        if request.is_none() && self.hears_client {
+            return;
+        }
+        let open = self.open.close(seen);
+        if asks_for_tunnel(seen) {
+            if self.enter_tunnel(seen) {
+                return;
+            }
+            // a proxy that refuses is the origin of this exchange, not the target
+            request.into_iter().for_each(|request| self.learn(request));
+        }
+        if let Some(response) = response {
+            self.wait.note_response(Nanos(response.started_at));
+            if let (None, Some(version)) = (request, response.version) {
+                self.note_version(version);
+            }
+            let terms = &mut self.connection.terms;
+            terms.timeout_s = terms.timeout_s.or(response.keep_alive.timeout_s);
+            terms.max = terms.max.or(response.keep_alive.max);
+        }
+        self.note_origin(None);
+        self.done += 1;
+        self.record(run);
+        let judgement = self.judge(outcome, open.ordinal);
+        let end = self.end_of(seen, outcome, &open, at);
+        let row = self.row(seen, open, end, judgement, run.next_exchange());
+        self.last_end = self.last_end.max(Some(row.end));
+        run.record(Event::Exchange(&row));
+    }
+
+    fn row(
+        &mut self,
+        seen: &Seen,
+        open: OpenExchange,
+        end: u64,
+        judgement: Judgement,
+        id: u64,
+    ) -> Exchange {
+        let mut row = self.place(id, open.begun_at, open.ordinal, open.stream.is_some());
+        let times = Times {
+            ready: self.connection.setup.ready(),
+            has_waited: row.reuse == Some(Reuse::Fresh),
+            end: Nanos(end),
+        };
+        exchange_row::fill(&mut row, seen, times);
+        row.stream = seen.stream.map(u64::from);
+        row.outcome = judgement.outcome;
+        row.certainty = judgement.certainty;
+        row.detail = judgement.detail.map(Arc::from);
+        if let (Some(request), Some(fingerprint)) = (&seen.request, open.fingerprint)
+            && request.ended_at.is_some()
+            && fingerprint.body_len() == request.body_len
+        {
+            row.fingerprint = Some(fingerprint.finish());
+        }
+        row
+    }
+
+    /// An exchange that began at `begun`, with its place on the connection and what it waited for of the setup.
+    fn place(&self, id: u64, begun: u64, ordinal: u32, is_stream: bool) -> Exchange {
+        let mut row = Exchange::new(id, Nanos(begun));
+        row.variant = self.connection.variant;
+        row.round = self.connection.round;
+        row.connection = Some(self.connection.id);
+        row.ordinal = (!self.is_late && !self.has_request_gap).then_some(ordinal);
+        let setup = &self.connection.setup;
+        let has_waited = self
+            .wait
+            .has_waited(setup, Nanos(begun), ordinal, is_stream);
+        row.reuse = match has_waited || ordinal <= 1 {
+            // exchanges before the observation are unknown
+            true if self.is_late => None,
+            _ => Reuse::of(has_waited, Some(ordinal)),
+        };
+        if row.reuse == Some(Reuse::Fresh) {
+            row.at = self.connection.at.min(row.at);
+            row.spans.wait_for_setup(setup, row.at);
+        }
+        row
+    }
+
+    /// When an exchange was over: with its last byte, or when its failure showed.
+    fn end_of(&self, seen: &Seen, outcome: SeenOutcome, open: &OpenExchange, at: u64) -> u64 {
+        let last = exchange_row::last_byte(seen).max(open.last_at.unwrap_or_default());
+        match outcome {
+            SeenOutcome::Complete => exchange_row::last_byte(seen),
+            SeenOutcome::Unanswered | SeenOutcome::Cut
+                if self.ending == Some(Ending::Unobserved) =>
+            {
+                last
+            }
+            SeenOutcome::Unanswered | SeenOutcome::Cut => {
+                self.end.map_or(at, |end| end.at.0).max(last)
+            }
+            SeenOutcome::Unseen => last,
+            SeenOutcome::Reset { .. } | SeenOutcome::Refused => at.max(last),
+        }
+    }
+
+    fn judge(&mut self, outcome: SeenOutcome, ordinal: u32) -> Judgement {
+        let is_unobserved = self.ending == Some(Ending::Unobserved);
+        let judgement = Circumstances {
+            end: self.end,
+            is_unobserved,
+            is_partial: self.is_late || self.has_gap || is_unobserved,
+            is_reused: ordinal > 1 || self.is_late,
+        }
+        .judge(outcome);
+        let is_cut = matches!(outcome, SeenOutcome::Unanswered | SeenOutcome::Cut);
+        self.unobserved += u64::from(judgement.is_unobserved());
+        self.is_cut |= is_cut && !judgement.outcome.is_ok();
+        self.is_stale |= judgement.outcome == Outcome::Failed(Failure::Stale);
+        judgement
+    }
+
+    /// Takes a burst of encrypted records that was inferred to be an exchange; `why` it could not be read.
+    pub(crate) fn take_inferred(
+        &mut self,
+        one: &InferredExchange,
+        why: &str,
+        run: &mut dyn RunContext,
+    ) {
+        self.open.begun += 1;
+        let ordinal = self.open.begun;
+        self.done += 1;
+        self.last_begin = Some(Nanos(one.started));
+        self.wait.note_request(Nanos(one.started));
+        let judgement = match one.answered {
+            Some(_) => None,
+            None => Some(self.judge(SeenOutcome::Unanswered, ordinal)),
+        };
+        let mut row = self.place(run.next_exchange(), one.started, ordinal, false);
+        row.end = match (judgement.is_some(), self.end) {
+            (true, Some(end)) => end.at.max(Nanos(one.last)),
+            _ => Nanos(one.last),
+        };
+        exchange_row::fill_inferred(&mut row, one, self.connection.setup.ready());
+        row.outcome = judgement.map_or(Outcome::Ok, |judgement| judgement.outcome);
+        row.certainty = Certainty::Inferred(
+            format!("{why}: requests are inferred from the sizes and the order of records").into(),
+        );
+        self.last_end = self.last_end.max(Some(row.end));
+        self.record(run);
+        run.record(Event::Exchange(&row));
+    }
+
+    /// Leaves HTTP/1 for HTTP/2: the request that asked for the upgrade is answered on stream 1.
+    pub(crate) fn enter_upgrade(&mut self) {
+        self.open.enter_upgrade();
+        self.connection.protocol = Some(Protocol::Http2);
+    }
+
+    /// A CONNECT that a proxy granted is a part of the setup; what follows is between the client and the target. Whether it
+    /// was granted.
+    fn enter_tunnel(&mut self, seen: &Seen) -> bool {
+        let granted = seen.response.as_ref();
+        let Some(granted) = granted.filter(|response| response.status / 100 == 2) else {
+            return false;
+        };
+        self.open.begun -= 1;
+        self.is_readable = false;
+        self.client_spoke = false;
+        self.has_authority = false;
+        self.wait = SetupWait::default();
+        let connection = &mut self.connection;
+        connection.protocol = None;
+        if let Some(connect) = &mut connection.setup.connect {
+            connect.end = connect.end.max(Nanos(granted.head_at));
+        }
+        let target = seen.request.as_ref().map(|request| &request.target[..]);
+        if let Some((host, Some(port))) = target.and_then(split_authority) {
+            connection.origin = Some(Origin {
+                scheme: Scheme::Tcp,
+                host,
+                port,
+            });
+        }
+        true
+    }
+
+    /// Notes that one side announced that it will close.
+    fn announce(&mut self, by: Side) {
+        self.announced_by = self.announced_by.or(Some(by));
+    }
+
+    /// Notes how many streams the server allows.
+    pub(crate) fn note_settings(&mut self, facts: &Http2Facts) {
+        if let Some((settings, _)) = facts.server_settings {
+            self.connection.terms.max_streams = settings.max_concurrent_streams;
+        }
+    }
+
+    /// Records the end of the connection at `at`, or when its end was first seen. `http2` has what HTTP/2 showed of it.
+    pub(crate) fn close(
+        &mut self,
+        at: Nanos,
+        carried: Carried,
+        http2: Option<&Http2Facts>,
+        run: &mut dyn RunContext,
+    ) {
+        if let Some(goaway) = http2.and_then(|facts| facts.go_away) {
+            self.announce(ledger_side(goaway.by));
+        }
+        self.record(run);
+        let is_open = self.ending == Some(Ending::Unobserved) && self.end.is_none();
+        if self.connection.failed.is_some() || is_open {
+            return;
+        }
+        let is_silent = carried.bytes == ConnectionBytes::default();
+        let is_counted = carried.is_inferred || is_silent || self.is_read();
+        let closed = Closed {
+            connection: self.connection.id,
+            variant: self.connection.variant,
+            round: self.connection.round,
+            close: Close {
+                at: self.end.map_or(at, |end| end.at),
+                by: self.end.and_then(|end| end.by),
+                how: self.end.map(|end| end.how),
+                announced_by: self.announced_by,
+                moment: self.moment(is_counted),
+                exchanges: is_counted.then_some(self.done),
+                bytes: carried.bytes,
+                probes: Probes {
+                    tcp_keepalive_s: carried.tcp_keepalive_s,
+                    pings: http2.map(|facts| u32::try_from(facts.pings).unwrap_or(u32::MAX)),
+                },
+            },
+        };
+        run.record(Event::Closed(&closed));
+    }
+
+    /// Whether all that it carried was read as HTTP. Where a client sent bytes and no request, it was not: the bytes are of
+    /// another protocol, or of a request that is not whole. HTTP/2 has bytes of its own.
+    pub(crate) fn is_read(&self) -> bool {
+        let is_h2 = self.connection.protocol == Some(Protocol::Http2);
+        let is_quiet = !self.has_request_gap && (is_h2 || !self.client_spoke);
+        self.is_readable && (self.open.begun > 0 || is_quiet)
+    }
+
+    fn moment(&self, is_counted: bool) -> Option<ClosePoint> {
+        if !is_counted {
+            return None;
+        }
+        if self.open.begun == 0 {
+            return (!self.is_late).then_some(ClosePoint::Unused);
+        }
+        if self.is_stale {
+            return Some(ClosePoint::Stale);
+        }
+        let (end, last_end) = (self.end?, self.last_end?);
+        let begun_after = self.last_begin.is_some_and(|begin| begin >= end.at);
+        Some(if begun_after && end.by == Some(Side::Server) {
+            ClosePoint::Stale
+        } else if self.is_cut || last_end > end.at {
+            ClosePoint::MidExchange
+        } else {
+            ClosePoint::after(end.at.since(last_end), self.announced_by.is_some())
+        })
+    }
+}
+
+/// Whether it asks a proxy for a tunnel. In HTTP/2 a CONNECT concerns one stream, and is an exchange as any other.
+fn asks_for_tunnel(seen: &Seen) -> bool {
+    let request = seen.request.as_ref();
+    seen.stream.is_none() && request.is_some_and(|request| request.method == b"CONNECT")
+}

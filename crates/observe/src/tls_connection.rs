@@ -1,0 +1,393 @@
+//! TLS on an observed connection: its plain text where there are secrets, its handshake, and without secrets the bursts of
+//! records from which requests are inferred.
+
+use crate::record_sizes::{HandshakePosition, RecordBurst, RecordSizes, Sizes};
+use crate::run_context::RunContext;
+use crate::tls_facts;
+use crate::{Side, TlsReading};
+use intact_ledger::{Connection, DialFailure, Nanos, Span};
+use intact_wire::tls::decrypt::{Decryptor, KeyLog, Status};
+use intact_wire::tls::{Finished, TLS13};
+
+/// Encrypted bytes of each direction that wait for secrets.
+const MAX_WAITING: usize = 256 * 1024;
+/// Bursts of records that wait until it is known whether there are secrets.
+const MAX_BURSTS: usize = 256 * 1024;
+/// Secrets that have not come this long after the handshake will not, in nanoseconds. Node writes them late.
+const SECRETS_LATE: u64 = 2_000_000_000;
+/// The payload of an encrypted alert in TLS 1.3: two bytes, their type, the tag; and with the padding of the JDK.
+const ALERT_LENS: [u64; 2] = [19, 35];
+
+/// The TLS of one connection.
+pub(crate) struct TlsConnection {
+    reading: TlsReading,
+    decryptor: Decryptor,
+    keys: KeyLog,
+    access: Access,
+    /// The process in whose memory secrets may be searched, until a search has begun or secrets were logged.
+    searchable: Option<u32>,
+    /// Both directions were read in plain: no more secrets are looked for.
+    is_read: [bool; 2],
+    /// Directions that cannot be read on: bytes are missing, or they are no TLS.
+    is_lost: [bool; 2],
+    waiting: Vec<SealedBurst>,
+    /// How many bursts the client and the server have sent since the handshake.
+    bursts: [u8; 2],
+    /// The client began with the preface of HTTP/2, and nothing else.
+    is_http2: bool,
+    /// The first burst of the client was that preface alone: its SETTINGS follow.
+    is_preface_alone: bool,
+    plain: PlainText,
+    /// Who seems to have sent `close_notify` first and when, by the size of the record.
+    inferred_close: Option<(Side, u64)>,
+}
+
+/// Whether the plain text can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Secrets may still come.
+    Hoped,
+    /// It is being read.
+    Open,
+    /// It is not, for this reason.
+    Shut(&'static str),
+}
+
+/// Application data that passed encrypted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SealedBurst {
+    pub(crate) from: Side,
+    pub(crate) at: u64,
+    /// Encrypted bytes.
+    pub(crate) bytes: u64,
+    pub(crate) sizes: RecordSizes,
+}
+
+/// Plain text and its pieces, in the order of their arrival.
+#[derive(Default)]
+pub(crate) struct PlainText {
+    bytes: Vec<u8>,
+    pieces: Vec<Piece>,
+}
+
+/// A piece of plain text within its buffer.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    from: Side,
+    at: u64,
+    start: usize,
+    end: usize,
+}
+
+impl PlainText {
+    /// The pieces: who sent them, when, and the bytes.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Side, u64, &[u8])> {
+        let pieces = self.pieces.iter();
+        pieces.map(|piece| (piece.from, piece.at, &self.bytes[piece.start..piece.end]))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    fn keep(&mut self, from: Side, bytes: &[u8], at: u64) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        self.pieces.push(Piece {
+            from,
+            at,
+            start,
+            end: self.bytes.len(),
+        });
+    }
+}
+
+impl TlsConnection {
+    pub(crate) fn new(reading: TlsReading) -> TlsConnection {
+        let expects = reading.expects_secrets;
+        TlsConnection {
+            reading,
+            decryptor: Decryptor::new(if expects { MAX_WAITING } else { 0 }),
+            keys: KeyLog::default(),
+            access: if expects {
+                Access::Hoped
+            } else {
+                Access::Shut("TLS without keys (--keys off)")
+            },
+            searchable: reading.process.filter(|_| expects),
+            is_read: [false; 2],
+            is_lost: [false; 2],
+            waiting: Vec::new(),
+            bursts: [0; 2],
+            is_http2: false,
+            is_preface_alone: false,
+            plain: PlainText::default(),
+            inferred_close: None,
+        }
+    }
+
+    pub(crate) fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Takes the next bytes of one side. What became readable is in [`TlsConnection::take_plain`] afterwards, the rest in
+    /// [`TlsConnection::take_bursts`].
+    pub(crate) fn read(&mut self, from: Side, bytes: &[u8], at: u64, run: &mut dyn RunContext) {
+        if self.is_lost[from as usize] {
+            return;
+        }
+        let before = self.traffic(from);
+        let alerts = self.decryptor.facts().encrypted_alerts;
+        let was_finished = self.decryptor.facts().finished.is_some();
+        self.fetch_secrets(run);
+        let plain = &mut self.plain;
+        let read = self.decryptor.read(&self.keys, from, bytes, at, |text| {
+            plain.keep(text.from, text.bytes, text.at);
+        });
+        self.is_lost[from as usize] = read.is_err();
+        // secrets may have come while the bytes were on their way
+        if self.access == Access::Hoped && self.plain.is_empty() {
+            self.look_again(run);
+        }
+        if self.access == Access::Hoped && self.plain.is_empty() {
+            self.search_secrets(run);
+        }
+        if self.decryptor.facts().encrypted_alerts > alerts {
+            self.inferred_close.get_or_insert((from, at));
+        }
+        if self.access != Access::Open && self.reading.infers_requests {
+            self.note_burst(from, before, was_finished, at);
+        }
+        self.decide();
+    }
+
+    /// Takes note of missing bytes: records cannot be found again.
+    pub(crate) fn lose(&mut self, from: Side) {
+        self.is_lost[from as usize] = true;
+    }
+
+    /// Looks for secrets that came late.
+    pub(crate) fn look_again(&mut self, run: &mut dyn RunContext) {
+        if self.fetch_secrets(run) {
+            let plain = &mut self.plain;
+            self.decryptor.retry(&self.keys, |text| {
+                plain.keep(text.from, text.bytes, text.at);
+            });
+            self.decide();
+        }
+    }
+
+    /// Whether a search for its secrets is under way.
+    pub(crate) fn awaits_secrets(&self, run: &dyn RunContext) -> bool {
+        let hello = self.decryptor.facts().client_hello.as_ref();
+        self.access == Access::Hoped && hello.is_some_and(|hello| run.is_searching(&hello.random))
+    }
+
+    /// Gives up on secrets that have not come in time, or in any case when the connection `is_over`.
+    pub(crate) fn give_up(&mut self, now: u64, is_over: bool) {
+        let is_late = self
+            .decryptor
+            .facts()
+            .finished
+            .is_some_and(|finished| now.saturating_sub(finished.at) > SECRETS_LATE);
+        self.decide();
+        if self.access == Access::Hoped && (is_late || is_over) {
+            self.access =
+                Access::Shut("TLS whose keys the program neither logged nor showed in its memory");
+            self.decryptor.give_up();
+        }
+    }
+
+    /// What was read in plain since the last time.
+    pub(crate) fn take_plain(&mut self) -> PlainText {
+        let mut plain = std::mem::take(&mut self.plain);
+        // what waited for secrets comes one direction after the other
+        plain.pieces.sort_by_key(|piece| piece.at);
+        plain
+    }
+
+    /// Gives a buffer back for the next plain text.
+    pub(crate) fn reuse(&mut self, mut plain: PlainText) {
+        plain.bytes.clear();
+        plain.pieces.clear();
+        if self.plain.is_empty() {
+            self.plain = plain;
+        }
+    }
+
+    /// Bursts that passed unread; none while secrets may still come.
+    pub(crate) fn take_bursts(&mut self) -> Vec<SealedBurst> {
+        match self.access {
+            Access::Hoped => Vec::new(),
+            _ => std::mem::take(&mut self.waiting),
+        }
+    }
+
+    /// Fetches new secrets; whether there were any.
+    fn fetch_secrets(&mut self, run: &mut dyn RunContext) -> bool {
+        if matches!(self.access, Access::Shut(_)) || self.is_read == [true; 2] {
+            return false;
+        }
+        let Some(hello) = &self.decryptor.facts().client_hello else {
+            return false;
+        };
+        let has_new = run.add_secrets(&hello.random, &mut self.keys);
+        if has_new {
+            self.searchable = None;
+        }
+        has_new
+    }
+
+    /// Starts a search for secrets that were not logged, once there is something to try them on.
+    fn search_secrets(&mut self, run: &mut dyn RunContext) {
+        if let Some(process) = self.searchable {
+            let checks = self.decryptor.locks();
+            if !checks.is_empty() {
+                self.searchable = None;
+                run.search_secrets(process, checks);
+            }
+        }
+    }
+
+    fn traffic(&self, from: Side) -> (u64, u64) {
+        let traffic = self.decryptor.facts().of(from);
+        (traffic.records, traffic.bytes)
+    }
+
+    /// Notes encrypted application data that passed: neither the handshake nor the `close_notify`.
+    fn note_burst(&mut self, from: Side, before: (u64, u64), was_finished: bool, at: u64) {
+        let now = self.traffic(from);
+        let facts = self.decryptor.facts();
+        let (mut records, mut bytes) = (now.0 - before.0, now.1 - before.1);
+        if facts.version() == Some(TLS13) && !was_finished {
+            // the server's part is handshake until then; the client's begins with its Finished
+            records = match from {
+                Side::Server => 0,
+                Side::Client if facts.finished.is_some() => records.saturating_sub(1),
+                Side::Client => 0,
+            };
+            bytes -= facts.client_data.first_len.unwrap_or(0).min(bytes);
+        }
+        if records == 0 {
+            return;
+        }
+        let count = &mut self.bursts[from as usize];
+        let position = match (from, *count) {
+            (Side::Client, 1) if self.is_preface_alone => HandshakePosition::AfterPreface,
+            // a server sends its tickets first
+            (Side::Client, 0) | (Side::Server, 0 | 1) => HandshakePosition::Opening,
+            _ => HandshakePosition::Later,
+        };
+        *count = count.saturating_add(1);
+        let burst = RecordBurst {
+            from,
+            records,
+            bytes,
+            last: facts.of(from).last_len.unwrap_or(0),
+        };
+        let known = Sizes::of(facts);
+        let mut sizes = known.map_or(RecordSizes::Data, |known| known.shape(burst, position));
+        if position == HandshakePosition::Opening && from == Side::Client {
+            self.is_preface_alone = known.is_some_and(|known| known.is_preface_alone(burst));
+        }
+        if position != HandshakePosition::Later && sizes == RecordSizes::Control {
+            self.is_http2 |= from == Side::Client;
+        } else if self.is_http2 && from == Side::Server && *count == 1 && records == 1 {
+            // tickets: SETTINGS come before responses
+            sizes = RecordSizes::Control;
+        }
+        if sizes == RecordSizes::Close {
+            self.inferred_close.get_or_insert((from, at));
+        } else if self.waiting.len() < MAX_BURSTS {
+            // it was data after all
+            self.inferred_close = self.inferred_close.filter(|(side, _)| *side != from);
+            self.waiting.push(SealedBurst {
+                from,
+                at,
+                bytes,
+                sizes,
+            });
+        }
+    }
+
+    fn decide(&mut self) {
+        for piece in &self.plain.pieces {
+            self.is_read[piece.from as usize] = true;
+        }
+        if self.access != Access::Hoped {
+            return;
+        }
+        self.access = match self.decryptor.status() {
+            _ if !self.plain.is_empty() => Access::Open,
+            Status::Waiting | Status::Reading => return,
+            Status::UnsupportedSuite(_) => Access::Shut("TLS with a cipher that is not read here"),
+            Status::UnsupportedVersion(_) => {
+                Access::Shut("TLS older than 1.2, which is not read here")
+            }
+            Status::GaveUp => Access::Shut("TLS that carried much before its keys were found"),
+        };
+        if self.access == Access::Open {
+            self.waiting.clear();
+        }
+    }
+
+    /// Whether secrets open at least one direction.
+    pub(crate) fn is_decrypted(&self) -> bool {
+        self.decryptor.status() == Status::Reading
+    }
+
+    /// Writes what is known into the connection; whether that changed it. The handshake begins with the transport's end.
+    pub(crate) fn describe(&self, connection: &mut Connection) -> bool {
+        let facts = self.decryptor.facts();
+        let tls = tls_facts::describe(facts, self.decryptor.inner(), self.is_decrypted());
+        let finished = self.finished().filter(|_| self.is_up());
+        let ssl = facts.started_at.zip(finished).map(|(hello, finished)| {
+            let connected = connection.setup.connect.map(|connect| connect.end);
+            Span::new(connected.unwrap_or(Nanos(hello)), Nanos(finished.at))
+        });
+        let has_changed = connection.tls.as_ref() != Some(&tls) || connection.setup.ssl != ssl;
+        connection.tls = Some(tls);
+        connection.setup.ssl = ssl;
+        has_changed
+    }
+
+    fn finished(&self) -> Option<Finished> {
+        let facts = self.decryptor.facts();
+        self.decryptor.inner().finished.or(facts.finished)
+    }
+
+    /// Whether the handshake is over.
+    fn is_up(&self) -> bool {
+        let facts = self.decryptor.facts();
+        // in TLS 1.3 a client that refuses the certificate sends an encrypted alert where its Finished would be
+        let is_refused = facts.version() == Some(TLS13)
+            && facts.client_data.records == 1
+            && ALERT_LENS.contains(&facts.client_data.bytes);
+        self.decryptor.inner().finished.is_some() || facts.finished.is_some() && !is_refused
+    }
+
+    /// Why a connection that is over has no TLS; `None` where the handshake succeeded, or its start was not observed.
+    pub(crate) fn failure(&self, end: Option<crate::FirstEnd>) -> Option<DialFailure> {
+        let facts = self.decryptor.facts();
+        let is_foreign = self.is_lost[Side::Server as usize] && facts.server_hello.is_none();
+        if self.is_up() || facts.client_hello.is_none() {
+            return None;
+        }
+        Some(tls_facts::failure(facts, is_foreign, end))
+    }
+
+    /// When that side sent `close_notify`, or seems to have, in nanoseconds.
+    pub(crate) fn close_notify_at(&self, side: Side) -> Option<u64> {
+        let inner = self.decryptor.inner();
+        let decrypted = match side {
+            Side::Client => inner.client_close_notify_at,
+            Side::Server => inner.server_close_notify_at,
+        };
+        let mut alerts = self.decryptor.facts().alerts.iter();
+        let plain = alerts.find(|alert| alert.from == side && alert.description == 0);
+        let inferred = self.inferred_close.filter(|(from, _)| *from == side);
+        decrypted
+            .or(plain.map(|alert| alert.at))
+            .or(inferred.map(|(_, at)| at))
+    }
+}

@@ -1,0 +1,366 @@
+//! The decisions of `observe`: bytes with times in, rows out. TLS is tested by the captures of `audit` and the programs of `watch`.
+
+use intact_ledger::{
+    CloseKind, ClosePoint, Closed, Connection, ConnectionId, Event, Exchange, Failure,
+    FingerprintKey, Nanos, Outcome, Phase, Protocol, Reuse, Row, Side as LedgerSide, Sink, Span,
+};
+use intact_observe::Side::{Client, Server};
+use intact_observe::{Ending, ObservedConnection, RunContext, TlsReading};
+use intact_wire::tls::decrypt::KeyLog;
+
+const MS: u64 = 1_000_000;
+
+/// Keeps the rows.
+struct Run {
+    rows: Vec<Row>,
+    key: FingerprintKey,
+    exchanges: u64,
+}
+
+impl RunContext for Run {
+    fn record(&mut self, event: Event<'_>) {
+        self.rows.record(event);
+    }
+
+    fn next_exchange(&mut self) -> u64 {
+        self.exchanges += 1;
+        self.exchanges
+    }
+
+    fn fingerprint_key(&self) -> &FingerprintKey {
+        &self.key
+    }
+
+    fn add_secrets(&mut self, _client_random: &[u8; 32], _into: &mut KeyLog) -> bool {
+        false
+    }
+}
+
+/// One connection, set up from 1 to 2 ms, to 192.0.2.1:8080.
+struct Observed {
+    connection: ObservedConnection,
+    run: Run,
+}
+
+impl Observed {
+    fn new() -> Observed {
+        Observed::begun(false)
+    }
+
+    fn begun(is_late: bool) -> Observed {
+        let mut about = Connection::new(ConnectionId(1), Nanos(MS));
+        about.peer = Some("192.0.2.1:8080".parse().unwrap());
+        let mut connection = ObservedConnection::new(about, is_late, TlsReading::default());
+        if !is_late {
+            connection.establish(Span::new(Nanos(MS), Nanos(2 * MS)));
+            connection.hear_client();
+        }
+        let run = Run {
+            rows: Vec::new(),
+            key: FingerprintKey::new(&[7; 32]),
+            exchanges: 0,
+        };
+        Observed { connection, run }
+    }
+
+    fn client(mut self, at: u64, bytes: &[u8]) -> Observed {
+        let at = Nanos(at * MS);
+        self.connection.read(Client, bytes, at, &mut self.run);
+        self
+    }
+
+    fn server(mut self, at: u64, bytes: &[u8]) -> Observed {
+        let at = Nanos(at * MS);
+        self.connection.read(Server, bytes, at, &mut self.run);
+        self
+    }
+
+    fn end(mut self, by: intact_observe::Side, how: CloseKind, at: u64) -> Observed {
+        let at = Nanos(at * MS);
+        self.connection.end(by, how, at, &mut self.run);
+        self
+    }
+
+    fn finish(mut self, at: u64, ending: Ending) -> Finished {
+        let at = Nanos(at * MS);
+        self.connection.finish(at, ending, &mut self.run);
+        let mut finished = Finished::default();
+        for row in self.run.rows {
+            match row {
+                Row::Opened(connection) | Row::Revised(connection) => {
+                    finished.connection = Some(*connection);
+                }
+                Row::Exchange(exchange) => finished.exchanges.push(*exchange),
+                Row::Closed(closed) => finished.closed = Some(closed),
+                _ => {}
+            }
+        }
+        for exchange in &finished.exchanges {
+            let spans = Phase::ALL.iter();
+            let spans = spans.filter_map(|&phase| exchange.spans.of(phase));
+            let sum: u64 = spans.map(Span::nanos).sum();
+            assert_eq!(sum, exchange.latency(), "{exchange:#?}");
+        }
+        finished
+    }
+}
+
+/// The rows of a connection that is over.
+#[derive(Default)]
+struct Finished {
+    connection: Option<Connection>,
+    exchanges: Vec<Exchange>,
+    closed: Option<Closed>,
+}
+
+impl Finished {
+    fn outcomes(&self) -> Vec<Option<Failure>> {
+        let outcomes = self.exchanges.iter();
+        outcomes
+            .map(|exchange| exchange.outcome.failure())
+            .collect()
+    }
+
+    fn moment(&self) -> Option<ClosePoint> {
+        self.closed.as_ref().unwrap().close.moment
+    }
+
+    fn origin(&self) -> String {
+        let connection = self.connection.as_ref().unwrap();
+        connection.origin.as_ref().unwrap().to_string()
+    }
+}
+
+const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n";
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const PART: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe";
+
+#[test]
+fn a_client_that_closes_before_the_response_is_complete_is_client_closed() {
+    for how in [CloseKind::Fin, CloseKind::Rst] {
+        for response in [&b""[..], PART] {
+            let mut one = Observed::new().client(3, GET);
+            if !response.is_empty() {
+                one = one.server(4, response);
+            }
+            let one = one.end(Client, how, 9).finish(20, Ending::Observed);
+            assert_eq!(one.outcomes(), [Some(Failure::ClientClosed)], "{how:?}");
+            // it failed when the client closed
+            assert_eq!(one.exchanges[0].end, Nanos(9 * MS));
+            assert_eq!(one.moment(), Some(ClosePoint::MidExchange));
+        }
+    }
+}
+
+#[test]
+fn a_response_that_is_complete_after_a_half_close_is_ok() {
+    let one = Observed::new()
+        .client(3, GET)
+        .end(Client, CloseKind::Fin, 4);
+    let one = one.server(5, OK).end(Server, CloseKind::Fin, 6);
+    let one = one.finish(6, Ending::Observed);
+    assert_eq!(one.outcomes(), [None]);
+}
+
+#[test]
+fn a_run_that_is_stopped_aborts_what_is_under_way() {
+    let one = Observed::new().client(3, GET).server(4, PART);
+    let one = one.finish(9, Ending::Observed);
+    assert_eq!(one.outcomes(), [Some(Failure::Aborted)]);
+}
+
+#[test]
+fn a_response_whose_end_was_not_observed_did_not_fail() {
+    let one = Observed::new().client(3, GET).server(4, PART);
+    let one = one.finish(9, Ending::Unobserved);
+    assert_eq!(one.exchanges[0].outcome, Outcome::Ok);
+    assert!(!one.exchanges[0].certainty.is_exact());
+    assert!(one.closed.is_none());
+}
+
+#[test]
+fn a_server_that_ends_without_a_response_is_told_by_reuse_and_kind() {
+    let fresh = |how| {
+        let one = Observed::new().client(3, GET).end(Server, how, 4);
+        one.finish(4, Ending::Observed).outcomes()
+    };
+    assert_eq!(fresh(CloseKind::Fin), [Some(Failure::Closed)]);
+    assert_eq!(fresh(CloseKind::Rst), [Some(Failure::Reset)]);
+    let reused = Observed::new().client(3, GET).server(4, OK);
+    let reused = reused.client(900, GET).end(Server, CloseKind::Rst, 901);
+    let reused = reused.finish(901, Ending::Observed);
+    assert_eq!(reused.outcomes(), [None, Some(Failure::Stale)]);
+    assert_eq!(reused.moment(), Some(ClosePoint::Stale));
+}
+
+#[test]
+fn a_close_is_idle_only_some_time_after_the_last_response() {
+    for (at, moment) in [(204, ClosePoint::AfterExchange), (205, ClosePoint::Idle)] {
+        let one = Observed::new().client(3, GET).server(4, OK);
+        let one = one.end(Server, CloseKind::Fin, at);
+        let one = one.finish(at, Ending::Observed);
+        assert_eq!(one.moment(), Some(moment), "{at}");
+        let close = one.closed.unwrap().close;
+        assert_eq!(close.by, Some(LedgerSide::Server));
+        assert_eq!(close.exchanges, Some(1));
+    }
+}
+
+#[test]
+fn a_response_of_http_1_0_ends_with_the_servers_fin() {
+    let one = Observed::new().client(3, b"GET / HTTP/1.0\r\n\r\n");
+    let one = one
+        .server(4, b"HTTP/1.0 200 OK\r\n\r\nhe")
+        .server(7, b"llo");
+    let one = one.end(Server, CloseKind::Fin, 8);
+    let one = one
+        .end(Client, CloseKind::Fin, 50)
+        .finish(50, Ending::Observed);
+    assert_eq!(one.outcomes(), [None]);
+    assert_eq!(one.exchanges[0].end, Nanos(8 * MS));
+    assert_eq!(one.exchanges[0].body.read, Some(5));
+    assert_eq!(one.moment(), Some(ClosePoint::AfterExchange));
+    assert_eq!(one.origin(), "http://192.0.2.1:8080");
+}
+
+#[test]
+fn the_first_exchange_is_preconnected_if_it_came_long_after_the_setup() {
+    for (at, reuse, blocked) in [
+        (252, Reuse::Fresh, Some(250 * MS)),
+        (253, Reuse::Preconnected, None),
+    ] {
+        let one = Observed::new().client(at, GET).server(at + 1, OK);
+        let one = one.client(at + 2, GET).server(at + 3, OK);
+        let one = one.finish(at + 3, Ending::Observed);
+        let [first, second] = &one.exchanges[..] else {
+            panic!("{at}");
+        };
+        assert_eq!(first.reuse, Some(reuse));
+        assert_eq!(first.spans.blocked.map(Span::nanos), blocked);
+        assert_eq!(second.reuse, Some(Reuse::Reused));
+        let waits = reuse == Reuse::Fresh;
+        assert_eq!(first.at, Nanos(if waits { MS } else { at * MS }));
+    }
+}
+
+#[test]
+fn the_first_exchange_of_a_connection_that_is_joined_late_is_unknown() {
+    let one = Observed::begun(true).client(3, GET).server(4, OK);
+    let one = one.client(5, GET).server(6, OK).finish(6, Ending::Observed);
+    let reuse: Vec<_> = one.exchanges.iter().map(|one| one.reuse).collect();
+    assert_eq!(reuse, [None, Some(Reuse::Reused)]);
+    assert!(one.exchanges.iter().all(|one| one.ordinal.is_none()));
+}
+
+fn post(body: &[u8]) -> Vec<u8> {
+    let len = body.len();
+    let head = format!("POST /a?b HTTP/1.1\r\nHost: a.example\r\nContent-Length: {len}\r\n\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+#[test]
+fn fingerprints_cover_the_whole_body_of_any_length() {
+    let mut body = vec![b'x'; 100_000];
+    let same = post(&body);
+    body[99_999] = b'y';
+    let other = post(&body);
+    let mut one = Observed::new().client(3, &same).server(4, OK);
+    for piece in same.chunks(7_000) {
+        one = one.client(5, piece);
+    }
+    let one = one.server(6, OK).client(7, &other).server(8, OK);
+    let one = one.finish(9, Ending::Observed);
+    let prints: Vec<_> = one.exchanges.iter().map(|one| one.fingerprint).collect();
+    assert!(prints[0].is_some());
+    assert_eq!(prints[0], prints[1]);
+    assert_ne!(prints[1], prints[2]);
+}
+
+#[test]
+fn a_body_of_which_a_part_is_missing_has_no_fingerprint() {
+    let request = post(&[b'x'; 1000]);
+    let mut one = Observed::new().client(3, &request[..500]);
+    one.connection.lose(Client, 100, &mut one.run);
+    let one = one.client(4, &request[600..]).server(5, OK);
+    let one = one.finish(9, Ending::Unobserved);
+    assert_eq!(one.outcomes(), [None]);
+    assert_eq!(one.exchanges[0].bytes.request_body, 1000);
+    assert_eq!(one.exchanges[0].fingerprint, None);
+}
+
+#[test]
+fn the_origin_is_the_authority_of_the_first_request() {
+    for (request, origin) in [
+        (
+            &b"GET / HTTP/1.1\r\nHost: A.example\r\n\r\n"[..],
+            "http://a.example",
+        ),
+        (
+            b"GET / HTTP/1.1\r\nHost: a.example:81\r\n\r\n",
+            "http://a.example:81",
+        ),
+        (
+            b"GET http://b.example/ HTTP/1.1\r\nHost: b.example\r\n\r\n",
+            "http://b.example",
+        ),
+        (
+            b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+            "http://192.0.2.1:8080",
+        ),
+    ] {
+        let one = Observed::new().client(3, request).server(4, OK);
+        let one = one
+            .client(5, b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n")
+            .server(6, OK);
+        assert_eq!(one.finish(6, Ending::Observed).origin(), origin);
+    }
+}
+
+#[test]
+fn a_tunnel_that_is_granted_is_setup_and_its_target_is_the_origin() {
+    let one = Observed::new().client(3, b"CONNECT c.example:99 HTTP/1.1\r\nHost: p\r\n\r\n");
+    let one = one.server(7, b"HTTP/1.1 200 OK\r\n\r\n");
+    let one = one.client(8, b"GET / HTTP/1.0\r\n\r\n").server(9, OK);
+    let one = one
+        .end(Server, CloseKind::Fin, 10)
+        .finish(10, Ending::Observed);
+    assert_eq!(one.origin(), "http://c.example:99");
+    assert_eq!(one.exchanges.len(), 1);
+    assert_eq!(one.exchanges[0].ordinal, Some(1));
+    let connect = one.connection.unwrap().setup.connect;
+    assert_eq!(connect.unwrap().end, Nanos(7 * MS));
+}
+
+#[test]
+fn a_tunnel_that_is_refused_is_an_exchange_with_the_proxy() {
+    let one = Observed::new().client(3, b"CONNECT c.example:99 HTTP/1.1\r\nHost: p\r\n\r\n");
+    let one = one.server(7, b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n");
+    let one = one.finish(8, Ending::Observed);
+    assert_eq!(one.exchanges[0].status, Some(407));
+    assert_eq!(one.origin(), "http://192.0.2.1:8080");
+    assert_eq!(one.connection.unwrap().protocol, Some(Protocol::Http11));
+}
+
+#[test]
+fn a_connection_of_another_protocol_has_no_exchanges_and_an_unused_one_has_none_for_certain() {
+    let redis = Observed::new().client(3, b"*1\r\n$4\r\nPING\r\n");
+    let redis = redis.server(4, b"+PONG\r\n").end(Client, CloseKind::Fin, 5);
+    let redis = redis.finish(5, Ending::Observed);
+    let close = redis.closed.unwrap().close;
+    assert_eq!((close.exchanges, close.moment), (None, None));
+    let unused = Observed::new().end(Client, CloseKind::Fin, 5);
+    let close = unused.finish(5, Ending::Observed).closed.unwrap().close;
+    let expected = (Some(0), Some(ClosePoint::Unused));
+    assert_eq!((close.exchanges, close.moment), expected);
+}
+
+#[test]
+fn an_unsolicited_response_is_no_exchange_and_announces_the_end() {
+    let one = Observed::new().client(3, GET).server(4, OK);
+    let late = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let one = one.server(900, late).end(Server, CloseKind::Fin, 900);
+    let one = one.finish(900, Ending::Observed);
+    assert_eq!(one.exchanges.len(), 1);
+    let close = one.closed.unwrap().close;
+    assert_eq!(close.announced_by, Some(LedgerSide::Server));
+}
