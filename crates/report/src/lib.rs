@@ -9,6 +9,7 @@ pub mod json;
 pub mod junit;
 pub mod ladder;
 pub mod markdown;
+pub mod new;
 pub mod page;
 pub mod patterns;
 pub mod summary;

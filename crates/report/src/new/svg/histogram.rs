@@ -1,0 +1,269 @@
+//! Histograms: one panel per group over a common axis, two populations in each, on one scale, so that heights can be compared.
+
+use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of};
+use super::frame::{AXIS, Frame, LINE};
+use super::scale::Scale;
+use super::{Picture, Svg, tone_class};
+use crate::new::page::{Axis, Band, Histogram, Panel, Population, ScaleKind};
+
+/// Width of a bar.
+const BIN: f64 = 5.0;
+/// Share of the values at either end that may lie beyond the axis, where they are told in words.
+const CUT: f64 = 0.002;
+/// Above this ratio of the ends the axis is logarithmic.
+const WIDE: f64 = 12.0;
+
+/// One population in bars.
+struct Binned<'a> {
+    population: &'a Population,
+    bars: Vec<f64>,
+}
+
+trait Ends {
+    fn ends(&self) -> Option<((f64, f64), ScaleKind)>;
+}
+
+impl Ends for Histogram {
+    /// The ends of the axis without the outliers, and how it is spread.
+    fn ends(&self) -> Option<((f64, f64), ScaleKind)> {
+        let mut buckets: Vec<(f64, f64, u64)> = self
+            .panels
+            .iter()
+            .flat_map(|panel| &panel.populations)
+            .flat_map(|population| population.buckets.iter().copied())
+            .filter(|(low, high, count)| *count > 0 && low.is_finite() && high.is_finite())
+            .collect();
+        buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let total: u64 = buckets.iter().map(|bucket| bucket.2).sum();
+        let edge = |share: f64| {
+            let rank = (total as f64 * share) as u64;
+            let mut seen = 0;
+            buckets.iter().find(|bucket| {
+                seen += bucket.2;
+                seen > rank
+            })
+        };
+        let low = edge(CUT)?.0;
+        let high = edge(1.0 - CUT).or(buckets.last())?.1;
+        let bands = || self.panels.iter().filter_map(|panel| panel.band.as_ref());
+        let low = bands().map(|band| band.from).fold(low, f64::min);
+        let high = bands().map(|band| band.to).fold(high, f64::max);
+        if high > low.max(1e-9) * WIDE {
+            return Some(((low.max(1e-6) / 1.1, high * 1.1), ScaleKind::Logarithmic));
+        }
+        let margin = (high - low) * 0.04;
+        let from = if low < high * 0.3 { 0.0 } else { low - margin };
+        Some(((from.max(0.0), high + margin), ScaleKind::Linear))
+    }
+}
+
+impl Picture for Histogram {
+    fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
+        let mut canvas = Canvas::new(width);
+        let Some((ends, spread)) = self.ends() else {
+            canvas.text("label", (0.0, LINE), Anchor::Start, "nothing to show");
+            return canvas.finish(2.0 * LINE, title, description);
+        };
+        let bins = (width / BIN) as usize;
+        let scale = Scale::new(spread, ends, (1.0, width - 1.0));
+        let panel_height = if self.panels.len() == 1 { 150.0 } else { 72.0 };
+        let mut top = 0.0;
+        for (nth, panel) in self.panels.iter().enumerate() {
+            top = draw_heading(&mut canvas, panel, top);
+            let frame = Frame {
+                left: 1.0,
+                right: width - 1.0,
+                top,
+                bottom: top + panel_height,
+            };
+            if let Some(band) = &panel.band {
+                draw_band(&mut canvas, &frame, &scale, band);
+            }
+            if nth + 1 == self.panels.len() {
+                frame.x_axis(&mut canvas, &scale, Axis::Time);
+            } else {
+                canvas.line(
+                    "axis",
+                    (frame.left, frame.bottom),
+                    (frame.right, frame.bottom),
+                );
+            }
+            let beyond = draw_bars(&mut canvas, &frame, &scale, panel, bins);
+            if beyond > 0 {
+                let told = format!("{beyond} beyond →");
+                canvas.text("note", (frame.right, frame.top + 10.0), Anchor::End, &told);
+            }
+            top = frame.bottom + 14.0;
+        }
+        canvas.finish(top - 14.0 + AXIS, title, description)
+    }
+}
+
+/// Name and populations of a panel. Returns where the bars may begin.
+fn draw_heading(canvas: &mut Canvas, panel: &Panel, top: f64) -> f64 {
+    let mut y = top;
+    if !panel.name.is_empty() {
+        y += LINE;
+        let name = fit_bold(&panel.name, canvas.width());
+        canvas.text("strong", (0.0, y - 4.0), Anchor::Start, &name);
+    }
+    let mut x = 0.0;
+    for (nth, population) in panel.populations.iter().enumerate() {
+        let words = format!("{}: {}", population.name, population.words);
+        let wide = width_of(&words) + 30.0;
+        if nth == 0 || x + wide > canvas.width() {
+            y += LINE;
+            x = 0.0;
+        }
+        let swatch = Rect {
+            x,
+            y: y - 13.0,
+            width: 10.0,
+            height: 10.0,
+        };
+        canvas.rect(&format!("fill {}", tone_class(population.tone)), swatch, "");
+        let words = fit(&words, canvas.width() - 16.0);
+        canvas.text("label", (x + 15.0, y - 4.0), Anchor::Start, &words);
+        x += wide;
+    }
+    y + 4.0
+}
+
+fn draw_band(canvas: &mut Canvas, frame: &Frame, scale: &Scale, band: &Band) {
+    let (from, to) = (scale.place(band.from), scale.place(band.to));
+    let rect = Rect {
+        x: from,
+        y: frame.top,
+        width: (to - from).max(2.0),
+        height: frame.bottom - frame.top,
+    };
+    canvas.rect("band", rect, &band.words);
+    let (x, anchor) = if from > canvas.width() / 2.0 {
+        (to, Anchor::End)
+    } else {
+        (from, Anchor::Start)
+    };
+    canvas.text(
+        "note alarm-text",
+        (x, frame.top + 10.0),
+        anchor,
+        &band.words,
+    );
+}
+
+/// The bars of all populations of a panel at one height scale. Returns how many values lie beyond the right end.
+fn draw_bars(canvas: &mut Canvas, frame: &Frame, scale: &Scale, panel: &Panel, bins: usize) -> u64 {
+    let mut beyond = 0;
+    let width = (frame.right - frame.left) / bins as f64;
+    let mut all = Vec::new();
+    for population in &panel.populations {
+        let mut bars = vec![0.0f64; bins];
+        for &(low, high, count) in &population.buckets {
+            if low > scale.ends().1 {
+                beyond += count;
+                continue;
+            }
+            // a bucket may be wider than a bar: its values are spread over what it covers
+            let bar_of = |value: f64| (scale.place(value) - frame.left) / width;
+            let (from, to) = (bar_of(low), bar_of(high).max(bar_of(low) + 1e-9));
+            for (bar, sum) in bars
+                .iter_mut()
+                .enumerate()
+                .skip(from as usize)
+                .take_while(|(bar, _)| (*bar as f64) < to)
+            {
+                let covered = (to.min(bar as f64 + 1.0) - from.max(bar as f64)).max(0.0);
+                *sum += count as f64 * covered / (to - from);
+            }
+            if from as usize >= bins {
+                bars[bins - 1] += count as f64;
+            }
+        }
+        all.push(Binned { population, bars });
+    }
+    let tallest = all
+        .iter()
+        .flat_map(|binned| binned.bars.iter().copied())
+        .fold(0.0, f64::max);
+    if tallest <= 0.0 {
+        return beyond;
+    }
+    let height = frame.bottom - frame.top - 12.0;
+    for binned in &all {
+        let tone = tone_class(binned.population.tone);
+        let mut outline = Vec::new();
+        let mut flush = |outline: &mut Vec<(f64, f64)>| {
+            canvas.path(&format!("hump {tone}"), outline, true);
+            outline.clear();
+        };
+        for (nth, &count) in binned.bars.iter().enumerate() {
+            if count <= 0.0 {
+                if !outline.is_empty() {
+                    flush(&mut outline);
+                }
+                continue;
+            }
+            let x = frame.left + nth as f64 * width;
+            // a single value among thousands must not vanish
+            let y = frame.bottom - (count / tallest * height).max(1.0);
+            if outline.is_empty() {
+                outline.push((x, frame.bottom));
+            } else {
+                outline.pop();
+            }
+            outline.extend([(x, y), (x + width, y), (x + width, frame.bottom)]);
+        }
+        if !outline.is_empty() {
+            flush(&mut outline);
+        }
+    }
+    beyond
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::new::page::Tone;
+
+    fn histogram(buckets: &[Vec<(f64, f64, u64)>]) -> Histogram {
+        Histogram {
+            panels: vec![Panel {
+                name: String::new(),
+                populations: buckets
+                    .iter()
+                    .map(|buckets| Population {
+                        name: "all".to_owned(),
+                        words: "requests".to_owned(),
+                        tone: Tone::Reused,
+                        buckets: buckets.clone(),
+                    })
+                    .collect(),
+                band: None,
+            }],
+        }
+    }
+
+    #[test]
+    fn close_humps_share_a_linear_axis_and_far_ones_a_logarithmic_one() {
+        let near = histogram(&[vec![(20.0, 21.0, 100)], vec![(110.0, 111.0, 100)]]);
+        assert!(matches!(near.ends(), Some((_, ScaleKind::Linear))));
+        let far = histogram(&[vec![(0.1, 0.11, 100)], vec![(40.0, 41.0, 100)]]);
+        assert!(matches!(far.ends(), Some((_, ScaleKind::Logarithmic))));
+    }
+
+    #[test]
+    fn a_few_outliers_are_told_and_do_not_squeeze_the_rest() {
+        let svg = histogram(&[vec![(20.0, 21.0, 5000), (9000.0, 9001.0, 2)]])
+            .draw(500.0, "t", "d")
+            .to_string();
+        assert!(svg.contains("2 beyond"), "{svg}");
+    }
+
+    #[test]
+    fn no_values_are_no_panic() {
+        for buckets in [vec![], vec![vec![]], vec![vec![(f64::NAN, 1.0, 3)]]] {
+            let svg = histogram(&buckets).draw(300.0, "t", "d").to_string();
+            assert!(svg.contains("nothing to show"), "{svg}");
+        }
+    }
+}
