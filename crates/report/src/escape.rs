@@ -11,19 +11,28 @@ pub(crate) struct Visible;
 
 impl Escaper for Visible {
     fn write_escaped_str<W: Write>(&self, mut to: W, text: &str) -> fmt::Result {
-        let mut rest = text;
-        // a number and its unit stay on one line
-        while let Some(at) = rest.find(' ') {
-            let (before, after) = (&rest[..at], &rest[at + 1..]);
-            before
-                .chars()
-                .try_for_each(|letter| write(&mut to, letter))?;
-            let glued = before.ends_with(|last: char| last.is_ascii_digit()) && is_unit(after);
-            to.write_char(if glued { '\u{a0}' } else { ' ' })?;
-            rest = after;
-        }
-        rest.chars().try_for_each(|letter| write(&mut to, letter))
+        let glued = glue_units(text);
+        glued.chars().try_for_each(|letter| write(&mut to, letter))
     }
+}
+
+/// A text in which each number and its unit stay on one line.
+pub(crate) fn glue_units(text: &str) -> String {
+    let mut glued = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some(at) = rest.find(' ') {
+        let (before, after) = (&rest[..at], &rest[at + 1..]);
+        glued.push_str(before);
+        let is_number = before.ends_with(|last: char| last.is_ascii_digit());
+        glued.push(if is_number && is_unit(after) {
+            '\u{a0}'
+        } else {
+            ' '
+        });
+        rest = after;
+    }
+    glued.push_str(rest);
+    glued
 }
 
 /// Whether a text begins with a unit.

@@ -6,7 +6,7 @@ use crate::json;
 use crate::new::page::{
     Arrow, Assessment, Axis, Band, Bar, Bars, Block, Cell, Chart, Emphasis, Fact, File, Headline,
     Histogram, Line, LinePoint, Lines, Mark, Page, Panel, Population, Rows, ScaleKind, Section,
-    Sequence, Table, Text, Tone, alarm, note, sentence, text,
+    Sequence, Table, Text, Tone, alarm, note, text,
 };
 use intact_findings::Severity;
 use intact_findings::body_arrival::BodyArrivalFacts;
@@ -15,9 +15,7 @@ use intact_findings::traffic::{
     Charts, Destination, Figures, LevelShift, ObservedFacts, Period, StepSide,
 };
 use intact_ledger::{Run, Vantage};
-use intact_units::Quantity::{
-    self, Count, Mean, Probability, Rate, RoundShare, Share, Time, Timer,
-};
+use intact_units::Quantity::{Count, Mean, Probability, Rate, RoundShare, Share, Time, Timer};
 use serde::Serialize;
 
 /// Bars of wasted time.
@@ -431,7 +429,7 @@ fn idle_times(totals: &Figures, charts: &Charts) -> Section {
     let panel = |panel: &intact_findings::traffic::GapPanel| Panel {
         name: panel.name.clone(),
         populations: vec![Population {
-            name: "idle".to_owned(),
+            name: String::new(),
             words: format!("{} reuses", Count(panel.count)),
             tone: Tone::Reused,
             buckets: panel.buckets.clone(),

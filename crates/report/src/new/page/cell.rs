@@ -106,6 +106,11 @@ impl Cell {
         }
     }
 
+    /// Whether it has so many words that they take several lines.
+    pub(crate) fn is_long(&self) -> bool {
+        matches!(&self.value, Value::Text(text) if text.to_string().chars().count() > 28)
+    }
+
     /// Whether it is absent.
     pub(crate) fn is_absent(&self) -> bool {
         self.value == Value::Absent

@@ -207,7 +207,7 @@ pub struct Panel {
 /// A distribution.
 #[derive(Clone, Debug)]
 pub struct Population {
-    /// What it is.
+    /// What it is; empty where a panel has one.
     pub name: String,
     /// Its figures.
     pub words: String,

@@ -66,10 +66,9 @@ pub struct Page<'a> {
 
 impl Page<'_> {
     /// Adds a section, unless it is empty.
-    pub fn section(&mut self, section: Section) {
-        if !section.blocks.is_empty() {
-            self.sections.push(section);
-        }
+    pub fn section(&mut self, section: impl Into<Option<Section>>) {
+        let section = section.into().filter(|section| !section.blocks.is_empty());
+        self.sections.extend(section);
     }
 }
 

@@ -109,7 +109,10 @@ fn draw_heading(canvas: &mut Canvas, panel: &Panel, top: f64) -> f64 {
     }
     let mut x = 0.0;
     for (nth, population) in panel.populations.iter().enumerate() {
-        let words = format!("{}: {}", population.name, population.words);
+        let words = match population.name.as_str() {
+            "" => population.words.clone(),
+            name => format!("{name}: {}", population.words),
+        };
         let wide = width_of(&words) + 30.0;
         if nth == 0 || x + wide > canvas.width() {
             y += LINE;

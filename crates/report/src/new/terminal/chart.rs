@@ -101,11 +101,9 @@ fn draw_histogram(histogram: &Histogram, options: TerminalOptions) -> Vec<String
     let mut rows = Vec::new();
     for panel in &histogram.panels {
         for one in &panel.populations {
-            let name = match (panel.name.as_str(), panel.populations.len()) {
-                ("", _) => one.name.clone(),
-                (panel, 1) => panel.to_owned(),
-                (panel, _) => format!("{panel}, {}", one.name),
-            };
+            let names = [panel.name.as_str(), one.name.as_str()];
+            let names = names.into_iter().filter(|name| !name.is_empty());
+            let name = names.collect::<Vec<&str>>().join(", ");
             rows.push((name, one));
         }
     }

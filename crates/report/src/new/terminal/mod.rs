@@ -7,6 +7,7 @@ mod table;
 
 use super::page::{Block, Depth, Emphasis, FindingGroup, Page, Section, Text, Tone};
 use super::sequence;
+use crate::escape::glue_units;
 
 /// Findings with evidence and remedy; `--json` has all.
 const FINDINGS: usize = 12;
@@ -337,11 +338,11 @@ fn claim(group: &FindingGroup, nth: usize) -> String {
     })
 }
 
-/// Breaks a text into lines of at most `width`, later ones indented.
+/// Breaks a text into lines of at most `width`, later ones indented. A number and its unit stay on one line.
 fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
+    for word in glue_units(text).split_ascii_whitespace() {
         let extra = word.chars().count() + usize::from(!line.is_empty());
         if !line.is_empty() && line.chars().count() + extra > width {
             lines.push(std::mem::take(&mut line));
@@ -355,6 +356,9 @@ fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
         lines.push(line);
     }
     lines
+        .iter()
+        .map(|line| line.replace('\u{a0}', " "))
+        .collect()
 }
 
 /// A long name without its middle: both ends are needed to distinguish it.
@@ -382,6 +386,7 @@ mod tests {
     fn a_sentence_is_broken_at_words() {
         let lines = wrap("one two three four", 9, "  ");
         assert_eq!(lines, ["one two", "  three", "  four"]);
+        assert_eq!(wrap("it takes 12 ms", 11, ""), ["it takes", "12 ms"]);
     }
 
     #[test]
