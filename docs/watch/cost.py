@@ -52,7 +52,7 @@ def main(intact, rounds):
             kinds = {
                 "plain": [],
                 "relay": [*watch, "--mode", "relay", "--"],
-                "info": [*watch, "--mode", "info", "--"],
+                "passthrough": [*watch, "--mode", "passthrough", "--"],
                 "strace": ["strace", "-f", "-e", "trace=network", "-o", "/dev/null"],
             }
             for what, count in (("keep", 20000), ("new", 12000)):
@@ -67,7 +67,7 @@ def main(intact, rounds):
                     cpu = statistics.median(one[1] for one in all_of_it)
                     by_p50 = statistics.median(one[0] / plain[0] for one, plain in pairs)
                     by_cpu = statistics.median(one[1] / plain[1] for one, plain in pairs)
-                    print(f"{what:4} {kind:6} p50 {p50:6.1f} us ({by_p50:4.2f} x plain)   cpu {cpu:6.1f} us ({by_cpu:4.2f} x plain)", flush=True)
+                    print(f"{what:4} {kind:11} p50 {p50:6.1f} us ({by_p50:4.2f} x plain)   cpu {cpu:6.1f} us ({by_cpu:4.2f} x plain)", flush=True)
         finally:
             nginx.terminate()
             nginx.wait()

@@ -1,5 +1,6 @@
 //! Why an input could not be read at all. Damage in the middle of one is no error: it is told in its [`InputSummary`](crate::InputSummary).
 
+use intact_ledger::Caveat;
 use std::path::PathBuf;
 
 /// Why nothing could be learnt from an input.
@@ -71,4 +72,30 @@ pub enum AuditError {
         /// What is wrong with it.
         why: String,
     },
+}
+
+impl AuditError {
+    /// What could not be read and why. Nothing is missing without those of Zeek's logs that say nothing of connections, which a
+    /// folder has many of.
+    pub fn caveats(errors: &[AuditError]) -> Vec<Caveat> {
+        const ID: &str = "input-not-read";
+        let mut others = Vec::new();
+        let mut caveats = Vec::new();
+        for error in errors {
+            match error {
+                AuditError::OtherLog { log, .. } => others.push(format!("{log}.log")),
+                error => caveats.push(Caveat::incomplete(ID, format!("not read: {error}"))),
+            }
+        }
+        others.sort();
+        others.dedup();
+        if !others.is_empty() {
+            let names = others.join(", ");
+            caveats.push(Caveat::new(
+                ID,
+                format!("not read: Zeek's {names}, which say nothing of connections"),
+            ));
+        }
+        caveats
+    }
 }

@@ -30,6 +30,14 @@ pub struct InputOptions {
     pub log_format: Option<Pattern>,
 }
 
+/// The name of an input for a person.
+pub(crate) fn name(path: &Path) -> String {
+    match path.file_name() {
+        Some(name) if name != "-" => name.to_string_lossy().into_owned(),
+        _ => "standard input".to_owned(),
+    }
+}
+
 /// An input whose format is known and of which nothing has been read yet.
 pub struct Input {
     pub(crate) path: PathBuf,
@@ -77,6 +85,40 @@ impl Input {
             (Box::new(file), size)
         };
         Input::from_reader(path, raw, size, hints)
+    }
+
+    /// The files of a folder that is no ledger, and the ledgers in it; anything else is itself.
+    pub fn files_of(path: &Path) -> Vec<PathBuf> {
+        let is_ledger = |path: &Path| path.join("run.json").is_file();
+        let entries = match std::fs::read_dir(path) {
+            Ok(entries) if !is_ledger(path) => entries,
+            _ => return vec![path.to_owned()],
+        };
+        let mut files: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.is_file() || is_ledger(path))
+            .collect();
+        files.sort();
+        // an empty folder stands for itself, so that its error names it
+        if files.is_empty() {
+            files.push(path.to_owned());
+        }
+        files
+    }
+
+    /// The inputs in a few words: their file names, or their paths where names repeat.
+    pub fn subject(inputs: &[Input]) -> String {
+        let mut names: Vec<String> = inputs.iter().map(|input| name(&input.path)).collect();
+        if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
+            names = inputs
+                .iter()
+                .map(|input| input.path.display().to_string())
+                .collect();
+        }
+        match &names[..] {
+            [first, .., last] if names.len() > 3 => format!("{first} ... {last}"),
+            names => names.join(" "),
+        }
     }
 
     /// A stored ledger.

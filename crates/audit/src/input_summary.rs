@@ -1,6 +1,7 @@
 //! What was read of one input, and what stayed unread.
 
 use crate::format::Format;
+use crate::input;
 use std::path::PathBuf;
 
 /// What an input consists of, for a person.
@@ -59,4 +60,11 @@ pub struct InputSummary {
     pub evidence: Option<String>,
     /// Lines for a server's configuration that make its log tell more, ready to paste.
     pub advice: Vec<String>,
+}
+
+impl InputSummary {
+    /// The input's name for a person.
+    pub fn name(&self) -> String {
+        input::name(&self.path)
+    }
 }

@@ -3,8 +3,8 @@
 use crate::recorder::RowPolicy;
 use crate::request;
 use crate::variant_plan::VariantPlan;
-use intact_dial::tls::{self, Credentials, Settings, Trust};
-use intact_dial::{AddressError, ConnectOverride, Endpoint, Plan, Proxy, ServerUrl};
+use intact_client::tls::{self, Credentials, Settings, Trust};
+use intact_client::{AddressError, ConnectOverride, Endpoint, Plan, Proxy, ServerUrl};
 use intact_experiment::{Axes, AxisValues, TlsChoice};
 use intact_ledger::{ExpectedStatus, Method, Protocol, Scheme};
 use std::net::{IpAddr, SocketAddr};
@@ -45,6 +45,18 @@ pub enum ConfigError {
         option: &'static str,
         /// What is wrong.
         reason: String,
+    },
+    /// The default number of requests does not suffice.
+    #[error(
+        "{variants} variants at -c {concurrency} need more than the {requests} requests allowed by default for a remote server; set -n or -z"
+    )]
+    DefaultBudget {
+        /// Variants.
+        variants: u64,
+        /// The highest concurrency.
+        concurrency: u32,
+        /// The default.
+        requests: u64,
     },
     /// TLS cannot be set up.
     #[error(transparent)]

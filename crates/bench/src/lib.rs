@@ -4,6 +4,7 @@
 //! to an [`BenchObserver`]. A producer: it writes the ledger's events and draws no conclusions.
 
 mod config;
+mod default_length;
 mod engine;
 mod pace;
 mod recorder;

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, ConfigError};
 use crate::variant_plan::{Fields, Request};
-use intact_dial::ServerUrl;
+use intact_client::ServerUrl;
 use intact_experiment::AxisValues;
 use intact_ledger::{Protocol, Target};
 use intact_wire::http1::{Kind, split_field};

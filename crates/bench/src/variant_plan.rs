@@ -1,6 +1,6 @@
 //! One variant, ready to run: where to dial, what to send, how to judge the answer.
 
-use intact_dial::Plan;
+use intact_client::Plan;
 use intact_ledger::{Exchange, ExpectedStatus, Method, Nanos, Target};
 use intact_wire::http1;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What a person asked for, checked before anything is sent.
 
 use crate::plans::is_local;
-use intact_dial::tls::{Credentials, SettingsError};
-use intact_dial::{AddressError, ConnectOverride, Family, ServerUrl};
+use intact_client::tls::{Credentials, SettingsError};
+use intact_client::{AddressError, ConnectOverride, Family, ServerUrl};
 use intact_ledger::{ExpectedStatus, Method, Protocol};
 use std::str::FromStr;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! One open connection: moves its bytes, through TLS or plain, and notices how it ends.
 
 use crate::conversation::{Answered, HttpConnection};
-use intact_dial::clock::TimestampConverter;
-use intact_dial::{Arrival, Clock, Established, HandshakeFacts, Stream, stamp};
+use intact_client::clock::TimestampConverter;
+use intact_client::{Arrival, Clock, Established, HandshakeFacts, Stream, stamp};
 use intact_ledger::server_profile::Ended;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Failure, Nanos, Protocol,

@@ -1,8 +1,8 @@
 //! How to connect for each combination of versions.
 
 use crate::config::{Config, ConfigError};
-use intact_dial::tls::{Client, Settings, Trust};
-use intact_dial::{Endpoint, Plan, Proxy, ServerUrl};
+use intact_client::tls::{Client, Settings, Trust};
+use intact_client::{Endpoint, Plan, Proxy, ServerUrl};
 use intact_ledger::{Protocol, Scheme, TlsVersion};
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use crate::line::Line;
 use crate::plans::is_local;
 use crate::probe::CheckProgress;
 use crate::request::Request;
-use intact_dial::{Clock, Dial, Plan, Progress, Resolver, judge};
+use intact_client::{Clock, Dial, Plan, Progress, Resolver, judge};
 use intact_ledger::{Connection, ConnectionId, Event, Exchange, Failure, Nanos};
 use mio::{Events, Poll, Token, Waker};
 use std::io;

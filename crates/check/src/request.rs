@@ -2,7 +2,7 @@
 
 use crate::config::{Config, ConfigError};
 use crate::probe::is_redirect;
-use intact_dial::ServerUrl;
+use intact_client::ServerUrl;
 use intact_ledger::{ExpectedStatus, Method, Protocol, Scheme, Target};
 use intact_wire::http1::{Kind, split_field};
 

@@ -26,6 +26,7 @@ pub use versions::{
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Connections, Requests};
 use crate::finding::{Finding, Severity};
+use crate::statement::Statement;
 use intact_ledger::server_profile::{ServerProfile, Skipped, State};
 use intact_ledger::{Caveat, Outcome, Reuse, Row, Sink, Tally};
 use serde::Serialize;
@@ -33,7 +34,7 @@ use serde::Serialize;
 /// Everything that a report of a check lays out.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckFacts {
-    /// The gist in a few sentences, the most important one first.
+    /// A summary in a few sentences, the most important one first.
     pub verdict: Vec<String>,
     /// The first request; absent when the check was stopped before it.
     pub target: Option<Target>,
@@ -231,19 +232,13 @@ fn findings(facts: &CheckFacts) -> Vec<Finding> {
 }
 
 /// A finding about the server as a whole, to be completed.
-fn finding(facts: &CheckFacts, rule: &'static str, severity: Severity, claim: String) -> Finding {
-    Finding {
-        rule,
-        severity,
-        subject: facts
-            .target
-            .as_ref()
-            .map_or_else(String::new, |target| target.url.clone()),
-        claim,
-        evidence: String::new(),
-        cost_ms: None,
-        cost_share: None,
-        fix: String::new(),
-        risk: None,
-    }
+fn finding(
+    facts: &CheckFacts,
+    rule: &'static str,
+    severity: Severity,
+    claim: impl Into<Statement>,
+) -> Finding {
+    let target = facts.target.as_ref();
+    let subject = target.map_or_else(String::new, |target| target.url.clone());
+    Finding::new(rule, severity, subject, claim)
 }

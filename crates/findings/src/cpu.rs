@@ -2,6 +2,8 @@
 
 use intact_ledger::Caveat;
 use serde::Serialize;
+use std::iter::Sum;
+use std::time::Duration;
 
 /// Below so many samples shares are rough, and that is told.
 const FEW: u64 = 400;
@@ -31,6 +33,30 @@ pub struct CpuUse {
     pub system_ms: Option<f64>,
     /// What for; absent without samples.
     pub work: Option<WorkShares>,
+}
+
+impl CpuUse {
+    /// Times that are known, without samples.
+    pub fn of(user: Duration, system: Duration) -> CpuUse {
+        CpuUse {
+            user_ms: Some(user.as_secs_f64() * 1e3),
+            system_ms: Some(system.as_secs_f64() * 1e3),
+            work: None,
+        }
+    }
+}
+
+/// Unknown where one is.
+impl Sum for CpuUse {
+    fn sum<I: Iterator<Item = CpuUse>>(all: I) -> CpuUse {
+        all.fold(CpuUse::of(Duration::ZERO, Duration::ZERO), |sum, one| {
+            CpuUse {
+                user_ms: sum.user_ms.zip(one.user_ms).map(|(a, b)| a + b),
+                system_ms: sum.system_ms.zip(one.system_ms).map(|(a, b)| a + b),
+                work: None,
+            }
+        })
+    }
 }
 
 /// A process that was looked at beside the program.
@@ -94,5 +120,21 @@ impl CpuFacts {
                 )));
         }
         caveats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_with_an_unknown_part_is_unknown() {
+        let known = CpuUse::of(Duration::from_millis(1), Duration::from_millis(2));
+        let unknown = CpuUse::default();
+        assert_eq!(
+            [known, known].into_iter().sum::<CpuUse>().user_ms,
+            Some(2.0)
+        );
+        assert_eq!([known, unknown].into_iter().sum::<CpuUse>().user_ms, None);
     }
 }

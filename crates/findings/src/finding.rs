@@ -1,7 +1,9 @@
-//! A finding: what is the case, what it rests on, what it costs, what to do. The same in every document.
+//! A finding: what is the case, the evidence, the cost, the remedy. The same in every document.
 
 use crate::rules::{Claim, Client, Doc, Remedy};
+use crate::statement::{Statement, Value, merged};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -26,8 +28,9 @@ impl Severity {
     }
 }
 
-/// A finding, as in every JSON document.
+/// A finding; JSON has its statements as sentences, and their values by name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(into = "FindingDocument")]
 pub struct Finding {
     /// The rule's stable id.
     pub rule: &'static str,
@@ -36,17 +39,59 @@ pub struct Finding {
     /// What it is about: a variant's name, a destination.
     pub subject: String,
     /// What is the case.
-    pub claim: String,
-    /// What it rests on.
-    pub evidence: String,
-    /// What it costs, in milliseconds, where that can be told.
+    pub claim: Statement,
+    /// What shows it; empty where the claim shows itself.
+    pub evidence: Statement,
+    /// What it costs, in milliseconds; absent where the cost is unknown.
     pub cost_ms: Option<f64>,
     /// The same as a share of the time of all exchanges.
     pub cost_share: Option<f64>,
     /// What to do about it.
-    pub fix: String,
-    /// What the remedy can break here, or what breaks without it; absent where nothing is known to.
-    pub risk: Option<String>,
+    pub fix: Statement,
+    /// What the remedy can break here, or what breaks without it; absent where no risk is known.
+    pub risk: Option<Statement>,
+}
+
+/// A finding, as in every JSON document.
+#[derive(Serialize)]
+struct FindingDocument {
+    /// The rule's stable id.
+    rule: &'static str,
+    /// How much it matters.
+    severity: Severity,
+    /// What it is about: a variant's name, a destination.
+    subject: String,
+    /// What is the case, as a sentence.
+    claim: Statement,
+    /// What shows it, as a sentence; empty where the claim shows itself.
+    evidence: Statement,
+    /// The values in the sentences, by name; a number has its unit at the end of its name, a count has none.
+    values: BTreeMap<String, Value>,
+    /// What it costs, in milliseconds; absent where the cost is unknown.
+    cost_ms: Option<f64>,
+    /// The same as a share of the time of all exchanges.
+    cost_share: Option<f64>,
+    /// What to do about it.
+    fix: Statement,
+    /// What the remedy can break here, or what breaks without it; absent where no risk is known.
+    risk: Option<Statement>,
+}
+
+impl From<Finding> for FindingDocument {
+    fn from(finding: Finding) -> FindingDocument {
+        FindingDocument {
+            values: finding.values(),
+            rule: finding.rule,
+            severity: finding.severity,
+            subject: finding.subject,
+            claim: finding.claim,
+            evidence: finding.evidence,
+            cost_ms: finding.cost_ms,
+            cost_share: finding.cost_share,
+            fix: finding.fix,
+            risk: finding.risk,
+        }
+    }
 }
 
 impl Finding {
@@ -55,20 +100,41 @@ impl Finding {
         doc: &'static Doc,
         severity: Severity,
         subject: String,
-        claim: String,
-        evidence: String,
+        claim: impl Into<Statement>,
+        evidence: impl Into<Statement>,
     ) -> Finding {
         Finding {
-            rule: doc.id,
+            evidence: evidence.into(),
+            fix: doc.fix.into(),
+            risk: (!doc.risk.is_empty()).then(|| doc.risk.into()),
+            ..Finding::new(doc.id, severity, subject, claim)
+        }
+    }
+
+    /// A finding without evidence, cost and remedy so far.
+    pub(crate) fn new(
+        rule: &'static str,
+        severity: Severity,
+        subject: String,
+        claim: impl Into<Statement>,
+    ) -> Finding {
+        Finding {
+            rule,
             severity,
             subject,
-            claim,
-            evidence,
+            claim: claim.into(),
+            evidence: Statement::default(),
             cost_ms: None,
             cost_share: None,
-            fix: doc.fix.to_owned(),
-            risk: (!doc.risk.is_empty()).then(|| doc.risk.to_owned()),
+            fix: Statement::default(),
+            risk: None,
         }
+    }
+
+    /// The values in its sentences, by name; a number has its unit at the end of its name.
+    pub fn values(&self) -> BTreeMap<String, Value> {
+        let always = [&self.claim, &self.evidence, &self.fix];
+        merged(always.into_iter().chain(&self.risk))
     }
 
     /// With the cost of the setups that it claims.
@@ -80,13 +146,14 @@ impl Finding {
         }
     }
 
-    /// With what the client at hand calls the remedy, where it is recognised.
+    /// With the client's own name of the remedy, where the client is recognised.
     pub(crate) fn in_words_of(mut self, client: Option<Client>, remedy: Remedy) -> Finding {
         if let Some(advice) = client.and_then(|client| client.advice(remedy)) {
-            self.fix = format!("{}. {advice}", self.fix);
+            self.fix = self.fix.then(". ", advice);
         }
         if let Some(command) = client.and_then(Client::fix_command) {
-            self.fix = format!("{}; `{command}` has what was measured", self.fix);
+            let measured = format!("`{command}` has what was measured");
+            self.fix = self.fix.and(Statement::text(measured));
         }
         self
     }

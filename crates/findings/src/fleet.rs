@@ -1,7 +1,11 @@
 //! What a campaign shows beside its benches: workers that stand out, and the cards of its checks put together.
 
+mod campaign;
+mod check_groups;
 mod outliers;
 mod profile_merge;
 
+pub use campaign::{CampaignFacts, TargetBench, TargetChecks};
+pub use check_groups::CheckGroups;
 pub use outliers::{Measured, Outlier, outliers};
 pub use profile_merge::{CardsFacts, CommonFinding, ProfileMerge, Spread};

@@ -24,13 +24,11 @@ use crate::figures::{Connections, Requests};
 use crate::finding::Finding;
 use crate::time_difference;
 use crate::traffic::TrafficAnalysis;
-use intact_ledger::{Caveat, Event, Invocation, Run, Sink};
+use crate::unobserved::Unobserved;
+use intact_ledger::{CONNECTIONS_NOT_FOLLOWED, Caveat, Event, Invocation, Run, Sink};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use traffic::Traffic;
-
-/// The caveat by which a ledger tells that nobody looked at the function's connections.
-pub const UNWATCHED: &str = "connections-not-followed";
 
 /// A fold over the events of a function's run.
 pub struct Invocations {
@@ -97,12 +95,16 @@ impl Invocations {
 
     /// Whether the function's connections were followed.
     fn is_watched(&self) -> bool {
-        !self.caveats.iter().any(|caveat| caveat.id == UNWATCHED)
+        !self
+            .caveats
+            .iter()
+            .any(|caveat| caveat.id == CONNECTIONS_NOT_FOLLOWED)
     }
 
     /// What was found out so far.
     pub fn facts(&self) -> LambdaFacts {
         let watched = self.is_watched();
+        let missing = Unobserved::by_caveats(&self.caveats);
         let invocations = invocation::calls(&self.invocations, watched.then_some(&self.traffic));
         let variants: Vec<VariantFacts> = (0..)
             .zip(self.run.variants.iter().zip(&self.observed))
@@ -111,7 +113,12 @@ impl Invocations {
                     .iter()
                     .filter(|call| call.variant == index)
                     .collect();
-                VariantFacts::new(&variant.name, &ours, watched.then(|| observed.facts()))
+                let observed = watched.then(|| {
+                    let mut facts = observed.facts();
+                    facts.add_unobserved(&missing);
+                    facts
+                });
+                VariantFacts::new(&variant.name, &ours, observed)
             })
             .collect();
         let pairs = time_difference::against_the_first(&variants, |round| Some(round.mean_ms));

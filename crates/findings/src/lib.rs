@@ -1,7 +1,6 @@
-//! Events in, facts out: statistics, and the requirements that a run is held against.
+//! Events in, facts out: statistics, rules, and the requirements that a run must meet.
 //!
-//! Sees the ledger and nothing that produces one. Must not open, print, or ask the time; what is random
-//! draws from a seed that the caller hands in.
+//! Uses the ledger and no producer. Must not open files or sockets, print, or read a clock; random draws use a seed of the caller.
 
 pub mod bench;
 pub mod body_arrival;
@@ -17,7 +16,9 @@ mod overlap;
 mod population;
 pub mod requirement;
 pub mod rules;
+mod statement;
 pub mod stats;
+pub mod stored;
 mod time_difference;
 pub mod timeline;
 pub mod traffic;
@@ -26,4 +27,5 @@ mod unobserved;
 pub use error_responses::ErrorResponses;
 pub use finding::{Finding, Severity};
 pub use population::Population;
+pub use statement::{Statement, Value};
 pub use unobserved::Unobserved;

@@ -2,21 +2,25 @@
 //! about traffic. Must not know where the figures come from.
 
 use crate::requirement::{Measured, NoData};
-use serde::Serialize;
+use intact_ledger::Caveat;
+use intact_units::plural::counted;
+use std::sync::Arc;
 
 /// The connections carry something that could not be read.
 const OPAQUE: NoData = NoData::CannotSee("the connections do not show what they carry");
+/// Why nothing can be concluded about the connections of requests that have none.
+const NO_CONNECTION_DATA: &str = "the input does not say which connection carried a request";
 /// The input has requests, but does not say on which connections.
-const NO_CONNECTIONS: NoData = NoData::CannotSee(crate::traffic::metrics::NO_CONNECTION_DATA);
+const NO_CONNECTIONS: NoData = NoData::CannotSee(NO_CONNECTION_DATA);
 /// No request shows whether its connection was reused.
 const NO_REUSE: NoData =
     NoData::CannotSee("the input does not show which requests reused a connection");
 
 /// The parts of the traffic that are missing from the figures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unobserved {
-    /// Whether a caveat reports missing traffic.
-    pub traffic: bool,
+    /// Why traffic is missing, if some is: the first caveat that reports it, or the reason why nothing was measured.
+    pub traffic: Option<Arc<str>>,
     /// Connections whose content could not be read.
     pub opaque: u64,
     /// Answered requests whose connection is unknown.
@@ -24,18 +28,49 @@ pub struct Unobserved {
 }
 
 impl Unobserved {
+    /// The traffic that the first of `caveats` reports as missing.
+    pub(crate) fn by_caveats(caveats: &[Caveat]) -> Unobserved {
+        let mut incomplete = caveats.iter().filter(|caveat| caveat.incomplete);
+        incomplete
+            .next()
+            .map_or_else(Unobserved::default, |caveat| {
+                Unobserved::because(&caveat.message)
+            })
+    }
+
+    /// All traffic, or a part of it, is missing for this reason.
+    pub(crate) fn because(reason: &str) -> Unobserved {
+        Unobserved {
+            traffic: Some(reason.into()),
+            ..Unobserved::default()
+        }
+    }
+
     /// Whether every connection was observed, and every request is assigned to one.
-    pub fn has_all_connections(self) -> bool {
-        !self.traffic && self.without_connection == 0
+    pub fn has_all_connections(&self) -> bool {
+        self.traffic.is_none() && self.without_connection == 0
     }
 
     /// Whether every request was observed.
-    pub fn has_all_requests(self) -> bool {
-        !self.traffic && self.opaque == 0
+    pub fn has_all_requests(&self) -> bool {
+        self.traffic.is_none() && self.opaque == 0
+    }
+
+    /// Why something is missing; `None` where everything was observed.
+    pub fn reason(&self) -> Option<String> {
+        match (&self.traffic, self.opaque, self.without_connection) {
+            (Some(reason), ..) => Some(reason.to_string()),
+            (None, 0, 0) => None,
+            (None, 0, _) => Some(NO_CONNECTION_DATA.to_owned()),
+            (None, opaque, _) => {
+                let connections = counted(opaque, "connection");
+                Some(format!("the requests on {connections} cannot be seen"))
+            }
+        }
     }
 
     /// A count of requests, out of `total` that were observed.
-    pub(crate) fn requests(self, count: u64, total: u64) -> Result<Measured, NoData> {
+    pub(crate) fn requests(&self, count: u64, total: u64) -> Result<Measured, NoData> {
         if total == 0 && self.opaque > 0 {
             return Err(OPAQUE);
         }
@@ -43,7 +78,7 @@ impl Unobserved {
     }
 
     /// A count of connections, out of `opened` that were observed.
-    pub(crate) fn connections(self, count: u64, opened: u64) -> Result<Measured, NoData> {
+    pub(crate) fn connections(&self, count: u64, opened: u64) -> Result<Measured, NoData> {
         if opened == 0 && self.without_connection > 0 {
             return Err(NO_CONNECTIONS);
         }
@@ -52,7 +87,7 @@ impl Unobserved {
 
     /// Connections opened beyond those needed. A connection that cannot be read counts as needed for as long as it is open, so
     /// more may be avoidable. Requests and connections that are missing can change the number either way.
-    pub(crate) fn avoidable(self, count: u64, opened: u64) -> Result<Measured, NoData> {
+    pub(crate) fn avoidable(&self, count: u64, opened: u64) -> Result<Measured, NoData> {
         self.connections(count, opened)?;
         Ok(match (self.has_all_connections(), self.opaque) {
             (false, _) => Measured::at_least(0.0),
@@ -61,7 +96,7 @@ impl Unobserved {
     }
 
     /// The share of `total` requests that reused a connection: `reused` of the `known` ones, and any number of the others.
-    pub(crate) fn reuse(self, reused: u64, known: u64, total: u64) -> Result<Measured, NoData> {
+    pub(crate) fn reuse(&self, reused: u64, known: u64, total: u64) -> Result<Measured, NoData> {
         self.requests(reused, total)?;
         if total == 0 {
             return Err(NoData::NothingHappened);
@@ -79,7 +114,7 @@ impl Unobserved {
     }
 
     /// Requests that reused a connection.
-    pub(crate) fn reused(self, reused: u64, known: u64, total: u64) -> Result<Measured, NoData> {
+    pub(crate) fn reused(&self, reused: u64, known: u64, total: u64) -> Result<Measured, NoData> {
         let least = self.requests(reused, total)?;
         let unknown = total.saturating_sub(known);
         Ok(if least.is_exact() {
@@ -90,7 +125,7 @@ impl Unobserved {
     }
 
     /// A statistic over the requests: any value is possible where some of them are missing.
-    pub(crate) fn statistic(self, value: f64) -> Measured {
+    pub(crate) fn statistic(&self, value: f64) -> Measured {
         if self.has_all_requests() {
             Measured::exactly(value)
         } else {
@@ -99,7 +134,7 @@ impl Unobserved {
     }
 
     /// Requests for each connection: any value is possible where some of either are missing.
-    pub(crate) fn ratio(self, value: f64) -> Measured {
+    pub(crate) fn ratio(&self, value: f64) -> Measured {
         if self.has_all_requests() && self.has_all_connections() {
             Measured::exactly(value)
         } else {
@@ -108,7 +143,7 @@ impl Unobserved {
     }
 
     /// A rate of connections: a lower bound where some of them are missing.
-    pub(crate) fn at_least_connections(self, value: f64) -> Measured {
+    pub(crate) fn at_least_connections(&self, value: f64) -> Measured {
         if self.has_all_connections() {
             Measured::exactly(value)
         } else {
@@ -117,14 +152,16 @@ impl Unobserved {
     }
 
     /// Adds what is missing from another run or round.
-    pub(crate) fn add(&mut self, other: Unobserved) {
-        self.traffic |= other.traffic;
+    pub(crate) fn add(&mut self, other: &Unobserved) {
+        if self.traffic.is_none() {
+            self.traffic.clone_from(&other.traffic);
+        }
         self.opaque += other.opaque;
         self.without_connection += other.without_connection;
     }
 
     /// A share of the connections: any value is possible where some of them are missing.
-    pub(crate) fn share_of_connections(self, value: f64) -> Measured {
+    pub(crate) fn share_of_connections(&self, value: f64) -> Measured {
         if self.has_all_connections() {
             Measured::exactly(value)
         } else {
@@ -133,7 +170,7 @@ impl Unobserved {
     }
 
     /// A count of findings: what was not observed may hold more.
-    pub(crate) fn findings(self, count: usize) -> Measured {
+    pub(crate) fn findings(&self, count: usize) -> Measured {
         let is_complete = self.has_all_requests() && self.has_all_connections();
         Measured::count(count as u64, is_complete)
     }
@@ -145,7 +182,7 @@ mod tests {
     use crate::requirement::Op;
 
     const ALL: Unobserved = Unobserved {
-        traffic: false,
+        traffic: None,
         opaque: 0,
         without_connection: 0,
     };
@@ -165,6 +202,8 @@ mod tests {
             without_connection: 78,
             ..ALL
         };
+        assert_eq!(log.reason().unwrap(), NO_CONNECTION_DATA);
+        assert_eq!(ALL.reason(), None);
         assert_eq!(log.connections(0, 0), Err(NO_CONNECTIONS));
         assert_eq!(log.avoidable(0, 0), Err(NO_CONNECTIONS));
         assert_eq!(log.avoidable(0, 3).unwrap().meets(Op::Equal, 0.0), None);
@@ -172,10 +211,8 @@ mod tests {
 
     #[test]
     fn missing_traffic_proves_nothing_absent() {
-        let blind = Unobserved {
-            traffic: true,
-            ..ALL
-        };
+        let blind = Unobserved::because("the capture was cut");
+        assert_eq!(blind.reason().unwrap(), "the capture was cut");
         let none = |measured: Measured| measured.meets(Op::Equal, 0.0);
         assert_eq!(none(blind.connections(0, 0).unwrap()), None);
         assert_eq!(none(blind.avoidable(0, 0).unwrap()), None);
@@ -186,6 +223,10 @@ mod tests {
     #[test]
     fn an_opaque_connection_may_hide_avoidable_ones() {
         let opaque = Unobserved { opaque: 1, ..ALL };
+        assert_eq!(
+            opaque.reason().unwrap(),
+            "the requests on 1 connection cannot be seen"
+        );
         assert_eq!(opaque.avoidable(0, 4).unwrap().meets(Op::Equal, 0.0), None);
         assert_eq!(
             opaque.connections(4, 4).unwrap().meets(Op::AtMost, 4.0),

@@ -1,8 +1,11 @@
 //! Reads a campaign back from the store: streams over the results, counts each message once, merges per target and label.
 
 use crate::plan::{Kind, Plan, Target};
-use crate::store::{CheckResult, DeadLetter, DeliveryResult, Store, StoreError};
-use intact_ledger::{Caveat, Cell, Nanos, Producer, Round, Run, Span, Tally, Vantage, Variant};
+use crate::store::{CheckResult, DeliveryResult, Store, StoreError};
+use intact_ledger::{
+    CampaignProgress, Caveat, Cell, DeadLetter, Nanos, Producer, Round, Run, Span, Tally, Vantage,
+    Variant,
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_ROUNDS: u32 = 200;
 /// Unreadable results that are named.
 const NAMED: usize = 5;
-
-/// How many messages are where.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Progress {
-    /// In the plan.
-    pub planned: u64,
-    /// With a result.
-    pub finished: u64,
-    /// Results of further deliveries of the same message: not counted.
-    pub duplicates: u64,
-    /// Given up, with the reasons.
-    pub dead: Vec<DeadLetter>,
-    /// With neither result nor dead letter.
-    pub missing: u64,
-    /// Objects that could not be read; their messages are missing.
-    pub unreadable: u64,
-}
 
 /// One message's figures, for finding workers that stand out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -60,7 +46,7 @@ pub struct Campaign {
     /// The plan.
     pub plan: Plan,
     /// How many messages are where.
-    pub progress: Progress,
+    pub progress: CampaignProgress,
     /// The benches, by target and label, in the plan's order.
     pub groups: Vec<Group>,
     /// The figures of each message of a bench.
@@ -88,9 +74,9 @@ impl Campaign {
                 });
             }
         }
-        let mut progress = Progress {
+        let mut progress = CampaignProgress {
             planned: plan.len(),
-            ..Progress::default()
+            ..CampaignProgress::default()
         };
         let mut seen = BTreeSet::new();
         let mut messages = Vec::new();
@@ -172,7 +158,7 @@ impl Group {
         }
     }
 
-    fn note(&mut self, progress: &Progress, unreadable: &[String]) {
+    fn note(&mut self, progress: &CampaignProgress, unreadable: &[String]) {
         let mut add = |id: &str, words: String| {
             self.tally.caveats.push(Caveat::incomplete(id, words));
         };

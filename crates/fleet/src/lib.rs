@@ -6,22 +6,26 @@
 //! This crate moves messages and results; it does not measure ([`Measure`] does) and draws no conclusions.
 
 mod collect;
+mod ending;
 mod message;
+mod page;
 mod plan;
 mod queue;
 mod rows;
 mod store;
 mod worker;
 
-pub use collect::{Campaign, Group, MessageFigures, Progress};
+pub use collect::{Campaign, Group, MessageFigures};
+pub use ending::Ending;
 pub use message::{BadMessage, FORMAT, Job, Message};
+pub use page::{plan_json, plan_page, queue_json, queue_page};
 pub use plan::{CheckTargetError, Estimate, Kind, Limits, Plan, PlanError, Target, Variant, parse};
 pub use queue::sqlite::SqliteQueue;
 #[cfg(feature = "aws")]
 pub use queue::sqs::SqsQueue;
 pub use queue::{Claim, Counts, Queue, QueueError, open as open_queue};
 pub use rows::RowFiles;
-pub use store::{CheckResult, DeadLetter, DeliveryResult, Store, StoreError};
+pub use store::{CheckResult, DeliveryResult, Store, StoreError};
 pub use worker::{
     FailureAction, Measure, MeasureError, Measured, MessageHandler, MessageOutcome, Worker,
     WorkerError,

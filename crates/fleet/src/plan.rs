@@ -4,8 +4,8 @@ mod checks;
 mod source;
 
 use crate::message::{FORMAT, Job, Message};
-use intact_dial::ConnectOverride;
-use intact_dial::tls::{Credentials, Verify};
+use intact_client::ConnectOverride;
+use intact_client::tls::{Credentials, Verify};
 use intact_ledger::ExpectedStatus;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

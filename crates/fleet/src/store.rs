@@ -14,7 +14,7 @@ use crate::plan::Plan;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use intact_ledger::server_profile::ServerProfile;
-use intact_ledger::{Exchange, Run, Tally};
+use intact_ledger::{DeadLetter, Exchange, Run, Tally};
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde::{Deserialize, Serialize};
@@ -137,15 +137,6 @@ pub struct CheckResult {
     pub card: ServerProfile,
     /// The exchanges that tell what a new connection costs (tagged [`intact_ledger::card::WATERFALL`]): a handful.
     pub waterfall: Vec<Exchange>,
-}
-
-/// A message that was given up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeadLetter {
-    /// The message's id.
-    pub message: String,
-    /// Why.
-    pub reason: String,
 }
 
 /// A store of results.

@@ -4,8 +4,8 @@
 use crate::message::Message;
 use crate::queue::{Claim, Queue, QueueError};
 use crate::rows::{RowError, RowFiles};
-use crate::store::{CheckResult, DeadLetter, DeliveryResult, Store, StoreError};
-use intact_ledger::{Run, Tally};
+use crate::store::{CheckResult, DeliveryResult, Store, StoreError};
+use intact_ledger::{DeadLetter, Run, Tally};
 use std::time::Duration;
 
 /// Measures what a message asks for.

@@ -5,6 +5,7 @@
 
 mod adapter;
 mod api;
+mod caveats;
 mod cgroup;
 mod environment;
 mod error;

@@ -271,6 +271,21 @@ pub enum ClosePoint {
     Stale,
 }
 
+/// Nanoseconds from the end of the last exchange up to which a close counts as right after it. More than a round trip of most
+/// paths, so that it does not matter on which side of the path the close is observed; less than any idle timeout in use.
+pub const RIGHT_AFTER: u64 = 200_000_000;
+
+impl ClosePoint {
+    /// The point of a close that was `announced` or not, `idle` nanoseconds after the end of the last exchange.
+    pub fn after(idle: u64, announced: bool) -> ClosePoint {
+        if announced || idle <= RIGHT_AFTER {
+            ClosePoint::AfterExchange
+        } else {
+            ClosePoint::Idle
+        }
+    }
+}
+
 /// The end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Close {

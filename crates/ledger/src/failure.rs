@@ -99,7 +99,8 @@ failures! {
     Refusal "refused-stream" "the server refused the stream (HTTP/2 REFUSED_STREAM or GOAWAY)",
     StreamReset "stream-reset" "the server reset the stream",
     UnexpectedStatus "unexpected-status" "a complete answer, but not one that --expect allows",
-    Aborted "aborted" "cut off by us when the run was stopped",
+    ClientClosed "client-closed" "the client closed the connection or reset the stream before the response was complete",
+    Aborted "aborted" "intact cut it off when the run was stopped",
 }
 
 impl fmt::Display for Failure {

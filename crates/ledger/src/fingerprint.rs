@@ -18,14 +18,47 @@ impl FingerprintKey {
         FingerprintKey(Hmac::new_from_slice(random).expect("HMAC takes a key of any length"))
     }
 
-    /// The fingerprint of one request; the parts are length-prefixed so that they cannot run into each other.
+    /// The fingerprint of one request whose body is at hand.
     pub fn of(&self, method: &str, target: &str, body: &[u8]) -> Fingerprint {
+        let mut builder = self.begin(method.as_bytes(), target.as_bytes());
+        builder.update(body);
+        builder.finish()
+    }
+
+    /// Begins the fingerprint of a request whose body comes in pieces.
+    pub fn begin(&self, method: &[u8], target: &[u8]) -> FingerprintBuilder {
         let mut mac = self.0.clone();
-        for part in [method.as_bytes(), target.as_bytes(), body] {
+        // lengths, so that the parts cannot run into each other
+        for part in [method, target] {
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part);
         }
-        let digest = mac.finalize().into_bytes();
+        FingerprintBuilder { mac, body_len: 0 }
+    }
+}
+
+/// The fingerprint of a request while its body passes. It keeps no byte of the body.
+pub struct FingerprintBuilder {
+    mac: Hmac<Sha256>,
+    body_len: u64,
+}
+
+impl FingerprintBuilder {
+    /// Takes the next bytes of the body.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.mac.update(bytes);
+        self.body_len += bytes.len() as u64;
+    }
+
+    /// How many bytes of the body it has taken.
+    pub fn body_len(&self) -> u64 {
+        self.body_len
+    }
+
+    /// The fingerprint of all that was taken.
+    pub fn finish(mut self) -> Fingerprint {
+        self.mac.update(&self.body_len.to_be_bytes());
+        let digest = self.mac.finalize().into_bytes();
         let mut first = [0; 16];
         first.copy_from_slice(&digest[..16]);
         Fingerprint(first)
@@ -70,6 +103,17 @@ mod tests {
         assert_eq!(key.of("POST", "/a", b"x"), key.of("POST", "/a", b"x"));
         assert_ne!(key.of("POST", "/a", b"x"), other.of("POST", "/a", b"x"));
         assert_ne!(key.of("POST", "/a", b"x"), key.of("POST", "/ax", b""));
+    }
+
+    #[test]
+    fn the_pieces_of_a_body_do_not_matter() {
+        let key = FingerprintKey::new(&[1; 32]);
+        let mut builder = key.begin(b"POST", b"/a");
+        builder.update(b"first, ");
+        builder.update(b"");
+        builder.update(b"second");
+        assert_eq!(builder.body_len(), 13);
+        assert_eq!(builder.finish(), key.of("POST", "/a", b"first, second"));
     }
 
     #[test]

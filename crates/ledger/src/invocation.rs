@@ -3,6 +3,9 @@
 use crate::time::{Nanos, Span};
 use serde::{Deserialize, Serialize};
 
+/// The caveat of a run whose function's connections were not followed.
+pub const CONNECTIONS_NOT_FOLLOWED: &str = "connections-not-followed";
+
 /// One invocation. The connections of its environment that were opened, and the exchanges that began, from its start until the
 /// start of the next belong to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

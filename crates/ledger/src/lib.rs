@@ -9,6 +9,7 @@ pub mod server_profile;
 pub mod store;
 
 pub mod agent;
+mod campaign;
 mod certainty;
 mod connection;
 mod event;
@@ -28,22 +29,24 @@ pub mod sample;
 mod tally;
 mod time;
 
+pub use campaign::{CampaignProgress, DeadLetter};
 pub use certainty::Certainty;
 pub use connection::{
     Close, CloseKind, ClosePoint, Connection, ConnectionBytes, ConnectionId, DialFailure, EndedBy,
-    Handshake, KeepAliveTerms, Owner, Probes, Protocol, Setup, Side, Tls, TlsVersion, Transport,
+    Handshake, KeepAliveTerms, Owner, Probes, Protocol, RIGHT_AFTER, Setup, Side, Tls, TlsVersion,
+    Transport,
 };
 pub use event::{Caveat, Closed, Event, Round, Row, Sink, Sockets};
 pub use exchange::{Body, Exchange, ExchangeBytes, Identity, Phase, Spans};
 pub use expected::{ExpectedStatus, NoStatus};
 pub use failure::{Failure, Outcome, SetupPhase};
-pub use fingerprint::{Fingerprint, FingerprintKey};
+pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintKey};
 pub use histogram::Histogram;
-pub use invocation::{Invocation, InvocationOutcome};
+pub use invocation::{CONNECTIONS_NOT_FOLLOWED, Invocation, InvocationOutcome};
 pub use lookup::Lookup;
 pub use origin::{KeepQuery, Method, Origin, Scheme, Target};
 pub use producer::Producer;
-pub use reuse::{OPENED_AHEAD, Reuse};
+pub use reuse::{OPENED_AHEAD, Reuse, SetupWait, TOGETHER};
 pub use run::{Host, Rows, Run, SCHEMA, Vantage, Variant};
 pub use tally::{Cell, Connections, Group, GroupKey, Tally};
 pub use time::{Nanos, Span};

@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 /// a request sends it within a few milliseconds; one that connects ahead has nothing to send yet.
 pub const OPENED_AHEAD: u64 = 250_000_000;
 
+/// Nanoseconds from the first request on a connection within which HTTP/2 streams that begin before the first response count
+/// as having waited for the same setup. A client that has several requests to send sends them together.
+pub const TOGETHER: u64 = 5_000_000;
+
 /// How an exchange relates to the setup of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -75,6 +79,36 @@ impl Setup {
     }
 }
 
+/// The first request and the first response on a connection, by which an observer decides which exchanges waited for the setup.
+/// It serves every producer that does not see when the client wanted an exchange.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetupWait {
+    first_request: Option<Nanos>,
+    first_response: Option<Nanos>,
+}
+
+impl SetupWait {
+    /// Notes the first byte of a request.
+    pub fn note_request(&mut self, at: Nanos) {
+        self.first_request.get_or_insert(at);
+    }
+
+    /// Notes the first byte of a response.
+    pub fn note_response(&mut self, at: Nanos) {
+        self.first_response = Some(self.first_response.map_or(at, |first| first.min(at)));
+    }
+
+    /// Whether the exchange that began at `begun` waited for `setup`. The first on the connection did if it
+    /// [followed](Setup::is_awaited_at) the setup closely. So did each stream (`is_stream`) that began within [`TOGETHER`] of
+    /// the first and before any response.
+    pub fn has_waited(&self, setup: &Setup, begun: Nanos, ordinal: u32, is_stream: bool) -> bool {
+        let first = self.first_request.unwrap_or(begun);
+        let is_before_response = self.first_response.is_none_or(|response| begun < response);
+        let is_together = is_stream && is_before_response && begun.since(first) <= TOGETHER;
+        (ordinal <= 1 || is_together) && setup.is_awaited_at(first)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,5 +141,24 @@ mod tests {
         assert!(setup.is_awaited_at(Nanos(1_000 + OPENED_AHEAD)));
         assert!(!setup.is_awaited_at(Nanos(1_001 + OPENED_AHEAD)));
         assert!(Setup::default().is_awaited_at(Nanos(0)));
+    }
+
+    #[test]
+    fn streams_wait_for_the_setup_only_with_the_first_and_before_a_response() {
+        let setup = Setup {
+            connect: Some(Span::new(Nanos(0), Nanos(1_000))),
+            ..Setup::default()
+        };
+        let mut wait = SetupWait::default();
+        wait.note_request(Nanos(2_000));
+        let has_waited = |wait: &SetupWait, begun, is_stream| {
+            wait.has_waited(&setup, Nanos(begun), 2, is_stream)
+        };
+        assert!(has_waited(&wait, 2_500, true));
+        assert!(!has_waited(&wait, 2_500, false));
+        assert!(!has_waited(&wait, 2_001 + TOGETHER, true));
+        wait.note_response(Nanos(2_400));
+        assert!(!has_waited(&wait, 2_500, true));
+        assert!(wait.has_waited(&setup, Nanos(2_000), 1, false));
     }
 }

@@ -4,6 +4,7 @@
 //! An instrument: it starts links and puts commands on their sides. It draws no conclusions.
 
 mod addresses;
+pub mod document;
 #[cfg(any(target_os = "linux", test))]
 mod emulator;
 mod error;

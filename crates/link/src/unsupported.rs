@@ -1,6 +1,6 @@
 //! Systems without network namespaces: there is no link, and saying so is all that can be done.
 
-use crate::{Account, Change, LinkError, RoundTrip, Side, Spec};
+use crate::{LinkChange, LinkEnd, LinkError, LinkStats, RoundTrip, Spec};
 use std::io;
 use std::path::Path;
 use std::process::Command;
@@ -51,7 +51,7 @@ impl Link {
     }
 
     /// Makes `command` start on a side.
-    pub fn enter(&self, _: Side, _: &mut Command) {
+    pub fn enter(&self, _: LinkEnd, _: &mut Command) {
         match *self {}
     }
 
@@ -71,12 +71,12 @@ impl Link {
     }
 
     /// Switches a running link.
-    pub fn change(&self, _: &Change) -> Result<(), LinkError> {
+    pub fn change(&self, _: &LinkChange) -> Result<(), LinkError> {
         match *self {}
     }
 
     /// What became of the packets so far.
-    pub fn account(&self) -> Result<Account, LinkError> {
+    pub fn account(&self) -> Result<LinkStats, LinkError> {
         match *self {}
     }
 }

@@ -248,7 +248,7 @@ fn destinations(facts: &ObservedFacts, width: usize, most: usize) -> Vec<Line<'s
             .map_or("-".to_owned(), |reuse| format!("{:.0}%", reuse * 100.0));
         let line = format!(
             "{:<name_width$} {:>6} {:>5} {kept:>4}",
-            short(&intact_report::terminal::escape(&one.origin), name_width),
+            short(&intact_units::foreign_text::escape(&one.origin), name_width),
             brief(figures.requests.total),
             brief(figures.connections.opened),
         );
@@ -284,7 +284,7 @@ fn findings(shown: &Shown, width: usize, full: bool) -> Vec<Line<'static>> {
 }
 
 fn sentence(finding: &Finding) -> String {
-    intact_report::terminal::escape(&format!("{}: {}", finding.rule, finding.claim))
+    intact_units::foreign_text::escape(&format!("{}: {}", finding.rule, finding.claim))
 }
 
 fn brief(number: u64) -> String {

@@ -95,21 +95,25 @@ pub fn rules() -> String {
     let mut out = String::from(
         "# Rules
 
-Made from the rules themselves (`crates/findings/src/rules/`, a file each); a test holds this page to them.
+Generated from the rules (`crates/findings/src/rules/`, one file each); a test compares this page with them.
 
-A rule is a fold over the events of a ledger: `watch`, `audit`, `serve` and every other observer get the same findings. It says what is the case, what
-that rests on, what it costs and what to do, and beside it what the remedy can break.
+A rule is a fold over the events of a ledger, so `watch`, `audit`, `serve` and every other observer get the same findings. A finding states the case, the
+evidence, the cost, the remedy and its risk.
 
-**Cost.** A connection is *avoidable* when more were opened than the peak overlap of requests needs. Each avoidable setup is claimed by one rule, the most
-specific, which is why the rules are asked in this order; the cost is so many times the mean setup of that destination, so the costs of all findings never
-add up to more than `wasted`. Rules that claim nothing have no cost of their own. Observing gives no causal interval: `intact compare` and `intact bench` do.
+**Cost.** A connection is *avoidable* when more were opened than the peak overlap of requests needs. Each avoidable setup belongs to one finding: the rules
+claim in this order, the most specific first. A setup costs the mean setup of its destination, so the costs of all findings never add up to more than
+`wasted`. Rules that claim nothing have no cost. An observation gives no causal interval: `intact compare` and `intact bench` do.
 
-**Severity.** An error is something that breaks. A claim is a warning from three connections, or a twentieth of the destination's time, on, else a note.
+**Severity.** An error breaks something. A rule that claims setups gives a warning from 3 connections or 5 % of the destination's time on. Below that its
+finding is informational.
 
-**The client.** Where the command of the process or the idle time after which it closes (undici 4 s, aiohttp 15 s, Go and hyper 90 s, OkHttp 300 s) tells
-which library is at work, the finding names its option.
+**Values.** In JSON, `claim`, `evidence`, `fix` and `risk` are sentences. `values` has the numbers and names in these sentences: a number has its unit at the
+end of its name (`setup_each_ms`, `idle_limit_ms`, `reused_share`, `carried_bytes`), and a count has none (`openings`).
 
-`--require 'findings.RULE == 0'` holds a run to one of them, `--fail-on warning` or `--fail-on error` to all.
+**The client.** The finding names the option of the client's library, where the library is known: by the command of the process, by `User-Agent`, or by the
+idle time after which it closes (undici 4 s, aiohttp 15 s, Go and hyper 90 s, OkHttp 300 s).
+
+`--require 'findings.RULE == 0'` requires that a run has no finding of a rule; `--fail-on warning` and `--fail-on error` cover all rules.
 ",
     );
     for (nth, rule) in intact_findings::rules::all().iter().enumerate() {

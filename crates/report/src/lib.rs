@@ -1,10 +1,12 @@
 //! Facts in, pages out. Never computes, only lays out; knows no producer.
 
 pub mod annotations;
+pub mod campaign;
 pub mod catalogue;
 pub mod clients;
 pub mod html;
 pub mod inputs;
+pub mod invocations;
 pub mod json;
 pub mod junit;
 pub mod ladder;

@@ -97,6 +97,11 @@ pub fn count(count: u64) -> String {
     shown
 }
 
+/// A mean of counts: to a tenth, and whole where it is.
+pub fn mean(count: f64) -> String {
+    trimmed(&format!("{count:.1}")).to_owned()
+}
+
 /// A rate a second.
 pub fn per_second(rate: f64) -> String {
     if rate < 9.95 {
@@ -205,5 +210,6 @@ mod tests {
         let shown = [0.0999, 0.66, 0.099, 0.9999].map(whole_percent);
         assert_eq!(shown, ["10 %", "66 %", "9.9 %", ">99.9 %"]);
         assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!([10.0, 2.54, 0.04].map(mean), ["10", "2.5", "0"]);
     }
 }

@@ -27,7 +27,7 @@ mod platform;
 
 pub use config::{Config, KeyLogging, Mode, Numbers, RunPosition, Streams};
 pub use error::WatchError;
-pub use intact_dial::Clock;
+pub use intact_client::Clock;
 pub use outcome::{Cpu, Ended, Outcome, Unwatched};
 pub use platform::{Subjects, follow, run, without_signals};
 

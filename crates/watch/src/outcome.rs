@@ -22,6 +22,31 @@ pub struct Cpu {
     pub system: Duration,
 }
 
+impl Cpu {
+    /// The CPU time of a process so far, with that of the children that it has waited for, by `/proc/PID/stat`. Absent where there
+    /// is no such process.
+    pub fn of_process(pid: u32) -> Option<Cpu> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // the name before may hold anything
+        let (_, rest) = stat.rsplit_once(") ")?;
+        let ticks: Vec<f64> = rest
+            .split_ascii_whitespace()
+            .skip(11)
+            .take(4)
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        let [user, system, children_user, children_system] = ticks[..] else {
+            return None;
+        };
+        let per_second = rustix::param::clock_ticks_per_second() as f64;
+        let time = |ticks: f64| Duration::from_secs_f64(ticks / per_second);
+        Some(Cpu {
+            user: time(user + children_user),
+            system: time(system + children_system),
+        })
+    }
+}
+
 /// Why connections are missing from the record: the kernel made them without us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unwatched {
@@ -125,4 +150,15 @@ pub struct Outcome {
     pub unwatched: BTreeMap<Unwatched, u64>,
     /// The person stopped waiting for processes that the program left behind.
     pub abandoned: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_of_this_process_is_read_and_of_none_is_not() {
+        assert!(Cpu::of_process(std::process::id()).is_some());
+        assert_eq!(Cpu::of_process(u32::MAX), None);
+    }
 }

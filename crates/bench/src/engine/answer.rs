@@ -1,6 +1,6 @@
 //! An exchange record that is used for one exchange after the other; the same for every HTTP version.
 
-use intact_dial::Stopwatch;
+use intact_client::Stopwatch;
 use intact_ledger::{Exchange, Nanos, Outcome, Setup, Spans};
 
 /// Begins an exchange that was wanted `at`: everything of the last one is forgotten. `setup` is what a new connection took.

@@ -1,6 +1,6 @@
 //! Moves the bytes of one connection, through TLS or plain. Knows nothing of HTTP.
 
-use intact_dial::{Established, Stream, stamp};
+use intact_client::{Established, Stream, stamp};
 use intact_ledger::Failure;
 use rustls::ClientConnection;
 use std::io::{self, BufRead, ErrorKind, Read, Write};

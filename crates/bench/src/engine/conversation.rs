@@ -3,7 +3,7 @@
 use super::http1::Http1;
 use super::http2::Http2;
 use crate::variant_plan::VariantPlan;
-use intact_dial::Arrival;
+use intact_client::Arrival;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, ConnectionBytes, Exchange, Failure, Nanos, Protocol, Setup, Side,
     Sink,

@@ -3,7 +3,7 @@
 use super::answer;
 use super::conversation::{ConnectionStats, State};
 use crate::variant_plan::VariantPlan;
-use intact_dial::{Arrival, ResponseError, Stopwatch, judge, names_tls_port};
+use intact_client::{Arrival, ResponseError, Stopwatch, judge, names_tls_port};
 use intact_ledger::{
     ClosePoint, Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, Nanos, Setup, Side, Sink,
 };

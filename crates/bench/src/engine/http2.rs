@@ -5,7 +5,7 @@
 use super::answer;
 use super::conversation::{ConnectionStats, State};
 use crate::variant_plan::VariantPlan;
-use intact_dial::{Arrival, ResponseError, Stopwatch, is_tls_alert, judge};
+use intact_client::{Arrival, ResponseError, Stopwatch, is_tls_alert, judge};
 use intact_ledger::{
     ClosePoint, Event, Exchange, ExchangeBytes, ExpectedStatus, Failure, KeepAliveTerms, Nanos,
     Setup, Side, Sink,

@@ -3,7 +3,7 @@
 use super::BenchConnection;
 use super::channel::Channel;
 use super::conversation::Ended;
-use intact_dial::Dial;
+use intact_client::Dial;
 use intact_ledger::{CloseKind, Closed, Connection, ConnectionBytes, Event, Nanos, Side, Sink};
 
 /// The exchange that was granted and waits for its connection.

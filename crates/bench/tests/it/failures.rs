@@ -184,6 +184,6 @@ fn tls_spoken_to_a_plain_port_is_told() {
     }));
     let mut config = config(&format!("https://{address}/"));
     config.axes.tls = vec![intact_experiment::TlsChoice::Any];
-    config.credentials.verify = intact_dial::tls::Verify::Insecure;
+    config.credentials.verify = intact_client::tls::Verify::Insecure;
     assert_eq!(kinds(&run(config)), ["not-tls"]);
 }

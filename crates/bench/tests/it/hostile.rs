@@ -42,7 +42,7 @@ fn against(hostile: &Hostile, protocol: Protocol, secure: bool) -> (Record, Tota
         let (_, tls) = hostile.config.tls.as_ref().unwrap();
         config.axes.tls = vec![TlsChoice::Any];
         let roots = tls.authority.ca_pem().unwrap();
-        config.credentials.verify = intact_dial::tls::Verify::Roots(roots.as_bytes().into());
+        config.credentials.verify = intact_client::tls::Verify::Roots(roots.as_bytes().into());
     }
     let record = run(config);
     (record, server.end().unwrap())

@@ -1,8 +1,8 @@
 //! Scripted servers on loopback, and a bench in a few words.
 
 use intact_bench::{Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target};
-use intact_dial::tls::Credentials;
-use intact_dial::{Clock, ConnectOverride};
+use intact_client::tls::Credentials;
+use intact_client::{Clock, ConnectOverride};
 use intact_experiment::{Axes, TlsChoice};
 use intact_ledger::{Group, Protocol, Row, Rows, Tally};
 use std::io::{Read, Write};

@@ -1,7 +1,7 @@
 //! The ways to a server: proxies, Unix sockets, other addresses, address families.
 
 use crate::rig::{Counts, HELLO, config, request, run, send, server};
-use intact_dial::Family;
+use intact_client::Family;
 use intact_ledger::Row;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,6 +1,6 @@
 //! The exchange in flight: its times, and what its answer told.
 
-use intact_dial::{Arrival, Stopwatch, names_tls_port};
+use intact_client::{Arrival, Stopwatch, names_tls_port};
 use intact_ledger::{Exchange, Failure, Nanos, Protocol, Setup};
 
 /// Fields of an answer that are remembered; the rest is not worth the memory.

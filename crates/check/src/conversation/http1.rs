@@ -2,7 +2,7 @@
 
 use super::flight::{Answered, InFlight};
 use crate::request::Request;
-use intact_dial::{Arrival, ResponseError};
+use intact_client::{Arrival, ResponseError};
 use intact_ledger::{Failure, Nanos, Protocol, Side};
 use intact_wire::http1::{
     Eof, Framing, Limits, Persistence, ResponseEvent, ResponseParser, Version,

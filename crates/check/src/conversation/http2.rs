@@ -2,7 +2,7 @@
 
 use super::flight::{Answered, InFlight};
 use crate::request::Request;
-use intact_dial::{Arrival, ResponseError, is_tls_alert};
+use intact_client::{Arrival, ResponseError, is_tls_alert};
 use intact_ledger::{Failure, Nanos};
 use intact_wire::h2::hpack::{Decoder, Encoder, Indexing};
 use intact_wire::h2::{

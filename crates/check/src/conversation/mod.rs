@@ -12,7 +12,7 @@ pub(crate) use http2::Settings;
 use crate::request::Request;
 use http1::Http1;
 use http2::Http2;
-use intact_dial::Arrival;
+use intact_client::Arrival;
 use intact_ledger::{Failure, Nanos, Protocol, Side};
 
 /// HTTP/1 or HTTP/2.

@@ -25,7 +25,7 @@ use crate::line::Line;
 use crate::plans::Plans;
 use crate::prober::{Prober, StopReason};
 use crate::request::Request;
-use intact_dial::Clock;
+use intact_client::Clock;
 use intact_ledger::server_profile::{ServerProfile, Skipped};
 use intact_ledger::{Event, Method, Protocol};
 use std::io;

@@ -2,7 +2,7 @@
 
 use super::{Ended, ProbeContext};
 use crate::dns;
-use intact_dial::Endpoint;
+use intact_client::Endpoint;
 use intact_ledger::server_profile::{DnsQuery, Found, Names};
 use intact_ledger::{Event, Lookup, Span};
 use std::net::{SocketAddr, ToSocketAddrs};

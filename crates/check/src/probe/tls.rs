@@ -4,7 +4,7 @@ use super::{Ended, ProbeContext};
 use crate::conversation::Answered;
 use crate::line::Line;
 use crate::prober::StopReason;
-use intact_dial::tls::Client;
+use intact_client::tls::Client;
 use intact_ledger::server_profile::{EarlyData, TlsResult};
 use intact_ledger::{Handshake, Protocol, Span, TlsVersion};
 use std::sync::Arc;

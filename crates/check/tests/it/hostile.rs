@@ -2,8 +2,8 @@
 //! budget, and each request and each connection ends as the file says a careful client's do.
 
 use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
-use intact_dial::Clock;
-use intact_dial::tls::Verify;
+use intact_client::Clock;
+use intact_client::tls::Verify;
 use intact_ledger::{
     Connection, ConnectionId, Event, Exchange, Method, Outcome, Protocol, SetupPhase,
 };

@@ -4,7 +4,7 @@ use super::variant::{RoundFigures, VariantFacts};
 use crate::stats::{Interval, MIN_ROUNDS, requests_until_alike};
 use crate::time_difference::{self, Pair, Rounds, TimeDifference};
 use intact_ledger::Run;
-use intact_units::number::{signed_time, time, whole_percent};
+use intact_units::number::{per_second, signed_time, time, whole_percent};
 
 /// What makes a comparison: axis, and the indices of `a` and `b`.
 struct Partners {
@@ -196,7 +196,9 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
     let throughput = match (a.rate_per_s, b.rate_per_s) {
         (Some(a_rate), Some(b_rate)) if b.concurrency > 1 && (saturated(a) || saturated(b)) => {
             format!(
-                "; a side is saturated, so read the throughput: {a_rate:.0} against {b_rate:.0} requests/s"
+                "; a side is saturated, so read the throughput: {} against {} requests/s",
+                per_second(a_rate),
+                per_second(b_rate)
             )
         }
         _ => String::new(),

@@ -1,9 +1,10 @@
-//! What stands out in a bench beside the comparison, and what limits its figures.
+//! The findings of a bench, next to its comparisons, and the caveats of its figures.
 
 use super::variant::VariantFacts;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::Requests;
 use crate::finding::{Finding, Severity};
+use crate::statement::{Statement, Value, connections, counts, requests, statement};
 use intact_ledger::{Caveat, EndedBy, Exchange, Failure, Run, Tally};
 use intact_units::number::whole_percent;
 use std::collections::BTreeMap;
@@ -44,10 +45,23 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
     }
     let after = variant.server_closed_after?;
     let manner = match (announced, silent) {
-        (_, 0) => "announcing it with `Connection: close` or GOAWAY".to_owned(),
-        (0, _) => "without announcing it".to_owned(),
-        _ => format!("{announced} times announced, {silent} times not"),
+        (_, 0) => "announced with `Connection: close` or GOAWAY".into(),
+        (0, _) => "without an announcement".into(),
+        _ => statement!(
+            "{announced} of them announced",
+            announced = Value::Number(announced)
+        ),
     };
+    let opened = variant.connections.opened;
+    let ended = statement!(
+        "the server ended {ended} of {opened}",
+        ended = Value::Number(closed),
+        opened = connections(opened)
+    );
+    let needed = statement!(
+        "{needed} needed",
+        needed = Value::Number(variant.connections.needed)
+    );
     let cost = variant.setup_ms.map(|setup| {
         setup
             * (variant
@@ -60,18 +74,22 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
         .mean
         .map(|mean| mean * variant.requests.ok as f64);
     Some(Finding {
-        rule: "server-closes-early",
-        severity: Severity::Warning,
-        subject: variant.name.clone(),
-        claim: format!("the server closes connections after {after:.0} requests"),
-        evidence: format!(
-            "{closed} of {} connections were ended by the server, {manner}; {} were opened where {} would do",
-            variant.connections.opened, variant.connections.opened, variant.connections.needed
-        ),
+        evidence: ended.then(", ", manner).and(needed),
         cost_ms: cost,
-        cost_share: cost.zip(total).filter(|(_, total)| *total > 0.0).map(|(cost, total)| cost / total),
-        risk: None,
-        fix: "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)".to_owned(),
+        cost_share: cost
+            .zip(total)
+            .filter(|(_, total)| *total > 0.0)
+            .map(|(cost, total)| cost / total),
+        fix: "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)".into(),
+        ..Finding::new(
+            "server-closes-early",
+            Severity::Warning,
+            variant.name.clone(),
+            statement!(
+                "the server closes connections after {carried}",
+                carried = requests(after.round() as u64)
+            ),
+        )
     })
 }
 
@@ -92,16 +110,22 @@ fn failures(variant: &VariantFacts) -> Option<Finding> {
             format!("{count} {kind} ({words})")
         })
         .collect();
+    let kinds = kinds.join("; ");
+    let failures = variant.requests.failed.iter();
+    let failures = failures.map(|(kind, &count)| (kind, count));
     Some(Finding {
-        rule: "failed-requests",
-        severity: Severity::Error,
-        subject: variant.name.clone(),
-        claim: format!("{failed} of {} requests failed", variant.requests.total),
-        evidence: kinds.join("; "),
-        cost_ms: None,
-        cost_share: None,
-        risk: None,
-        fix: "their time is not in the latency: look at them before the figures".to_owned(),
+        evidence: Statement::written(kinds, vec![("kinds", counts(failures))]),
+        fix: "the latency leaves out their time: look at them before the figures".into(),
+        ..Finding::new(
+            "failed-requests",
+            Severity::Error,
+            variant.name.clone(),
+            statement!(
+                "{failed} of {requests} failed",
+                failed = Value::Number(failed),
+                requests = requests(variant.requests.total)
+            ),
+        )
     })
 }
 
@@ -120,24 +144,24 @@ fn statuses(variant: &VariantFacts, run: &Run) -> Option<Finding> {
     if others.is_empty() {
         return None;
     }
-    let told: Vec<String> = others
+    let each = others
         .iter()
-        .map(|(status, count)| format!("{count} x {status}"))
-        .collect();
+        .map(|(status, count)| format!("{count} x {status}"));
+    let each = each.collect::<Vec<_>>().join(", ");
+    let severity = if variant.no_success.is_some() {
+        Severity::Error
+    } else {
+        Severity::Warning
+    };
     Some(Finding {
-        rule: "not-2xx",
-        severity: if variant.no_success.is_some() {
-            Severity::Error
-        } else {
-            Severity::Warning
-        },
-        subject: variant.name.clone(),
-        claim: "not all answers are 2xx".to_owned(),
-        evidence: told.join(", "),
-        cost_ms: None,
-        cost_share: None,
-        risk: None,
-        fix: "check URL, method and credentials; --expect 2xx counts them as failed".to_owned(),
+        evidence: Statement::written(each, vec![("statuses", counts(others))]),
+        fix: "check URL, method and credentials; --expect 2xx counts them as failed".into(),
+        ..Finding::new(
+            "not-2xx",
+            severity,
+            variant.name.clone(),
+            "not all responses are 2xx",
+        )
     })
 }
 
@@ -157,18 +181,21 @@ fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        rule: "ports-running-out",
-        severity: Severity::Info,
-        subject: variant.name.clone(),
-        claim: format!("{churn:.0} new connections/s are more than one client address can sustain to one server address"),
-        evidence: format!(
-            "{churn:.0}/s that we close first x 60 s of TIME_WAIT = {:.0} ports, {ports:.0} are there; loopback reuses them after a second, a network does not",
-            churn * 60.0
+        evidence: statement!(
+            "60 s of TIME_WAIT hold {held}, {ports} are available; loopback reuses them after a second, a network does not",
+            held = Value::Count((churn * 60.0).round() as u64, "port"),
+            ports = Value::Number(ports as u64)
         ),
-        cost_ms: None,
-        cost_share: None,
-        risk: None,
-        fix: "reuse connections first; more source addresses or a wider ip_local_port_range only after that".to_owned(),
+        fix: "reuse connections first; more source addresses or a wider ip_local_port_range only after that".into(),
+        ..Finding::new(
+            "ports-running-out",
+            Severity::Info,
+            variant.name.clone(),
+            statement!(
+                "{churn} new connections/s that the client closes first are more than one client address can sustain to one server address",
+                churn = Value::Rate(churn)
+            ),
+        )
     })
 }
 

@@ -5,7 +5,7 @@ use crate::figures::NANOS_PER_MS;
 use crate::requirement::{
     FindingSelector, LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric,
 };
-use crate::traffic::metrics::missing;
+use crate::unobserved::Unobserved;
 use intact_ledger::Failure;
 
 const NANOS_PER_US: f64 = 1e3;
@@ -39,51 +39,28 @@ impl MetricSource for BenchFacts {
         if let Some(why) = variant.no_success {
             return Err(NoData::CannotSee(why));
         }
-        if let Metric::Traffic(metric) = metric {
-            return self.traffic(variant, *metric);
+        let unobserved = Unobserved::by_caveats(&self.caveats);
+        match metric {
+            Metric::Traffic(metric) => traffic(variant, *metric, &unobserved),
+            Metric::Findings(selector) => Ok(unobserved.findings(self.found(variant, selector))),
+            metric => self
+                .figure(variant, metric)
+                .map(|value| unobserved.statistic(value)),
         }
-        self.figure(variant, metric).map(Measured::exactly)
     }
 
-    fn missing(&self) -> Option<&str> {
-        missing(&self.caveats)
+    fn unobserved(&self) -> Unobserved {
+        let mut all = Unobserved::by_caveats(&self.caveats);
+        for variant in &self.variants {
+            if let Some(why) = variant.no_success {
+                all.add(&Unobserved::because(&format!("{}: {why}", variant.name)));
+            }
+        }
+        all
     }
 }
 
 impl BenchFacts {
-    /// Requests and connections: counts always have a value, zero is one.
-    fn traffic(&self, variant: &VariantFacts, metric: TrafficMetric) -> Result<Measured, NoData> {
-        let connections = &variant.connections;
-        let requests = &variant.requests;
-        let count = |count: u64| Ok(Measured::count(count, self.missing().is_none()));
-        match metric {
-            TrafficMetric::Requests => count(requests.total),
-            TrafficMetric::Ok => count(requests.ok),
-            TrafficMetric::Failed => count(requests.failures()),
-            TrafficMetric::FailedWith(kind) => count(requests.failed_with(kind)),
-            TrafficMetric::Stale => count(requests.failed_with(Failure::Stale)),
-            TrafficMetric::Status(status) => count(requests.of_status(status)),
-            TrafficMetric::Connections => count(connections.opened),
-            TrafficMetric::ConnectionsFailed => count(connections.failed.values().sum()),
-            TrafficMetric::Needed => count(connections.needed),
-            TrafficMetric::Avoidable => {
-                count(connections.opened.saturating_sub(connections.needed))
-            }
-            TrafficMetric::Reused => count(variant.reused),
-            TrafficMetric::Lookups => count(variant.lookups),
-            TrafficMetric::Reuse => present(variant.reuse),
-            TrafficMetric::RequestsPerConnection => present(variant.requests_per_connection),
-            TrafficMetric::Churn => present(variant.churn_per_s),
-            TrafficMetric::BytesPerRequest => {
-                present(variant.bytes_per_request.map(|bytes| bytes.total()))
-            }
-            TrafficMetric::HeaderBytesPerRequest => {
-                present(variant.bytes_per_request.map(|bytes| bytes.heads()))
-            }
-            TrafficMetric::ResumedShare => present(variant.resumed_share),
-        }
-    }
-
     /// A figure that is not about traffic alone, in base units.
     fn figure(&self, variant: &VariantFacts, metric: &Metric) -> Result<f64, NoData> {
         let ok = variant.requests.ok;
@@ -117,21 +94,21 @@ impl BenchFacts {
                 Some(compared.saved_ms?.low * NANOS_PER_MS)
             }),
             Metric::SavedShare => self.saved(variant, |compared| Some(compared.saved_share?.low)),
-            Metric::Findings(selector) => Ok(self.found(variant, selector)),
-            Metric::Traffic(_)
+            Metric::Findings(_)
+            | Metric::Traffic(_)
             | Metric::IdleTimeout
             | Metric::MaxRequests
             | Metric::Invocation(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
     }
 
-    fn found(&self, variant: &VariantFacts, selector: &FindingSelector) -> f64 {
+    fn found(&self, variant: &VariantFacts, selector: &FindingSelector) -> usize {
         self.findings
             .iter()
             .filter(|finding| {
                 finding.subject == variant.name && selector.selects(finding.rule, finding.severity)
             })
-            .count() as f64
+            .count()
     }
 
     /// What the variant saves against the one that it is held against, by the mean.
@@ -158,9 +135,50 @@ impl BenchFacts {
     }
 }
 
-/// A figure that is absent where nothing happened.
-fn present(value: Option<f64>) -> Result<Measured, NoData> {
-    value.map(Measured::exactly).ok_or(NoData::NothingHappened)
+/// Requests and connections: counts always have a value, zero is one.
+fn traffic(
+    variant: &VariantFacts,
+    metric: TrafficMetric,
+    unobserved: &Unobserved,
+) -> Result<Measured, NoData> {
+    let connections = &variant.connections;
+    let requests = &variant.requests;
+    let opened = connections.opened;
+    let of_requests = |count: u64| unobserved.requests(count, requests.total);
+    let of_connections = |count: u64| unobserved.connections(count, opened);
+    let present = |value: Option<f64>| value.ok_or(NoData::NothingHappened);
+    match metric {
+        TrafficMetric::Requests => of_requests(requests.total),
+        TrafficMetric::Ok => of_requests(requests.ok),
+        TrafficMetric::Failed => of_requests(requests.failures()),
+        TrafficMetric::FailedWith(kind) => of_requests(requests.failed_with(kind)),
+        TrafficMetric::Stale => of_requests(requests.failed_with(Failure::Stale)),
+        TrafficMetric::Status(status) => of_requests(requests.of_status(status)),
+        TrafficMetric::Connections => of_connections(opened),
+        TrafficMetric::ConnectionsFailed => of_connections(connections.failed.values().sum()),
+        TrafficMetric::Needed => of_connections(connections.needed),
+        TrafficMetric::Avoidable => {
+            unobserved.avoidable(opened.saturating_sub(connections.needed), opened)
+        }
+        TrafficMetric::Lookups => of_connections(variant.lookups),
+        TrafficMetric::Reused => unobserved.reused(variant.reused, requests.total, requests.total),
+        TrafficMetric::Reuse => unobserved.reuse(variant.reused, requests.total, requests.total),
+        TrafficMetric::RequestsPerConnection => {
+            present(variant.requests_per_connection).map(|ratio| unobserved.ratio(ratio))
+        }
+        TrafficMetric::Churn => {
+            present(variant.churn_per_s).map(|churn| unobserved.at_least_connections(churn))
+        }
+        TrafficMetric::BytesPerRequest => present(variant.bytes_per_request.map(|one| one.total()))
+            .map(|bytes| unobserved.statistic(bytes)),
+        TrafficMetric::HeaderBytesPerRequest => {
+            present(variant.bytes_per_request.map(|one| one.heads()))
+                .map(|bytes| unobserved.statistic(bytes))
+        }
+        TrafficMetric::ResumedShare => {
+            present(variant.resumed_share).map(|share| unobserved.share_of_connections(share))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -169,7 +187,8 @@ mod tests {
     use crate::requirement::Requirement;
     use intact_experiment::{AxisValues, TlsChoice};
     use intact_ledger::{
-        Event, Exchange, Nanos, Producer, Protocol, Reuse, Run, Sink, Span, Tally, Vantage, Variant,
+        Caveat, Event, Exchange, Nanos, Producer, Protocol, Reuse, Run, Sink, Span, Tally, Vantage,
+        Variant,
     };
 
     /// Two variants, ten rounds: 1 ms kept, 3 ms not kept.
@@ -245,6 +264,29 @@ mod tests {
         assert!(holds("status.2xx == 300"));
         assert!(holds("failed == 0"));
         assert!(holds("p90 < 4ms"));
+    }
+
+    #[test]
+    fn a_variant_without_success_is_missing_traffic() {
+        let mut facts = facts();
+        assert_eq!(facts.unobserved().reason(), None);
+        facts.variants[1].no_success = Some("no measured request succeeded");
+        assert_eq!(
+            facts.unobserved().reason().unwrap(),
+            "keepalive=off: no measured request succeeded"
+        );
+    }
+
+    #[test]
+    fn missing_traffic_decides_nothing() {
+        let mut facts = facts();
+        facts
+            .caveats
+            .push(Caveat::incomplete("cut", "the ledger was cut"));
+        for expression in ["failed == 0", "findings == 0", "mean < 1s", "reuse >= 0.1%"] {
+            let requirement: Requirement = format!("keepalive=on: {expression}").parse().unwrap();
+            assert!(!requirement.evaluate(&facts).passed(), "{expression}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! Whether connections are kept at all, for how many requests, after which answers; and the gist of a check in sentences.
+//! Whether connections are kept at all, for how many requests, after which answers; and the summary of a check in sentences.
 
 use super::{CheckFacts, Target, finding};
 use crate::finding::{Finding, Severity};
+use crate::statement::{Statement, Value, statement, text};
 use intact_ledger::Failure;
 use intact_units::number::{time, timer, whole_percent};
 
@@ -133,35 +134,33 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Some(failure) = target.failure {
         found.push(Finding {
-            evidence: target.detail.clone().unwrap_or_default(),
-            ..finding(
-                facts,
-                "unreachable",
-                Severity::Error,
-                failure.words().to_owned(),
-            )
+            evidence: Statement::text(target.detail.clone().unwrap_or_default()),
+            ..finding(facts, "unreachable", Severity::Error, failure.words())
         });
         return found;
     }
     if let Some(redirect) = &target.redirect {
         found.push(Finding {
-            evidence: format!("{} to {}", redirect.status, redirect.to),
-            fix: "-L follows it".to_owned(),
+            evidence: statement!(
+                "{status} to {target}",
+                status = Value::Number(redirect.status.into()),
+                target = text(&redirect.to)
+            ),
+            fix: "-L follows it".into(),
             ..finding(
                 facts,
                 "redirect",
                 Severity::Info,
-                "the card is about the server that redirects, not about the one it leads to"
-                    .to_owned(),
+                "this profile describes the server that redirects, not the target",
             )
         });
     } else if let Some(status) = target.status.filter(|status| !(200..300).contains(status))
         && facts.errors.expected().is_none()
     {
         found.push(Finding {
-            evidence: "some servers close after errors and keep the connection otherwise".to_owned(),
-            fix: "name a URL that is answered with 2xx, with -H 'Authorization: ...' if it takes that"
-                .to_owned(),
+            evidence: "some servers close after errors and keep the connection otherwise".into(),
+            fix: "name a URL with a 2xx response, with -H 'Authorization: ...' where it needs one"
+                .into(),
             ..finding(
                 facts,
                 "not-2xx",
@@ -170,7 +169,10 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
                 } else {
                     Severity::Info
                 },
-                format!("the card is about answers with status {status}"),
+                statement!(
+                    "this profile describes responses with status {status}",
+                    status = Value::Number(status.into())
+                ),
             )
         });
     }
@@ -188,7 +190,7 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
 }
 
 fn never_kept(facts: &CheckFacts) -> Finding {
-    let answers: Vec<String> = facts
+    let answers = facts
         .versions
         .iter()
         .filter(|version| version.reused == Some(false) && version.http != "1.0")
@@ -198,24 +200,23 @@ fn never_kept(facts: &CheckFacts) -> Finding {
                 (None, Some("closing")) => "a body that ends with the connection".to_owned(),
                 (None, _) => "no announcement".to_owned(),
             };
-            format!("HTTP/{}: {said}", version.http)
-        })
-        .collect();
+            Statement::text(format!("HTTP/{}: {said}", version.http))
+        });
     let fall = &facts.phases_ms;
     let setup = match (fall.cold("total"), fall.cold("without_setup")) {
         (Some(total), Some(rest)) => Some((total.median - rest.median).max(0.0)),
         _ => None,
     };
     Finding {
-        evidence: answers.join("; "),
+        evidence: answers.fold(Statement::default(), Statement::and),
         cost_ms: setup,
         cost_share: setup.zip(fall.cold("total")).map(|(setup, total)| setup / total.median),
-        fix: "nginx `keepalive_timeout`, Apache `KeepAlive On`, gunicorn `--worker-class gthread --keep-alive 75`, Node `server.keepAliveTimeout`; if a proxy stands before it, let that one keep connections".to_owned(),
+        fix: "nginx `keepalive_timeout`, Apache `KeepAlive On`, gunicorn `--worker-class gthread --keep-alive 75`, Node `server.keepAliveTimeout`; if a proxy is in front, let the proxy keep connections".into(),
         ..finding(
             facts,
             "connection-not-kept",
             Severity::Error,
-            "the server closes the connection after every answer".to_owned(),
+            "the server closes the connection after every response",
         )
     }
 }
@@ -225,26 +226,35 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
     let measured = max.measured.filter(|&measured| measured < FEW_REQUESTS)?;
     let how = match &max.ended {
         Some(ended) => ended.words(),
-        None if max.last_announced => {
-            "no end within a second, the closing is left to the client".to_owned()
-        }
+        None if max.last_announced => "no end within a second: the client has to close".to_owned(),
         None => "a failed request".to_owned(),
     };
     let announced = max.last_announced;
-    let told = max.announced.map_or_else(
-        || "`max=` is not announced".to_owned(),
-        |max| format!("it announces `max={max}`"),
-    );
-    let claim = format!("a connection ends after {measured} requests");
-    Some(Finding {
-        evidence: format!(
-            "{how}, {} before; {told}; at 100 requests/s that is a new connection every {}",
-            if announced { "announced" } else { "not announced" },
-            timer(f64::from(measured) * 10.0)
+    let announcement = match max.announced {
+        Some(max) => statement!(
+            "it announces `max={announced_max}`",
+            announced_max = Value::Seconds(max.into())
         ),
-        fix: "raise the limit: nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, lighttpd `server.max-keep-alive-requests`".to_owned(),
+        None => "`max=` is not announced".into(),
+    };
+    let every = statement!(
+        "at 100 requests/s that is a new connection every {every}",
+        every = Value::Timer(f64::from(measured) * 10.0)
+    );
+    let manner = if announced {
+        "announced"
+    } else {
+        "not announced"
+    };
+    let claim = statement!(
+        "a connection ends after {requests} requests",
+        requests = Value::Number(measured.into())
+    );
+    Some(Finding {
+        evidence: Statement::text(format!("{how}, {manner} before")).and(announcement).and(every),
+        fix: "raise the limit: nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, lighttpd `server.max-keep-alive-requests`".into(),
         risk: (!announced).then(|| {
-            "an end that is not announced loses the request that is under way: GET is tried again by most clients, POST by few".to_owned()
+            "an unannounced end loses the request in flight: most clients retry GET, few retry POST".into()
         }),
         ..finding(
             facts,
@@ -261,10 +271,10 @@ fn methods(facts: &CheckFacts) -> Vec<Finding> {
         .iter()
         .filter(|method| method.kept == Some(false))
         .map(|method| Finding {
-            evidence: method
-                .status
-                .map_or_else(String::new, |status| format!("answered with {status}")),
-            fix: "let the server drain and keep such connections too: each of these requests costs the next one a setup".to_owned(),
+            evidence: method.status.map_or_else(Statement::default, |status| {
+                statement!("status {status}", status = Value::Number(status.into()))
+            }),
+            fix: "let the server drain and keep such connections too: each of these requests costs the next one a setup".into(),
             ..finding(
                 facts,
                 "closed-after-method",
@@ -273,7 +283,7 @@ fn methods(facts: &CheckFacts) -> Vec<Finding> {
                     Some(416 | 417) => Severity::Info,
                     _ => Severity::Warning,
                 },
-                format!("the connection ends after {}", method.what),
+                statement!("the connection ends after {request}", request = text(&method.what)),
             )
         })
         .collect()

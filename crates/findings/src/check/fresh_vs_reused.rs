@@ -3,9 +3,9 @@
 use super::{CheckFacts, finding};
 use crate::figures::NANOS_PER_MS;
 use crate::finding::{Finding, Severity};
+use crate::statement::{Value, statement};
 use intact_ledger::server_profile::WATERFALL;
 use intact_ledger::{Exchange, Phase, Reuse, Row};
-use intact_units::number::time;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -141,65 +141,68 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
 }
 
 fn slower(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Finding {
-    let claim = format!(
-        "answers come later on reused connections: {} against {} on new ones, setup left out",
-        time(warm.median),
-        time(cold.median)
+    let claim = statement!(
+        "responses take longer on reused connections: {reused} against {fresh} on new ones, without setup",
+        reused = Value::Duration(warm.median),
+        fresh = Value::Duration(cold.median)
+    );
+    let mut evidence = statement!(
+        "{reused_responses} on reused connections took {reused_min} to {reused_max}, {fresh_responses} on new ones {fresh_min} to {fresh_max}",
+        reused_responses = Value::Count(warm.count, "response"),
+        reused_min = Value::Duration(warm.min),
+        reused_max = Value::Duration(warm.max),
+        fresh_responses = Value::Number(cold.count),
+        fresh_min = Value::Duration(cold.min),
+        fresh_max = Value::Duration(cold.max)
     );
     let gap = facts.phases_ms.warm("headers_to_body");
-    let gap = gap
-        .filter(|gap| gap.median > SLOWER)
-        .map_or_else(String::new, |gap| {
-            format!("; {} of it lie between head and body", time(gap.median))
-        });
+    if let Some(gap) = gap.filter(|gap| gap.median > SLOWER) {
+        evidence = evidence.and(statement!(
+            "{headers_to_body} of it between header section and body",
+            headers_to_body = Value::Duration(gap.median)
+        ));
+    }
     Finding {
-        evidence: format!(
-            "{} answers on reused connections took {} to {}, {} on new ones {} to {}{gap}",
-            warm.count,
-            time(warm.min),
-            time(warm.max),
-            cold.count,
-            time(cold.min),
-            time(cold.max)
-        ),
-        fix: "the server writes its answer in small pieces and waits for our acknowledgement, which the kernel delays (about 40 ms): set TCP_NODELAY at the server, or write head and body at once".to_owned(),
+        evidence,
+        fix: "the server writes its response in small parts and waits for our acknowledgement, which the kernel delays (about 40 ms): set TCP_NODELAY at the server, or write header section and body together".into(),
         ..finding(facts, "slower-when-reused", Severity::Warning, claim)
     }
 }
 
 fn hidden_cost(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Finding {
-    let claim = format!(
-        "the first answer of a connection takes {} longer than the next ones, beyond the handshakes",
-        time(cold.median - warm.median)
+    let claim = statement!(
+        "the first response on a connection takes {extra} longer than the next ones, without setup",
+        extra = Value::Duration(cold.median - warm.median)
     );
     Finding {
-        evidence: format!(
-            "setup left out, {} first answers took {} to {}, {} later ones {} to {}",
-            cold.count,
-            time(cold.min),
-            time(cold.max),
-            warm.count,
-            time(warm.min),
-            time(warm.max)
+        evidence: statement!(
+            "{fresh_responses} took {fresh_min} to {fresh_max}, {reused_responses} later ones {reused_min} to {reused_max}",
+            fresh_responses = Value::Count(cold.count, "first response"),
+            fresh_min = Value::Duration(cold.min),
+            fresh_max = Value::Duration(cold.max),
+            reused_responses = Value::Number(warm.count),
+            reused_min = Value::Duration(warm.min),
+            reused_max = Value::Duration(warm.max)
         ),
         cost_ms: Some(cold.median - warm.median),
-        fix: "the server or a proxy does something once per connection (authentication, a thread, a connection of its own): one more reason to keep them".to_owned(),
+        fix: "the server or a proxy does something once per connection (authentication, a thread, a connection of its own): one more reason to keep them".into(),
         ..finding(facts, "first-request-costs-more", Severity::Info, claim)
     }
 }
 
 fn little(facts: &CheckFacts, first: &SmallSample, next: &SmallSample) -> Finding {
-    let claim = format!(
-        "reuse saves next to nothing here: {} on a new connection, {} on a reused one",
-        time(first.median),
-        time(next.median)
+    let claim = statement!(
+        "reuse saves next to nothing here: {fresh} on a new connection, {reused} on a reused one",
+        fresh = Value::Duration(first.median),
+        reused = Value::Duration(next.median)
     );
     Finding {
-        evidence: format!(
-            "the middle ones of {} and {} requests; the server takes longer than the setup",
-            first.count, next.count
+        evidence: statement!(
+            "medians of {fresh_requests} and {reused_requests} requests; the server takes longer than the setup",
+            fresh_requests = Value::Number(first.count),
+            reused_requests = Value::Number(next.count)
         ),
-        fix: "look at the server's own time first".to_owned(),
+        fix: "look at the server's own time first".into(),
         ..finding(facts, "reuse-saves-little", Severity::Info, claim)
     }
 }

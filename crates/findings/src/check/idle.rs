@@ -2,6 +2,7 @@
 
 use super::{CheckFacts, IdleTimeout, RaceAttempt, RaceFacts, clients, finding};
 use crate::finding::{Finding, Severity};
+use crate::statement::{Statement, Value, list, statement, timer_s};
 use intact_units::number::{tick, timer};
 
 /// Idle limits of balancers and routers towards the servers behind them, in seconds, as their documentation says.
@@ -12,6 +13,8 @@ const BALANCERS: [(&str, f64); 3] = [
 ];
 /// Clients that the advice names; the document and the page have them all.
 const NAMED: usize = 3;
+/// Why there is no evidence around the limit.
+const NOT_SENT: &str = "no requests were sent around the limit";
 /// What is announced may be this much longer than what is measured, in seconds: clocks and sweeps.
 const TOLERANCE: f64 = 0.5;
 
@@ -37,13 +40,15 @@ fn broken_promise(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     if measured + TOLERANCE >= announced {
         return None;
     }
-    let claim = format!(
-        "announces {announced} s and closes after {}",
-        timer(measured * 1e3)
+    let claim = statement!(
+        "announces {announced} and closes after {idle_timeout}",
+        announced = timer_s(announced),
+        idle_timeout = timer_s(measured)
     );
+    let seconds = Value::Seconds(idle.announced_s?.into());
     Some(Finding {
-        evidence: format!("`Keep-Alive: timeout={announced}` on the answer before"),
-        fix: "find who closes (a proxy in front?), and let it announce its own limit: clients that believe the announcement send into closed connections".to_owned(),
+        evidence: statement!("`Keep-Alive: timeout={announced}` in the response before", announced = seconds),
+        fix: "find which side closes (a proxy in front?), and let it announce its own limit: clients that rely on the announcement send into closed connections".into(),
         ..finding(facts, "announced-not-kept", Severity::Error, claim)
     })
 }
@@ -54,20 +59,23 @@ fn balancers(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     let longer: Vec<String> = BALANCERS
         .iter()
         .filter(|(_, keeps)| *keeps >= measured)
-        .map(|(name, keeps)| format!("{name} {keeps:.0} s"))
+        .map(|(name, keeps)| format!("{name} {}", timer(keeps * 1e3)))
         .collect();
     if longer.is_empty() {
         return None;
     }
     let behind_all = measured <= BALANCERS[0].1;
-    let claim = format!(
-        "closes idle connections after {}, sooner than common balancers in front of it would",
-        timer(measured * 1e3)
+    let claim = statement!(
+        "closes idle connections after {idle_timeout}, earlier than common load balancers do",
+        idle_timeout = timer_s(measured)
     );
     Some(Finding {
-        evidence: format!("they keep idle connections to their servers: {}", longer.join(", ")),
-        fix: "behind such a balancer set the server's limit above the balancer's: nginx `keepalive_timeout 75s` (650s for Google), Apache `KeepAliveTimeout`, Node `server.keepAliveTimeout = 65_000`, gunicorn `--keep-alive 75`".to_owned(),
-        risk: Some("a balancer that sends into a connection the server is closing answers its client with 502".to_owned()),
+        evidence: statement!(
+            "load balancers that keep idle connections longer: {balancers}",
+            balancers = list(longer)
+        ),
+        fix: "behind such a balancer set the server's limit above the balancer's: nginx `keepalive_timeout 75s` (650s for Google), Apache `KeepAliveTimeout`, Node `server.keepAliveTimeout = 65_000`, gunicorn `--keep-alive 75`".into(),
+        risk: Some("a balancer that sends into a connection that the server closes responds to its client with 502".into()),
         ..finding(
             facts,
             "idle-timeout-below-balancer",
@@ -85,31 +93,36 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
         .race
         .as_ref()
         .is_some_and(|race| race.attempts.iter().any(RaceAttempt::is_lost));
-    let announces = idle.announced_s.map_or_else(
-        || "announces nothing".to_owned(),
-        |announced| format!("announces {announced} s"),
+    let claim = statement!(
+        "closes idle connections after {idle_timeout}",
+        idle_timeout = timer_s(measured)
     );
-    let claim = format!(
-        "closes idle connections after {} ({announces}): a client must give up an idle connection sooner, after {}",
-        timer(measured * 1e3),
-        timer(kept * 1e3)
+    let announcement = match idle.announced_s {
+        Some(announced) => {
+            statement!(
+                "(announces {announced})",
+                announced = timer_s(announced.into())
+            )
+        }
+        None => "(announces nothing)".into(),
+    };
+    let limit = statement!(
+        "a client must close an idle connection earlier, after {client_limit}",
+        client_limit = timer_s(kept)
     );
-    let options: Vec<String> = facts
-        .settings
-        .iter()
-        .take(NAMED)
-        .map(|setting| format!("{} `{}`", setting.client, setting.option))
-        .collect();
+    let claim = claim.then(" ", announcement).then(": ", limit);
+    let settings = facts.settings.iter().take(NAMED);
+    let options = settings.map(|setting| format!("{} `{}`", setting.client, setting.option));
     Some(Finding {
-        evidence: facts.race.as_ref().map_or_else(
-            || "requests around the limit were not sent".to_owned(),
-            tell_race,
+        evidence: facts
+            .race
+            .as_ref()
+            .map_or_else(|| NOT_SENT.into(), around_limit),
+        fix: statement!(
+            "set {options}; clients without an idle limit of their own (Python requests, boto3, Node http.Agent) need a retry; TCP keep-alive does not help: the limit counts requests, not packets",
+            options = list(options)
         ),
-        fix: format!(
-            "set {}; clients without an idle limit of their own (Python requests, boto3, Node http.Agent) need a retry; TCP keep-alive does not help: the limit counts requests, not packets",
-            options.join("; ")
-        ),
-        risk: Some("a request into a closing connection is lost: clients try GET again, POST mostly not (\"socket hang up\", \"connection reset\")".to_owned()),
+        risk: Some("a request into a closing connection is lost: clients retry GET, mostly not POST (\"socket hang up\", \"connection reset\")".into()),
         ..finding(
             facts,
             "idle-timeout-race",
@@ -119,31 +132,21 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     })
 }
 
-/// The attempts in words.
-fn tell_race(race: &RaceFacts) -> String {
-    let told: Vec<String> = race
-        .attempts
-        .iter()
-        .map(|attempt| {
-            let apart = attempt.idle_s - race.limit_s;
-            let when = format!(
-                "{} {} the limit",
-                tick(apart.abs() * 1e3),
-                if apart < 0.0 { "before" } else { "after" }
-            );
-            let what = match (attempt.answered, attempt.sent) {
-                (true, _) => "answered",
-                (false, false) => "closed already",
-                (false, true) => "lost",
-            };
-            format!("{when}: {what}")
-        })
-        .collect();
-    if told.is_empty() {
-        "requests around the limit were not sent".to_owned()
-    } else {
-        told.join("; ")
-    }
+/// The attempts, each with its distance from the limit. Their values are in `race` of the document.
+fn around_limit(race: &RaceFacts) -> Statement {
+    let each = race.attempts.iter().map(|attempt| {
+        let distance = attempt.idle_s - race.limit_s;
+        let side = if distance < 0.0 { "before" } else { "after" };
+        let outcome = match (attempt.answered, attempt.sent) {
+            (true, _) => "answered",
+            (false, false) => "closed already",
+            (false, true) => "lost",
+        };
+        let distance = tick(distance.abs() * 1e3);
+        Statement::text(format!("{distance} {side} the limit: {outcome}"))
+    });
+    each.reduce(Statement::and)
+        .unwrap_or_else(|| NOT_SENT.into())
 }
 
 /// Connections opened ahead of need are ended sooner than used ones.
@@ -153,42 +156,50 @@ fn before_first(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     if before + 1.0 >= between {
         return None;
     }
-    let how = idle
-        .before_first_request_ended
-        .as_ref()
-        .map_or_else(String::new, |ended| format!(", by {}", ended.words()));
+    let unused = timer_s(before);
+    let mut evidence = statement!("{unused} after the setup", unused = unused.clone());
+    if let Some(ended) = &idle.before_first_request_ended {
+        evidence = evidence.then(", by ", Statement::text(ended.words()));
+    }
     Some(Finding {
-        evidence: format!("{} after the setup{how}; between requests it waits {}", timer(before * 1e3), timer(between * 1e3)),
-        fix: "connections that are opened ahead of need (pre-connect, warm pools) must be used within that time".to_owned(),
+        evidence: evidence.and(statement!(
+            "between requests it waits {between_requests}",
+            between_requests = timer_s(between)
+        )),
+        fix: "use connections that are opened ahead (pre-connect, warm pools) within that time"
+            .into(),
         ..finding(
             facts,
             "shorter-before-first-request",
             Severity::Info,
-            format!("a connection without any request is ended after {}", timer(before * 1e3)),
+            statement!(
+                "the server closes a connection without a request after {unused}",
+                unused = unused
+            ),
         )
     })
 }
 
-/// With others beside it an idle connection is given up sooner.
+/// With other connections open, the idle timeout is shorter.
 fn shrinks(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     let held = facts.idle_under_load.as_ref()?;
     let alone = idle.measured_s.or(idle.at_least_s)?;
-    let beside = held.measured_s.filter(|beside| beside + 1.0 < alone)?;
+    let shorter = held.measured_s.filter(|shorter| shorter + 1.0 < alone)?;
     Some(Finding {
-        evidence: format!(
-            "{} with {} other idle connections, {} alone",
-            timer(beside * 1e3),
-            held.connections,
-            timer(alone * 1e3)
+        evidence: statement!(
+            "{with_others} with {connections}, {alone} alone",
+            with_others = timer_s(shorter),
+            connections = Value::Count(held.connections.into(), "other idle connection"),
+            alone = timer_s(alone)
         ),
-        fix: "clients must stay below the shorter time; raise the server's number of connections or workers".to_owned(),
+        fix: "set clients below the shorter time; raise the server's number of connections or workers".into(),
         ..finding(
             facts,
             "idle-timeout-shrinks",
             Severity::Warning,
-            format!(
-                "with many connections idle ones are ended after {}",
-                timer(beside * 1e3)
+            statement!(
+                "with many connections the server closes idle ones after {with_others}",
+                with_others = timer_s(shorter)
             ),
         )
     })
@@ -200,14 +211,14 @@ fn blocks(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        evidence: "a request on a second connection got no answer within 3 s while the first one was silent".to_owned(),
-        fix: "more workers or threads (gunicorn `--worker-class gthread --threads N`), or a proxy in front that holds idle connections".to_owned(),
-        risk: Some("a browser's or balancer's pre-opened connection stops the service".to_owned()),
+        evidence: "a request on a second connection got no response within 3 s while the first one was silent".into(),
+        fix: "more workers or threads (gunicorn `--worker-class gthread --threads N`), or a proxy in front that holds idle connections".into(),
+        risk: Some("a preconnected browser or load balancer stops the service".into()),
         ..finding(
             facts,
             "idle-connection-blocks",
             Severity::Error,
-            "one idle connection keeps the server from answering others".to_owned(),
+            "one idle connection keeps the server from responding on others",
         )
     })
 }

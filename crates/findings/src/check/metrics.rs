@@ -2,6 +2,7 @@
 
 use super::CheckFacts;
 use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject};
+use crate::unobserved::Unobserved;
 
 const NANOS_PER_S: f64 = 1e9;
 /// How to have the idle limit measured.
@@ -33,7 +34,7 @@ impl MetricSource for CheckFacts {
             Metric::Findings(selector) => {
                 let findings = self.findings.iter();
                 let found = findings.filter(|one| selector.selects(one.rule, one.severity));
-                Ok(Measured::exactly(found.count() as f64))
+                Ok(self.unobserved().findings(found.count()))
             }
             Metric::Traffic(_)
             | Metric::Latency(_)
@@ -45,6 +46,13 @@ impl MetricSource for CheckFacts {
             | Metric::SavedShare
             | Metric::Invocation(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
+    }
+
+    fn unobserved(&self) -> Unobserved {
+        self.no_success().map_or_else(
+            || Unobserved::by_caveats(&self.caveats),
+            Unobserved::because,
+        )
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::{CheckFacts, finding};
 use crate::finding::{Finding, Severity};
+use crate::statement::{Value, list, statement};
 use intact_ledger::server_profile::EarlyData;
-use intact_units::number::time;
 
 /// Bytes that a server may send before it must wait for us: ten segments of 1,460 (RFC 6928).
 const FIRST_WINDOW: u64 = 14_600;
@@ -31,13 +31,13 @@ fn old_versions(facts: &CheckFacts) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        evidence: "it answered a hello of that version with one of its own".to_owned(),
-        fix: "offer TLS 1.2 and 1.3 only (RFC 8996)".to_owned(),
+        evidence: "it responded to a hello of that version with its own".into(),
+        fix: "offer TLS 1.2 and 1.3 only (RFC 8996)".into(),
         ..finding(
             facts,
             "old-tls-accepted",
             Severity::Warning,
-            format!("TLS {} is accepted", taken.join(" and ")),
+            statement!("the server accepts TLS {versions}", versions = list(taken)),
         )
     })
 }
@@ -47,32 +47,25 @@ fn resumption(facts: &CheckFacts) -> Option<Finding> {
     if facts.resumption.iter().any(|one| one.accepted) {
         return None;
     }
-    let tickets = facts
-        .tls
-        .iter()
-        .find_map(|tls| tls.tickets)
-        .map_or_else(String::new, |tickets| {
-            format!("; {tickets} tickets in TLS 1.3")
-        });
+    let mut evidence = statement!(
+        "a second connection made a full handshake again in TLS {versions}",
+        versions = list(facts.resumption.iter().map(|one| one.version))
+    );
+    if let Some(tickets) = facts.tls.iter().find_map(|tls| tls.tickets) {
+        let tickets = Value::Count(tickets.into(), "ticket");
+        evidence = evidence.and(statement!("{tickets} in TLS 1.3", tickets = tickets));
+    }
     Some(Finding {
-        evidence: format!(
-            "a second connection made a full handshake again in TLS {}{tickets}",
-            facts
-                .resumption
-                .iter()
-                .map(|one| one.version)
-                .collect::<Vec<_>>()
-                .join(" and ")
-        ),
+        evidence,
         cost_ms: Some(first.full_handshake_ms),
-        fix: "turn session tickets on (nginx `ssl_session_tickets on`, shared keys on several servers): a connection that must be new costs less then".to_owned(),
+        fix: "turn session tickets on (nginx `ssl_session_tickets on`, shared keys on several servers): an unavoidable new connection costs less then".into(),
         ..finding(
             facts,
             "tls-never-resumed",
             Severity::Warning,
-            format!(
-                "TLS sessions are never resumed: each new connection pays the full handshake, {}",
-                time(first.full_handshake_ms)
+            statement!(
+                "TLS sessions are never resumed: each new connection pays the full handshake, {handshake}",
+                handshake = Value::Duration(first.full_handshake_ms)
             ),
         )
     })
@@ -84,15 +77,14 @@ fn early_data(facts: &CheckFacts) -> Option<Finding> {
         .iter()
         .any(|one| one.early_data == Some(EarlyData::Accepted));
     accepted.then(|| Finding {
-        evidence: "a GET in the first flight of a resumed connection was answered".to_owned(),
-        fix: "answer 425 (RFC 8470) to early requests that are not safe to repeat".to_owned(),
-        risk: Some("early data can be replayed by whoever sees it".to_owned()),
+        evidence: "a GET in the first flight of a resumed connection got a response".into(),
+        fix: "respond with 425 (RFC 8470) to early requests that are not safe to repeat".into(),
+        risk: Some("anyone who observes early data can replay it".into()),
         ..finding(
             facts,
             "early-data-accepted",
             Severity::Info,
-            "early data (0-RTT) is accepted: a resumed connection costs no round trip for TLS"
-                .to_owned(),
+            "the server accepts early data (0-RTT): a resumed connection costs no round trip for TLS",
         )
     })
 }
@@ -100,16 +92,19 @@ fn early_data(facts: &CheckFacts) -> Option<Finding> {
 fn large_chain(facts: &CheckFacts) -> Option<Finding> {
     let tls = facts.tls.iter().max_by_key(|tls| tls.received)?;
     (tls.received > FIRST_WINDOW).then(|| Finding {
-        evidence: format!(
-            "{} bytes of handshake, {} of them in {} certificates; ten segments are {FIRST_WINDOW}",
-            tls.received, tls.chain_bytes, tls.certificates
+        evidence: statement!(
+            "{handshake} of handshake, {chain} of them in {certificates}; the first window has {window}",
+            handshake = Value::Bytes(tls.received),
+            chain = Value::Bytes(tls.chain_bytes),
+            certificates = Value::Count(tls.certificates as u64, "certificate"),
+            window = Value::Bytes(FIRST_WINDOW)
         ),
-        fix: "send no root and no needless intermediates; ECDSA certificates are smaller".to_owned(),
+        fix: "send no root and no needless intermediates; ECDSA certificates are smaller".into(),
         ..finding(
             facts,
             "certificate-chain-large",
             Severity::Warning,
-            "the server's handshake does not fit into the first window: a round trip more for each full handshake".to_owned(),
+            "the server's handshake exceeds the first window: each full handshake takes one more round trip",
         )
     })
 }
@@ -119,16 +114,18 @@ fn forbidden(facts: &CheckFacts) -> Option<Finding> {
         .versions
         .iter()
         .find(|version| !version.forbidden.is_empty())
-        .map(|version| version.forbidden.join(", "))?;
+        .map(|version| list(&version.forbidden))?;
     Some(Finding {
-        evidence: format!("fields of the answer: {fields} (RFC 9113 section 8.2.2)"),
-        fix: "do not add them where HTTP/2 is spoken: strict clients treat the answer as malformed"
-            .to_owned(),
+        evidence: statement!(
+            "fields of the response: {fields} (RFC 9113 section 8.2.2)",
+            fields = fields
+        ),
+        fix: "do not add them in HTTP/2: strict clients treat the response as malformed".into(),
         ..finding(
             facts,
             "http2-connection-fields",
             Severity::Warning,
-            "HTTP/2 answers carry fields that belong to a connection".to_owned(),
+            "HTTP/2 responses have connection-specific fields",
         )
     })
 }
@@ -138,14 +135,18 @@ fn apart(facts: &CheckFacts) -> Option<Finding> {
     let known: Vec<f64> = gaps.iter().flatten().copied().collect();
     let least = known.iter().copied().reduce(f64::min)?;
     (least > APART).then(|| Finding {
-        evidence: format!("{} answers, at least {} each", known.len(), time(least)),
+        evidence: statement!(
+            "{responses}, at least {least} each",
+            responses = Value::Count(known.len() as u64, "response"),
+            least = Value::Duration(least)
+        ),
         cost_ms: Some(least),
-        fix: "let the server flush HEADERS and DATA together".to_owned(),
+        fix: "let the server flush HEADERS and DATA together".into(),
         ..finding(
             facts,
             "http2-headers-and-data-apart",
             Severity::Info,
-            "HTTP/2 answers come in two: HEADERS, and after a gap DATA".to_owned(),
+            "HTTP/2 responses arrive in two parts: HEADERS, then DATA after a gap",
         )
     })
 }

@@ -2,6 +2,7 @@
 
 use super::{CheckFacts, finding};
 use crate::finding::{Finding, Severity};
+use crate::statement::{connections, list, statement};
 
 /// Schemes that authenticate the connection and not the request (RFC 4559 section 6).
 const CONNECTION_BOUND: [&str; 2] = ["ntlm", "negotiate"];
@@ -19,42 +20,41 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
         .collect();
     if !bound.is_empty() {
         found.push(Finding {
-            evidence: format!("it asks for {}", bound.join(", ")),
-            fix: "give each user a client, and so connections, of its own".to_owned(),
-            risk: Some("a shared pool answers one user with another one's rights".to_owned()),
+            evidence: statement!("it asks for {schemes}", schemes = list(bound)),
+            fix: "give each user a client, and so connections, of its own".into(),
+            risk: Some("a shared pool sends one user's requests with the rights of another".into()),
             ..finding(
                 facts,
                 "state-carried-over",
                 Severity::Warning,
-                "authentication belongs to the connection: whoever uses it next is logged in"
-                    .to_owned(),
+                "authentication belongs to the connection: the next user of it is logged in",
             )
         });
     } else if !state.cookies.is_empty() {
         found.push(Finding {
-            evidence: format!("cookies: {}", state.cookies.join(", ")),
-            fix: "a client that is shared between users needs no cookie jar, or one for each".to_owned(),
+            evidence: statement!("cookies: {cookies}", cookies = list(&state.cookies)),
+            fix: "share a client between users without a cookie jar, or with one for each".into(),
             ..finding(
                 facts,
                 "state-carried-over",
                 Severity::Info,
-                "the server keeps state in cookies, which a shared client carries from one request to the next".to_owned(),
+                "the server keeps state in cookies, which a shared client carries from one request to the next",
             )
         });
     }
     if !state.affinity.is_empty() {
         found.push(Finding {
-            evidence: format!(
-                "the same on each of {} connections, different between them: {}",
-                state.compared,
-                state.affinity.join(", ")
+            evidence: statement!(
+                "the same on each of {compared}, different between them: {fields}",
+                compared = connections(state.compared.into()),
+                fields = list(&state.affinity)
             ),
-            fix: "long-lived connections keep the servers that they found first: give them a maximum age so that new servers get their share".to_owned(),
+            fix: "long-lived connections stay with their first server: set a maximum age so that new servers get their share".into(),
             ..finding(
                 facts,
                 "connection-affinity",
                 Severity::Info,
-                "a connection stays with one of several servers".to_owned(),
+                "a connection stays with one of several servers",
             )
         });
     }

@@ -5,7 +5,7 @@ use super::{CompareFacts, ProgramFacts};
 use crate::figures::NANOS_PER_MS;
 use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject, TrafficMetric};
 use crate::stats::MIN_ROUNDS;
-use crate::traffic::metrics::missing;
+use crate::unobserved::Unobserved;
 use intact_ledger::Failure;
 
 /// A comparison has the wall time of programs, and no latencies of requests.
@@ -35,8 +35,8 @@ impl MetricSource for CompareFacts {
         if rounds == 0.0 {
             return Err(NoData::NothingHappened);
         }
-        let mut unobserved = program.unobserved;
-        unobserved.traffic |= self.missing().is_some();
+        let mut unobserved = program.unobserved.clone();
+        unobserved.add(&Unobserved::by_caveats(&self.caveats));
         let requests = &program.requests;
         let total = requests.total;
         let opened = program.connections.opened;
@@ -73,9 +73,11 @@ impl MetricSource for CompareFacts {
                         .map(|ratio| unobserved.ratio(ratio))
                         .ok_or(NoData::NothingHappened)
                 }
-                TrafficMetric::Lookups => {
-                    Ok(Measured::count(program.lookups, !unobserved.traffic).divided_by(rounds))
-                }
+                TrafficMetric::Lookups => Ok(Measured::count(
+                    program.lookups,
+                    unobserved.traffic.is_none(),
+                )
+                .divided_by(rounds)),
                 TrafficMetric::ResumedShare => match program.handshakes.total() {
                     0 => Err(NoData::NothingHappened),
                     all => {
@@ -113,8 +115,12 @@ impl MetricSource for CompareFacts {
         }
     }
 
-    fn missing(&self) -> Option<&str> {
-        missing(&self.caveats)
+    fn unobserved(&self) -> Unobserved {
+        let mut all = Unobserved::by_caveats(&self.caveats);
+        for program in &self.variants {
+            all.add(&program.unobserved);
+        }
+        all
     }
 }
 

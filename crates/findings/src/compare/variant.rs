@@ -203,7 +203,7 @@ impl Program {
         ours.avoidable += totals.avoidable;
         ours.reused += totals.reused;
         ours.reuse_known += totals.reuse_known;
-        ours.unobserved.add(totals.unobserved);
+        ours.unobserved.add(&totals.unobserved);
         let known = ours.reuse_known;
         ours.reuse = (known > 0).then(|| ours.reused as f64 / known as f64);
         for reason in &totals.inferred {

@@ -5,7 +5,7 @@ use super::finding_change::{FindingChange, FindingState};
 use super::variant::ProgramFacts;
 use crate::finding::Severity;
 use crate::time_difference::TimeDifference;
-use intact_units::number::{time, whole_percent};
+use intact_units::number::{mean, time, whole_percent};
 
 pub(super) fn sentences(
     programs: &[ProgramFacts],
@@ -106,14 +106,5 @@ fn count(one: &CountDifference) -> String {
         "avoidable" => "avoidable ones",
         other => other,
     };
-    format!("{name} {} -> {}", plain(one.a_mean), plain(one.b_mean))
-}
-
-/// A mean count: whole where it is.
-fn plain(mean: f64) -> String {
-    if mean.fract() == 0.0 {
-        format!("{mean:.0}")
-    } else {
-        format!("{mean:.1}")
-    }
+    format!("{name} {} -> {}", mean(one.a_mean), mean(one.b_mean))
 }

@@ -134,7 +134,7 @@ impl ProfileMerge {
         for finding in &facts.findings {
             let key = (std::cmp::Reverse(finding.severity), finding.rule);
             let common = self.findings.entry(key);
-            common.or_insert_with(|| (0, finding.claim.clone())).0 += 1;
+            common.or_insert_with(|| (0, finding.claim.to_string())).0 += 1;
         }
         for skipped in &facts.skipped {
             let key = (skipped.probe.clone(), skipped.why.clone());

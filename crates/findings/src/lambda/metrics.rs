@@ -5,9 +5,10 @@ use super::{LambdaFacts, VariantFacts};
 use crate::figures::NANOS_PER_MS;
 use crate::requirement::{InvocationMetric, Measured, Metric, MetricSource, NoData, Subject};
 use crate::stats::MIN_ROUNDS;
-use crate::traffic::metrics::missing;
+use crate::unobserved::Unobserved;
 
-const UNSEEN: NoData = NoData::NotMeasured("its connections were not watched (--watch off)");
+const NOT_WATCHED: &str = "its connections were not watched (--watch off)";
+const UNSEEN: NoData = NoData::NotMeasured(NOT_WATCHED);
 
 impl MetricSource for LambdaFacts {
     fn subjects(&self) -> Vec<Subject> {
@@ -63,8 +64,15 @@ impl MetricSource for LambdaFacts {
         }
     }
 
-    fn missing(&self) -> Option<&str> {
-        missing(&self.caveats)
+    fn unobserved(&self) -> Unobserved {
+        let mut all = Unobserved::default();
+        for variant in &self.variants {
+            match &variant.observed {
+                Some(observed) => all.add(&observed.totals.unobserved),
+                None => all.add(&Unobserved::because(NOT_WATCHED)),
+            }
+        }
+        all
     }
 }
 

@@ -1,6 +1,7 @@
 //! Invocations and connections made by hand, and what must be found in them.
 
 use super::*;
+use crate::requirement::{MetricSource, Requirement};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Exchange,
     Failure, Fingerprint, InvocationOutcome, Nanos, Outcome, Producer, Reuse, Side, Span, Vantage,
@@ -242,12 +243,33 @@ fn what_an_environment_opens_belongs_to_the_invocation_during_which_it_does() {
 #[test]
 fn nothing_is_told_of_connections_that_nobody_followed() {
     let mut invoked = Invocations::new(&run(&["it"]));
-    invoked.record(Event::Caveat(&Caveat::new(UNWATCHED, String::new())));
+    invoked.record(Event::Caveat(&Caveat::new(
+        CONNECTIONS_NOT_FOLLOWED,
+        String::new(),
+    )));
     invoked.record(Event::Invocation(&invocation(0, 1, 0, 2)));
     let facts = invoked.facts();
     assert_eq!(facts.connections, None);
     assert_eq!(facts.invocations[0].connections, None);
     assert!(facts.variants[0].sent.is_none());
+    assert_eq!(
+        facts.unobserved().reason().unwrap(),
+        "its connections were not watched (--watch off)"
+    );
+}
+
+#[test]
+fn what_the_watcher_missed_bounds_the_findings_of_every_variant() {
+    let mut invoked = Invocations::new(&run(&["it"]));
+    let cut = Caveat::incomplete("watcher-cut", "the watcher was stopped");
+    invoked.record(Event::Caveat(&cut));
+    invoked.record(Event::Invocation(&invocation(0, 1, 0, 2)));
+    let facts = invoked.facts();
+    assert_eq!(facts.unobserved().reason().unwrap(), cut.message);
+    for expression in ["findings == 0", "connections == 0"] {
+        let requirement: Requirement = expression.parse().unwrap();
+        assert!(!requirement.evaluate(&facts).passed(), "{expression}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::metric::{
     StatusSelector, TrafficMetric,
 };
 use crate::finding::Severity;
-use intact_ledger::{Failure, Phase};
+use intact_ledger::{Failure, Phase, Producer};
 
 /// The documents that a requirement can be held against, one per command that measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,6 +28,22 @@ pub enum Document {
 }
 
 impl Document {
+    /// The document that a ledger is read as. A server, a link and a foreign producer that writes our events observed traffic.
+    pub fn of(producer: &Producer) -> Document {
+        match producer {
+            Producer::Bench => Self::Bench,
+            Producer::Check => Self::Check,
+            Producer::Audit => Self::Audit,
+            Producer::Compare => Self::Compare,
+            Producer::Lambda => Self::Lambda,
+            Producer::Watch
+            | Producer::Link
+            | Producer::Serve
+            | Producer::Fleet
+            | Producer::Other(_) => Self::Watch,
+        }
+    }
+
     /// The command that makes it.
     pub fn command(self) -> &'static str {
         match self {

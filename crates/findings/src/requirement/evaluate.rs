@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Measured, Metric, Requirement, Selector};
+use crate::unobserved::Unobserved;
 
 /// Something that was measured by itself: a variant of `bench`, a destination of `watch`, the run as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,10 +28,8 @@ pub trait MetricSource {
     /// or plain numbers, as [`super::Dimension`] says.
     fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData>;
 
-    /// Why traffic is missing from what was measured, if some is: the caveat that reports it.
-    fn missing(&self) -> Option<&str> {
-        None
-    }
+    /// What is missing from what was measured. A gate that needs all of it stays closed with its reason.
+    fn unobserved(&self) -> Unobserved;
 }
 
 /// Why a metric has no value for a subject.
@@ -104,6 +103,7 @@ impl Requirement {
     /// (or those that the facts call for).
     pub fn evaluate(&self, facts: &impl MetricSource) -> Verdict {
         let subjects = facts.subjects();
+        let missing = facts.unobserved().reason();
         let asked = match (self.selectors.is_empty(), facts.default_subjects()) {
             (true, Some(first)) => first,
             _ => subjects.len(),
@@ -117,7 +117,7 @@ impl Requirement {
                 RequirementResult {
                     subject: subject.name.clone(),
                     outcome,
-                    sentence: self.sentence(&subject.name, outcome, facts.missing()),
+                    sentence: self.sentence(&subject.name, outcome, missing.as_deref()),
                 }
             })
             .collect();

@@ -1,11 +1,10 @@
-//! Who pays for what: the avoidable setups of each destination, which rules claim until none is left.
+//! Cost attribution: assigns each avoidable setup of a destination to one rule.
 
 use crate::figures::NANOS_PER_MS;
 use crate::finding::Severity;
 use crate::rules::Client;
+use crate::statement::{Statement, Value, statement};
 use crate::traffic::{Counts, OpenReason, Tracker};
-use intact_units::number::time;
-use intact_units::plural::counted;
 use std::collections::BTreeSet;
 
 /// Avoidable connections from which on a claim is more than a note.
@@ -25,7 +24,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// A warning from three connections, or a twentieth of the destination's time, on; else a note.
+    /// A warning from 3 connections or 5 % of the destination's time; below that informational.
     pub(crate) fn severity(&self) -> Severity {
         if self.connections >= SEVERAL || self.share.is_some_and(|share| share >= DEAR) {
             Severity::Warning
@@ -34,17 +33,17 @@ impl Claim {
         }
     }
 
-    /// What the claimed setups took, for a sentence of evidence.
-    pub(crate) fn words(&self) -> String {
-        let each = self
-            .cost_ms
-            .map(|cost| cost / self.connections.max(1) as f64);
-        let each = each.map_or_else(String::new, |each| {
-            format!(", {} of setup each", time(each))
-        });
-        format!(
-            "{} that need not have been opened{each}",
-            counted(self.connections, "connection")
+    /// What the claimed setups took, as evidence.
+    pub(crate) fn statement(&self) -> Statement {
+        let avoidable = Value::Count(self.connections, "avoidable connection");
+        let said = statement!("{avoidable}", avoidable = avoidable);
+        let Some(cost) = self.cost_ms else {
+            return said;
+        };
+        let each = Value::Duration(cost / self.connections.max(1) as f64);
+        said.then(
+            ", ",
+            statement!("{setup_each} of setup each", setup_each = each),
         )
     }
 }

@@ -2,19 +2,19 @@
 
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
+use crate::statement::{Value, connections, statement, text};
 use crate::traffic::{Context, OpenReason};
 use intact_ledger::{Event, Exchange};
-use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {
     id: "body-not-drained",
-    what: "The client dropped an answer before its end. What is left of it blocks the connection, so the library closes it and the next request pays for a new one.",
-    evidence: "Fewer bytes read than `Content-Length` announced (or an answer that was cut off), and the client closed the connection right after; or its RST right after an answer that had been sent in full, which is what closing a socket with unread bytes in it sends (RFC 2525 section 2.17).",
-    threshold: "One avoidable opening whose predecessor ended so. A warning from three, or from a twentieth of the destination's time, on.",
-    false_positives: "A download that a person cancelled; a client that resets on purpose (SO_LINGER 0); a client that closes on purpose rather than read a large body, which is right where the rest is dearer than a new connection.",
-    fix: "Read every answer to its end before you let go of it, also when only its status matters",
-    risk: "Reading a large or endless body to its end costs more than a new connection: put a limit on it and close beyond",
+    what: "The client did not read a response to its end. The unread rest blocks the connection, so the library closes it and the next request pays for a new one.",
+    evidence: "Fewer bytes read than `Content-Length` announced (or a truncated response), and the client closed the connection right after; or the client's RST right after a complete response, which a close with unread bytes sends (RFC 2525 section 2.17).",
+    threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on.",
+    false_positives: "A download that a person cancelled; a client that resets on purpose (SO_LINGER 0); a client that closes on purpose rather than read a large body, which is right where the rest is more expensive than a new connection.",
+    fix: "Read every response to its end, also when only its status matters",
+    risk: "Reading a large or endless body to its end costs more than a new connection: set a limit, and close the connection beyond it",
 };
 
 struct Example {
@@ -55,38 +55,25 @@ impl Rule for BodyNotDrained {
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let claims = bill.claim_by(&[OpenReason::Undrained], 1);
         let found = claims.into_iter().map(|(destination, openings, claim)| {
-            let example = self.examples.get(&destination);
-            let evidence = example.map_or_else(
-                || "the client reset the connection right after the answer, as closing with unread bytes does".to_owned(),
-                |one| {
-                    format!(
-                        "first seen: {} of {} bytes of {} were read",
-                        one.read, one.announced, one.what
-                    )
-                },
+            let evidence = match self.examples.get(&destination) {
+                Some(one) => statement!(
+                    "first seen: {read} of {announced} of {request} were read",
+                    read = Value::Number(one.read),
+                    announced = Value::Bytes(one.announced),
+                    request = text(&one.what),
+                ),
+                None => "the client reset the connection right after the response, which a close with unread bytes does".into(),
+            };
+            let said = statement!(
+                "{openings:#} opened because the last response was not read to its end",
+                openings = connections(openings)
             );
-            let words = format!(
-                "{} opened because the last answer had not been read to its end",
-                were(openings)
-            );
-            Finding::by(
-                &DOC,
-                claim.severity(),
-                bill.name(destination),
-                words,
-                evidence,
-            )
-            .costing(claim)
-            .in_words_of(bill.client(destination), Remedy::Drain)
+            Finding::by(&DOC, claim.severity(), bill.name(destination), said, evidence)
+                .costing(claim)
+                .in_words_of(bill.client(destination), Remedy::Drain)
         });
         found.collect()
     }
-}
-
-/// "3 connections were".
-pub(super) fn were(connections: u64) -> String {
-    let verb = if connections == 1 { "was" } else { "were" };
-    format!("{} {verb}", counted(connections, "connection"))
 }
 
 /// Method and path, as far as they are known.
@@ -94,6 +81,6 @@ fn request(exchange: &Exchange) -> String {
     match (&exchange.method, &exchange.target) {
         (Some(method), Some(target)) => format!("{method} {target}"),
         (Some(method), None) => format!("a {method}"),
-        _ => "an answer".to_owned(),
+        _ => "a response".to_owned(),
     }
 }

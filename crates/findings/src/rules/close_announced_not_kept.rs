@@ -1,22 +1,20 @@
 //! `close-announced-not-kept`: the server promised to keep the connection and closed it.
 
-use super::body_not_drained::were;
 use super::{Attribution, Doc, Rule};
 use crate::finding::Finding;
+use crate::statement::{Value, connections, nanos, statement};
 use crate::traffic::{Context, OpenReason};
 use intact_ledger::{ClosePoint, Event, Side};
-use intact_units::number::time;
-use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {
     id: "close-announced-not-kept",
-    what: "The server's answer promised to keep the connection (`Keep-Alive: timeout=`, or HTTP/1.1 without `Connection: close`), and it closed at once. The client finds out with its next request.",
-    evidence: "No announcement of the end, and the server's FIN right after a complete answer; what `Keep-Alive` had promised.",
-    threshold: "One avoidable opening whose predecessor ended so. A warning from three, or from a twentieth of the destination's time, on.",
-    false_positives: "A server that is being restarted; a balancer whose back end went away.",
-    fix: "Find what closes: a worker that ends after each request, a timeout of the wrong layer, a balancer; if it cannot be helped let it send `Connection: close`, so that clients know",
-    risk: "Until it is mended, a request may race the server's FIN and fail (`stale-reuse`)",
+    what: "The server's response announced a persistent connection (`Keep-Alive: timeout=`, or HTTP/1.1 without `Connection: close`), and the server closed immediately. The client notices with its next request.",
+    evidence: "No announcement of the end, and the server's FIN right after a complete response; the announced `Keep-Alive`.",
+    threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on.",
+    false_positives: "A server that is being restarted; a load balancer without a back end.",
+    fix: "Find what closes: a worker that ends after each request, a timeout of the wrong layer, a balancer; otherwise let the server send `Connection: close`, so that clients know",
+    risk: "Until this is fixed, a request may race the server's FIN and fail (`stale-reuse`)",
 };
 
 #[derive(Default)]
@@ -49,32 +47,26 @@ impl Rule for CloseAnnouncedNotKept {
         let claims = bill.claim_by(&[OpenReason::NotKept], 1);
         let found = claims.into_iter().map(|(destination, openings, claim)| {
             let (closes, latest) = self.seen.get(&destination).copied().unwrap_or_default();
-            let promised = bill.counts(destination).announced_timeout_s;
-            let promise = promised.map_or_else(
-                || "nothing announced the end".to_owned(),
-                |seconds| format!("`Keep-Alive: timeout={seconds}` was promised"),
-            );
-            let evidence = if closes == 0 {
-                promise
-            } else {
-                format!(
-                    "{promise}; {} by the server came within {} of the answer",
-                    counted(closes, "FIN"),
-                    time(latest as f64 / 1e6)
-                )
+            let mut evidence = match bill.counts(destination).announced_timeout_s {
+                Some(seconds) => statement!(
+                    "the server announced `Keep-Alive: timeout={announced}`",
+                    announced = Value::Seconds(seconds.into())
+                ),
+                None => "nothing announced the end".into(),
             };
-            let words = format!(
-                "{} opened because the server had closed the last one without a word",
-                were(openings)
+            if closes > 0 {
+                evidence = evidence.and(statement!(
+                    "{closes} by the server came within {latest} of the response",
+                    closes = Value::Count(closes, "FIN"),
+                    latest = nanos(latest as f64)
+                ));
+            }
+            let said = statement!(
+                "{openings:#} opened because the server closed the last one without an announcement",
+                openings = connections(openings)
             );
-            Finding::by(
-                &DOC,
-                claim.severity(),
-                bill.name(destination),
-                words,
-                evidence,
-            )
-            .costing(claim)
+            Finding::by(&DOC, claim.severity(), bill.name(destination), said, evidence)
+                .costing(claim)
         });
         found.collect()
     }

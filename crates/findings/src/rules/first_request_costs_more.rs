@@ -3,7 +3,7 @@
 use super::waits::Waits;
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
-use intact_units::number::time;
+use crate::statement::{nanos, statement};
 
 /// How much longer the median must be, in nanoseconds and as a factor.
 const LONGER: f64 = 1_000_000.0;
@@ -11,10 +11,10 @@ const FACTOR: f64 = 1.5;
 
 static DOC: Doc = Doc {
     id: "first-request-costs-more",
-    what: "The first answer on a new connection takes longer than later ones, handshakes left out: something warms up per connection (authentication, a cache, a thread, a connection of a proxy's own).",
-    evidence: "The median of `wait` over complete requests, fresh and reused apart.",
+    what: "The first response on a new connection takes longer than later ones, without the handshakes: something warms up per connection (authentication, a cache, a thread, a proxy's own connection).",
+    evidence: "The median of `wait` over complete requests, fresh and reused separately.",
     threshold: "Ten requests of each kind, fresh slower by 1 ms and by half.",
-    false_positives: "Different requests on fresh and on reused connections (a log-in first, a search later). Observed, not an experiment: `intact bench` tells.",
+    false_positives: "Different requests on fresh and on reused connections (a log-in first, a search later). This is an observation; `intact bench` measures the cause.",
     fix: "One more reason to keep connections: what it takes is not in the cost of the other findings, which count handshakes and lookups only",
     risk: "None beyond those of keeping connections",
 };
@@ -33,17 +33,19 @@ impl Rule for FirstRequestCostsMore {
             if fresh - reused < LONGER || fresh < reused * FACTOR {
                 continue;
             }
-            let words = format!(
-                "a new connection costs {} beyond its handshakes: its first answer takes {}, later ones {}",
-                time((fresh - reused) / 1e6),
-                time(fresh / 1e6),
-                time(reused / 1e6)
+            let said = statement!(
+                "a new connection costs {extra} beyond its handshakes: its first response takes {fresh}, later ones {reused}",
+                extra = nanos(fresh - reused),
+                fresh = nanos(fresh),
+                reused = nanos(reused)
             );
-            let evidence = format!(
-                "medians of {} fresh and {} reused requests",
-                waits.fresh_count, waits.reused_count
-            );
-            findings.push(Finding::by(&DOC, Severity::Info, name, words, evidence));
+            findings.push(Finding::by(
+                &DOC,
+                Severity::Info,
+                name,
+                said,
+                waits.samples(),
+            ));
         }
         findings
     }

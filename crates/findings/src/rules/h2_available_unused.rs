@@ -2,16 +2,16 @@
 
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
-use intact_units::plural::counted;
+use crate::statement::{Value, connections, requests, statement};
 
 /// Requests at once from which on one connection for all is worth a sentence.
 const AT_ONCE: u64 = 4;
 
 static DOC: Doc = Doc {
     id: "h2-available-unused",
-    what: "Several requests run at once over TLS on HTTP/1.1 connections of their own, because the client does not offer HTTP/2. One HTTP/2 connection would carry them all.",
+    what: "Several requests run at the same time over TLS, each on its own HTTP/1.1 connection, because the client does not offer HTTP/2. One HTTP/2 connection would carry them all.",
     evidence: "The protocols offered and chosen in TLS (ALPN) on each connection; the peak overlap of requests.",
-    threshold: "Four requests at once on connections that did not offer `h2`. A warning where the server chose `h2` on other connections, so that it is known to speak it; else a note that says it is not known.",
+    threshold: "Four requests at the same time on connections that did not offer `h2`. A warning where the server chose `h2` on other connections, so that its support is known; else informational.",
     false_positives: "On a lossy link several HTTP/1.1 connections are faster than one HTTP/2 connection; large downloads gain nothing.",
     fix: "Let the client offer HTTP/2 (ALPN `h2`)",
     risk: "All requests then share one TCP connection: one lost packet delays all, and a balancer sends all to one server",
@@ -36,26 +36,24 @@ impl Rule for H2AvailableUnused {
                 continue;
             }
             let (severity, evidence) = if spoken > 0 {
+                let chosen = Value::Count(spoken, "other connection");
                 (
                     Severity::Warning,
-                    format!(
-                        "the server chose HTTP/2 on {}",
-                        counted(spoken, "other connection")
-                    ),
+                    statement!("the server chose HTTP/2 on {chosen}", chosen = chosen),
                 )
             } else {
                 (
                     Severity::Info,
-                    "whether the server speaks HTTP/2 is not known: `intact check` tells"
-                        .to_owned(),
+                    "it is unknown whether the server speaks HTTP/2; `intact check` reports it"
+                        .into(),
                 )
             };
-            let words = format!(
-                "{} at once over HTTP/1.1; the client did not offer HTTP/2 on {}",
-                counted(at_once, "request"),
-                counted(without, "connection")
+            let said = statement!(
+                "{at_once} at the same time over HTTP/1.1; the client did not offer HTTP/2 on {not_offered}",
+                at_once = requests(at_once),
+                not_offered = connections(without)
             );
-            findings.push(Finding::by(&DOC, severity, name, words, evidence));
+            findings.push(Finding::by(&DOC, severity, name, said, evidence));
         }
         findings
     }

@@ -1,18 +1,17 @@
 //! `h2-not-multiplexed`: several HTTP/2 connections where one would carry all streams.
 
-use super::body_not_drained::were;
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
+use crate::statement::{Value, connections, statement};
 use crate::traffic::OpenReason;
-use intact_units::plural::counted;
 
 static DOC: Doc = Doc {
     id: "h2-not-multiplexed",
-    what: "The client opened another HTTP/2 connection although one to the same destination had streams to spare (RFC 9113 section 9.1 asks for one).",
+    what: "The client opened another HTTP/2 connection although one to the same destination had free streams (RFC 9113 section 9.1 asks for one).",
     evidence: "An opening while the same process had an open HTTP/2 connection to the destination whose end had not been announced; the peak overlap of streams against SETTINGS_MAX_CONCURRENT_STREAMS (100 where the server does not say).",
-    threshold: "Two avoidable openings. A warning from three, or from a twentieth of the destination's time, on.",
-    false_positives: "Clients open a few in parallel before the first handshake is done; some spread over several on purpose, because one TCP connection is one loss domain and one flow of bytes.",
-    fix: "Share one HTTP/2 client (one Client, ClientSession or ManagedChannel) between all callers; where it must be several, say how many",
+    threshold: "Two avoidable openings. A warning from 3 on, or from 5 % of the destination's time on.",
+    false_positives: "Clients open a few in parallel before the first handshake ends. Some use several on purpose, because all streams of one TCP connection wait for one lost packet.",
+    fix: "Share one HTTP/2 client (one Client, ClientSession or ManagedChannel) between all callers; where several are needed, limit their number",
     risk: "On a lossy link all streams of one connection wait for a lost packet (head-of-line blocking), and one connection goes to one server behind a balancer",
 };
 
@@ -26,21 +25,20 @@ impl Rule for H2NotMultiplexed {
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let claims = bill.claim_by(&[OpenReason::StreamsFree], 2);
         let found = claims.into_iter().map(|(destination, openings, claim)| {
-            let words = format!(
-                "{} opened though an HTTP/2 connection had free streams",
-                were(openings)
+            let said = statement!(
+                "{openings:#} opened though an HTTP/2 connection had free streams",
+                openings = connections(openings)
             );
-            let counts = bill.counts(destination);
-            let evidence = format!(
-                "at most {} at once, and {} would have carried them",
-                counted(counts.streams_at_once(), "stream"),
-                counted(bill.needed(destination), "connection")
+            let evidence = statement!(
+                "at most {streams} at the same time, which need {needed}",
+                streams = Value::Count(bill.counts(destination).streams_at_once(), "stream"),
+                needed = connections(bill.needed(destination))
             );
             Finding::by(
                 &DOC,
                 claim.severity(),
                 bill.name(destination),
-                words,
+                said,
                 evidence,
             )
             .costing(claim)

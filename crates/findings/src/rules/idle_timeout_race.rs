@@ -2,16 +2,15 @@
 
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::{Finding, Severity};
+use crate::statement::{Value, statement, timer_nanos};
 use crate::traffic::{at_least, danger_from, server_limit};
-use intact_units::number::{timer, whole_percent};
-use intact_units::plural::counted;
 
 static DOC: Doc = Doc {
     id: "idle-timeout-race",
-    what: "Requests go onto connections that have been idle for nearly as long as the server allows. Sooner or later one crosses the server's FIN and fails (\"socket hang up\").",
-    evidence: "Idle time before each reuse against the server's limit: `Keep-Alive: timeout=` or the shortest idle time after which it was seen to close, whichever is shorter.",
-    threshold: "One reuse in the danger band: the last fifth of the limit, at most its last second. The timer's resolution and the way there both count, so this is where a race can be lost.",
-    false_positives: "Servers that announce less than they do (Node keeps connections a second longer than it says); requests that are retried anyway.",
+    what: "Requests are sent on connections that were idle for nearly as long as the server allows. Sooner or later one crosses the server's FIN and fails (\"socket hang up\").",
+    evidence: "Idle time before each reuse against the server's limit: `Keep-Alive: timeout=` or the shortest observed idle time before a close, whichever is shorter.",
+    threshold: "One reuse in the danger band: the last fifth of the limit, at most its last second. The timer's resolution and the network delay both count.",
+    false_positives: "Servers that keep connections longer than announced (Node: one second); requests that are retried anyway.",
     fix: "Set the client's idle limit below the server's, with room to spare",
     risk: "A shorter limit in the client costs a few more connections; a longer one in the server costs it memory for each silent client",
 };
@@ -34,29 +33,34 @@ impl Rule for IdleTimeoutRace {
                 continue;
             }
             let all = detail.gaps.count();
-            let announced = counts.announced_timeout_s.map_or_else(
-                || "as seen".to_owned(),
-                |timeout| format!("`Keep-Alive: timeout={timeout}`"),
-            );
-            let mut evidence = format!(
-                "the server's idle limit is {} ({announced})",
-                timer(limit as f64 / 1e6)
-            );
+            let idle_limit = timer_nanos(limit);
+            let mut evidence = match counts.announced_timeout_s {
+                Some(seconds) => statement!(
+                    "the server's idle timeout is {idle_limit} (`Keep-Alive: timeout={announced}`)",
+                    idle_limit = idle_limit.clone(),
+                    announced = Value::Seconds(seconds.into())
+                ),
+                None => statement!(
+                    "the server's idle timeout is {idle_limit} (as observed)",
+                    idle_limit = idle_limit.clone()
+                ),
+            };
             if let Some(longest) = detail.gaps.max() {
-                evidence.push_str(&format!(
-                    "; the longest idle time before a reuse was {}",
-                    timer(longest as f64 / 1e6)
+                evidence = evidence.and(statement!(
+                    "the longest idle time before a reuse was {longest}",
+                    longest = timer_nanos(longest)
                 ));
             }
-            let words = format!(
-                "{} of {} ({}) came after an idle time of {} or more",
-                risky,
-                counted(all, "reuse"),
-                whole_percent(risky as f64 / all as f64),
-                timer(danger_from(limit) as f64 / 1e6)
+            let said = statement!(
+                "{late} of {reuses} ({late_of_reuses}) came after an idle time of {danger_from} or more",
+                late = Value::Number(risky),
+                reuses = Value::Count(all, "reuse"),
+                late_of_reuses = Value::Share(risky as f64 / all as f64),
+                danger_from = timer_nanos(danger_from(limit))
             );
-            let mut finding = Finding::by(&DOC, Severity::Warning, name, words, evidence);
-            finding.fix = format!("{}: below {}", finding.fix, timer(limit as f64 / 1e6));
+            let mut finding = Finding::by(&DOC, Severity::Warning, name, said, evidence);
+            let below = statement!("below {idle_limit}", idle_limit = idle_limit);
+            finding.fix = finding.fix.then(": ", below);
             findings.push(finding.in_words_of(bill.client(destination), Remedy::ShortenIdle));
         }
         findings

@@ -2,20 +2,19 @@
 
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
-use intact_units::number::time;
-use intact_units::plural::counted;
+use crate::statement::{Value, connections, nanos, requests, statement, text};
 
 /// Lookups of one name from which on it speaks.
 const LEAST: u64 = 5;
 
 static DOC: Doc = Doc {
     id: "lookup-per-request",
-    what: "A name is looked up for (nearly) every request. Each takes a round trip to the resolver, loads it, and can fail: lookup errors vanish with the lookups.",
+    what: "A name is looked up for (nearly) every request. Each takes a round trip to the resolver, and can fail.",
     evidence: "Lookups of a name against requests to destinations of that name; their time and failures.",
-    threshold: "Five lookups of a name, and one for every two requests or more. IPv4 and IPv6 asked for apart are two.",
-    false_positives: "A record whose TTL is shorter than the pauses between requests. Where requests cannot be seen inside connections, connections stand for them.",
-    fix: "Reuse connections, which need no lookup; then cache in the process or beside it (systemd-resolved, dnsmasq, CoreDNS)",
-    risk: "A cache that outlives the TTL sends requests to machines that are gone",
+    threshold: "Five lookups of a name, and one for every two requests or more. Separate queries for IPv4 and IPv6 count as two.",
+    false_positives: "A record whose TTL is shorter than the pauses between requests. Where requests cannot be seen, connections are counted instead.",
+    fix: "Reuse connections, which need no lookup; then cache in the process or on the machine (systemd-resolved, dnsmasq, CoreDNS)",
+    risk: "A cache that outlives the TTL sends requests to machines that no longer exist",
 };
 
 pub(super) struct LookUpPerRequest;
@@ -29,36 +28,40 @@ impl Rule for LookUpPerRequest {
         let books = bill.books();
         let mut findings = Vec::new();
         for (name, lookups) in &books.names {
-            let (mut requests, mut connections, mut subject) = (0, 0, None);
+            let (mut carried, mut opened, mut subject) = (0, 0, None);
             for (place, counts) in books.places.iter().zip(&books.counts) {
                 if place
                     .origin
                     .as_ref()
                     .is_some_and(|origin| origin.host == *name)
                 {
-                    requests += counts.requests;
-                    connections += counts.opened;
+                    carried += counts.requests;
+                    opened += counts.opened;
                     subject.get_or_insert_with(|| place.name());
                 }
             }
-            let work = requests.max(connections);
+            let work = carried.max(opened);
             if lookups.total < LEAST || lookups.total * 2 < work || work == 0 {
                 continue;
             }
-            let words = format!(
-                "{name} was looked up {} times for {} on {}",
-                lookups.total,
-                counted(requests, "request"),
-                counted(connections, "connection")
+            let said = statement!(
+                "{lookups} of {name} for {requests} on {connections}",
+                lookups = Value::Count(lookups.total, "lookup"),
+                name = text(name),
+                requests = requests(carried),
+                connections = connections(opened)
             );
-            let took = lookups.nanos as f64 / 1e6;
-            let mut evidence = format!(
-                "{} together, {} each",
-                time(took),
-                time(took / lookups.total as f64)
+            let took = lookups.nanos as f64;
+            let mut evidence = statement!(
+                "{together} in total, {each} each",
+                together = nanos(took),
+                each = nanos(took / lookups.total as f64)
             );
             if lookups.failed > 0 {
-                evidence.push_str(&format!("; {} failed", lookups.failed));
+                evidence = evidence.and(statement!(
+                    "{lookups_failed} failed",
+                    lookups_failed = Value::Number(lookups.failed)
+                ));
             }
             let severity = if lookups.failed > 0 {
                 Severity::Warning
@@ -66,7 +69,7 @@ impl Rule for LookUpPerRequest {
                 Severity::Info
             };
             let subject = subject.unwrap_or_else(|| name.to_string());
-            findings.push(Finding::by(&DOC, severity, subject, words, evidence));
+            findings.push(Finding::by(&DOC, severity, subject, said, evidence));
         }
         findings
     }

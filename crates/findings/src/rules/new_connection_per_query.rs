@@ -2,9 +2,9 @@
 
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
+use crate::statement::{Value, connections, statement, text};
 use crate::traffic::{Context, Counts};
 use intact_ledger::{Event, Protocol};
-use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 /// Avoidable connections from which on it speaks.
@@ -12,11 +12,11 @@ const LEAST: u64 = 3;
 
 static DOC: Doc = Doc {
     id: "new-connection-per-query",
-    what: "A client of Redis, PostgreSQL, MySQL or AMQP opens a connection for each piece of work. Beside TCP and TLS each pays for log-in, and for the server a process or a thread.",
-    evidence: "The protocol, told by its first bytes; connections opened one after the other against the most that were open at once; the bytes that each carried.",
-    threshold: "Three connections more than were ever open at once. What is inside them is not read.",
+    what: "A client of Redis, PostgreSQL, MySQL or AMQP opens a connection for each piece of work. In addition to TCP and TLS, each pays for authentication, and for a process or thread of the server.",
+    evidence: "The protocol, detected by its first bytes; connections opened one after the other against the most that were open at the same time; the bytes of each.",
+    threshold: "Three connections more than were ever open at the same time. Their content is not read.",
     false_positives: "A pooler on the same machine (PgBouncer) makes connections cheap; a script that runs once has nothing to pool.",
-    fix: "Use the driver's pool, made once for the process, or a pooler beside the server",
+    fix: "Use the driver's pool, made once for the process, or a pooler next to the server",
     risk: "A pooled connection keeps what the last user set on it (transactions, session variables, prepared statements): reset it on return",
 };
 
@@ -54,17 +54,20 @@ impl Rule for NewConnectionPerQuery {
             let claim = bill.claim(destination, left);
             let (bytes, ended) = self.bytes.get(&destination).copied().unwrap_or_default();
             let evidence = match bytes.checked_div(ended) {
-                Some(each) => format!("each carried {each} bytes on average, both ways"),
-                None => claim.words(),
+                Some(each) => statement!(
+                    "each carried {carried} on average, both ways",
+                    carried = Value::Bytes(each)
+                ),
+                None => claim.statement(),
             };
-            let words = format!(
-                "{} to a {} server where {} would do",
-                counted(counts.opened, "connection"),
-                protocol.as_str(),
-                bill.needed(destination)
+            let said = statement!(
+                "{opened} to a {protocol} server, {needed} needed",
+                opened = connections(counts.opened),
+                protocol = text(protocol.as_str()),
+                needed = Value::Number(bill.needed(destination))
             );
             findings
-                .push(Finding::by(&DOC, Severity::Warning, name, words, evidence).costing(claim));
+                .push(Finding::by(&DOC, Severity::Warning, name, said, evidence).costing(claim));
         }
         findings
     }

@@ -3,22 +3,21 @@
 use super::new_connection_per_query::spoken;
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
-use crate::traffic::OpenReason;
-use intact_units::number::{timer, whole_percent};
-use intact_units::plural::counted;
+use crate::statement::{Statement, Value, connections, counts, requests, statement, timer_nanos};
+use crate::traffic::{Counts, OpenReason};
 
 /// Avoidable connections from which on it speaks: some clients use one more than they need, by design.
 const LEAST: u64 = 2;
 
-/// A client that does keep connections closes one all the same when an answer was not read, which cannot always be seen from outside.
-const DROPPED: &str = ". If there is one already, look for answers that are not read to their end (`body-not-drained`)";
+/// A client that does keep connections closes one all the same after an unread response, which an observer cannot always see.
+const DROPPED: &str = "If there is one already, look for responses that are not read to their end (`body-not-drained`)";
 
 static DOC: Doc = Doc {
     id: "new-connection-per-request",
-    what: "Connections are opened where open ones would do: each pays for lookup, TCP and TLS again.",
-    evidence: "Connections opened against those that the peak overlap of requests needs, less what more specific rules have claimed; what became of the connection that each one replaces.",
-    threshold: "Two avoidable connections: \"exactly one\" is too strict, since some clients use one more than they need. A warning from three, or from a twentieth of the destination's time, on.",
-    false_positives: "Requests minutes apart, where no idle limit would have kept the connection; programs that are meant to make one call and end.",
+    what: "The client opens more connections than it needs: each pays for lookup, TCP and TLS again.",
+    evidence: "Connections opened against those that the peak overlap of requests needs, minus those that more specific rules have claimed; the end of the connection that each one replaces.",
+    threshold: "Two avoidable connections: \"exactly one\" is too strict, since some clients use one more than they need. A warning from 3 on, or from 5 % of the destination's time on.",
+    false_positives: "Requests minutes apart, where no idle limit would have kept the connection; programs that make one call and end.",
     fix: "Keep connections open between requests: one client with keep-alive for the life of the program",
     risk: "A kept connection can meet the server's idle timer (`stale-reuse`), stays with one address (`pinned-to-old-address`) and one server of several",
 };
@@ -39,56 +38,81 @@ impl Rule for NewConnectionPerRequest {
                 continue;
             }
             let claim = bill.claim(destination, left);
-            let opened = counted(counts.opened, "connection");
-            let needed = bill.needed(destination);
-            let mut words = if counts.requests > 0 {
-                let requests = counted(counts.requests, "request");
-                format!("{opened} for {requests}, {needed} would do")
-            } else if counts.unused == counts.opened {
-                format!("{opened} opened and never used")
-            } else {
-                format!("{opened}, at most {needed} at once; what they carried cannot be seen")
-            };
-            if let known @ 1.. = counts.first + counts.reused {
-                let share = counts.reused as f64 / known as f64;
-                words.push_str(&format!(
-                    "; {} of the requests reused one",
-                    whole_percent(share)
-                ));
-            }
             let reasons = bill.unexplained(destination);
-            let told: Vec<String> = reasons
-                .iter()
-                .map(|(openings, why)| format!("{openings} opened {}", why.words()))
-                .collect();
-            let evidence = if told.is_empty() {
-                claim.words()
+            let evidence = if reasons.is_empty() {
+                claim.statement()
             } else {
-                told.join("; ")
+                opened_for(&reasons)
             };
+            let said = opened(counts, bill.needed(destination));
             let first = reasons.first().map(|(_, why)| *why);
             let client = bill.client(destination);
             let mut finding =
-                Finding::by(&DOC, claim.severity(), name, words, evidence).costing(claim);
+                Finding::by(&DOC, claim.severity(), name, said, evidence).costing(claim);
             let mut remedy = Remedy::ShareClient;
             if let Some((fix, other)) = first.and_then(other_remedy) {
                 remedy = other;
-                finding.fix = fix.to_owned();
+                finding.fix = fix.into();
                 if let (Some(idle), Remedy::LengthenIdle) = (counts.client_idle, remedy) {
-                    finding.fix.push_str(&format!(
-                        " (it closes after {} now)",
-                        timer(idle as f64 / 1e6)
-                    ));
+                    let now = statement!(
+                        "(it closes after {client_idle} now)",
+                        client_idle = timer_nanos(idle)
+                    );
+                    finding.fix = finding.fix.then(" ", now);
                 }
             }
             finding = finding.in_words_of(client, remedy);
             if first == Some(OpenReason::ClientAtOnce) {
-                finding.fix.push_str(DROPPED);
+                finding.fix = finding.fix.then(". ", DROPPED);
             }
             findings.push(finding);
         }
         findings
     }
+}
+
+/// How many connections there were, for what, and how many were needed.
+fn opened(counts: &Counts, needed: u64) -> Statement {
+    let opened = connections(counts.opened);
+    let said = if counts.requests > 0 {
+        statement!(
+            "{opened} for {requests}, {needed} needed",
+            opened = opened,
+            requests = requests(counts.requests),
+            needed = Value::Number(needed)
+        )
+    } else if counts.unused == counts.opened {
+        statement!("{opened} opened and never used", opened = opened)
+    } else {
+        statement!(
+            "{opened}, at most {needed} at the same time; their requests cannot be seen",
+            opened = opened,
+            needed = Value::Number(needed)
+        )
+    };
+    let known = counts.first + counts.reused;
+    if known == 0 {
+        return said;
+    }
+    let reused = Value::Share(counts.reused as f64 / known as f64);
+    said.and(statement!(
+        "{reused} of the requests reused one",
+        reused = reused
+    ))
+}
+
+/// How many connections were opened for each reason.
+fn opened_for(reasons: &[(u64, OpenReason)]) -> Statement {
+    let each = reasons
+        .iter()
+        .map(|(openings, why)| format!("{} opened {}", Value::Number(*openings), why.words()));
+    let text = each.collect::<Vec<_>>().join("; ");
+    let reasons = counts(
+        reasons
+            .iter()
+            .map(|(openings, why)| (why.words(), *openings)),
+    );
+    Statement::written(text, vec![("reasons", reasons)])
 }
 
 /// What helps where the client does keep connections, but not for long enough, or does not live for long enough itself.

@@ -2,10 +2,9 @@
 
 use super::{Attribution, Doc, KEPT, Rule};
 use crate::finding::{Finding, Severity};
+use crate::statement::{requests, statement, text, timer_nanos};
 use crate::traffic::Context;
 use intact_ledger::{Event, Lookup, Nanos};
-use intact_units::number::timer;
-use intact_units::plural::counted;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,12 +16,12 @@ const ADDRESSES: usize = 32;
 
 static DOC: Doc = Doc {
     id: "pinned-to-old-address",
-    what: "The name resolves to other addresses now, and the pool goes on sending to the old one: after a fail-over, a deployment or a scale-out, kept connections stay where they are.",
-    evidence: "Answers of lookups over time against the peer address of the connections that carry requests.",
-    threshold: "A request on an address that has been missing from every answer for 30 s and for the record's TTL. An address that comes back in the meantime (round robin) is not gone.",
-    false_positives: "Servers that hand out a changing subset of many live addresses. Needs a lookup during the run, so a program that never looks up again is not seen.",
-    fix: "Give connections a longest life (minutes), or close the pool when the name's answer changes",
-    risk: "A longest life means a few new connections now and then; without one, reuse defeats fail-over by DNS",
+    what: "The name resolves to other addresses now, and the pool still sends to the old one: after a fail-over, a deployment or a scale-out, kept connections do not move.",
+    evidence: "Results of lookups over time against the peer addresses of the connections that carry requests.",
+    threshold: "A request on an address that is missing from every lookup result for 30 s and for the record's TTL. An address that returns in between (round robin) does not count.",
+    false_positives: "Servers that hand out a changing subset of many live addresses. Needs a lookup during the run, so a program without a later lookup is not detected.",
+    fix: "Give connections a maximum age (minutes), or close the pool when the lookup result changes",
+    risk: "A maximum age costs a few new connections; without one, reuse defeats fail-over by DNS",
 };
 
 struct Known {
@@ -110,20 +109,20 @@ impl Rule for PinnedToOldAddress {
 
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let found = self.seen.iter().map(|(&destination, seen)| {
-            let words = format!(
-                "{} went to {}, which the name no longer leads to",
-                counted(seen.requests, "request"),
-                seen.address
+            let said = statement!(
+                "{requests} went to {address}, which the name no longer resolves to",
+                requests = requests(seen.requests),
+                address = text(seen.address)
             );
-            let evidence = format!(
-                "the last of them {} after the first answer without it",
-                timer(seen.longest as f64 / 1e6)
+            let evidence = statement!(
+                "the last of them {longest} after the first lookup without that address",
+                longest = timer_nanos(seen.longest)
             );
             Finding::by(
                 &DOC,
                 Severity::Warning,
                 bill.name(destination),
-                words,
+                said,
                 evidence,
             )
         });

@@ -1,19 +1,18 @@
 //! `pool-per-worker`: each process has a pool of its own, and they are not busy at the same time.
 
-use super::body_not_drained::were;
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
+use crate::statement::{Value, connections, statement};
 use crate::traffic::OpenReason;
-use intact_units::plural::counted;
 
 static DOC: Doc = Doc {
     id: "pool-per-worker",
     what: "Several processes (workers, forks) each keep connections to the same destination. None can use another's, so together they hold more than the load needs.",
     evidence: "Connections to one destination opened by different processes while another process had an idle one.",
-    threshold: "Two avoidable openings in a process that had none of its own. A note, never more: separate processes usually have a reason.",
+    threshold: "Two avoidable openings in a process that had none of its own. Always informational: separate processes usually have a reason.",
     false_positives: "Nearly always by design. It matters where there are hundreds of workers (connection limits of the server) or where workers live for one request.",
     fix: "Fewer workers with more threads each, or one local proxy that pools for all of them",
-    risk: "A local proxy is one more hop and one more thing to run; threads share what processes keep apart",
+    risk: "A local proxy is one more hop and one more service; threads share what processes isolate",
 };
 
 pub(super) struct PoolPerWorker;
@@ -26,22 +25,15 @@ impl Rule for PoolPerWorker {
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let claims = bill.claim_by(&[OpenReason::OtherProcess], 2);
         let found = claims.into_iter().map(|(destination, openings, claim)| {
-            let words = format!(
-                "{} opened though another process had an idle one",
-                were(openings)
+            let said = statement!(
+                "{openings:#} opened though another process had an idle one",
+                openings = connections(openings)
             );
-            let evidence = format!(
-                "{} opened connections there",
-                counted(bill.counts(destination).pids.len() as u64, "process")
+            let evidence = statement!(
+                "{processes} opened connections there",
+                processes = Value::Count(bill.counts(destination).pids.len() as u64, "process")
             );
-            Finding::by(
-                &DOC,
-                Severity::Info,
-                bill.name(destination),
-                words,
-                evidence,
-            )
-            .costing(claim)
+            Finding::by(&DOC, Severity::Info, bill.name(destination), said, evidence).costing(claim)
         });
         found.collect()
     }

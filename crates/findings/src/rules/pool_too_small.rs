@@ -2,16 +2,16 @@
 
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
+use crate::statement::{Value, connections, requests, statement};
 use crate::traffic::OpenReason;
-use intact_units::plural::counted;
 
 static DOC: Doc = Doc {
     id: "pool-too-small",
-    what: "Requests run at once on more connections than the pool keeps idle (Go keeps 2 for each host, urllib3 1, HttpURLConnection 5): after each burst the rest is closed, and opened again for the next.",
-    evidence: "The client closed connections right after a complete answer while it kept and reused others to the same destination; the peak overlap of requests.",
-    threshold: "Two avoidable openings whose predecessor was closed so. A warning from three, or from a twentieth of the destination's time, on.",
+    what: "Requests run concurrently on more connections than the pool keeps idle (Go keeps 2 for each host, urllib3 1, HttpURLConnection 5): after each burst the pool closes the rest, and the next burst opens them again.",
+    evidence: "The client closed connections right after a complete response while it kept and reused others to the same destination; the peak overlap of requests.",
+    threshold: "Two avoidable openings whose predecessor was closed so. A warning from 3 on, or from 5 % of the destination's time on.",
     false_positives: "A burst at the start that never comes again.",
-    fix: "Let the pool keep as many idle connections for this destination as run at once",
+    fix: "Let the pool keep as many idle connections for this destination as run concurrently",
     risk: "Idle connections cost the server memory and sockets, and each can meet its idle timer",
 };
 
@@ -26,17 +26,18 @@ impl Rule for PoolTooSmall {
         let claims = bill.claim_by(&[OpenReason::PoolFull], 2);
         let found = claims.into_iter().map(|(destination, openings, claim)| {
             let needed = bill.needed(destination);
-            let words = format!(
-                "{} had to be opened again because the pool had closed them after use",
-                counted(openings, "connection")
+            let said = statement!(
+                "{openings:#} opened again because the pool had closed them after use",
+                openings = connections(openings)
             );
-            let evidence = format!(
-                "up to {} at once, and the client closed connections right after an answer while it kept others",
-                counted(needed, "request")
+            let evidence = statement!(
+                "up to {at_once} at the same time, and the client closed connections right after a response while it kept others",
+                at_once = requests(needed)
             );
             let mut finding =
-                Finding::by(&DOC, claim.severity(), bill.name(destination), words, evidence);
-            finding.fix = format!("{}: {needed}", finding.fix);
+                Finding::by(&DOC, claim.severity(), bill.name(destination), said, evidence);
+            let size = statement!("{needed}", needed = Value::Number(needed));
+            finding.fix = finding.fix.then(": ", size);
             finding
                 .costing(claim)
                 .in_words_of(bill.client(destination), Remedy::WidenPool)

@@ -2,10 +2,9 @@
 
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
+use crate::statement::{Value, connections, statement};
 use crate::traffic::{Context, Counts};
 use intact_ledger::{EndedBy, Event, Failure, Nanos};
-use intact_units::number::whole_percent;
-use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 /// How long TIME_WAIT holds a port on Linux, in seconds.
@@ -21,10 +20,10 @@ static DOC: Doc = Doc {
     id: "ports-running-out",
     what: "Each connection that the client closes first keeps its port in TIME_WAIT for 60 s. At enough new connections a second to one destination no port is left (EADDRNOTAVAIL, \"cannot assign requested address\").",
     evidence: "The most connections opened to one destination within 60 s (a shorter run is projected) against the ephemeral range; which side closed first and so holds TIME_WAIT; dials that failed with no-free-port.",
-    threshold: "Half of the range in use within 60 s, where the client closes first at least as often as the server. An error when a dial has failed for want of a port.",
-    false_positives: "tcp_tw_reuse lets Linux take a port again after a second where timestamps are on; several local addresses multiply the range.",
-    fix: "Reuse connections first: the rate falls to nothing. Widening net.ipv4.ip_local_port_range only moves the wall",
-    risk: "Where the server closes first TIME_WAIT is the server's, and it costs the client nothing",
+    threshold: "Half of the range in use within 60 s, where the client closes first at least as often as the server. An error when a dial failed because there was no port.",
+    false_positives: "tcp_tw_reuse lets Linux reuse a port after a second with TCP timestamps; several local addresses multiply the range.",
+    fix: "Reuse connections first. A wider net.ipv4.ip_local_port_range only moves the limit",
+    risk: "Where the server closes first, TIME_WAIT is the server's and costs the client nothing",
 };
 
 /// Openings in each of the last 60 seconds.
@@ -96,32 +95,36 @@ impl Rule for PortsRunningOut {
             } else {
                 Severity::Warning
             };
-            let words = if failed > 0 {
-                format!(
-                    "{} failed because no local port was free",
-                    counted(failed, "dial")
+            let said = if failed > 0 {
+                statement!(
+                    "{dials_failed} failed because no local port was free",
+                    dials_failed = Value::Count(failed, "dial")
                 )
             } else {
-                format!(
-                    "{projected} new connections in {TIME_WAIT} s use {} of the {range} local ports",
-                    whole_percent(share.min(1.0))
+                statement!(
+                    "{opened} in {window} s use {used} of the {ports} local ports",
+                    opened = Value::Count(projected, "new connection"),
+                    window = Value::Seconds(TIME_WAIT),
+                    used = Value::Share(share.min(1.0)),
+                    ports = Value::Number(range)
                 )
             };
-            let mut evidence = format!(
-                "the client closed {client} connections first and holds their ports in TIME_WAIT, the server {server}"
+            let mut evidence = statement!(
+                "the client closed {closed_by_client} first and holds their ports in TIME_WAIT, the server {closed_by_server}",
+                closed_by_client = connections(client),
+                closed_by_server = Value::Number(server)
             );
             if known.is_none() {
-                evidence.push_str(
-                    "; the machine's port range is not known, Linux's default is assumed",
-                );
+                evidence = evidence
+                    .and("the machine's port range is not known, Linux's default is assumed");
             }
             if let Some(sockets) = books.sockets.last() {
-                evidence.push_str(&format!(
-                    "; {} in TIME_WAIT at the end",
-                    counted(sockets.time_wait, "socket")
+                evidence = evidence.and(statement!(
+                    "{time_wait} in TIME_WAIT at the end",
+                    time_wait = Value::Count(sockets.time_wait, "socket")
                 ));
             }
-            findings.push(Finding::by(&DOC, severity, name, words, evidence));
+            findings.push(Finding::by(&DOC, severity, name, said, evidence));
         }
         findings
     }

@@ -2,11 +2,11 @@
 
 use super::{Attribution, Doc, KEPT, Rule};
 use crate::finding::{Finding, Severity};
+use crate::statement::{Statement, Value, requests, statement, text};
 use crate::traffic::Context;
 use intact_ledger::{
     ConnectionId, Event, Exchange, Failure, Fingerprint, Invocation, Nanos, Outcome,
 };
-use intact_units::plural::counted;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// A request that comes so long after the failure of its like, in nanoseconds, is a new one.
@@ -14,12 +14,12 @@ const SOON: u64 = 10_000_000_000;
 
 static DOC: Doc = Doc {
     id: "retried-request",
-    what: "A request failed with its connection and was sent again on another one. The library does that silently; a server that had begun may carry it out twice.",
-    evidence: "The same fingerprint (method, full target and body) by the same process on another connection, within 10 s of a failure that broke the connection before the answer was complete and before its like was answered, or a retry that the producer itself recorded. In a function: within the same invocation. Needs requests that are visible.",
-    threshold: "One is enough. An error where the method is not idempotent (RFC 9110 section 9.2.2), else a note.",
+    what: "A request failed with its connection and was sent again on another one. The library reports nothing, and the server may process the request twice.",
+    evidence: "The same fingerprint (method, full target and body) by the same process on another connection, within 10 s of a failure that broke the connection before the response was complete and before an equal request got a response, or a retry that the producer itself recorded. In a function: within the same invocation. Needs visible requests.",
+    threshold: "One is enough. An error where the method is not idempotent (RFC 9110 section 9.2.2), else informational.",
     false_positives: "A person who presses the button again; a client that polls the same URL and lost one connection.",
-    fix: "Remove the cause (`stale-reuse`, resets); let only idempotent requests be retried, and give the others a key that the server recognises",
-    risk: "Without any retry each connection that dies while idle becomes an error of the program",
+    fix: "Remove the cause (`stale-reuse`, resets); let only idempotent requests be retried, and give the others an idempotency key",
+    risk: "Without retries, each connection that ends while idle becomes an error of the program",
 };
 
 #[derive(Clone, Default)]
@@ -208,21 +208,25 @@ impl Rule for RetriedRequest {
             } else {
                 Severity::Info
             };
-            let mut words = format!(
-                "{} sent again on another connection after the first had failed",
-                counted(seen.safe + seen.unsafe_to_repeat, "request")
+            let mut said = statement!(
+                "{retried:#} sent again on another connection after the first failed",
+                retried = requests(seen.safe + seen.unsafe_to_repeat)
             );
             if seen.unsafe_to_repeat > 0 {
-                words.push_str(&format!(
-                    ", {} of them not idempotent",
-                    seen.unsafe_to_repeat
-                ));
+                let count = Value::Number(seen.unsafe_to_repeat);
+                let unsafe_ones = statement!(
+                    "{not_idempotent} of them not idempotent",
+                    not_idempotent = count
+                );
+                said = said.then(", ", unsafe_ones);
             }
-            let evidence = seen.example.as_ref().map_or_else(
-                || "recognised by method, target and body".to_owned(),
-                |example| format!("for example {example}, recognised by method, target and body"),
-            );
-            Finding::by(&DOC, severity, bill.name(destination), words, evidence)
+            let recognised = Statement::from("recognised by method, target and body");
+            let evidence = match &seen.example {
+                Some(example) => statement!("for example {example}", example = text(example))
+                    .then(", ", recognised),
+                None => recognised,
+            };
+            Finding::by(&DOC, severity, bill.name(destination), said, evidence)
         });
         found.collect()
     }

@@ -1,21 +1,20 @@
 //! `server-closes-early`: the server's cap on requests, or its idle limit, ends connections that are still wanted.
 
-use super::body_not_drained::were;
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::Finding;
+use crate::statement::{Statement, Value, connections, requests, statement, timer_nanos};
 use crate::traffic::{Context, OpenReason, server_limit};
 use intact_ledger::{Event, Side};
-use intact_units::number::timer;
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {
     id: "server-closes-early",
-    what: "The server ends connections that the client goes on to need: after a number of requests (`keepalive_requests`, `max=`), or after an idle time that is shorter than the client's pauses.",
-    evidence: "Connections that the server ended as announced after several exchanges, or without a word while they were idle, and that another one was opened after; how many exchanges they carried, `Keep-Alive: max=`, the idle limit.",
-    threshold: "One avoidable opening whose predecessor ended so. A warning from three, or from a twentieth of the destination's time, on.",
-    false_positives: "A cap on requests spreads clients over servers behind a balancer: where it is high (1,000 and more) it costs next to nothing and is wanted.",
-    fix: "Raise the server's cap (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`) or its idle limit (`keepalive_timeout`, `KeepAliveTimeout`, Node's `server.keepAliveTimeout`) above the client's pauses",
-    risk: "A longer idle limit costs the server memory and sockets for each silent client; it must stay above the idle limit of whatever stands before the server",
+    what: "The server ends connections that the client still needs: after a number of requests (`keepalive_requests`, `max=`), or after an idle time that is shorter than the client's pauses.",
+    evidence: "Connections that the server ended as announced after several exchanges, or without an announcement while they were idle, where another one was opened afterwards; how many exchanges they carried, `Keep-Alive: max=`, the idle limit.",
+    threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on.",
+    false_positives: "A request limit spreads clients over servers behind a load balancer: a high one (1,000 and more) costs next to nothing.",
+    fix: "Raise the server's request limit (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`) or its idle limit (`keepalive_timeout`, `KeepAliveTimeout`, Node's `server.keepAliveTimeout`) above the client's pauses",
+    risk: "A longer idle limit costs the server memory and sockets for each silent client; it must stay above the idle limit of the proxy in front of the server",
 };
 
 #[derive(Default)]
@@ -42,63 +41,64 @@ impl Rule for ServerClosesEarly {
     }
 
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (destination, openings, claim) in bill.claim_by(&[OpenReason::ServerLimit], 1) {
-            let evidence = match self.carried.get(&destination) {
-                Some((least, most)) if least == most => {
-                    format!("it announced the end after {least} requests")
-                }
-                Some((least, most)) => {
-                    format!("it announced the end after {least} to {most} requests")
-                }
-                None => "it announced the end after several requests".to_owned(),
-            };
-            let words = format!(
-                "{} opened because the server ends them after a number of requests",
-                were(openings)
-            );
-            let finding = Finding::by(
-                &DOC,
-                claim.severity(),
-                bill.name(destination),
-                words,
-                evidence,
-            );
-            findings.push(finding.costing(claim));
-        }
-        for (destination, openings, claim) in bill.claim_by(&[OpenReason::ServerIdle], 1) {
-            let limit = server_limit(bill.counts(destination));
-            let evidence = limit.map_or_else(
-                || {
-                    format!(
-                        "how long they had been idle was not seen; {}",
-                        claim.words()
-                    )
-                },
-                |limit| {
-                    format!(
-                        "the server's idle limit is about {}",
-                        timer(limit as f64 / 1e6)
-                    )
-                },
-            );
-            let words = format!(
-                "{} opened because the server had closed the last one while it was idle",
-                were(openings)
-            );
-            let finding = Finding::by(
-                &DOC,
-                claim.severity(),
-                bill.name(destination),
-                words,
-                evidence,
-            );
-            findings.push(
-                finding
-                    .costing(claim)
-                    .in_words_of(bill.client(destination), Remedy::ShortenIdle),
-            );
-        }
+        let mut findings = self.request_limits(bill);
+        findings.extend(idle_limits(bill));
         findings
     }
+}
+
+impl ServerClosesEarly {
+    /// Ends after a number of requests.
+    fn request_limits(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+        let claims = bill.claim_by(&[OpenReason::ServerLimit], 1);
+        let found = claims.into_iter().map(|(destination, openings, claim)| {
+            let evidence = match self.carried.get(&destination).copied() {
+                Some((least, most)) if least == most => statement!(
+                    "it announced the end after {requests}",
+                    requests = requests(least)
+                ),
+                Some((least, most)) => statement!(
+                    "it announced the end after {least} to {most} requests",
+                    least = Value::Number(least),
+                    most = Value::Number(most)
+                ),
+                None => "it announced the end after several requests".into(),
+            };
+            let said = statement!(
+                "{openings:#} opened because the server ends connections after a number of requests",
+                openings = connections(openings)
+            );
+            Finding::by(&DOC, claim.severity(), bill.name(destination), said, evidence)
+                .costing(claim)
+        });
+        found.collect()
+    }
+}
+
+/// Ends after an idle time.
+fn idle_limits(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = bill.claim_by(&[OpenReason::ServerIdle], 1);
+    let found = claims.into_iter().map(|(destination, openings, claim)| {
+        let evidence = match server_limit(bill.counts(destination)) {
+            Some(limit) => statement!(
+                "the server's idle timeout is about {idle_limit}",
+                idle_limit = timer_nanos(limit)
+            ),
+            None => Statement::from("their idle time was not observed").and(claim.statement()),
+        };
+        let said = statement!(
+            "{openings:#} opened because the server closed the last one while it was idle",
+            openings = connections(openings)
+        );
+        Finding::by(
+            &DOC,
+            claim.severity(),
+            bill.name(destination),
+            said,
+            evidence,
+        )
+        .costing(claim)
+        .in_words_of(bill.client(destination), Remedy::ShortenIdle)
+    });
+    found.collect()
 }

@@ -2,20 +2,19 @@
 
 use super::{Attribution, Claim, Doc, Remedy, Rule};
 use crate::finding::{Finding, Severity};
+use crate::statement::{Statement, requests, statement, timer_nanos};
 use crate::traffic::{Context, OpenReason};
 use intact_ledger::{ClosePoint, Event, Failure, Outcome};
-use intact_units::number::timer;
-use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 static DOC: Doc = Doc {
     id: "stale-reuse",
-    what: "A request was sent onto a pooled connection that the server had already closed: \"socket hang up\", \"connection closed before message completed\", BadStatusLine.",
-    evidence: "Exchanges with the outcome `stale` (the connection ended before any byte of the answer, and had been used before) and connections that ended in the moment `stale`; the idle times before them.",
-    threshold: "One is enough. An error where a request was lost that may not be repeated (POST, PATCH), else a warning.",
-    false_positives: "A server that is restarted closes all its connections at once: a burst at one moment is a deployment, not a timer.",
+    what: "A request was sent on a pooled connection that the server had closed: \"socket hang up\", \"connection closed before message completed\", BadStatusLine.",
+    evidence: "Exchanges with the outcome `stale` (a used connection ended before the first byte of the response) and connections with the close point `stale`; the idle times before them.",
+    threshold: "One is enough. An error where the lost request may not be repeated (POST, PATCH), else a warning.",
+    false_positives: "A server that is restarted closes all its connections together: a burst at one moment is a deployment, not a timer.",
     fix: "Let the client close idle connections before the server does (client's idle limit < server's), and retry idempotent requests once",
-    risk: "A retry of a request that is not idempotent may be carried out twice; shortening the client's idle limit costs a few more connections",
+    risk: "A retry of a request that is not idempotent may be processed twice; shortening the client's idle limit costs a few more connections",
 };
 
 #[derive(Default)]
@@ -80,35 +79,31 @@ impl Rule for StaleReuse {
             let total = seen.requests + seen.closes;
             let mut evidence = match seen.idle {
                 Some((least, most)) if least == most => {
-                    format!(
-                        "the connection had been idle for {}",
-                        timer(least as f64 / 1e6)
+                    statement!(
+                        "the connection was idle for {idle}",
+                        idle = timer_nanos(least)
                     )
                 }
-                Some((least, most)) => format!(
-                    "the connections had been idle for {} to {}",
-                    timer(least as f64 / 1e6),
-                    timer(most as f64 / 1e6)
+                Some((least, most)) => statement!(
+                    "the connections were idle for {least} to {most}",
+                    least = timer_nanos(least),
+                    most = timer_nanos(most)
                 ),
-                None => "the connection ended before any byte of the answer".to_owned(),
+                None => {
+                    Statement::from("the connection ended before the first byte of the response")
+                }
             };
             if seen.unsafe_to_repeat > 0 {
-                evidence.push_str(&format!(
-                    "; {} may not be repeated",
-                    counted(seen.unsafe_to_repeat, "request")
+                evidence = evidence.and(statement!(
+                    "{unsafe_to_repeat} may not be repeated",
+                    unsafe_to_repeat = requests(seen.unsafe_to_repeat)
                 ));
             }
-            let claim_words = format!(
-                "{} met a connection that the server had closed",
-                counted(total, "request")
+            let said = statement!(
+                "{stale:#} sent on a connection that the server had closed",
+                stale = requests(total)
             );
-            let finding = Finding::by(
-                &DOC,
-                severity,
-                bill.name(destination),
-                claim_words,
-                evidence,
-            );
+            let finding = Finding::by(&DOC, severity, bill.name(destination), said, evidence);
             findings.push(
                 finding
                     .costing(claim)

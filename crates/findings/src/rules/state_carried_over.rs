@@ -2,9 +2,9 @@
 
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
+use crate::statement::{requests, statement};
 use crate::traffic::Context;
 use intact_ledger::{ConnectionId, Event, Identity};
-use intact_units::plural::counted;
 use std::collections::{BTreeMap, HashMap};
 
 /// Connections whose last identity is remembered.
@@ -12,7 +12,7 @@ const CONNECTIONS: usize = 32_768;
 
 static DOC: Doc = Doc {
     id: "state-carried-over",
-    what: "Reuse carries state from one user to the next: a connection that NTLM or Negotiate has authenticated is used with another credential, or a cookie stays the same beside a changed credential.",
+    what: "Reuse carries state from one user to the next: a connection that NTLM or Negotiate has authenticated is used with another credential, or a cookie stays the same with a changed credential.",
     evidence: "Salted hashes of `Authorization` and `Cookie` and the scheme of the credential, in memory only: they are never written, so a stored ledger does not show this.",
     threshold: "One exchange. An error where the authentication belongs to the connection (NTLM, Negotiate), a warning where a cookie stayed.",
     false_positives: "A cookie that names no user (a language, a balancer's route); a service account that renews its token.",
@@ -86,11 +86,11 @@ impl Rule for StateCarriedOver {
                     &DOC,
                     Severity::Error,
                     bill.name(destination),
-                    format!(
-                        "{} with another credential on a connection that NTLM or Negotiate had authenticated",
-                        counted(bound, "request")
+                    statement!(
+                        "{requests} with another credential on a connection that NTLM or Negotiate authenticated",
+                        requests = requests(bound)
                     ),
-                    "the server may still take them for the first user".to_owned(),
+                    "the server may still treat them as requests of the first user",
                 ));
             }
             if cookies > 0 {
@@ -98,11 +98,11 @@ impl Rule for StateCarriedOver {
                     &DOC,
                     Severity::Warning,
                     bill.name(destination),
-                    format!(
-                        "{} changed the credential and kept the cookie",
-                        counted(cookies, "request")
+                    statement!(
+                        "{requests} changed the credential and kept the cookie",
+                        requests = requests(cookies)
                     ),
-                    "salted hashes of both fields, on the same connection".to_owned(),
+                    "salted hashes of both fields, on the same connection",
                 ));
             }
         }

@@ -2,9 +2,9 @@
 
 use super::{Attribution, Doc, Remedy, Rule};
 use crate::finding::{Finding, Severity};
+use crate::statement::{Statement, Value, connections, statement};
 use crate::traffic::Context;
 use intact_ledger::Event;
-use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 /// Such connections from which on it speaks.
@@ -12,12 +12,12 @@ const LEAST: u64 = 3;
 
 static DOC: Doc = Doc {
     id: "tcp-keepalive-is-not-reuse",
-    what: "TCP keep-alive (SO_KEEPALIVE) or HTTP/2 PINGs are on, and no connection carries a second request. They are signs of life, not reuse: HTTP keep-alive is another thing with nearly the same name.",
+    what: "TCP keep-alive (SO_KEEPALIVE) or HTTP/2 PINGs are on, and no connection carries a second request. They only check that the peer is alive; reuse needs HTTP keep-alive.",
     evidence: "SO_KEEPALIVE or PING frames on ended connections that carried one exchange at most; none was reused.",
-    threshold: "Three such connections to a destination, and no reuse there at all. A note: the cost is told by the rule that says why connections are not reused.",
-    false_positives: "Many libraries set SO_KEEPALIVE unasked; then it misleads nobody.",
+    threshold: "Three such connections to a destination, and no reuse there at all. Informational: the rule with the reason has the cost.",
+    false_positives: "Many libraries set SO_KEEPALIVE by default.",
     fix: "Turn on HTTP keep-alive: a client or agent that keeps connections and is shared by all calls",
-    risk: "None of its own: probes are harmless beside reuse, and useful on connections that stay idle behind a firewall",
+    risk: "None of its own: probes do not disturb reuse, and are useful on connections that stay idle behind a firewall",
 };
 
 #[derive(Default)]
@@ -59,24 +59,22 @@ impl Rule for TcpKeepaliveIsNotReuse {
             if seen.connections < LEAST || counts.reused > 0 || counts.requests == 0 {
                 continue;
             }
-            let words = format!(
-                "{} kept alive by probes carried one request at most",
-                counted(seen.connections, "connection")
+            let said = statement!(
+                "{connections} with keep-alive probes carried one request at most",
+                connections = connections(seen.connections)
             );
-            let mut evidence = Vec::new();
+            let mut evidence = Statement::default();
             if let Some(interval) = seen.interval_s {
-                evidence.push(format!("SO_KEEPALIVE is set, every {interval} s"));
+                evidence = statement!(
+                    "SO_KEEPALIVE is set, every {interval} s",
+                    interval = Value::Seconds(interval.into())
+                );
             }
             if seen.pings > 0 {
-                evidence.push(counted(seen.pings, "HTTP/2 PING"));
+                let pings = Value::Count(seen.pings, "HTTP/2 PING");
+                evidence = evidence.and(statement!("{pings}", pings = pings));
             }
-            let finding = Finding::by(
-                &DOC,
-                Severity::Info,
-                bill.name(destination),
-                words,
-                evidence.join("; "),
-            );
+            let finding = Finding::by(&DOC, Severity::Info, bill.name(destination), said, evidence);
             findings.push(finding.in_words_of(bill.client(destination), Remedy::ShareClient));
         }
         findings

@@ -2,9 +2,8 @@
 
 use super::{Attribution, Doc, Rule};
 use crate::finding::{Finding, Severity};
+use crate::statement::{Statement, Value, nanos, statement};
 use intact_ledger::{Handshake, TlsVersion};
-use intact_units::number::time;
-use intact_units::plural::counted;
 
 /// Full handshakes from which on it speaks, and from which on it is more than a note.
 const LEAST: u64 = 3;
@@ -12,12 +11,12 @@ const SEVERAL: u64 = 10;
 
 static DOC: Doc = Doc {
     id: "tls-never-resumed",
-    what: "Connections to the same destination all make a full TLS handshake. A resumed one spares the certificate, its verification and the server's signature, in TLS 1.2 also a round trip.",
+    what: "Connections to the same destination all make a full TLS handshake. A resumed one saves the certificate, its verification and the server's signature, in TLS 1.2 also a round trip.",
     evidence: "Handshakes by kind; whether the client offered to resume, whether the server sent tickets; the mean time of a handshake.",
-    threshold: "Three full handshakes and not one resumed. A warning from ten on. Handshakes of which the kind was not seen do not count.",
-    false_positives: "The first handshakes of several processes, which share no cache. Where connections are reused, resumption has little left to save.",
+    threshold: "Three full handshakes and not one resumed. A warning from ten on. Handshakes of an unknown kind do not count.",
+    false_positives: "The first handshakes of several processes, which share no cache. Where connections are reused, resumption saves little.",
     fix: "Reuse connections first; then keep the session cache with the client, and let the servers share their ticket keys",
-    risk: "Ticket keys that are not rotated give away recorded traffic in TLS 1.2; early data (0-RTT) can be replayed, so only for idempotent requests",
+    risk: "Ticket keys without rotation expose recorded traffic in TLS 1.2; early data (0-RTT) can be replayed, so only for idempotent requests",
 };
 
 pub(super) struct TlsNeverResumed;
@@ -57,9 +56,13 @@ impl Rule for TlsNeverResumed {
                 (_, 0) => "the client offered to resume, and the server did not take it",
                 _ => "the server sent tickets, but took none that the client offered",
             };
-            let mean = counts.setup[2].mean().map_or_else(String::new, |nanos| {
-                format!("; a handshake takes {} on average", time(nanos / 1e6))
-            });
+            let mut evidence = Statement::from(why);
+            if let Some(mean) = counts.setup[2].mean() {
+                evidence = evidence.and(statement!(
+                    "a handshake takes {handshake} on average",
+                    handshake = nanos(mean)
+                ));
+            }
             let severity = if full >= SEVERAL {
                 Severity::Warning
             } else {
@@ -69,8 +72,11 @@ impl Rule for TlsNeverResumed {
                 &DOC,
                 severity,
                 name,
-                format!("all {} were full ones", counted(full, "TLS handshake")),
-                format!("{why}{mean}"),
+                statement!(
+                    "all {handshakes} were full ones",
+                    handshakes = Value::Count(full, "TLS handshake")
+                ),
+                evidence,
             ));
         }
         findings

@@ -1,6 +1,7 @@
 //! How long requests on fresh and on reused connections waited for the first byte of their answer.
 
 use super::Attribution;
+use crate::statement::{Statement, Value, statement};
 use crate::traffic::Counts;
 use intact_ledger::{Histogram, Phase, Reuse};
 
@@ -21,6 +22,15 @@ impl Waits {
         bill.destinations()
             .filter_map(|(_, name, counts)| Some((name, Waits::of(counts)?)))
             .collect()
+    }
+
+    /// How many requests of each kind the medians are of.
+    pub(super) fn samples(&self) -> Statement {
+        statement!(
+            "medians of {fresh_requests} fresh and {reused_requests} reused requests",
+            fresh_requests = Value::Number(self.fresh_count),
+            reused_requests = Value::Number(self.reused_count)
+        )
     }
 
     fn of(counts: &Counts) -> Option<Waits> {

@@ -239,6 +239,7 @@ impl ObservedFacts {
             ));
             findings.truncate(FINDINGS);
         }
+        let missing = Unobserved::by_caveats(&caveats);
         let needed = books.needed();
         let opaque = books.opaque();
         let mut destinations: Vec<Destination> = books
@@ -289,11 +290,6 @@ impl ObservedFacts {
             books.lookups,
         );
         totals.sum_up(&destinations);
-        let traffic = caveats.iter().any(|caveat| caveat.incomplete);
-        totals.unobserved.traffic = traffic;
-        for one in &mut destinations {
-            one.figures.unobserved.traffic = traffic;
-        }
         if totals.opaque > 0 {
             caveats.push(Caveat::incomplete("cannot-see-inside", format!(
                     "what {} of {} connections carried cannot be seen: their requests are missing in the counts",
@@ -308,8 +304,8 @@ impl ObservedFacts {
                     totals.requests.total
                 )));
         }
-        ObservedFacts {
-            verdict: verdict::sentences(books, &totals, &destinations, &findings, &caveats),
+        let mut facts = ObservedFacts {
+            verdict: Vec::new(),
             requests: totals.requests.clone(),
             connections: totals.connections.clone(),
             reused: totals.reused,
@@ -319,6 +315,17 @@ impl ObservedFacts {
             findings,
             cpu: None,
             caveats,
+        };
+        facts.add_unobserved(&missing);
+        facts.verdict = verdict::sentences(books, &facts);
+        facts
+    }
+
+    /// Adds what is missing of all destinations.
+    pub(crate) fn add_unobserved(&mut self, missing: &Unobserved) {
+        self.totals.unobserved.add(missing);
+        for one in &mut self.destinations {
+            one.figures.unobserved.add(missing);
         }
     }
 
@@ -377,7 +384,7 @@ impl Figures {
             }),
             opaque,
             unobserved: Unobserved {
-                traffic: false,
+                traffic: None,
                 opaque,
                 without_connection: counts.without_connection,
             },

@@ -4,7 +4,8 @@ use super::facts::{Figures, ObservedFacts};
 use crate::requirement::{
     Measured, Metric, MetricSource, NoData, PhaseStatistic, Subject, TrafficMetric,
 };
-use intact_ledger::{Caveat, Failure, Phase};
+use crate::unobserved::Unobserved;
+use intact_ledger::{Failure, Phase};
 
 /// The subject of requirements without a selector.
 const WHOLE: &str = "all destinations";
@@ -57,20 +58,9 @@ impl MetricSource for ObservedFacts {
         Ok(figures.unobserved.findings(found.count()))
     }
 
-    fn missing(&self) -> Option<&str> {
-        let unassigned = self.totals.unobserved.without_connection > 0;
-        missing(&self.caveats).or(unassigned.then_some(NO_CONNECTION_DATA))
+    fn unobserved(&self) -> Unobserved {
+        self.totals.unobserved.clone()
     }
-}
-
-/// Why nothing can be concluded about the connections of requests that have none.
-pub(crate) const NO_CONNECTION_DATA: &str =
-    "the input does not say which connection carried a request";
-
-/// The first caveat that reports missing traffic.
-pub(crate) fn missing(caveats: &[Caveat]) -> Option<&str> {
-    let mut incomplete = caveats.iter().filter(|caveat| caveat.incomplete);
-    incomplete.next().map(|caveat| caveat.message.as_str())
 }
 
 impl Figures {
@@ -131,7 +121,10 @@ impl Figures {
                 let churn = self.churn_per_s.ok_or(NoData::NothingHappened)?;
                 Ok(unobserved.at_least_connections(churn))
             }
-            TrafficMetric::Lookups => Ok(Measured::count(self.lookups.total, !unobserved.traffic)),
+            TrafficMetric::Lookups => Ok(Measured::count(
+                self.lookups.total,
+                unobserved.traffic.is_none(),
+            )),
             TrafficMetric::ResumedShare => self
                 .resumed_share
                 .map(|share| unobserved.share_of_connections(share))

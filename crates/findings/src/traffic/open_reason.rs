@@ -28,21 +28,21 @@ macro_rules! whys {
 }
 
 whys! {
-    Unseen "for a reason that cannot be seen: how connections end is not told",
+    Unseen "for an unknown reason: the ends of connections were not recorded",
     Growth "because there was none, or all were busy",
     IdleExisted "though the same client had an idle one",
     StreamsFree "though a connection of the same client had free streams",
     OtherProcess "though another process had an idle one",
     NewProcess "by a new process, after others had closed theirs",
     ClientAnnounced "after the client had announced the end of the last one",
-    ServerAnnouncedAtOnce "after the server had announced the end of the last one with its first answer",
+    ServerAnnouncedAtOnce "after the server had announced the end of the last one with its first response",
     ServerLimit "after the server had announced the end of the last one, which had carried several requests",
-    Undrained "after the client had closed the last one without reading the answer to its end",
+    Undrained "after the client had closed the last one without reading the response to its end",
     PoolFull "after the client had closed one that its pool had no room for",
-    NotKept "after the server had closed the last one without a word, right after an answer",
+    NotKept "after the server had closed the last one without an announcement, right after a response",
     ServerIdle "after the server had closed the last one while it was idle",
-    Stale "after a request had met a connection that the server had closed",
-    ClientAtOnce "after the client had closed the last one right after an answer",
+    Stale "after a request was sent on a connection that the server had closed",
+    ClientAtOnce "after the client had closed the last one right after a response",
     ClientIdle "after the client had closed the last one while it was idle",
     Broken "after the last one had broken",
 }

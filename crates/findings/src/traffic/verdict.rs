@@ -1,22 +1,21 @@
 //! The first sentences of a page: what the waste is, where most of it goes, what could not be seen.
 
-use super::facts::{Destination, Figures};
-use super::metrics::missing;
+use super::facts::{Figures, ObservedFacts};
 use super::tracker::Tracker;
 use crate::error_responses::ErrorResponses;
-use crate::finding::{Finding, Severity};
-use intact_ledger::{Caveat, Vantage};
+use crate::finding::Severity;
+use intact_ledger::Vantage;
 use intact_units::number::{time, whole_percent};
 use intact_units::plural::counted;
 
-pub(super) fn sentences(
-    books: &Tracker,
-    totals: &Figures,
-    destinations: &[Destination],
-    findings: &[Finding],
-    caveats: &[Caveat],
-) -> Vec<String> {
-    let mut said = vec![first(books, totals, missing(caveats))];
+pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
+    let ObservedFacts {
+        totals,
+        destinations,
+        findings,
+        ..
+    } = facts;
+    let mut said = vec![first(books, totals)];
     said.extend(ErrorResponses::among(&totals.requests.status, None).share());
     if let Some(dearest) = destinations.first()
         && destinations.len() > 1
@@ -52,7 +51,8 @@ pub(super) fn sentences(
     said
 }
 
-fn first(books: &Tracker, totals: &Figures, missing: Option<&str>) -> String {
+fn first(books: &Tracker, totals: &Figures) -> String {
+    let missing = totals.unobserved.reason();
     let opened = totals.connections.opened;
     let needed = totals.connections.needed;
     let requests = totals.requests.total;
@@ -104,22 +104,16 @@ fn first(books: &Tracker, totals: &Figures, missing: Option<&str>) -> String {
             format!("{about}{requests} requests; whether they reused a connection cannot be seen")
         }
     };
-    let unobserved = &totals.unobserved;
     if opened == 0 {
-        return match missing {
-            Some(reason) => format!("{reuse}. Connections were not observed: {reason}"),
-            None => format!("{reuse}; which connections carried them is unknown"),
-        };
+        let reason = missing.map_or_else(String::new, |reason| format!(": {reason}"));
+        return format!("{reuse}. Connections were not observed{reason}");
     }
     if totals.avoidable == 0 {
         return match missing {
             Some(reason) => format!(
                 "No avoidable connection was seen, but a part of the traffic was not observed: {reason}. Of what was observed, {reuse}"
             ),
-            None if totals.reuse_range.is_some()
-                || totals.reuse.is_none()
-                || unobserved.without_connection > 0 =>
-            {
+            None if totals.reuse_range.is_some() || totals.reuse.is_none() => {
                 format!("{connections} {were} seen, and none was avoidable; {reuse}")
             }
             None => format!("Nothing to gain: {reuse}, and {connections} {were} needed"),

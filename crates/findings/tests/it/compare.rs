@@ -1,7 +1,7 @@
 //! Two programs over interleaved rounds: the old one opens a connection for each request, the new one keeps one.
 
 use intact_findings::compare::{CompareFacts, Comparison, FindingState};
-use intact_findings::requirement::Requirement;
+use intact_findings::requirement::{MetricSource, Requirement};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Exchange, Nanos, Origin, Probes, Producer, Reuse, Round, Run, Scheme, Setup, Side, Sink, Span,
@@ -196,4 +196,60 @@ fn requirements_are_about_the_programs_beside_the_baseline_unless_they_name_one(
         "variant=old: findings.new-connection-per-request == 0"
     ));
     assert!(!holds("p50 < 1s"), "what is not measured never passes");
+}
+
+/// Live rounds of two programs, whose events `events` gives.
+fn live(mut events: impl FnMut(&mut Comparison, u32, u32)) -> CompareFacts {
+    let mut comparison = Comparison::new(&run());
+    for round in 1..=2 {
+        for variant in 0..2 {
+            events(&mut comparison, variant, round);
+            comparison.record(Event::Round(&Round {
+                variant,
+                round,
+                span: Span::new(Nanos(0), Nanos(MS)),
+                client_cpu: None,
+                server_cpu: None,
+            }));
+        }
+    }
+    comparison.facts()
+}
+
+#[test]
+fn opaque_connections_of_live_rounds_are_missing_traffic() {
+    let facts = live(|comparison, variant, round| {
+        let id = u64::from(variant * 10 + round);
+        let mut one = Connection::new(ConnectionId(id), Nanos(0));
+        one.variant = Some(variant);
+        one.round = Some(round);
+        comparison.record(Event::Opened(&one));
+    });
+    assert!(facts.findings.is_empty());
+    assert_eq!(
+        facts.unobserved().reason().unwrap(),
+        "the requests on 4 connections cannot be seen"
+    );
+}
+
+#[test]
+fn requests_of_live_rounds_without_a_connection_are_missing_traffic() {
+    let facts = live(|comparison, variant, round| {
+        let mut one = Exchange::new(u64::from(variant * 10 + round), Nanos(0));
+        one.variant = Some(variant);
+        one.round = Some(round);
+        one.status = Some(200);
+        one.end = Nanos(MS);
+        comparison.record(Event::Exchange(&one));
+    });
+    assert!(facts.findings.is_empty());
+    assert_eq!(
+        facts.unobserved().reason().unwrap(),
+        "the input does not say which connection carried a request"
+    );
+}
+
+#[test]
+fn rounds_that_were_observed_miss_nothing() {
+    assert_eq!(facts(3).unobserved().reason(), None);
 }

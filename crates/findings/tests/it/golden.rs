@@ -6,6 +6,7 @@ use intact_findings::{Finding, rules};
 use intact_ledger::{Host, Identity, Producer, Row, Run, Sink, Vantage};
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 const KINDS: [&str; 3] = ["fires", "does-not", "borderline"];
@@ -115,6 +116,33 @@ fn each_rule_finds_what_its_golden_ledgers_hold_and_no_other_rule_speaks_unexpec
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What each rule writes about the ledger in which it fires, and the values that JSON has with it.
+#[test]
+fn the_sentences_of_each_rule_are_those_of_the_list() {
+    let mut written = String::new();
+    for rule in rules::all() {
+        let id = rule.doc().id;
+        let (_, facts) = replay(&golden().join(id).join("fires.jsonl"));
+        for finding in facts.findings.iter().filter(|one| one.rule == id) {
+            let json = serde_json::to_value(finding).unwrap();
+            assert_eq!(json["claim"], *finding.claim);
+            let number = json["values"].as_object().unwrap().values();
+            assert!(number.clone().any(serde_json::Value::is_number), "{json}");
+            let _ = writeln!(
+                written,
+                "{id}\n  {}\n  {}\n  {}",
+                finding.claim, finding.evidence, json["values"]
+            );
+        }
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/sentences.txt");
+    if std::env::var_os("INTACT_UPDATE").is_some() {
+        std::fs::write(&path, &written).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(written, kept, "INTACT_UPDATE=1 writes the list");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Requirements as a person writes them and as a page tells what became of them.
 
+use intact_findings::Unobserved;
 use intact_findings::requirement::{
     Dimension, Document, FindingSelector, METRICS, Measured, Metric, MetricKey, MetricSource,
     NoData, Op, Outcome, ParseErrorKind, Requirement, SELECTORS, Statistic, StatusSelector,
@@ -234,6 +235,10 @@ impl MetricSource for Bench {
             _ => Err(NoData::NotMeasured("add --server-pid")),
         }
     }
+
+    fn unobserved(&self) -> Unobserved {
+        Unobserved::default()
+    }
 }
 
 #[test]
@@ -307,6 +312,10 @@ impl MetricSource for OnlyOff {
 
     fn value(&self, _: usize, metric: &Metric) -> Result<Measured, NoData> {
         Bench.value(1, metric)
+    }
+
+    fn unobserved(&self) -> Unobserved {
+        Unobserved::default()
     }
 }
 

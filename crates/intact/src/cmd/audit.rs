@@ -1,12 +1,13 @@
 //! `intact audit`: the findings of a capture, a HAR file or a log, offline.
 
+use super::config::Config;
 use super::gates::Gates;
 use super::json;
 use super::ladder;
 use super::observing::{Audited, Observing};
 use super::output_files::OutputFiles;
 use super::page::{PageFile, page_file};
-use super::run_header::{fingerprint_key, of_words, words};
+use super::run_header::{fingerprint_key, of_words};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
@@ -72,7 +73,8 @@ const EXAMPLES: &str = "Examples:
 TLS without keys is counted in connections, never as 0 % reuse. See docs/audit.md";
 
 /// Reads the inputs and prints the page.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
+    let args = &config.options;
     if args.gates.list_if_asked(Document::Audit) {
         return Ok(ExitCode::from(exit::FINE));
     }
@@ -81,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let keys = key_log(&args.keylog)?;
     let (inputs, mut unread) = open(&args.inputs, &args.log_format)?;
     let base = inputs.iter().filter_map(Input::begins_at).min();
-    let run = head(&inputs, base)?;
+    let run = head(&inputs, base, &config.words)?;
     let fold = Audited {
         observed: TrafficAnalysis::new(&run),
         responses: BodyArrival::default(),
@@ -117,7 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     if accounts.is_empty() {
         return Err(nothing_read(&unread));
     }
-    for caveat in not_read(&unread) {
+    for caveat in AuditError::caveats(&unread) {
         observing.record(Event::Caveat(&caveat));
     }
     if interrupt.signal().is_some() {
@@ -188,7 +190,7 @@ fn open(
     let hints = InputOptions {
         log_format: log_format.clone(),
     };
-    for path in paths.iter().flat_map(|path| files_of(path)) {
+    for path in paths.iter().flat_map(|path| Input::files_of(path)) {
         match Input::open(&path, &hints) {
             Ok(input) => inputs.push(input),
             Err(error) => unread.push(error),
@@ -209,89 +211,29 @@ fn open(
     Ok((inputs, unread))
 }
 
-/// The files of a folder that is no ledger, and the ledgers in it; anything else is itself.
-fn files_of(path: &Path) -> Vec<PathBuf> {
-    let is_ledger = |path: &Path| path.join("run.json").is_file();
-    let entries = match std::fs::read_dir(path) {
-        Ok(entries) if !is_ledger(path) => entries,
-        _ => return vec![path.to_owned()],
-    };
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_file() || is_ledger(path))
-        .collect();
-    files.sort();
-    // an empty folder is told of by itself
-    if files.is_empty() {
-        files.push(path.to_owned());
-    }
-    files
-}
-
-/// What could not be read and why. Nothing is missing without those of Zeek's logs that say nothing of connections, which a
-/// folder has many of.
-fn not_read(errors: &[AuditError]) -> Vec<Caveat> {
-    const ID: &str = "input-not-read";
-    let mut others = Vec::new();
-    let mut told = Vec::new();
-    for error in errors {
-        match error {
-            AuditError::OtherLog { log, .. } => others.push(format!("{log}.log")),
-            error => told.push(Caveat::incomplete(ID, format!("not read: {error}"))),
-        }
-    }
-    others.sort();
-    others.dedup();
-    if !others.is_empty() {
-        let names = others.join(", ");
-        told.push(Caveat::new(
-            ID,
-            format!("not read: Zeek's {names}, which say nothing of connections"),
-        ));
-    }
-    told
-}
-
 fn nothing_read(errors: &[AuditError]) -> Failed {
     let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
     Failed::unreadable(anyhow!("{}", all.join("\nintact: ")))
 }
 
-fn head(inputs: &[Input], base: Option<u64>) -> Result<Run, Failed> {
+fn head(inputs: &[Input], base: Option<u64>, words: &[String]) -> Result<Run, Failed> {
     let started = jiff::Timestamp::from_nanosecond(i128::from(base.unwrap_or(0)))
         .context("the input begins at a time that no calendar has")?;
     let vantage = inputs
         .first()
         .map_or(Vantage::OnPath, |input| input.vantage());
-    let mut run = of_words(Producer::Audit, vantage, started, &words());
+    let mut run = of_words(Producer::Audit, vantage, started, words);
     run.clock = "the input's".to_owned();
     run.rows = Rows::All;
     run.ends_seen = Input::see_ends(inputs);
     run.durations_seen = Input::tell_durations(inputs);
-    let mut names: Vec<String> = inputs.iter().map(|input| name(input.path())).collect();
-    if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
-        names = inputs
-            .iter()
-            .map(|input| input.path().display().to_string())
-            .collect();
-    }
-    run.subject = Some(match &names[..] {
-        [first, .., last] if names.len() > 3 => format!("{first} ... {last}"),
-        names => names.join(" "),
-    });
+    run.subject = Some(Input::subject(inputs));
     Ok(run)
-}
-
-fn name(path: &Path) -> String {
-    match path.file_name() {
-        Some(name) if name != "-" => name.to_string_lossy().into_owned(),
-        _ => "standard input".to_owned(),
-    }
 }
 
 fn input_facts(account: &InputSummary) -> InputFacts {
     InputFacts {
-        name: name(&account.path),
+        name: account.name(),
         format: account.format.as_str().to_owned(),
         unit: account.unit.as_str().to_owned(),
         read: account.read,

@@ -1,242 +1,36 @@
 //! `intact bench`: variants side by side.
 
+mod args;
+
 use super::builtin::{Builtin, Ready};
-use super::connect_options::ConnectOptions;
-use super::expect::Expect;
-use super::gates::Gates;
 use super::json;
 use super::link;
 use super::on_link::{self, Near};
-use super::options;
 use super::output_files::OutputFiles;
-use super::page::{PageFile, page_file};
 use super::recording::Recording;
 use super::run_header;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use clap::ValueEnum;
+pub(crate) use args::{Args, http_version, time};
+use args::{Coalesce, Dns, RowChoice, Switch};
 use intact_bench::{Bench, BenchError, Length, RowPolicy, Target};
-use intact_dial::Clock;
-use intact_dial::tls::Verify;
+use intact_client::Clock;
+use intact_client::tls::Verify;
 use intact_experiment::{Axes, TlsChoice};
 use intact_findings::bench::{Baseline, BenchFacts, Charts};
 use intact_findings::requirement::Document;
-use intact_ledger::{Caveat, Producer, Protocol, Rows, TlsVersion, Vantage};
+use intact_ledger::{Caveat, Producer, Rows, Vantage};
 use intact_report::page::BenchRun;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Requests that a target elsewhere gets when neither -n nor -z is given.
-const POLITE_REQUESTS: u64 = 200;
-/// New connections a second that a target elsewhere gets when neither -n nor -z is given.
-const POLITE_OPENING: f64 = 10.0;
 /// Time that all variants share when neither -n nor -z is given.
-const LOCAL_SECONDS: u32 = 16;
+const LOCAL_TIME: Duration = Duration::from_secs(16);
 /// The same of a short bench.
-const SHORT_SECONDS: u32 = 8;
-
-/// What does a new connection per request cost, and what does each remedy save?
-#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
-    /// URL to load; without it the built-in server
-    pub(super) url: Option<String>,
-
-    /// Measured requests per variant, over all rounds
-    #[arg(short = 'n', value_name = "N", conflicts_with = "time")]
-    requests: Option<u64>,
-    /// Time per variant, over all rounds (10s, 2m, 500ms)
-    #[arg(short = 'z', value_name = "TIME", value_parser = time)]
-    pub(super) time: Option<Duration>,
-    /// Rounds; every variant runs in each [default: 20, fewer where -n is too small for so many]
-    #[arg(long, value_name = "N")]
-    pub(super) rounds: Option<u32>,
-    /// Engine threads
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    threads: u32,
-    /// Take answers in batches where they come faster than a wake-up each is worth (auto: with several streams); less CPU, longer client delay
-    #[arg(long, value_name = "auto|on|off", default_value = "auto")]
-    coalesce: Coalesce,
-    /// Seed of the order of the variants and of the samples [default: random, and told]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-
-    /// Connections at once
-    #[arg(
-        short = 'c',
-        value_name = "N,..",
-        value_delimiter = ',',
-        default_value = "1",
-        help_heading = "Variants (comma lists; every combination is measured)"
-    )]
-    concurrency: Vec<u32>,
-    /// Keep connections, or open one per request (in HTTP/2 too)
-    #[arg(
-        long,
-        value_name = "on,off",
-        value_delimiter = ',',
-        default_value = "on,off",
-        help_heading = "Variants (comma lists; every combination is measured)"
-    )]
-    keepalive: Vec<Switch>,
-    /// HTTP version
-    #[arg(long, value_name = "1.0,1.1,2", value_delimiter = ',', value_parser = http_version, default_value = "1.1", help_heading = "Variants (comma lists; every combination is measured)")]
-    http: Vec<Protocol>,
-    /// TLS: none, 1.2, 1.3, or any (negotiated) [default: as the URL says]
-    #[arg(long, value_name = "none,1.2,1.3", value_delimiter = ',', value_parser = tls_choice, help_heading = "Variants (comma lists; every combination is measured)")]
-    pub(super) tls: Vec<TlsChoice>,
-    /// Resume TLS sessions, or make a full handshake each time
-    #[arg(
-        long,
-        value_name = "off,on",
-        value_delimiter = ',',
-        default_value = "off",
-        help_heading = "Variants (comma lists; every combination is measured)"
-    )]
-    resume: Vec<Switch>,
-    /// Streams at once on each HTTP/2 connection
-    #[arg(
-        long,
-        value_name = "N,..",
-        value_delimiter = ',',
-        default_value = "1",
-        help_heading = "Variants (comma lists; every combination is measured)"
-    )]
-    streams: Vec<u32>,
-
-    /// Method [default: GET, or POST with a body]
-    #[arg(
-        short = 'X',
-        short_alias = 'm',
-        long,
-        value_name = "METHOD",
-        help_heading = "Request"
-    )]
-    method: Option<String>,
-    /// Header field, may be repeated
-    #[arg(
-        short = 'H',
-        long = "header",
-        value_name = "NAME: VALUE",
-        help_heading = "Request"
-    )]
-    pub(super) headers: Vec<String>,
-    /// Body
-    #[arg(
-        short = 'd',
-        long = "data",
-        value_name = "TEXT",
-        conflicts_with = "body_file",
-        help_heading = "Request"
-    )]
-    data: Option<String>,
-    /// Body from a file
-    #[arg(short = 'D', long, value_name = "FILE", help_heading = "Request")]
-    body_file: Option<PathBuf>,
-    /// Content-Type of the body
-    #[arg(short = 'T', long, value_name = "TYPE", help_heading = "Request")]
-    content_type: Option<String>,
-    /// The longest a request, or a dial, may take
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Request")]
-    timeout: Duration,
-    #[command(flatten)]
-    pub(super) expect: Expect,
-
-    #[command(flatten)]
-    pub(super) reach: ConnectOptions,
-    /// Look the name up for every connection, or once
-    #[arg(
-        long,
-        value_name = "each|once",
-        default_value = "each",
-        help_heading = "Connection"
-    )]
-    dns: Dns,
-    /// HTTP proxy
-    #[arg(long, short = 'x', value_name = "URL", help_heading = "Connection")]
-    proxy: Option<String>,
-    /// Connect to a Unix domain socket
-    #[arg(long, value_name = "PATH", help_heading = "Connection")]
-    unix_socket: Option<PathBuf>,
-    /// Put the built-in server at the far end of an emulated link: rtt=30ms and more, see `intact link --help`
-    #[arg(long, value_name = "SPEC", help_heading = "Connection")]
-    link: Option<intact_link::Spec>,
-    /// Port for --tls none where the URL is https with a port
-    #[arg(long, value_name = "PORT", help_heading = "Connection")]
-    plain_port: Option<u16>,
-    /// Port for --tls 1.x where the URL is http with a port
-    #[arg(long, value_name = "PORT", help_heading = "Connection")]
-    tls_port: Option<u16>,
-    /// The server's process, to tell its CPU time
-    #[arg(long, value_name = "PID", help_heading = "Connection")]
-    server_pid: Option<u32>,
-
-    /// JSON to standard output, or to a file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
-    json: Option<PathBuf>,
-    /// One row per request, hey's columns first
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    csv: Option<PathBuf>,
-    /// Keep the ledger in a new folder
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    ledger: Option<PathBuf>,
-    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
-    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
-    report: Option<PageFile>,
-    /// Set the stored ledger of an earlier bench beside this one
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    baseline: Option<PathBuf>,
-    /// Which requests have a row in the ledger [default: sample; all with --csv]
-    #[arg(
-        long,
-        value_name = "all|sample",
-        conflicts_with = "csv",
-        help_heading = "Output"
-    )]
-    rows: Option<RowChoice>,
-    #[command(flatten)]
-    gates: Gates,
-}
-
-const EXAMPLES: &str = "Examples:
-  intact bench https://my.server/health          keep-alive on against off, polite: 200 requests at most
-  intact bench https://my.server/ -n 2000 -c 1,10 --http 1.1,2 --tls 1.2,1.3
-  intact bench https://my.server/ --keepalive off --resume off,on
-  intact bench http://localhost:8080/ -z 10s --keepalive on,on    A/A: how far apart are two equal variants?
-  intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
-  intact bench https://my.server/ --require 'keepalive=on: p99 < 50ms' --fail-on warning --junit bench.xml
-  intact bench --json | jq '.comparisons[0].saved_ms'
-
--n and -z are per variant over all rounds. Under keep-alive the first request on each connection that a round opens is warm-up.";
-
-#[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize)]
-enum Switch {
-    On,
-    Off,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-enum Coalesce {
-    Auto,
-    On,
-    Off,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-enum Dns {
-    Each,
-    Once,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize)]
-enum RowChoice {
-    All,
-    Sample,
-}
+const SHORT_TIME: Duration = Duration::from_secs(8);
 
 /// All that a bench depends on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -249,13 +43,6 @@ pub(crate) struct Config {
     pub(super) short: bool,
     /// Whether the page ends with the conclusion of the demonstration.
     pub(super) demonstration: bool,
-}
-
-impl Args {
-    /// The options of `intact bench` without an argument.
-    pub(super) fn defaults() -> Args {
-        options::defaults(&[])
-    }
 }
 
 impl From<Args> for Config {
@@ -304,8 +91,9 @@ pub(super) fn measure(config: Config, near: Option<Near>) -> Result<ExitCode, Fa
     let baseline = args
         .baseline
         .as_deref()
-        .map(super::report::load)
-        .transpose()?
+        .map(intact_findings::stored::bench)
+        .transpose()
+        .map_err(Failed::unreadable)?
         .map(|then| (then.run, then.facts));
     let builtin = match (&args.url, &near) {
         (None, None) => Some(Builtin::start()?),
@@ -321,10 +109,10 @@ pub(super) fn measure(config: Config, near: Option<Near>) -> Result<ExitCode, Fa
         (None, None) => return Err(Failed::usage(anyhow!("name a URL"))),
     };
     let config = bench_config(args, short, url, ready)?;
-    let polite = config.opening_per_s.is_some();
+    let opening_per_s = config.opening_per_s;
     let bench = Bench::new(config).map_err(usage_or_own)?;
-    announce(&bench, polite);
-    let mut head = run_header::with_words(Producer::Bench, Vantage::Client, &words);
+    announce(&bench, opening_per_s);
+    let mut head = run_header::head(Producer::Bench, Vantage::Client, &words);
     bench.describe(&mut head);
     if ready.is_some() {
         head.subject = None;
@@ -394,13 +182,11 @@ fn usage_or_own(error: BenchError) -> Failed {
 }
 
 /// What will be sent, before it is.
-fn announce(bench: &Bench, polite: bool) {
+fn announce(bench: &Bench, opening_per_s: Option<f64>) {
     if let Some((requests, connections)) = bench.budget() {
-        let pace = if polite {
-            format!(", {POLITE_OPENING} new connections a second at most")
-        } else {
-            String::new()
-        };
+        let pace = opening_per_s.map_or(String::new(), |rate| {
+            format!(", {rate} new connections a second at most")
+        });
         console::note(&format!(
             "sending at most {requests} requests on {connections} connections: {} variants, {} rounds{pace}",
             bench.variants().len(),
@@ -501,69 +287,11 @@ fn bench_config(
         (Some(requests), _) => config.length = Length::Exchanges(requests),
         (None, Some(time)) => config.length = Length::Time(time),
         (None, None) => {
-            let local_seconds = if short { SHORT_SECONDS } else { LOCAL_SECONDS };
-            defaults(&mut config, builtin.is_some(), local_seconds)?;
+            let time = if short { SHORT_TIME } else { LOCAL_TIME };
+            config
+                .set_default_length(builtin.is_some(), time)
+                .map_err(Failed::usage)?;
         }
     }
     Ok(config)
 }
-
-/// Neither -n nor -z: a few seconds on this machine, a few requests elsewhere.
-fn defaults(
-    config: &mut intact_bench::Config,
-    is_ours: bool,
-    local_seconds: u32,
-) -> Result<(), Failed> {
-    let variants = config.axes.concurrency.len()
-        * config.axes.keepalive.len()
-        * config.axes.http.len()
-        * config.axes.tls.len()
-        * config.axes.resume.len()
-        * config.axes.streams.len();
-    let variants = variants.max(1) as u64;
-    if is_ours || config.is_local().map_err(Failed::usage)? {
-        let share = Duration::from_secs(u64::from(local_seconds)) / variants as u32;
-        config.length = Length::Time(share.max(Duration::from_secs(1)));
-        return Ok(());
-    }
-    config.opening_per_s = Some(POLITE_OPENING);
-    let places = u64::from(*config.axes.concurrency.iter().max().unwrap_or(&1));
-    // preflight and warm-up are requests too
-    let for_rounds = |rounds: u64| (POLITE_REQUESTS / variants).checked_sub(1 + places * rounds);
-    let rounds = config.rounds.map_or(20, u64::from);
-    let (rounds, requests) = [rounds, rounds.min(8), 1]
-        .into_iter()
-        .filter_map(|rounds| Some((rounds, for_rounds(rounds)?)))
-        .find(|(rounds, requests)| requests >= rounds)
-        .ok_or_else(|| {
-            Failed::usage(anyhow!(
-                "{variants} variants at -c {places} do not fit into the {POLITE_REQUESTS} requests that another machine gets unasked: say how many with -n or -z"
-            ))
-        })?;
-    config.rounds = Some(rounds as u32);
-    config.length = Length::Exchanges(requests);
-    Ok(())
-}
-
-/// `1.0`, `1.1` or `2`.
-pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
-    match word {
-        "1.0" => Ok(Protocol::Http10),
-        "1.1" | "1" => Ok(Protocol::Http11),
-        "2" | "2.0" => Ok(Protocol::Http2),
-        _ => Err("one of 1.0, 1.1, 2".to_owned()),
-    }
-}
-
-fn tls_choice(word: &str) -> Result<TlsChoice, String> {
-    match word {
-        "none" => Ok(TlsChoice::None),
-        "any" | "auto" => Ok(TlsChoice::Any),
-        "1.2" => Ok(TlsChoice::Version(TlsVersion::Tls12)),
-        "1.3" => Ok(TlsChoice::Version(TlsVersion::Tls13)),
-        _ => Err("one of none, any, 1.2, 1.3".to_owned()),
-    }
-}
-
-/// `10s`, `500ms`, `2m`, `1h`; a number alone is seconds, as in hey.
-pub(crate) use intact_units::duration::or_seconds as time;

@@ -1,6 +1,7 @@
 //! `intact check`: the card of a server.
 
 use super::bench::{http_version, time};
+use super::config::Config;
 use super::connect_options::ConnectOptions;
 use super::expect::Expect;
 use super::gates::Gates;
@@ -15,11 +16,10 @@ use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
 use intact_check::{
-    Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, Config, ConfigError,
-    ExtraRequest,
+    Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, ConfigError, ExtraRequest,
 };
-use intact_dial::Clock;
-use intact_dial::tls::Verify;
+use intact_client::Clock;
+use intact_client::tls::Verify;
 use intact_findings::check::CheckFacts;
 use intact_findings::requirement::Document;
 use intact_ledger::{Method, Producer, Protocol, Vantage};
@@ -133,7 +133,11 @@ impl Args {
 }
 
 /// Runs a check and prints its card.
-pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
+pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
+    let Config {
+        options: args,
+        words,
+    } = config;
     if args.gates.list_if_asked(Document::Check) {
         return Ok(ExitCode::from(exit::FINE));
     }
@@ -144,10 +148,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     let files = OutputFiles::of(args.ledger.clone(), None);
     let page = args.report.clone();
     let (capture, wanted) = capture(&args)?;
-    let config = config(args)?;
-    let check = Check::new(config).map_err(Failed::usage)?;
+    let check = Check::new(check_config(args)?).map_err(Failed::usage)?;
     announce(check.budget(), check.config());
-    let mut head = run_header::head(Producer::Check, Vantage::Client);
+    let mut head = run_header::head(Producer::Check, Vantage::Client, &words);
     head.subject = Some(check.config().url());
     let prints = !json::takes_output(to.as_deref());
     let early = prints.then(|| Early {
@@ -195,7 +198,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
 }
 
 /// What will be sent, before it is.
-fn announce(budget: &Budget, config: &Config) {
+fn announce(budget: &Budget, config: &intact_check::Config) {
     let mut told = format!(
         "at most {} requests: {} for the card, {} on one connection",
         budget.requests(),
@@ -214,7 +217,7 @@ fn announce(budget: &Budget, config: &Config) {
 }
 
 /// What follows the card.
-fn next(budget: &Budget, config: &Config) -> String {
+fn next(budget: &Budget, config: &intact_check::Config) -> String {
     let mut told = format!("next: {} requests on one connection", budget.cap);
     if config.idle {
         told.push_str(&format!(
@@ -272,11 +275,11 @@ fn tried(text: &str) -> Result<ExtraRequest, String> {
     text.parse().map_err(|error: ConfigError| error.to_string())
 }
 
-fn config(args: Args) -> Result<Config, Failed> {
+fn check_config(args: Args) -> Result<intact_check::Config, Failed> {
     let Some(url) = &args.url else {
         return Err(Failed::usage(anyhow::anyhow!("name a URL")));
     };
-    let mut config = Config::new(url).map_err(Failed::usage)?;
+    let mut config = intact_check::Config::new(url).map_err(Failed::usage)?;
     config.method = Method::new(&args.method);
     config.headers = args.headers;
     config.credentials = args.reach.credentials(Verify::System)?;

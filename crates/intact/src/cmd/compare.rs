@@ -3,18 +3,19 @@
 mod programs;
 mod rounds;
 
+use super::config::Config;
 use super::gates::Gates;
 use super::json;
 use super::output_files::OutputFiles;
 use super::page::{PageFile, page_file};
-use super::run_header::{with_words, words};
-use super::stored;
+use super::run_header;
 use super::watch::Keys;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use intact_findings::compare::{CompareFacts, Comparison};
 use intact_findings::requirement::Document;
+use intact_findings::stored;
 use intact_ledger::store::Reader;
 use intact_ledger::{Producer, Run, Vantage, Variant};
 use intact_report::page::CompareRun;
@@ -91,17 +92,18 @@ Exit code: 0; 1 when a requirement failed; a program's own when it fails; 127 no
 4 not permitted here, 5 a ledger cannot be read; 128+n after signal n, what was measured until then being told";
 
 /// Runs or reads, then prints the page.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
+    let args = &config.options;
     if args.gates.list_if_asked(Document::Compare) {
         return Ok(ExitCode::from(exit::FINE));
     }
     let requirements = args.gates.parse(Document::Compare)?;
     let (run, facts, ended) = match (args.ledgers.is_empty(), args.programs.is_empty()) {
         (false, true) => {
-            let (run, facts) = of_ledgers(&args.ledgers)?;
+            let (run, facts) = of_ledgers(&args.ledgers, &config.words)?;
             (run, facts, None)
         }
-        (true, false) => rounds::of_programs(args)?,
+        (true, false) => rounds::of_programs(config)?,
         (true, true) => {
             return Err(usage(
                 "name programs (-- CMD_A -- CMD_B) or ledgers (DIR_A DIR_B)",
@@ -133,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
 }
 
 /// Facts of stored ledgers, each a program with one round.
-fn of_ledgers(folders: &[PathBuf]) -> Result<(Run, CompareFacts), Failed> {
+fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFacts), Failed> {
     let [_, _, ..] = folders else {
         return Err(usage("name two ledgers at least, the baseline first"));
     };
@@ -142,7 +144,7 @@ fn of_ledgers(folders: &[PathBuf]) -> Result<(Run, CompareFacts), Failed> {
     for folder in folders {
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
         let producer = &reader.run().producer;
-        let remedy = match stored::document(producer) {
+        let remedy = match Document::of(producer) {
             Document::Bench => Some("`intact bench --baseline DIR` holds a bench against another"),
             Document::Compare => Some("`intact report DIR` shows a comparison"),
             Document::Check
@@ -160,12 +162,13 @@ fn of_ledgers(folders: &[PathBuf]) -> Result<(Run, CompareFacts), Failed> {
         }
         readers.push(reader);
     }
-    let mut run = head(readers[0].run().vantage);
+    let mut run = head(readers[0].run().vantage, words);
     run.variants = named(names);
     run.varied = vec!["ledger".to_owned()];
     let mut contest = Comparison::new(&run);
     for (index, reader) in readers.iter().enumerate() {
-        contest.take(index, None, None, &stored::observed(reader)?.facts());
+        let traffic = stored::traffic(reader).map_err(Failed::unreadable)?;
+        contest.take(index, None, None, &traffic.facts());
     }
     Ok((run, contest.facts()))
 }
@@ -186,18 +189,18 @@ fn named(names: Vec<String>) -> Vec<Variant> {
 }
 
 /// The run's head, its command line without what a program's words may hold.
-fn head(vantage: Vantage) -> Run {
-    let argv: Vec<String> = words()
-        .into_iter()
+fn head(vantage: Vantage, words: &[String]) -> Run {
+    let argv: Vec<String> = words
+        .iter()
         .map(|word| {
             if word.contains(char::is_whitespace) {
-                programs::words_of_shell(&word)
+                programs::words_of_shell(word)
             } else {
-                word
+                word.clone()
             }
         })
         .collect();
-    with_words(Producer::Compare, vantage, &argv)
+    run_header::head(Producer::Compare, vantage, &argv)
 }
 
 fn usage(words: &'static str) -> Failed {

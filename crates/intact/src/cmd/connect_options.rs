@@ -2,8 +2,8 @@
 
 use crate::exit::Failed;
 use anyhow::Context;
-use intact_dial::tls::{ClientCertificate, Credentials, Verify};
-use intact_dial::{ConnectOverride, Family};
+use intact_client::tls::{ClientCertificate, Credentials, Verify};
+use intact_client::{ConnectOverride, Family};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

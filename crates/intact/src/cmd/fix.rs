@@ -1,5 +1,6 @@
 //! `intact fix`: what an HTTP client does with its connections, and what to set.
 
+use super::config::Config;
 use super::json;
 use crate::console;
 use crate::exit::{self, Failed};
@@ -34,7 +35,8 @@ pub(crate) struct Args {
 }
 
 /// Looks up and prints.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
+    let args = &config.options;
     if args.server_idle.is_some_and(|idle| idle.is_zero()) {
         return Err(Failed::usage(anyhow::anyhow!(
             "--server-idle 0s: a server that closes at once cannot be reused"

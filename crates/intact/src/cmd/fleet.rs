@@ -1,15 +1,11 @@
 //! `intact fleet`: campaigns over a queue, workers and an object store.
 
-mod cards;
-mod ending;
 #[cfg(feature = "aws")]
 mod lambda;
 mod measure;
-mod page;
 mod run;
 mod work;
 
-use self::cards::CardsRead;
 pub(super) use self::work::{Config as WorkConfig, run_as_child as work_as_child};
 use super::page::{PageFile, page_file};
 use super::requirements;
@@ -17,8 +13,19 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
+use intact_experiment::AxisError;
+use intact_findings::bench::Charts;
+use intact_findings::check::CheckFacts;
+use intact_findings::fleet::{CampaignFacts, CheckGroups, Measured, TargetBench, outliers};
 use intact_findings::requirement::{Document, Requirement};
-use intact_fleet::{Campaign, Plan, PlanError, Queue, QueueError, Store, StoreError, WorkerError};
+use intact_findings::timeline::Timeline;
+use intact_fleet::{
+    Campaign, CheckResult, DeliveryResult, Kind, Plan, PlanError, Queue, QueueError, Store,
+    StoreError, WorkerError,
+};
+use intact_ledger::Row;
+use intact_report::campaign;
+use intact_report::page::{BenchRun, CheckRun, Source};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -126,9 +133,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         Act::Plan { plan, json } => {
             let plan = load(plan)?;
             console::print(&if *json {
-                page::plan_json(&plan)?
+                intact_fleet::plan_json(&plan).context("--json")?
             } else {
-                page::plan(&plan)
+                intact_fleet::plan_page(&plan)
             });
             Ok(ExitCode::from(exit::FINE))
         }
@@ -138,7 +145,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         Act::Lambda(args) => lambda::run(args),
         Act::Status { queue, json } => {
             let counts = open_queue(queue)?.counts().map_err(own)?;
-            console::print(&page::status(&counts, *json)?);
+            console::print(&if *json {
+                intact_fleet::queue_json(&counts).context("--json")?
+            } else {
+                intact_fleet::queue_page(&counts)
+            });
             Ok(ExitCode::from(exit::FINE))
         }
         Act::Report { store, plan, shown } => {
@@ -167,7 +178,7 @@ impl Shown {
     }
 }
 
-/// Prints the report of one campaign of a store, writes its page, holds it against the requirements.
+/// Prints the report of one campaign of a store, writes its page, compares it with the requirements.
 fn report(
     store: &Store,
     wanted: Option<&str>,
@@ -175,44 +186,48 @@ fn report(
     requirements: &[Requirement],
 ) -> Result<ExitCode, Failed> {
     let plan = one_plan(store, wanted)?;
-    let mut cards = CardsRead::new(&plan, requirements);
-    let campaign = Campaign::read(
-        store,
-        plan,
-        jiff::Timestamp::now(),
-        &mut |outcome, checked| {
-            cards.add(outcome, checked);
-        },
-    )
-    .map_err(unread)?;
-    let checks = cards.checks();
-    let chapters = page::chapters(&campaign)
+    let has_benches = targets(&plan, Kind::Bench).next().is_some();
+    let places = targets(&plan, Kind::Check).flat_map(|target| {
+        plan.labels
+            .iter()
+            .map(|label| (target.clone(), label.clone()))
+    });
+    let mut checks = CheckGroups::new(places, requirements);
+    let mut add = |result: &DeliveryResult, checked: &CheckResult| {
+        let exchanges = checked.waterfall.iter().cloned();
+        let rows: Vec<Row> = exchanges.map(|one| Row::Exchange(Box::new(one))).collect();
+        let facts = CheckFacts::of(&checked.card, &result.tally, &rows);
+        let place = (result.target.as_str(), result.label.as_str());
+        checks.add(place, &result.message, &result.run, facts);
+    };
+    let campaign = Campaign::read(store, plan, jiff::Timestamp::now(), &mut add).map_err(unread)?;
+    let facts = facts(campaign, &mut checks)
         .context("the plan of the store")
         .map_err(Failed::unreadable)?;
     console::print(&if shown.json {
-        page::report_json(&campaign, &chapters, &checks)?
+        campaign::json(&facts).context("--json")?
     } else {
-        page::report(&campaign, &chapters, &checks, console::paper())
+        campaign::terminal(&facts, console::paper())
     });
     if let Some(file) = &shown.file {
-        page::write(file, &chapters, &checks)?;
+        write(file, &facts)?;
+    }
+    let (mut kept, lines) = checks.judge(requirements, has_benches);
+    for line in lines {
+        console::note(&line);
     }
     let of_benches: Vec<Requirement> = requirements
         .iter()
         .filter(|one| one.check_for(Document::Bench).is_ok())
         .cloned()
         .collect();
-    let mut kept = cards.hold(requirements);
-    for chapter in chapters.iter().filter(|_| !of_benches.is_empty()) {
-        console::note(&format!(
-            "{} from {}:",
-            chapter.group.target, chapter.group.label
-        ));
-        kept &= requirements::hold(&of_benches, &chapter.facts);
+    for one in facts.benches.iter().filter(|_| !of_benches.is_empty()) {
+        console::note(&format!("{} from {}:", one.target, one.label));
+        kept &= requirements::hold(&of_benches, &one.facts);
     }
     let any_success =
-        cards.any_success() || chapters.iter().any(|chapter| chapter.facts.any_success());
-    Ok(ExitCode::from(if campaign.progress.finished == 0 {
+        checks.any_success() || facts.benches.iter().any(|one| one.facts.any_success());
+    Ok(ExitCode::from(if facts.messages.finished == 0 {
         exit::UNREADABLE
     } else if !any_success {
         exit::UNREACHABLE
@@ -221,6 +236,56 @@ fn report(
     } else {
         exit::REQUIREMENT
     }))
+}
+
+/// The names of the targets that are measured so.
+fn targets(plan: &Plan, kind: Kind) -> impl Iterator<Item = &String> {
+    let of_kind = plan.targets.iter().filter(move |one| one.measure == kind);
+    of_kind.map(|one| &one.name)
+}
+
+/// From what the store has to what it means.
+fn facts(campaign: Campaign, checks: &mut CheckGroups<'_>) -> Result<CampaignFacts, AxisError> {
+    let measured = campaign.messages.into_iter().map(|message| Measured {
+        worker: message.worker,
+        kind: message.of,
+        mean_ms: message.mean_ms,
+    });
+    let groups = campaign.groups.into_iter();
+    let benches = groups.map(|one| TargetBench::new(one.target, one.label, one.run, one.tally));
+    Ok(CampaignFacts {
+        plan: campaign.plan.id,
+        messages: campaign.progress,
+        outliers: outliers(&measured.collect::<Vec<_>>()),
+        benches: benches.collect::<Result<_, _>>()?,
+        checks: checks.take(),
+    })
+}
+
+/// Writes the page: a part for each target and label. Of checks it has the first of each; the terminal's report and the JSON have
+/// all of them together.
+fn write(file: &PageFile, facts: &CampaignFacts) -> anyhow::Result<()> {
+    // results hold counts and no single exchanges: the page goes without a timeline
+    let timeline = Timeline::of_variants();
+    let charts: Vec<Charts> = facts
+        .benches
+        .iter()
+        .map(|one| Charts::new(&one.run, &one.tally, &one.facts, &timeline))
+        .collect();
+    let benches = facts.benches.iter().zip(&charts).map(|(one, charts)| {
+        Source::Bench(BenchRun {
+            run: &one.run,
+            facts: &one.facts,
+            pictures: charts,
+        })
+    });
+    let checks = facts.checks.iter().filter_map(|one| one.first.as_ref());
+    let checks = checks.map(|(run, facts)| Source::Checked(CheckRun { run, facts }));
+    let runs: Vec<Source<'_>> = benches.chain(checks).collect();
+    if runs.is_empty() {
+        anyhow::bail!("--report: there is no result yet");
+    }
+    file.write(&runs)
 }
 
 fn one_plan(store: &Store, wanted: Option<&str>) -> Result<Plan, Failed> {

@@ -187,17 +187,17 @@ impl Gates {
         let mut closed = false;
         for finding in failing {
             closed = true;
-            console::note(&intact_report::terminal::escape(&format!(
+            console::note(&intact_units::foreign_text::escape(&format!(
                 "--fail-on: {} {}: {}",
                 finding.severity.as_str(),
                 finding.rule,
                 finding.subject
             )));
         }
-        let missing = facts.missing();
-        if let (Some(_), Some(reason)) = (least, missing) {
+        let missing = facts.unobserved().reason();
+        if let (Some(_), Some(reason)) = (least, &missing) {
             closed = true;
-            console::note(&intact_report::terminal::escape(&format!(
+            console::note(&intact_units::foreign_text::escape(&format!(
                 "--fail-on: a part of the traffic was not observed: {reason}"
             )));
         }
@@ -208,7 +208,7 @@ impl Gates {
                 &facts.judged(),
                 facts.findings(),
                 least,
-                missing,
+                missing.as_deref(),
             );
             write(path, &text).context("--junit")?;
         }

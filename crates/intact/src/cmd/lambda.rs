@@ -17,37 +17,21 @@ use anyhow::{Context, anyhow};
 pub(crate) use args::Args;
 use args::{EventShape, Freeze, FreezerKind, OnOff};
 use intact_experiment::order;
-use intact_findings::lambda::UNWATCHED;
 use intact_findings::requirement::Document;
 use intact_lambda::{
     FreezeHook, Freezer, Function, LambdaError, NoGate, Plan, Platform, RunPosition, Shape, Watcher,
 };
-use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage, Variant};
+use intact_ledger::{Event, Producer, Rows, Run, Sink, Vantage, Variant};
 use on_link::Near;
 pub(crate) use on_link::Surroundings;
 use recording::Recording;
-use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::time::Instant;
 
 /// All that a run of a function depends on.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Config {
-    options: Args,
-    /// The command line, as it is recorded.
-    words: Vec<String>,
-}
-
-impl From<Args> for Config {
-    fn from(options: Args) -> Config {
-        Config {
-            options,
-            words: run_header::words(),
-        }
-    }
-}
+pub(crate) type Config = super::config::Config<Args>;
 
 /// Invokes, then prints the page; on a link in a process of its own.
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
@@ -90,7 +74,7 @@ fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> 
         near.describe(&mut run);
     }
     let mut recording = Recording::start(&run, args).map_err(own)?;
-    for caveat in caveats(args, freeze, &plan) {
+    for caveat in plan.caveats(freeze == Freeze::Machine) {
         recording.record(Event::Caveat(&caveat));
     }
     let mut no_gate = NoGate;
@@ -280,61 +264,12 @@ fn event(told: &str) -> Result<Vec<u8>, Failed> {
 }
 
 fn head(config: &Config, variants: impl Iterator<Item = Variant>) -> Run {
-    let mut head = run_header::with_words(Producer::Lambda, Vantage::OnPath, &config.words);
+    let mut head = run_header::head(Producer::Lambda, Vantage::OnPath, &config.words);
     let seed = config.options.seed;
     head.rows = Rows::All;
     head.seed = Some(seed.unwrap_or_else(run_header::seed));
     head.variants = variants.collect();
     head
-}
-
-/// What a person would otherwise believe.
-fn caveats(args: &Args, freeze: Freeze, plan: &Plan) -> Vec<Caveat> {
-    let mut caveats = Vec::new();
-    if args.watch == OnOff::Off {
-        caveats.push(Caveat::incomplete(
-            UNWATCHED,
-            "the function's connections were not followed (--watch off): what died in a freeze is not known",
-        ));
-    }
-    let mut tell = |id: &str, words: &str| {
-        caveats.push(Caveat::new(id, words));
-    };
-    if let Some(factor) = args.time_scale {
-        tell(
-            "time-scaled",
-            &format!(
-                "idle times passed {factor} times faster than they say: what gives up connections by a timer did not, so these figures are no measure of idle limits and are not for the catalogue of clients"
-            ),
-        );
-    }
-    if args.memory_cpu.is_some() && !Plan::can_share_cpu() {
-        tell(
-            "cpu-not-limited",
-            "--memory-cpu: no control group may be made here, so the function had the whole processor",
-        );
-    }
-    let rests = args.idle.iter().any(|idle| !idle.is_zero());
-    let by = match plan.freezer {
-        Some(Freezer::ControlGroup) => "by a control group",
-        Some(Freezer::Signals) | None => "by SIGSTOP",
-    };
-    match freeze {
-        Freeze::Processes if rests => tell(
-            "emulated-freeze",
-            &format!(
-                "the function was stopped {by} and the kernel below it went on: it took a FIN meanwhile, and the monotonic clock ran; a paused virtual machine may miss both"
-            ),
-        ),
-        Freeze::Machine if rests => tell(
-            "emulated-freeze",
-            &format!(
-                "the function was stopped {by} and cut off from the network; the kernel's clock ran on meanwhile, which may differ on Lambda: timers of the client were due at the thaw"
-            ),
-        ),
-        Freeze::Off | Freeze::Processes | Freeze::Machine => {}
-    }
-    caveats
 }
 
 fn not_run(error: LambdaError) -> Failed {

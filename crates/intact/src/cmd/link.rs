@@ -2,18 +2,18 @@
 
 mod child_process;
 mod control;
-pub(super) mod document;
 mod server_side;
 
 use super::builtin::ourselves;
+use super::json;
 use super::run_header::{of_words, words};
 use super::serve;
 use crate::console;
 use crate::exit::{self, Failed};
 pub(crate) use child_process::ChildProcess;
 use control::Control;
-use document::{Document, LinkRun};
 use intact_ledger::{Producer, Vantage};
+use intact_link::document::{self, Document, LinkRun};
 use intact_link::{Link, LinkError, Spec};
 use jiff::Timestamp;
 pub(crate) use server_side::{Server, ServerSide};
@@ -119,7 +119,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
         .transpose()
         .map_err(Failed::usage)?;
     let far = ServerSide::start(&link, config.server).map_err(own)?;
-    console::note(&document::beginning(&link, &far));
+    console::note(&document::beginning(&link, far.environment()));
     let mut command = Command::new(&config.command[0]);
     command.args(&config.command[1..]);
     for (name, value) in far.environment() {
@@ -144,9 +144,9 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
             server,
         };
         let document = Document::new(head, &link, account, done);
-        document.write(path).map_err(own)?;
+        json::write(path, || document.json()).map_err(own)?;
     }
-    Ok(ExitCode::from(ended.code()))
+    Ok(ExitCode::from(ended.exit_code()))
 }
 
 /// Makes a link, or says why that is not possible here.

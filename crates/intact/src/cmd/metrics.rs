@@ -78,10 +78,10 @@ impl Metrics {
         let mut troubles = Vec::new();
         #[cfg(feature = "otlp")]
         if let Some(collector) = &self.collector {
-            let tls = intact_dial::tls::provider();
+            let tls = intact_client::tls::provider();
             if let Err(error) = collector.send(&measured, jiff::Timestamp::now(), tls) {
                 // the collector's own words may be part of it
-                let error = intact_report::terminal::escape(&error.to_string());
+                let error = intact_units::foreign_text::escape(&error.to_string());
                 troubles.push(format!("--otlp: {error}"));
             }
         }

@@ -16,6 +16,7 @@ pub(crate) mod url;
 pub(crate) mod watch;
 
 mod builtin;
+mod config;
 mod connect_options;
 mod expect;
 mod gates;
@@ -33,5 +34,4 @@ mod page;
 mod recording;
 mod requirements;
 mod run_header;
-mod stored;
 mod watching;

@@ -1,11 +1,12 @@
 //! `intact model`: what a chain of services takes, predicted.
 
+use super::config::Config;
 use super::json;
-use super::stored;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
+use intact_findings::stored;
 use intact_ledger::store::Reader;
 use intact_ledger::{Producer, Vantage};
 use intact_model::{Chain, Fit, Forecast};
@@ -77,7 +78,8 @@ enum Draw {
 }
 
 /// Reads, predicts, prints.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
+    let args = &config.options;
     let subject = args.input.display().to_string();
     let (chain, fit) = if args.input.is_dir() {
         let fit = from_ledger(&args.input)?;
@@ -143,7 +145,8 @@ fn from_ledger(folder: &Path) -> Result<Fit, Failed> {
             run.producer
         )));
     }
-    let facts = stored::observed(&reader)?.facts();
+    let traffic = stored::traffic(&reader).map_err(Failed::unreadable)?;
+    let facts = traffic.facts();
     let client = run.subject.as_deref().unwrap_or("program");
     intact_model::fit(client, &facts).ok_or_else(|| {
         Failed::unreadable(anyhow!(

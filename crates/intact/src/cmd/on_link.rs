@@ -4,12 +4,13 @@
 use super::bench;
 use super::builtin::{Builtin, Ready};
 use super::internal::{self, Control, Job};
-use super::link::{ChildProcess, document};
+use super::link::ChildProcess;
 use super::serve;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
 use intact_ledger::{Caveat, Run};
+use intact_link::document;
 use intact_link::{Link, LinkEnd};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
@@ -53,7 +54,7 @@ pub(super) fn run(link: &Link, config: bench::Config) -> Result<ExitCode, Failed
     let job = Job::Bench(Box::new(config), surroundings);
     answer(&ours, link, &job).map_err(own)?;
     let ended = bench.wait()?;
-    Ok(ExitCode::from(ended.code()))
+    Ok(ExitCode::from(ended.exit_code()))
 }
 
 /// Sends the job, then answers questions about the link until the bench ends.

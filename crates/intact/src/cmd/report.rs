@@ -1,23 +1,16 @@
 //! `intact report`: the pages of stored ledgers, whole or cut off by a kill.
 
+use super::config::Config;
 use super::gates::Gates;
 use super::page::{PageFile, page_file};
-use super::stored;
 use crate::console;
 use crate::exit::{self, Failed};
-use anyhow::{Context, anyhow};
-use intact_findings::bench::{BenchFacts, Charts};
-use intact_findings::check::CheckFacts;
-use intact_findings::compare::CompareFacts;
-use intact_findings::lambda::LambdaFacts;
+use anyhow::Context;
 use intact_findings::requirement::Document;
-use intact_findings::timeline::Timeline;
-use intact_findings::traffic::{self, ObservedFacts};
+use intact_findings::stored::Stored;
 use intact_ledger::store::Reader;
-use intact_ledger::{Exchange, Producer, Row, Run, Sink, Tally};
 use intact_report::page::{BenchRun, CheckRun, CompareRun, LambdaRun, ObservedRun, Source};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Prints the report of stored ledgers.
@@ -45,27 +38,29 @@ pub(crate) struct Args {
 }
 
 /// Reads, works out, prints.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
+    let args = &config.options;
     args.gates.for_documents(args.ledgers.len())?;
     let mut stored = Vec::new();
     for folder in &args.ledgers {
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
-        let document = stored::document(&reader.run().producer);
+        let document = Document::of(&reader.run().producer);
         if args.gates.list_if_asked(document) {
             return Ok(ExitCode::from(exit::FINE));
         }
         let requirements = args.gates.parse(document)?;
-        stored.push((Stored::read(folder, &reader)?, requirements));
+        let one = Stored::read(folder, &reader).map_err(Failed::unreadable)?;
+        stored.push((one, requirements));
     }
     for (one, _) in &stored {
         console::print(&if args.json {
-            one.json().context("--json")?
+            json(one).context("--json")?
         } else {
-            one.terminal()
+            terminal(one)
         });
     }
     if let Some(file) = &args.report {
-        let runs: Vec<Source<'_>> = stored.iter().map(|(one, _)| one.source()).collect();
+        let runs: Vec<Source<'_>> = stored.iter().map(|(one, _)| source(one)).collect();
         file.write(&runs)?;
     }
     let mut kept = true;
@@ -85,192 +80,54 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     }))
 }
 
-/// A stored ledger with what findings make of it.
-enum Stored {
-    Bench(Box<StoredBench>),
-    Check(Box<StoredCheck>),
-    Observed(Box<StoredObserved>),
-    Compared(Box<StoredCompared>),
-    Lambda(Box<StoredLambda>),
-}
-
-impl Stored {
-    fn read(folder: &Path, reader: &Reader) -> Result<Stored, Failed> {
-        let run = || reader.run().clone();
-        Ok(match stored::document(&reader.run().producer) {
-            Document::Bench => Stored::Bench(Box::new(load(folder)?)),
-            Document::Check => Stored::Check(Box::new(checked(reader)?)),
-            Document::Compare => Stored::Compared(Box::new(StoredCompared {
-                run: run(),
-                facts: stored::compared(reader)?,
-            })),
-            Document::Lambda => Stored::Lambda(Box::new(StoredLambda {
-                run: run(),
-                facts: stored::invoked(reader)?,
-            })),
-            Document::Watch | Document::Audit | Document::Fleet => {
-                let observed = stored::observed(reader)?;
-                Stored::Observed(Box::new(StoredObserved {
-                    facts: observed.facts(),
-                    pictures: observed.pictures(reader.run()),
-                    run: run(),
-                }))
-            }
-        })
-    }
-
-    fn json(&self) -> serde_json::Result<String> {
-        match self {
-            Stored::Bench(one) => intact_report::json::bench(&one.run, &one.facts),
-            Stored::Check(one) => intact_report::json::check(&one.run, &one.facts),
-            Stored::Observed(one) => intact_report::json::observed(&one.run, &one.facts),
-            Stored::Compared(one) => intact_report::json::compare(&one.run, &one.facts),
-            Stored::Lambda(one) => intact_report::json::lambda(&one.run, &one.facts),
-        }
-    }
-
-    fn terminal(&self) -> String {
-        match self {
-            Stored::Bench(one) => {
-                intact_report::terminal::bench(&one.run, &one.facts, console::paper())
-            }
-            Stored::Check(one) => {
-                intact_report::terminal::check(&one.run, &one.facts, console::paper())
-            }
-            Stored::Observed(one) => {
-                intact_report::terminal::observed(&one.run, &one.facts, console::paper())
-            }
-            Stored::Compared(one) => {
-                intact_report::terminal::compare(&one.run, &one.facts, console::paper())
-            }
-            Stored::Lambda(one) => {
-                intact_report::terminal::lambda(&one.run, &one.facts, console::paper())
-            }
-        }
-    }
-
-    fn source(&self) -> Source<'_> {
-        match self {
-            Stored::Bench(one) => Source::Bench(BenchRun {
-                run: &one.run,
-                facts: &one.facts,
-                pictures: &one.pictures,
-            }),
-            Stored::Observed(one) => Source::Observed(ObservedRun {
-                run: &one.run,
-                facts: &one.facts,
-                pictures: &one.pictures,
-                inputs: &[],
-            }),
-            Stored::Compared(one) => Source::Compared(CompareRun {
-                run: &one.run,
-                facts: &one.facts,
-            }),
-            Stored::Check(one) => Source::Checked(CheckRun {
-                run: &one.run,
-                facts: &one.facts,
-            }),
-            Stored::Lambda(one) => Source::Lambda(LambdaRun {
-                run: &one.run,
-                facts: &one.facts,
-            }),
-        }
+/// The JSON document of a ledger.
+fn json(stored: &Stored) -> serde_json::Result<String> {
+    match stored {
+        Stored::Bench(one) => intact_report::json::bench(&one.run, &one.facts),
+        Stored::Check(one) => intact_report::json::check(&one.run, &one.facts),
+        Stored::Observed(one) => intact_report::json::observed(&one.run, &one.facts),
+        Stored::Compared(one) => intact_report::json::compare(&one.run, &one.facts),
+        Stored::Lambda(one) => intact_report::json::lambda(&one.run, &one.facts),
     }
 }
 
-/// A stored run that observed traffic.
-struct StoredObserved {
-    run: Run,
-    facts: ObservedFacts,
-    pictures: traffic::Charts,
-}
-
-/// A stored check.
-struct StoredCheck {
-    run: Run,
-    facts: CheckFacts,
-}
-
-/// A stored run of a function.
-struct StoredLambda {
-    run: Run,
-    facts: LambdaFacts,
-}
-
-/// A stored comparison.
-struct StoredCompared {
-    run: Run,
-    facts: CompareFacts,
-}
-
-/// A stored bench.
-pub(crate) struct StoredBench {
-    /// Its head.
-    pub(crate) run: Run,
-    /// Its facts.
-    pub(crate) facts: BenchFacts,
-    pictures: Charts,
-}
-
-/// Reads a stored check.
-fn checked(reader: &Reader) -> Result<StoredCheck, Failed> {
-    // cut off before the first probe there is no card, and then the page says so
-    let card = reader
-        .card()
-        .map_err(Failed::unreadable)?
-        .unwrap_or_default();
-    let mut events = reader.events().map_err(Failed::unreadable)?;
-    let rows: Vec<Row> = events.by_ref().collect();
-    let mut facts = CheckFacts::new(&card, &rows);
-    facts.caveats.extend(events.caveats());
-    Ok(StoredCheck {
-        run: reader.run().clone(),
-        facts,
-    })
-}
-
-/// Reads a stored bench.
-pub(crate) fn load(folder: &Path) -> Result<StoredBench, Failed> {
-    let reader = Reader::open(folder).map_err(Failed::unreadable)?;
-    if reader.run().producer != Producer::Bench {
-        let told = anyhow!(
-            "{} was recorded by `intact {}`; here only a ledger of `bench` will do",
-            folder.display(),
-            reader.run().producer
-        );
-        return Err(Failed::unreadable(told));
+/// The terminal page of a ledger.
+fn terminal(stored: &Stored) -> String {
+    let paper = console::paper();
+    match stored {
+        Stored::Bench(one) => intact_report::terminal::bench(&one.run, &one.facts, paper),
+        Stored::Check(one) => intact_report::terminal::check(&one.run, &one.facts, paper),
+        Stored::Observed(one) => intact_report::terminal::observed(&one.run, &one.facts, paper),
+        Stored::Compared(one) => intact_report::terminal::compare(&one.run, &one.facts, paper),
+        Stored::Lambda(one) => intact_report::terminal::lambda(&one.run, &one.facts, paper),
     }
-    let tally = reader.tally().map_err(Failed::unreadable)?;
-    let mut events = reader.events().map_err(Failed::unreadable)?;
-    let mut first: BTreeMap<Option<u32>, Vec<Exchange>> = BTreeMap::new();
-    let mut replayed = Tally::new();
-    let mut timeline = Timeline::of_variants();
-    for row in events.by_ref() {
-        if tally.is_none() {
-            replayed.record(row.as_event());
-        }
-        timeline.record(row.as_event());
-        if let Row::Exchange(exchange) = row {
-            let calls = first.entry(exchange.variant).or_default();
-            if calls.len() < 100 {
-                calls.push(*exchange);
-            }
-        }
+}
+
+/// The part of a ledger in the page of `--report`.
+fn source(stored: &Stored) -> Source<'_> {
+    match stored {
+        Stored::Bench(one) => Source::Bench(BenchRun {
+            run: &one.run,
+            facts: &one.facts,
+            pictures: &one.charts,
+        }),
+        Stored::Observed(one) => Source::Observed(ObservedRun {
+            run: &one.run,
+            facts: &one.facts,
+            pictures: &one.charts,
+            inputs: &[],
+        }),
+        Stored::Compared(one) => Source::Compared(CompareRun {
+            run: &one.run,
+            facts: &one.facts,
+        }),
+        Stored::Check(one) => Source::Checked(CheckRun {
+            run: &one.run,
+            facts: &one.facts,
+        }),
+        Stored::Lambda(one) => Source::Lambda(LambdaRun {
+            run: &one.run,
+            facts: &one.facts,
+        }),
     }
-    let mut tally = tally.unwrap_or_else(|| {
-        replayed.caveats.extend(stored::sampled_rows(reader.run()));
-        replayed
-    });
-    tally.caveats.extend(events.caveats());
-    let first: Vec<Exchange> = first.into_values().flatten().collect();
-    let run = reader.run().clone();
-    let facts = BenchFacts::new(&run, &tally, &first)
-        .with_context(|| format!("the ledger {}", folder.display()))
-        .map_err(Failed::unreadable)?;
-    let pictures = Charts::new(&run, &tally, &facts, &timeline);
-    Ok(StoredBench {
-        run,
-        facts,
-        pictures,
-    })
 }

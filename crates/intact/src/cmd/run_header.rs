@@ -6,12 +6,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
 
 /// The head of a run of a command that begins now, on this machine.
-pub(crate) fn head(producer: Producer, vantage: Vantage) -> Run {
-    with_words(producer, vantage, &words())
-}
-
-/// The same, where not all words are to be told as they are.
-pub(crate) fn with_words(producer: Producer, vantage: Vantage, words: &[String]) -> Run {
+pub(crate) fn head(producer: Producer, vantage: Vantage, words: &[String]) -> Run {
     let mut run = of_words(producer, vantage, jiff::Timestamp::now(), words);
     run.host = intact_bench::machine::host();
     run

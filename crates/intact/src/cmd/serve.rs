@@ -2,7 +2,6 @@
 
 mod log;
 mod options;
-mod summary;
 
 use super::builtin::Ready;
 use super::internal::Control;
@@ -49,7 +48,7 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
         ServeError::Listen { .. } | ServeError::Authority(_) => Failed::usage(error),
         other => Failed::from(anyhow::Error::from(other)),
     })?;
-    let run = run_header::with_words(Producer::Serve, Vantage::Server, &config.words);
+    let run = run_header::head(Producer::Serve, Vantage::Server, &config.words);
     let log = match &args.ledger {
         None => None,
         Some(folder) => Some(Log::create(folder, &run)?),
@@ -77,7 +76,7 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
     let to = args.json.as_deref();
     json::tell(to, || Ok(serde_json::to_string_pretty(&totals)? + "\n"))?;
     if !json::takes_output(to) {
-        console::print(&summary::page(&totals));
+        console::print(&intact_serve::summary(&totals));
     }
     Ok(ExitCode::from(code.get()))
 }

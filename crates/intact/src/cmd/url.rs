@@ -5,7 +5,7 @@ use super::expect::Expect;
 use super::{bench, check};
 use crate::console;
 use crate::exit::{self, Failed};
-use intact_dial::ServerUrl;
+use intact_client::ServerUrl;
 use std::ffi::OsStr;
 use std::process::ExitCode;
 
@@ -61,7 +61,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     options.headers.clone_from(&config.headers);
     options.expect = config.expect;
     options.reach = config.reach.clone();
-    let checked = check::run(options)?;
+    let checked = check::run(options.into())?;
     if checked != ExitCode::from(exit::FINE) {
         return Ok(checked);
     }

@@ -16,6 +16,7 @@ use intact_live::LiveView;
 use no_live::LiveView;
 use reporting::Reporting;
 
+use super::config::Config;
 use super::gates::Gates;
 use super::json;
 use super::observing::Observing;
@@ -28,7 +29,7 @@ use intact_findings::requirement::Document;
 use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::{Producer, Rows, Vantage};
 use intact_report::page::ObservedRun;
-use intact_watch::{Clock, Config, Ended, KeyLogging, Mode, Outcome, Subjects, WatchError};
+use intact_watch::{Clock, Ended, KeyLogging, Mode, Outcome, Subjects, WatchError};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -113,7 +114,8 @@ pub(super) enum Keys {
 }
 
 /// Runs the program, then prints the page to standard error; its exit code is ours.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
+pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
+    let args = &config.options;
     if args.gates.list_if_asked(Document::Watch) {
         return Ok(ExitCode::from(exit::FINE));
     }
@@ -133,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let requirements = args.gates.parse(Document::Watch)?;
     let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let clock = Clock::start();
-    let mut head = run_header::head(Producer::Watch, Vantage::OnPath);
+    let mut head = run_header::head(Producer::Watch, Vantage::OnPath, &config.words);
     head.rows = Rows::All;
     head.subject = Some(subject(args));
     head.link = args
@@ -198,7 +200,7 @@ fn run_command(
 ) -> Result<Outcome, Failed> {
     let key = run_header::fingerprint_key()
         .map_err(|error| Failed::wrapper(exit::WRAPPER_FAILURE, error))?;
-    let mut config = Config::new(args.command.clone(), key);
+    let mut config = intact_watch::Config::new(args.command.clone(), key);
     config.mode = match args.mode {
         How::Auto => Mode::Auto,
         How::Relay => Mode::Relay,

@@ -273,6 +273,26 @@ fn a_bench_has_the_gates_of_the_other_commands() {
     assert_eq!(pages.matches("### intact bench").count(), 2, "{pages}");
 }
 
+#[test]
+fn a_run_that_measured_nothing_does_not_pass_fail_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string();
+    for command in ["bench", "check"] {
+        let ledger = dir.path().join(command);
+        let ledger = ledger.to_str().unwrap();
+        let out = intact(&[command, &free, "--ledger", ledger, "--fail-on", "error"]);
+        assert_eq!(code(&out), 3, "{command}: {}", said(&out));
+        let out = intact(&["report", ledger, "--fail-on", "error"]);
+        assert_eq!(code(&out), 1, "{command}: {}", said(&out));
+        let reason = "--fail-on: a part of the traffic was not observed";
+        assert!(said(&out).contains(reason), "{command}: {}", said(&out));
+    }
+}
+
 #[cfg(all(
     target_os = "linux",
     not(any(feature = "otlp", feature = "prometheus"))

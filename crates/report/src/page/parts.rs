@@ -450,11 +450,11 @@ mod tests {
             rule,
             severity,
             subject: subject.to_owned(),
-            claim: "it is slow".to_owned(),
-            evidence: "it took long".to_owned(),
+            claim: "it is slow".into(),
+            evidence: "it took long".into(),
             cost_ms: Some(0.0),
             cost_share: None,
-            fix: "make it fast".to_owned(),
+            fix: "make it fast".into(),
             risk: None,
         };
         let groups = FindingGroup::all(&[

@@ -30,6 +30,8 @@ pub use lambda::lambda;
 pub use model::model;
 pub use observed::observed;
 
+pub(crate) use intact_units::foreign_text::escape;
+
 /// What the page is printed on.
 #[derive(Clone, Copy, Debug)]
 pub struct TerminalOptions {
@@ -71,19 +73,6 @@ impl TerminalOptions {
     }
 }
 
-/// What a server or a file said, fit for a terminal: control characters are escaped.
-pub fn escape(foreign: &str) -> String {
-    let mut safe = String::with_capacity(foreign.len());
-    for letter in foreign.chars() {
-        if letter.is_control() {
-            safe.extend(letter.escape_default());
-        } else {
-            safe.push(letter);
-        }
-    }
-    safe
-}
-
 /// Breaks a sentence into lines of at most `width`, later ones indented.
 pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
     let mut lines = Vec::new();
@@ -107,11 +96,6 @@ pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn control_characters_do_not_reach_the_terminal() {
-        assert_eq!(escape("a\x1b[31mb\n"), "a\\u{1b}[31mb\\n");
-    }
 
     #[test]
     fn a_sentence_is_broken_at_words() {

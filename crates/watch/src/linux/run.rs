@@ -6,7 +6,7 @@ use crate::platform::observe::{FAULT, Keys};
 use crate::platform::relay::Relay;
 use crate::platform::relay_command::RelaySender;
 use crate::platform::secrets::ExitHolds;
-use crate::platform::supervisor::Supervisor;
+use crate::platform::supervisor::{RunRecord, Supervisor, WatchedProgram};
 use crate::{Clock, Config, Mode, Outcome, Streams, WatchError, WatchSink};
 use intact_ledger::{Caveat, Event};
 use intact_sys::seccomp::{self, LaunchError};
@@ -75,10 +75,10 @@ pub fn run(
             LaunchError::Io(error) => WatchError::Setup("starting the program", error),
         })?;
     let finishing = Finishing(orders.clone());
-    let mut supervisor =
-        Supervisor::new(listener, signals, child.id(), orders, clock, config, began)
-            .map_err(setup("the supervisor"))?;
-    supervisor.hold_ends(holds);
+    let program = WatchedProgram::new(child.id(), signals, began);
+    let record = RunRecord::new(orders, clock, config);
+    let supervisor = Supervisor::new(listener, program, record, holds, config)
+        .map_err(setup("the supervisor"))?;
     let (outcome, carried) = std::thread::scope(|scope| {
         let carrying = std::thread::Builder::new()
             .name("relay".to_owned())

@@ -4,7 +4,7 @@ use super::{Round, parts_of};
 use crate::engine::BenchConnection;
 use crate::engine::channel::Channel;
 use crate::engine::slot::{Open, PendingExchange, Phase};
-use intact_dial::{Dial, Established, Progress};
+use intact_client::{Dial, Established, Progress};
 use intact_ledger::{Connection, ConnectionId, Event, Outcome, Reuse, Sink};
 use mio::Token;
 use std::cmp::Reverse;

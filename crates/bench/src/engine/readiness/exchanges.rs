@@ -5,8 +5,8 @@ use super::counting_sink::{CountingSink, Seen};
 use crate::engine::channel::ReadResult;
 use crate::engine::conversation::Ended;
 use crate::engine::slot::Phase;
-use intact_dial::Arrival;
-use intact_dial::clock::TimestampConverter;
+use intact_client::Arrival;
+use intact_client::clock::TimestampConverter;
 use intact_ledger::{CloseKind, Event, Exchange, Failure, Nanos, Side, Sink};
 use std::io;
 

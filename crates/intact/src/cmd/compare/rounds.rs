@@ -2,6 +2,7 @@
 
 use super::programs::{self, Program};
 use super::{Args, head};
+use crate::cmd::config::Config;
 use crate::cmd::observing::Observing;
 use crate::cmd::run_header::{fingerprint_key, seed};
 use crate::cmd::watch::{key_logging, not_run};
@@ -12,23 +13,26 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use intact_experiment::order;
 use intact_findings::compare::{CompareFacts, Comparison, WARMUP};
 use intact_ledger::{Caveat, Event, Round, Rows, Run, Sink, Vantage};
-use intact_watch::{Clock, Config, Ended, RunPosition, Streams};
+use intact_watch::{Clock, Ended, RunPosition, Streams};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::process::{Command, Stdio};
 
 /// Runs the programs; the exit code is that of a program which failed or was ended by a signal, if one did.
-pub(super) fn of_programs(args: &Args) -> Result<(Run, CompareFacts, Option<u8>), Failed> {
+pub(super) fn of_programs(
+    config: &Config<Args>,
+) -> Result<(Run, CompareFacts, Option<u8>), Failed> {
+    let args = &config.options;
     let programs = programs::parse(&args.programs, &args.env)?;
     let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
-    let run = described(args, &programs);
+    let run = described(config, &programs);
     let recording = Observing::start(Comparison::new(&run), &run, &args.files);
     let mut rounds = Rounds {
         args,
         programs: &programs,
         clock: Clock::start(),
         recording: recording.map_err(own)?,
-        config: Config::new(Vec::new(), fingerprint_key().map_err(own)?),
+        config: intact_watch::Config::new(Vec::new(), fingerprint_key().map_err(own)?),
         failures: BTreeMap::new(),
         bar: bar(args, programs.len()).map_err(own)?,
     };
@@ -39,8 +43,9 @@ pub(super) fn of_programs(args: &Args) -> Result<(Run, CompareFacts, Option<u8>)
     Ok((run, rounds.recording.finish().facts(), ended))
 }
 
-fn described(args: &Args, programs: &[Program]) -> Run {
-    let mut run = head(Vantage::OnPath);
+fn described(config: &Config<Args>, programs: &[Program]) -> Run {
+    let args = &config.options;
+    let mut run = head(Vantage::OnPath, &config.words);
     run.rows = Rows::All;
     run.seed = Some(args.seed.unwrap_or_else(seed));
     run.variants = programs.iter().map(|one| one.variant.clone()).collect();
@@ -56,7 +61,7 @@ struct Rounds<'a> {
     programs: &'a [Program],
     clock: Clock,
     recording: Observing<Comparison>,
-    config: Config,
+    config: intact_watch::Config,
     /// How often each program failed, and how it did last.
     failures: BTreeMap<usize, (u32, String)>,
     bar: ProgressBar,
@@ -161,7 +166,7 @@ impl Rounds<'_> {
         self.bar.suspend(|| {
             console::note(&format!(
                 "intact: {} {words}: the comparison ends here{way_out}",
-                intact_report::terminal::escape(name)
+                intact_units::foreign_text::escape(name)
             ));
         });
         Some(code)

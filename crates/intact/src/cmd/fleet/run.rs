@@ -1,14 +1,13 @@
 //! `intact fleet run`: fills the queue, keeps local workers alive until it is worked off, reports.
 
-use super::ending::Ending;
-use super::{Shown, load, open_queue, open_store, own, page, report, work};
+use super::{Shown, load, open_queue, open_store, own, report, work};
 use crate::cmd::internal::{self, Job};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use intact_fleet::{Counts, Plan, Queue, SqliteQueue, Store, StoreError};
+use intact_fleet::{Counts, Ending, Plan, Queue, SqliteQueue, Store, StoreError};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode, Stdio};
@@ -63,7 +62,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
         .unwrap_or_else(|| PathBuf::from(format!("fleet-{}", plan.id)));
     let (queues, store_name) = places(args, &plan, &dir)?;
     let store = open_store(&store_name)?;
-    console::note(&page::plan(&plan));
+    console::note(&intact_fleet::plan_page(&plan));
     if !cfg!(feature = "parquet") {
         console::note("rows are kept as CSV only: Parquet needs a build with `--features parquet`");
     }
@@ -160,7 +159,7 @@ fn bury(queue: &mut dyn Queue, store: &Store, plan: &Plan) -> anyhow::Result<()>
         if let Ok(message) = message
             && message.plan == plan.id
         {
-            let letter = intact_fleet::DeadLetter {
+            let letter = intact_ledger::DeadLetter {
                 message: message.id,
                 reason,
             };

@@ -4,12 +4,13 @@
 
 use super::Config;
 use crate::cmd::internal::{self, Control, Job, receive, send};
-use crate::cmd::link::{self, ChildProcess, Server, ServerSide, document};
+use crate::cmd::link::{self, ChildProcess, Server, ServerSide};
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
 use intact_lambda::FreezeHook;
 use intact_ledger::{Caveat, Run};
+use intact_link::document;
 use intact_link::{Blocked, Link, LinkChange, LinkEnd, Spec};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader};
@@ -49,7 +50,7 @@ pub(super) fn run(spec: &Spec, server: Server, config: Config) -> Result<ExitCod
         console::note("without --link the function runs and is stopped between invocations all the same; not emulated are then the round trip and the network that does not answer for it");
     })?;
     let far = ServerSide::start(&link, server).map_err(own)?;
-    console::note(&document::beginning(&link, &far));
+    console::note(&document::beginning(&link, far.environment()));
     let (ours, theirs) = UnixStream::pair()
         .context("cannot talk to the platform on the link")
         .map_err(own)?;
@@ -72,7 +73,7 @@ pub(super) fn run(spec: &Spec, server: Server, config: Config) -> Result<ExitCod
     let served = far.end().map_err(own)?;
     let account = link.account().context("the link").map_err(own)?;
     console::note(&document::end(&link, &account, served.as_ref()));
-    Ok(ExitCode::from(ended.code()))
+    Ok(ExitCode::from(ended.exit_code()))
 }
 
 /// Sends the job, then does what the process asks, until it ends.

@@ -2,8 +2,8 @@
 
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
+use intact_link::document::CommandEnd;
 use rustix::process::{Pid, Signal, kill_process};
-use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use std::fs::File;
@@ -12,26 +12,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Ended {
-    /// By itself.
-    Code(u8),
-    /// By this signal.
-    Signal(u8),
-}
-
-impl Ended {
-    /// What a wrapper exits with.
-    pub(crate) fn code(self) -> u8 {
-        match self {
-            Ended::Code(code) => code,
-            Ended::Signal(number) => exit::by_signal(usize::from(number)),
-        }
-    }
-}
 
 /// A running command.
 pub(crate) struct ChildProcess {
@@ -74,7 +54,7 @@ impl ChildProcess {
     }
 
     /// Waits for its end.
-    pub(crate) fn wait(mut self) -> Result<Ended, Failed> {
+    pub(crate) fn wait(mut self) -> Result<CommandEnd, Failed> {
         let status = self.child.wait();
         self.over.store(true, Ordering::Release);
         self.signals.close();
@@ -82,8 +62,8 @@ impl ChildProcess {
             .context("cannot wait for the command")
             .map_err(|error| Failed::wrapper(exit::WRAPPER_FAILURE, error))?;
         Ok(match (status.code(), status.signal()) {
-            (Some(code), _) => Ended::Code(code as u8),
-            (None, signal) => Ended::Signal(signal.unwrap_or(0) as u8),
+            (Some(code), _) => CommandEnd::Code(code as u8),
+            (None, signal) => CommandEnd::Signal(signal.unwrap_or(0) as u8),
         })
     }
 }

@@ -3,10 +3,8 @@
 use crate::cmd::builtin::Builtin;
 use crate::cmd::serve;
 use anyhow::{Context, bail};
-use intact_ledger::{Group, Tally};
+use intact_link::document::Served;
 use intact_link::{Link, LinkEnd, SERVER_NAME, SERVER_V4};
-use intact_units::plural::counted;
-use serde::Serialize;
 use std::io;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,35 +26,6 @@ pub(crate) enum Server {
 pub(crate) struct ServerSide {
     environment: Vec<(&'static str, String)>,
     server: Running,
-}
-
-/// What our own server counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Served {
-    /// Requests.
-    requests: u64,
-    /// Connections that were opened to it.
-    connections: u64,
-}
-
-impl Served {
-    /// What is in our server's tally.
-    pub(crate) fn of(mut tally: Tally) -> Served {
-        let cell = tally.cell(None, None);
-        Served {
-            requests: cell.groups.iter().map(Group::count).sum(),
-            connections: cell.connections.opened,
-        }
-    }
-
-    /// Both, in words.
-    pub(crate) fn words(&self) -> String {
-        format!(
-            "the server had {} on {}",
-            counted(self.requests, "request"),
-            counted(self.connections, "connection")
-        )
-    }
 }
 
 enum Running {

@@ -9,6 +9,7 @@ use intact_findings::cpu::{CpuFacts, CpuUse, OtherProcess};
 use intact_watch::{Cpu, WatchError};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The options.
 #[derive(clap::Args, Clone)]
@@ -40,14 +41,7 @@ pub(crate) struct Measuring {
 struct Running {
     pid: u32,
     command: String,
-    before: Times,
-}
-
-/// Processor time so far, in milliseconds: its own, and in the kernel.
-#[derive(Clone, Copy)]
-struct Times {
-    user: f64,
-    system: f64,
+    before: Cpu,
 }
 
 impl Options {
@@ -100,12 +94,8 @@ impl Measuring {
         let beside = self.beside.into_iter();
         let beside = beside.map(|one| taken(one.pid, one.took(), one.command));
         let program = match program {
-            Some(cpu) => CpuUse {
-                user_ms: Some(cpu.user.as_secs_f64() * 1e3),
-                system_ms: Some(cpu.system.as_secs_f64() * 1e3),
-                work: None,
-            },
-            None => sum(self.subjects.iter().map(Running::took)),
+            Some(cpu) => CpuUse::of(cpu.user, cpu.system),
+            None => self.subjects.iter().map(Running::took).sum(),
         };
         let mut facts = CpuFacts {
             program,
@@ -123,7 +113,7 @@ impl Measuring {
 impl Running {
     fn find(pid: u32) -> Result<Running, Failed> {
         let command = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
-        let found = command.zip(Times::of(pid));
+        let found = command.zip(Cpu::of_process(pid));
         let (command, before) = found.ok_or_else(|| not_run(WatchError::NoProcess(pid)))?;
         Ok(Running {
             pid,
@@ -134,72 +124,13 @@ impl Running {
 
     /// What it took since; unknown of one that has ended.
     fn took(&self) -> CpuUse {
-        let now = Times::of(self.pid);
-        CpuUse {
-            user_ms: now.map(|now| now.user - self.before.user),
-            system_ms: now.map(|now| now.system - self.before.system),
-            work: None,
-        }
-    }
-}
-
-impl Times {
-    /// By `/proc/PID/stat`, with the children that the process has waited for.
-    fn of(pid: u32) -> Option<Times> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // the name before may hold anything
-        let (_, rest) = stat.rsplit_once(") ")?;
-        let ticks: Vec<f64> = rest
-            .split_ascii_whitespace()
-            .skip(11)
-            .take(4)
-            .filter_map(|word| word.parse().ok())
-            .collect();
-        let [user, system, children_user, children_system] = ticks[..] else {
-            return None;
-        };
-        let a_tick = 1e3 / rustix::param::clock_ticks_per_second() as f64;
-        Some(Times {
-            user: (user + children_user) * a_tick,
-            system: (system + children_system) * a_tick,
+        let now = Cpu::of_process(self.pid);
+        now.map_or_else(CpuUse::default, |now| {
+            let since = |now: Duration, then| now.saturating_sub(then);
+            CpuUse::of(
+                since(now.user, self.before.user),
+                since(now.system, self.before.system),
+            )
         })
-    }
-}
-
-/// Unknown where one is.
-fn sum(all: impl Iterator<Item = CpuUse>) -> CpuUse {
-    let zero = CpuUse {
-        user_ms: Some(0.0),
-        system_ms: Some(0.0),
-        work: None,
-    };
-    all.fold(zero, |sum, one| CpuUse {
-        user_ms: sum.user_ms.zip(one.user_ms).map(|(a, b)| a + b),
-        system_ms: sum.system_ms.zip(one.system_ms).map(|(a, b)| a + b),
-        work: None,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_of_this_process_are_read_and_of_none_are_not() {
-        let own = Times::of(std::process::id()).unwrap();
-        assert!(own.user >= 0.0 && own.system >= 0.0);
-        assert!(Times::of(u32::MAX).is_none());
-    }
-
-    #[test]
-    fn a_sum_with_an_unknown_part_is_unknown() {
-        let known = CpuUse {
-            user_ms: Some(1.0),
-            system_ms: Some(2.0),
-            work: None,
-        };
-        let unknown = CpuUse::default();
-        assert_eq!(sum([known, known].into_iter()).user_ms, Some(2.0));
-        assert_eq!(sum([known, unknown].into_iter()).user_ms, None);
     }
 }

@@ -1,6 +1,6 @@
-//! Ends of processes whose memory is still to be looked at: they wait for that, for a moment.
+//! Ends of processes whose memory is still to be searched: the end waits for the search, at most a quarter of a second.
 
-use super::Supervisor;
+use super::call_context::CallContext;
 use crate::platform::secrets::ExitHolds;
 use intact_sys::seccomp::{Notification, NotificationResponse};
 use std::time::{Duration, Instant};
@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 const LONGEST_HOLD: Duration = Duration::from_millis(250);
 
 /// Processes that are about to end.
-#[derive(Default)]
 pub(super) struct DelayedExits {
     holds: ExitHolds,
     held: Vec<DelayedExit>,
@@ -23,46 +22,47 @@ struct DelayedExit {
 }
 
 impl DelayedExits {
-    /// When the next one must be let go.
+    pub(super) fn new(holds: ExitHolds) -> DelayedExits {
+        DelayedExits {
+            holds,
+            held: Vec::new(),
+        }
+    }
+
+    /// When the next process must be released.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.held.iter().map(|held| held.until).min()
     }
-}
 
-impl Supervisor {
-    /// Has ends wait for this.
-    pub(crate) fn hold_ends(&mut self, holds: ExitHolds) {
-        holds.wake_by(self.waker.clone());
-        self.leavers.holds = holds;
-    }
-
-    /// A process is about to end.
-    pub(super) fn end(&mut self, notice: &Notification) -> Option<NotificationResponse> {
-        let holds = |process| self.leavers.holds.holds(process);
-        let leaver = self.processes.identify(notice.thread);
-        let Some(leaver) = leaver.filter(|leaver| holds(leaver.process)) else {
+    /// Takes an `exit_group`; `None`: the response comes later.
+    pub(super) fn exit(
+        &mut self,
+        notice: &Notification,
+        cx: &mut CallContext,
+    ) -> Option<NotificationResponse> {
+        let owner = cx.notifications.owner(notice.thread);
+        let Some(owner) = owner.filter(|owner| self.holds.holds(owner.pid)) else {
             return Some(NotificationResponse::Continue);
         };
-        self.leavers.held.push(DelayedExit {
+        self.held.push(DelayedExit {
             notice: notice.id,
-            process: leaver.process,
+            process: owner.pid,
             until: Instant::now() + LONGEST_HOLD,
         });
         None
     }
 
-    /// Lets go who has waited long enough.
-    pub(super) fn release_leavers(&mut self) {
-        if self.leavers.held.is_empty() {
+    /// Releases the processes that need not wait any longer.
+    pub(super) fn release(&mut self, cx: &CallContext) {
+        if self.held.is_empty() {
             return;
         }
         let now = Instant::now();
-        let DelayedExits { holds, held } = &mut self.leavers;
-        held.retain(|held| {
-            let stays = now < held.until && holds.holds(held.process);
+        self.held.retain(|held| {
+            let stays = now < held.until && self.holds.holds(held.process);
             if !stays {
-                self.listener
-                    .answer(held.notice, NotificationResponse::Continue);
+                let response = NotificationResponse::Continue;
+                cx.notifications.respond(held.notice, response);
             }
             stays
         });

@@ -3,10 +3,8 @@
 //! A container's seccomp profile may refuse `pidfd_getfd` or `process_vm_readv` for every process.
 //! Then nothing can be watched, whatever the program does. This is tried once, on a child of ours.
 
-use super::Supervisor;
 use crate::Unwatched;
 use intact_sys::process::{try_copy_descriptor, try_read_memory};
-use intact_sys::seccomp::Notification;
 use std::io;
 
 /// What this system refuses for every process.
@@ -28,6 +26,16 @@ impl Inspection {
     pub(super) fn refused(&self) -> &[Unwatched] {
         &self.refused
     }
+
+    /// Why a connection is not watched whose caller could not be read; `None` for a mistake of the caller.
+    pub(super) fn reason(&self, error: &io::Error) -> Option<Unwatched> {
+        match error.raw_os_error() {
+            _ if !self.refused.is_empty() => Some(self.refused[0]),
+            Some(libc::EFAULT | libc::EBADF) => None,
+            Some(libc::EPERM | libc::EACCES) => Some(Unwatched::Unreadable),
+            _ => Some(Unwatched::NoRelay),
+        }
+    }
 }
 
 /// The error number, unless it says something of the moment and not of the permission.
@@ -35,27 +43,6 @@ fn refusal(tried: io::Result<()>) -> Option<i32> {
     let number = tried.err()?.raw_os_error()?;
     let is_of_the_moment = [libc::ESRCH, libc::EMFILE, libc::ENFILE, libc::ENOMEM];
     (!is_of_the_moment.contains(&number)).then_some(number)
-}
-
-impl Supervisor {
-    /// What was read of the caller. Where that failed, counts a connection that nobody watches, unless
-    /// the caller made a mistake that the kernel will report, or has gone.
-    pub(super) fn inspected<T>(&mut self, notice: &Notification, read: io::Result<T>) -> Option<T> {
-        let error = match read {
-            Ok(value) => return Some(value),
-            Err(error) => error,
-        };
-        let reason = match error.raw_os_error() {
-            _ if !self.inspection.refused.is_empty() => self.inspection.refused[0],
-            Some(libc::EFAULT | libc::EBADF) => return None,
-            Some(libc::EPERM | libc::EACCES) => Unwatched::Unreadable,
-            _ => Unwatched::NoRelay,
-        };
-        if self.listener.is_valid(notice.id) {
-            self.leave(reason);
-        }
-        None
-    }
 }
 
 #[cfg(test)]

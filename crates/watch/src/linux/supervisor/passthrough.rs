@@ -1,11 +1,13 @@
-//! Connections that are left to the kernel: what must be known before it makes them is asked as quickly as can be, since the
-//! caller waits, and their ends are read when we are awake anyway.
+//! Connections that are left to the kernel. The caller waits for the look at its call, so that look is short, and ends of
+//! connections are read when the loop is awake for another reason.
 
-use super::{ENDS, Supervisor};
+use super::ENDS;
+use super::call_context::CallContext;
+use super::connect_request::{ConnectRequest, requested};
+use super::lookups::Lookups;
 use crate::platform::sock_diag_tracker::SockDiagTracker;
 use crate::{Mode, Unwatched};
 use intact_ledger::{Connection, Nanos};
-use intact_sys::address::{AddressKind, unmapped};
 use intact_sys::seccomp::{Notification, NotificationResponse};
 use intact_sys::socket;
 use mio::unix::SourceFd;
@@ -14,50 +16,64 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
-/// How late an end may be read: whoever connects meanwhile has it read first.
+/// How late an end may be read: the next connect has it read first.
 const SOON: Duration = Duration::from_millis(2);
 
-impl Supervisor {
-    /// Takes a `connect` in passing; `None`: it has been answered.
-    pub(super) fn pass_by(&mut self, notice: &Notification) -> Option<NotificationResponse> {
-        const UNTOUCHED: Option<NotificationResponse> = Some(NotificationResponse::Continue);
-        let began = self.clock.now();
-        let Some((AddressKind::Inet(wanted), socket)) = self.examine(notice) else {
-            return UNTOUCHED;
+/// Connections that are followed by reports of the kernel.
+#[derive(Default)]
+pub(super) struct Passthrough {
+    /// The kernel reports each socket's end on this machine to it, so it is there only where it is needed.
+    tracker: Option<SockDiagTracker>,
+    /// When the kernel's reports of ends are read at the latest.
+    ends_due: Option<Instant>,
+}
+
+impl Passthrough {
+    /// Has the kernel report the ends of sockets.
+    pub(super) fn subscribe(&mut self, registry: &Registry) -> io::Result<()> {
+        let tracker = SockDiagTracker::new()?;
+        register(registry, &tracker)?;
+        self.tracker = Some(tracker);
+        Ok(())
+    }
+
+    /// When [`Self::take_late_ends`] is due.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.ends_due
+    }
+
+    /// Takes a `connect` that the kernel makes; `None`: the response is sent.
+    pub(super) fn connect(
+        &mut self,
+        notice: &Notification,
+        lookups: &mut Lookups,
+        cx: &mut CallContext,
+    ) -> Option<NotificationResponse> {
+        const UNTOUCHED: NotificationResponse = NotificationResponse::Continue;
+        let request = match ConnectRequest::read(notice, lookups, cx) {
+            Ok(request) => request,
+            Err(response) => return Some(response),
         };
-        match socket::protocol(&socket).unwrap_or(0) {
-            libc::IPPROTO_TCP => {}
-            libc::IPPROTO_UDP => return Some(self.connect_datagrams(notice, socket, wanted)),
-            other => {
-                self.leave_other(other);
-                return UNTOUCHED;
-            }
+        if !request.is_followed(cx) {
+            return Some(UNTOUCHED);
         }
-        let Ok(cookie) = socket::cookie(&socket) else {
-            return UNTOUCHED;
-        };
-        // connected, connecting or listening: the kernel has the right answer
-        if self.apart == Some(unmapped(wanted)) || !socket::is_idle(&socket) {
-            return UNTOUCHED;
-        }
-        if socket::namespace(&socket) != self.namespace {
-            self.leave(Unwatched::OtherNamespace);
-            return UNTOUCHED;
-        }
+        let ConnectRequest {
+            began,
+            wanted,
+            socket,
+            cookie,
+        } = request;
         self.notice_replaced(cookie, &socket);
-        let owner = self.owner(notice.thread);
-        // a copy would put off the end of the connection, should the program close it now
+        let owner = cx.notifications.owner(notice.thread);
+        // a copy would delay the end of the connection, should the program close it now
         drop(socket);
         // what was read is the caller's only if it still waits
-        if self
-            .listener
-            .answer(notice.id, NotificationResponse::Continue)
-        {
-            let about = self.about(wanted, began, owner);
-            self.follow(notice, cookie, about, Unwatched::NoRelay);
+        if cx.notifications.respond(notice.id, UNTOUCHED) {
+            let about = requested(wanted, began, owner, lookups, cx);
+            self.follow(notice, cookie, about, Unwatched::NoRelay, cx);
             // connections that have ended by now had done so before this one began
             if self.ends_due.is_some() {
-                self.take_ends(began);
+                self.take_ends(began, cx);
             }
         }
         None
@@ -65,80 +81,88 @@ impl Supervisor {
 
     /// An idle socket connects: counts the connection that it had before, where that is followed.
     pub(super) fn notice_replaced(&mut self, cookie: u64, socket: &impl AsFd) {
-        if let Some(outside) = &mut self.outside
-            && outside.follows(cookie)
+        if let Some(tracker) = &mut self.tracker
+            && tracker.follows(cookie)
             // else its connect has failed, and is made again or asked for its error
             && socket::is_blank(socket)
         {
-            outside.replace(cookie);
+            tracker.replace(cookie);
         }
     }
 
-    /// Leaves a connection to the kernel and follows it from outside, or counts it as unwatched where that cannot be.
+    /// Leaves a connection to the kernel and follows it, or counts it as unwatched where that is impossible.
     pub(super) fn follow(
         &mut self,
         notice: &Notification,
         cookie: u64,
         about: Connection,
         reason: Unwatched,
+        cx: &mut CallContext,
     ) {
-        let descriptor = notice.arguments[0] as i32;
-        if self.outside.is_none() && self.mode != Mode::Relay {
-            self.outside = listen(self.poll.registry()).ok();
+        if self.tracker.is_none() && cx.mode != Mode::Relay {
+            // without it, the connection counts as unwatched
+            let _ = self.subscribe(&cx.registry);
         }
-        match &mut self.outside {
-            Some(outside) => outside.follow(cookie, about, Some(descriptor)),
-            None => {
-                self.census.count(cookie);
-                self.leave(reason);
-            }
+        match &mut self.tracker {
+            Some(tracker) => tracker.follow(cookie, about, Some(notice.arguments[0] as i32)),
+            None => cx.record.unwatched_socket(cookie, reason),
         }
     }
 
     /// Sockets have ended, and more may: they are read together, with the next connect or soon.
-    pub(super) fn put_off_ends(&mut self) {
-        if let Some(outside) = &self.outside {
-            let _ = self
-                .poll
-                .registry()
-                .deregister(&mut SourceFd(&outside.as_raw_fd()));
+    pub(super) fn put_off_ends(&mut self, registry: &Registry) {
+        if let Some(tracker) = &self.tracker {
+            let _ = registry.deregister(&mut SourceFd(&tracker.as_raw_fd()));
             self.ends_due = Some(Instant::now() + SOON);
         }
     }
 
-    /// Reads what was put off, once it is due.
-    pub(super) fn take_late_ends(&mut self) {
+    /// Reads the reports that were put off, once they are due.
+    pub(super) fn take_late_ends(&mut self, cx: &CallContext) {
         if self.ends_due.is_none_or(|due| Instant::now() < due) {
             return;
         }
         self.ends_due = None;
-        self.take_ends(self.clock.now());
-        if let Some(outside) = &self.outside
-            && register(self.poll.registry(), outside).is_err()
+        self.take_ends(cx.record.now(), cx);
+        if let Some(tracker) = &self.tracker
+            && register(&cx.registry, tracker).is_err()
         {
-            // without being told, looks again and again
+            // without a wake-up, reads again and again
             self.ends_due = Some(Instant::now() + SOON);
         }
     }
 
-    fn take_ends(&mut self, at: Nanos) {
-        if let Some(outside) = &mut self.outside {
-            let orders = &self.orders;
-            outside.take_ends(at, &mut |row| orders.record(row), &mut |_| {});
+    fn take_ends(&mut self, at: Nanos, cx: &CallContext) {
+        if let Some(tracker) = &mut self.tracker {
+            tracker.take_ends(at, &mut |row| cx.record.row(row), &mut |_| {});
+        }
+    }
+
+    /// A scan begins: connections that end from now on count as followed.
+    pub(super) fn remember_ends(&mut self) {
+        if let Some(tracker) = &mut self.tracker {
+            tracker.remember_ends();
+        }
+    }
+
+    /// Whether the socket with this cookie is followed, or was when a scan began.
+    pub(super) fn knows(&self, cookie: u64) -> bool {
+        let tracker = self.tracker.as_ref();
+        tracker.is_some_and(|tracker| tracker.knows(cookie))
+    }
+
+    /// The program has ended: waits for the kernel's last reports.
+    pub(super) fn finish(self, cx: &CallContext) {
+        if let Some(tracker) = self.tracker {
+            let record = &cx.record;
+            tracker.finish_after_end(record.clock(), &mut |row| record.row(row));
         }
     }
 }
 
-/// Has the kernel tell how sockets end.
-pub(super) fn listen(registry: &Registry) -> io::Result<SockDiagTracker> {
-    let outside = SockDiagTracker::new()?;
-    register(registry, &outside)?;
-    Ok(outside)
-}
-
-fn register(registry: &Registry, outside: &SockDiagTracker) -> io::Result<()> {
+fn register(registry: &Registry, tracker: &SockDiagTracker) -> io::Result<()> {
     registry.register(
-        &mut SourceFd(&outside.as_raw_fd()),
+        &mut SourceFd(&tracker.as_raw_fd()),
         ENDS,
         Interest::READABLE,
     )

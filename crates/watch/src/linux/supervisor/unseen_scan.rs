@@ -1,169 +1,181 @@
 //! Whether the program has connections open that it was never seen to make: inherited, received from another process, accepted
 //! by a listener that is gone, or made in a way that the filter does not know.
 //!
-//! The kernel could tell of the end of each socket, which would cost every connection of the machine some microseconds. So we
-//! look at what the program has open, now and then, on a thread beside our work.
+//! Reports of every socket's end would cost each connection of the machine some microseconds. So a thread lists the
+//! program's sockets from time to time.
 
-use super::Supervisor;
-use crate::Unwatched;
+use super::call_context::CallContext;
+use super::connect_calls::ConnectCalls;
+use super::passthrough::Passthrough;
 use intact_sys::address::unmapped;
 use intact_sys::{process, sock_diag};
+use mio::Waker;
 use std::collections::HashSet;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// When the first look is due; the time to the next doubles, up to the second.
+/// When the first scan is due; the time to the next doubles, up to the second constant.
 const FIRST: Duration = Duration::from_millis(250);
 const RARELY: Duration = Duration::from_secs(64);
-/// A look takes at most one part in so many of the time.
+/// A scan takes at most one part in this number of the time.
 const SHARE: u32 = 200;
-/// Sockets that are remembered, for being counted once only. Further ones are not counted.
-const MAX: usize = 1 << 16;
 
-/// The looks at what is open.
+/// The scans for connections that nobody saw.
 pub(super) struct UnseenScan {
     due: Instant,
     pace: Duration,
-    looking: Option<Look>,
-    /// Cookies of sockets that are counted as unwatched already.
-    counted: HashSet<u64>,
+    running: Option<Scan>,
+    /// Of the event loop.
+    waker: Arc<Waker>,
 }
 
-/// A look under way.
-struct Look {
+/// A scan under way.
+struct Scan {
     began: Instant,
     thread: JoinHandle<()>,
     found: Receiver<io::Result<Vec<u64>>>,
 }
 
 impl UnseenScan {
-    pub(super) fn new() -> UnseenScan {
+    pub(super) fn new(waker: Arc<Waker>) -> UnseenScan {
         UnseenScan {
             due: Instant::now() + FIRST,
             pace: FIRST,
-            looking: None,
-            counted: HashSet::new(),
+            running: None,
+            waker,
         }
     }
 
-    /// When the next look is due; `None` while one is under way.
+    /// When the next scan is due; `None` while one is under way.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.looking.is_none().then_some(self.due)
+        self.running.is_none().then_some(self.due)
     }
 
-    /// Whether a socket is counted for the first time.
-    pub(super) fn count(&mut self, cookie: u64) -> bool {
-        self.counted.len() < MAX && self.counted.insert(cookie)
-    }
-}
-
-impl Supervisor {
-    /// Begins a look, once it is due.
-    pub(super) fn look_around(&mut self) {
+    /// Begins a scan, once it is due.
+    pub(super) fn begin(&mut self, passthrough: &mut Passthrough, cx: &CallContext) {
         let now = Instant::now();
-        if self.census.due().is_none_or(|due| now < due) {
+        if self.due().is_none_or(|due| now < due) {
             return;
         }
-        if !self.can_look_around() {
-            self.census.due = now + RARELY;
+        if !can_scan(cx) {
+            self.due = now + RARELY;
             return;
         }
-        if let Some(outside) = &mut self.outside {
-            outside.remember_ends();
-        }
-        let (tell, found) = mpsc::channel();
-        let (apart, waker) = (self.apart, self.waker.clone());
+        passthrough.remember_ends();
+        let (sender, found) = mpsc::channel();
+        let (excluded, waker) = (cx.excluded, self.waker.clone());
         let begun = std::thread::Builder::new()
             .name("census".to_owned())
             .spawn(move || {
-                // whoever asked may have ended
-                let _ = tell.send(find(apart));
+                // the run may have ended
+                let _ = sender.send(find(excluded));
                 let _ = waker.wake();
             });
         match begun {
             Ok(thread) => {
-                self.census.looking = Some(Look {
+                self.running = Some(Scan {
                     began: now,
                     thread,
                     found,
                 });
             }
-            Err(_) => self.census.due = now + RARELY,
+            Err(_) => self.due = now + RARELY,
         }
     }
 
-    /// Takes what a look has found, if one has ended.
-    pub(super) fn take_census(&mut self) {
-        let Some(look) = &self.census.looking else {
+    /// Counts what a scan has found, if one has ended.
+    pub(super) fn take(
+        &mut self,
+        connects: &ConnectCalls,
+        passthrough: &Passthrough,
+        cx: &mut CallContext,
+    ) {
+        let Some(scan) = &self.running else {
             return;
         };
-        let Ok(found) = look.found.try_recv() else {
+        let Ok(found) = scan.found.try_recv() else {
             return;
         };
         let now = Instant::now();
-        let took = now - look.began;
-        self.census.looking = None;
-        self.census.pace = (self.census.pace * 2).min(RARELY).max(took * SHARE);
-        self.census.due = now + self.census.pace;
-        // a look that failed is made up for by the next
-        self.count_unseen(found.unwrap_or_default());
+        let took = now - scan.began;
+        self.running = None;
+        self.pace = (self.pace * 2).min(RARELY).max(took * SHARE);
+        self.due = now + self.pace;
+        // the next scan makes up for one that failed
+        count_unseen(found.unwrap_or_default(), connects, passthrough, cx);
     }
 
-    /// Waits for a look that is under way, and looks once more at what the program leaves behind, if it does.
-    pub(super) fn end_census(&mut self) {
-        if let Some(look) = self.census.looking.take() {
-            let _ = look.thread.join();
-            let found = look.found.try_recv().ok().and_then(Result::ok);
-            self.count_unseen(found.unwrap_or_default());
+    /// Waits for a scan that is under way; then scans the processes that the program leaves behind, if it does.
+    pub(super) fn finish(
+        &mut self,
+        is_abandoned: bool,
+        connects: &ConnectCalls,
+        passthrough: &Passthrough,
+        cx: &mut CallContext,
+    ) {
+        if let Some(scan) = self.running.take() {
+            let _ = scan.thread.join();
+            let found = scan.found.try_recv().ok().and_then(Result::ok);
+            count_unseen(found.unwrap_or_default(), connects, passthrough, cx);
         }
-        if self.abandoned && self.can_look_around() {
-            self.count_unseen(find(self.apart).unwrap_or_default());
-        }
-    }
-
-    /// Whether what we find that was never seen to be made is unwatched for that reason. Where inspection
-    /// is refused, all connections are found, and another caveat names the reason.
-    fn can_look_around(&self) -> bool {
-        self.names.is_complete() && self.inspection.refused().is_empty()
-    }
-
-    fn count_unseen(&mut self, found: Vec<u64>) {
-        for cookie in found {
-            let is_followed = self.names.find(cookie).is_some()
-                || self.by_cookie.contains_key(&cookie)
-                || self.outside.as_ref().is_some_and(|one| one.knows(cookie));
-            if !is_followed && self.census.count(cookie) {
-                self.leave(Unwatched::Unseen);
-            }
+        if is_abandoned && can_scan(cx) {
+            let found = find(cx.excluded).unwrap_or_default();
+            count_unseen(found, connects, passthrough, cx);
         }
     }
 }
 
-/// The cookies of the established TCP sockets that our descendants have, but for accepted ones.
-fn find(apart: Option<SocketAddr>) -> io::Result<Vec<u64>> {
-    let mut there = Vec::new();
+/// Whether a connection that is found and was never seen to be made is unwatched for that reason. Where inspection
+/// is refused, all connections are found, and another caveat names the reason.
+fn can_scan(cx: &CallContext) -> bool {
+    cx.addresses.is_complete() && cx.notifications.refused().is_empty()
+}
+
+fn count_unseen(
+    found: Vec<u64>,
+    connects: &ConnectCalls,
+    passthrough: &Passthrough,
+    cx: &mut CallContext,
+) {
+    for cookie in found {
+        let is_followed = cx.addresses.find(cookie).is_some()
+            || connects.contains(cookie)
+            || passthrough.knows(cookie);
+        if !is_followed {
+            cx.record.unseen_socket(cookie);
+        }
+    }
+}
+
+/// The cookies of the established TCP sockets that our descendants have, except accepted ones.
+fn find(excluded: Option<SocketAddr>) -> io::Result<Vec<u64>> {
+    let mut established = Vec::new();
     let mut served = HashSet::new();
-    sock_diag::list(|told| {
-        if told.is_listening {
-            served.insert(told.local.port());
-        } else if told.was_established && apart != Some(unmapped(told.peer)) {
-            there.push(told);
+    sock_diag::list(|socket| {
+        if socket.is_listening {
+            served.insert(socket.local.port());
+        } else if socket.was_established && excluded != Some(unmapped(socket.peer)) {
+            established.push(socket);
         }
     })?;
-    there.retain(|told| told.inode != 0 && !served.contains(&told.local.port()));
-    if there.is_empty() {
+    established.retain(|socket| socket.inode != 0 && !served.contains(&socket.local.port()));
+    if established.is_empty() {
         return Ok(Vec::new());
     }
     let mut inodes = HashSet::new();
     for process in process::descendants(vec![std::process::id()]).skip(1) {
-        // one that has gone meanwhile, or that we may not look at
+        // one that has ended meanwhile, or that must not be inspected
         let _ = process::each_socket(process, |inode| {
             inodes.insert(inode);
         });
     }
-    there.retain(|told| inodes.contains(&told.inode));
-    Ok(there.into_iter().map(|told| told.cookie).collect())
+    established.retain(|socket| inodes.contains(&socket.inode));
+    Ok(established
+        .into_iter()
+        .map(|socket| socket.cookie)
+        .collect())
 }

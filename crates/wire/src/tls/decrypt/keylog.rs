@@ -12,7 +12,7 @@ pub struct KeyLog {
 }
 
 /// The secrets of one connection, as far as they were logged.
-#[derive(Default, Clone)]
+#[derive(Default, Clone, PartialEq, Eq)]
 pub(super) struct Secrets {
     /// The master secret of TLS 1.2.
     pub(super) master: Option<Secret>,
@@ -70,6 +70,16 @@ impl KeyLog {
         text.lines()
             .filter(|line| self.add_line(line).is_err())
             .count()
+    }
+
+    /// Copies the secrets of one connection from another log; whether any of them is new here.
+    pub fn copy_from(&mut self, other: &KeyLog, client_random: &[u8; 32]) -> bool {
+        let theirs = other.connections.get(client_random);
+        let Some(theirs) = theirs.filter(|theirs| self.find(client_random) != Some(theirs)) else {
+            return false;
+        };
+        self.connections.insert(*client_random, theirs.clone());
+        true
     }
 
     /// For how many connections there are secrets.

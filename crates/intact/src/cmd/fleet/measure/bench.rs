@@ -3,7 +3,7 @@
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
 use intact_bench::{Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target};
-use intact_dial::Clock;
+use intact_client::Clock;
 use intact_experiment::{Axes, AxisValues};
 use intact_fleet::{MeasureError, Measured, Message, RowFiles};
 use intact_ledger::{Row, Rows, Tally};

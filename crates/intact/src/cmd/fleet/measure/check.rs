@@ -3,7 +3,7 @@
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
 use intact_check::{CheckError, CheckProgress, ProbeKind};
-use intact_dial::Clock;
+use intact_client::Clock;
 use intact_fleet::{CheckResult, MeasureError, Measured, Message, RowFiles};
 use intact_ledger::server_profile::{ServerProfile, WATERFALL};
 use intact_ledger::{Caveat, Event, Exchange, Sink, Tally};

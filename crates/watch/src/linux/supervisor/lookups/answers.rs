@@ -1,6 +1,6 @@
 //! Answers of name servers: looked at in the program's own socket, before it takes them where it lets us.
 
-use super::super::Supervisor;
+use super::CallContext;
 use super::forward::ForwardPath;
 use super::open::UNREACHABLE;
 use super::{Lookups, name_addresses};
@@ -14,47 +14,53 @@ const MAX_ANSWER: usize = 4096;
 /// Answers of a socket that are remembered.
 const MAX_ANSWERED: usize = 8;
 
-impl Supervisor {
+impl Lookups {
     /// A datagram is to be taken with its sender's address: looks at it first.
-    pub(in super::super) fn see_recvfrom(&mut self, notice: &Notification) -> Option<()> {
-        if self.lookups.sockets.is_empty() {
+    pub(in crate::platform::supervisor) fn see_recvfrom(
+        &mut self,
+        notice: &Notification,
+        cx: &mut CallContext,
+    ) -> Option<()> {
+        if self.sockets.is_empty() {
             return None;
         }
-        let descriptor = notice.arguments[0] as i32;
-        let copied = self.processes.copy_descriptor(notice.thread, descriptor);
+        let copied = cx.notifications.copy_descriptor(notice);
         let cookie = socket::cookie(&copied.ok()?).ok()?;
-        self.lookups.sockets.get_mut(&cookie)?.is_asked = true;
-        self.look_at_answer(cookie);
+        self.sockets.get_mut(&cookie)?.is_asked = true;
+        self.look_at_answer(cookie, cx);
         Some(())
     }
 
     /// Something came on a socket that speaks with a name server.
-    pub(in super::super) fn take_answer(&mut self, token: Token) {
-        let Some(&cookie) = self.lookups.tokens.get(&token) else {
+    pub(in crate::platform::supervisor) fn take_answer(&mut self, token: Token, cx: &CallContext) {
+        let Some(&cookie) = self.tokens.get(&token) else {
             return;
         };
-        match self.lookups.sockets.get(&cookie) {
-            Some(asking) if asking.forward.is_none() => self.look_at_answer(cookie),
-            Some(asking) if asking.token == token => self.pass_on(cookie, ForwardPath::Out),
-            _ => self.pass_on(cookie, ForwardPath::Back),
+        match self.sockets.get(&cookie) {
+            Some(asking) if asking.forward.is_none() => self.look_at_answer(cookie, cx),
+            Some(asking) if asking.token == token => {
+                self.pass_on(cookie, ForwardPath::Out, cx);
+            }
+            _ => self.pass_on(cookie, ForwardPath::Back, cx),
         }
     }
 
-    fn look_at_answer(&mut self, cookie: u64) {
-        let now = self.clock.now().0;
+    fn look_at_answer(&mut self, cookie: u64, cx: &CallContext) {
+        let now = cx.record.now().0;
         let Lookups {
             sockets,
             open,
             named,
             ..
-        } = &mut self.lookups;
+        } = self;
         let Some(asking) = sockets.get_mut(&cookie) else {
             return;
         };
         let mut bytes = [0; MAX_ANSWER];
         match socket::peek(&asking.copy, &mut bytes) {
             Peeked::Bytes(count) => {
-                let Some(answer) = dns::parse(&bytes[..count]).filter(|told| told.is_answer) else {
+                let Some(answer) = dns::parse(&bytes[..count]).filter(|message| message.is_answer)
+                else {
                     return;
                 };
                 asking.named = true;

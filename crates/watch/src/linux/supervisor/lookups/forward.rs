@@ -3,8 +3,9 @@
 //! The program's socket is connected to one of ours and goes by the server's name; another of ours is connected to the
 //! server. Datagrams pass unchanged, refusals as refusals. In the end the program's socket is connected to the server itself.
 
-use super::super::real_addresses::RealAddresses;
-use super::super::{LOOKUP, Supervisor};
+use super::super::LOOKUP;
+use super::super::address_table::RealAddresses;
+use super::super::call_context::CallContext;
 use super::open::UNREACHABLE;
 use super::{Lookups, name_addresses};
 use intact_sys::address::{on_socket, unmapped};
@@ -108,7 +109,7 @@ impl Forward {
         Ok(())
     }
 
-    /// The server has refused, and so do we: what the program's socket is told is what the server would have told it.
+    /// The server has refused: the program's socket gets the error that the server would have caused.
     pub(super) fn refuse(self, program: &OwnedFd) {
         drop(self);
         // to a port that nobody has: the kernel answers as the server's would
@@ -117,19 +118,19 @@ impl Forward {
     }
 }
 
-impl Supervisor {
+impl Lookups {
     /// Has the datagrams of a socket that we follow pass through us.
-    pub(super) fn forward(&mut self, cookie: u64, v6: bool) -> Option<()> {
-        let asking = self.lookups.sockets.get_mut(&cookie)?;
-        if socket::namespace(&asking.copy) != self.namespace || socket::is_steered(&asking.copy) {
+    pub(super) fn forward(&mut self, cookie: u64, v6: bool, cx: &mut CallContext) -> Option<()> {
+        let asking = self.sockets.get_mut(&cookie)?;
+        if socket::namespace(&asking.copy) != cx.namespace || socket::is_steered(&asking.copy) {
             return None;
         }
         let server = asking.asker.server;
         let mut forward = Forward::between(&asking.copy, v6, server).ok()?;
-        let registry = self.poll.registry();
-        let near = Token(LOOKUP + self.lookups.next_token);
-        let far = Token(LOOKUP + self.lookups.next_token + 1);
-        if forward.last_descriptor() >= self.last_descriptor
+        let registry = &cx.registry;
+        let near = Token(LOOKUP + self.next_token);
+        let far = Token(LOOKUP + self.next_token + 1);
+        if forward.last_descriptor() >= cx.last_descriptor
             || forward.register(registry, near, far).is_err()
         {
             // the program's connect goes on to the kernel, which finds the socket as it was
@@ -137,10 +138,10 @@ impl Supervisor {
             return None;
         }
         let _ = registry.deregister(&mut SourceFd(&asking.copy.as_raw_fd()));
-        self.lookups.tokens.remove(&asking.token);
-        self.lookups.next_token += 2;
-        self.lookups.tokens.insert(near, cookie);
-        self.lookups.tokens.insert(far, cookie);
+        self.tokens.remove(&asking.token);
+        self.next_token += 2;
+        self.tokens.insert(near, cookie);
+        self.tokens.insert(far, cookie);
         asking.token = near;
         let ends = RealAddresses {
             local: forward.local,
@@ -148,20 +149,20 @@ impl Supervisor {
             v6,
         };
         asking.forward = Some(forward);
-        self.names.remember(cookie, ends);
+        cx.addresses.remember(cookie, ends);
         Some(())
     }
 
     /// Passes on what has come for a lookup.
-    pub(super) fn pass_on(&mut self, cookie: u64, way: ForwardPath) {
-        let now = self.clock.now().0;
+    pub(super) fn pass_on(&mut self, cookie: u64, way: ForwardPath, cx: &CallContext) {
+        let now = cx.record.now().0;
         let Lookups {
             sockets,
             open,
             named,
             scratch,
             ..
-        } = &mut self.lookups;
+        } = self;
         let Some(asking) = sockets.get_mut(&cookie) else {
             return;
         };

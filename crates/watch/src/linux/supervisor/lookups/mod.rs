@@ -1,7 +1,7 @@
-//! Lookups of names, as the sockets tell that speak with name servers: a look at each answer before the program takes it.
+//! Lookups of names, read from the sockets that speak with name servers: each answer is read before the program takes it.
 //!
 //! The sockets are the program's own, and nothing that they carry passes through us. Questions of the C libraries are seen
-//! as they are sent; c-ares writes its unseen, and the answers tell what was asked. Programs that take answers with the
+//! as they are sent; c-ares writes its questions unseen, and the answers repeat them. Programs that take answers with the
 //! sender's address (`recvfrom`: the C libraries, c-ares) wait for our look; for others we look as soon as an answer comes,
 //! and may come too late: then the lookup has no name. Only Go's datagrams pass through us ([`forward`]): it makes its own
 //! system calls, and never asks who has sent an answer.
@@ -11,11 +11,12 @@ mod forward;
 mod open;
 mod questions;
 
-use super::{LOOKUP, Supervisor};
+use super::LOOKUP;
+use super::call_context::CallContext;
 use crate::Mode;
 use crate::platform::program;
 use forward::Forward;
-use intact_ledger::{Lookup, Nanos, Owner, Row, Span};
+use intact_ledger::{Connection, Lookup, Nanos, Owner, Span};
 use intact_sys::address::{on_socket, unmapped};
 use intact_sys::seccomp::{Notification, NotificationResponse};
 use intact_sys::socket;
@@ -32,7 +33,7 @@ use std::time::Duration;
 
 /// Sockets that a process connects to a name server within this time may be of one lookup, in nanoseconds: Go has one for
 /// each type of record.
-const BESIDE: u64 = 20_000_000;
+const SAME_LOOKUP: u64 = 20_000_000;
 /// A socket is let go this long after it was last heard of, in nanoseconds: a copy of it is all that we have.
 const PATIENCE: u64 = 10_000_000_000;
 /// The same for one whose answer was passed on or could not be read, in nanoseconds.
@@ -95,77 +96,83 @@ impl Lookups {
         (!self.sockets.is_empty() || !self.open.is_empty()).then_some(PACE)
     }
 
-    /// The name that an address was last found under.
-    pub(super) fn name_of(&self, address: IpAddr) -> Option<Arc<str>> {
-        self.named.get(&address).cloned()
+    /// The lookup that a connection waited for is the first part of its setup, and gives it its name until a better one is
+    /// known. Each lookup is claimed once.
+    pub(super) fn note(&mut self, about: &mut Connection) {
+        let Some(address) = about.peer.map(|peer| peer.ip()) else {
+            return;
+        };
+        if let Some(origin) = &mut about.origin
+            && let Some(name) = self.named.get(&address)
+        {
+            origin.host = name.clone();
+        }
+        let process = process_of(about.owner.as_ref());
+        if let Some(span) = self.open.claim(process, address, about.at.0) {
+            about.at = span.start;
+            about.setup.dns = Some(span);
+        }
     }
 
-    /// What a process's connection to an address waited for; each lookup is claimed once.
-    pub(super) fn claim(&mut self, process: u32, address: IpAddr, now: Nanos) -> Option<Span> {
-        self.open.claim(process, address, now.0)
-    }
-}
-
-impl Supervisor {
     /// A datagram socket is being connected.
-    pub(super) fn connect_datagrams(
+    pub(super) fn connect(
         &mut self,
         notice: &Notification,
         copy: OwnedFd,
         to: SocketAddr,
+        cx: &mut CallContext,
     ) -> NotificationResponse {
         let server = unmapped(to);
         let (Ok(cookie), Some(local)) = (socket::cookie(&copy), socket::local_address(&copy))
         else {
             return NotificationResponse::Continue;
         };
-        self.let_asking_go(cookie);
+        self.release(cookie, cx);
         if server.port() != PORT {
             return NotificationResponse::Continue;
         }
-        self.follow_asking(notice, cookie, copy, server);
+        self.follow(notice, cookie, copy, server, cx);
         let is_bound = local.port() != 0 || !unmapped(local).ip().is_unspecified();
-        if self.mode == Mode::Passthrough || is_bound || !program::is_go(notice.thread) {
+        if cx.mode == Mode::Passthrough || is_bound || !program::is_go(notice.thread) {
             return NotificationResponse::Continue;
         }
-        match self.forward(cookie, local.is_ipv6()) {
+        match self.forward(cookie, local.is_ipv6(), cx) {
             Some(()) => NotificationResponse::Value(0),
             None => NotificationResponse::Continue,
         }
     }
 
     /// Follows a socket that speaks with a name server from now on.
-    fn follow_asking(
+    fn follow(
         &mut self,
         notice: &Notification,
         cookie: u64,
         copy: OwnedFd,
         server: SocketAddr,
+        cx: &mut CallContext,
     ) {
-        let owner = self.owner(notice.thread);
+        let owner = cx.notifications.owner(notice.thread);
         let asker = Asker { owner, server };
-        let now = self.clock.now().0;
-        if let Some(asking) = self.lookups.sockets.get_mut(&cookie) {
+        let now = cx.record.now().0;
+        if let Some(asking) = self.sockets.get_mut(&cookie) {
             asking.asker = asker;
             asking.last = now;
             return;
         }
-        if self.lookups.sockets.len() >= MAX {
-            let oldest = self.lookups.sockets.iter();
+        if self.sockets.len() >= MAX {
+            let oldest = self.sockets.iter();
             if let Some((&oldest, _)) = oldest.min_by_key(|(_, asking)| asking.last) {
-                self.let_asking_go(oldest);
+                self.release(oldest, cx);
             }
         }
-        let token = Token(LOOKUP + self.lookups.next_token);
-        self.lookups.next_token += 1;
-        let registered = self.poll.registry().register(
-            &mut SourceFd(&copy.as_raw_fd()),
-            token,
-            Interest::READABLE,
-        );
+        let token = Token(LOOKUP + self.next_token);
+        self.next_token += 1;
+        let registered =
+            cx.registry
+                .register(&mut SourceFd(&copy.as_raw_fd()), token, Interest::READABLE);
         // without it, answers are seen where the program asks for them with the sender's address
         if registered.is_ok() {
-            self.lookups.tokens.insert(token, cookie);
+            self.tokens.insert(token, cookie);
         }
         let asking = Asking {
             token,
@@ -180,60 +187,61 @@ impl Supervisor {
             is_asked: false,
             forward: None,
         };
-        self.lookups.sockets.insert(cookie, asking);
+        self.sockets.insert(cookie, asking);
     }
 
-    /// The program asks for a name of a socket, as Go does once it waits for it: who has waited last is told first of what
-    /// comes, so we wait anew.
-    pub(super) fn look_before_program(&mut self, cookie: u64) {
-        if let Some(asking) = self.lookups.sockets.get(&cookie)
+    /// The program asks for an address of a socket, as Go does once it waits for the socket. The kernel wakes the last
+    /// waiter first, so we wait again.
+    pub(super) fn look_before_program(&mut self, cookie: u64, cx: &CallContext) {
+        if let Some(asking) = self.sockets.get(&cookie)
             && asking.forward.is_none()
-            && self.lookups.tokens.contains_key(&asking.token)
+            && self.tokens.contains_key(&asking.token)
         {
-            let registry = self.poll.registry();
+            let registry = &cx.registry;
             let descriptor = asking.copy.as_raw_fd();
             let mut source = SourceFd(&descriptor);
             let waits = registry
                 .deregister(&mut source)
                 .and_then(|()| registry.register(&mut source, asking.token, Interest::READABLE));
             if waits.is_err() {
-                self.lookups.tokens.remove(&asking.token);
+                self.tokens.remove(&asking.token);
             }
         }
     }
 
-    /// Lets a socket go; one of which nothing was read is a lookup without a name.
-    fn let_asking_go(&mut self, cookie: u64) {
-        let Some(asking) = self.lookups.sockets.remove(&cookie) else {
+    /// Releases a socket. If nothing was read from it, it counts as a lookup without a name.
+    fn release(&mut self, cookie: u64, cx: &mut CallContext) {
+        let Some(asking) = self.sockets.remove(&cookie) else {
             return;
         };
-        self.lookups.tokens.remove(&asking.token);
+        self.tokens.remove(&asking.token);
         if asking.forward.is_some() {
-            self.lookups.tokens.remove(&Token(asking.token.0 + 1));
-            self.names.forget(cookie);
+            self.tokens.remove(&Token(asking.token.0 + 1));
+            cx.addresses.forget(cookie);
             let server = on_socket(asking.asker.server, asking.v6);
             socket::disconnect(&asking.copy);
             let _ = SockRef::from(&asking.copy).connect(&server.into());
         } else {
             // the program holds the same socket: closing our copy would not end it
-            let _ = self
-                .poll
-                .registry()
+            let _ = cx
+                .registry
                 .deregister(&mut SourceFd(&asking.copy.as_raw_fd()));
         }
         if asking.named {
             return;
         }
         let process = asking.asker.process();
-        if self.lookups.nameless.len() >= MAX_NAMED {
-            self.lookups.nameless.clear();
+        if self.nameless.len() >= MAX_NAMED {
+            self.nameless.clear();
         }
-        let before = self.lookups.nameless.insert(process, asking.since);
-        let is_counted = before.is_some_and(|before| asking.since.abs_diff(before) < BESIDE)
-            || self.lookups.open.is_beside(process, asking.since, BESIDE);
+        let before = self.nameless.insert(process, asking.since);
+        let is_counted = before.is_some_and(|before| asking.since.abs_diff(before) < SAME_LOOKUP)
+            || self
+                .open
+                .is_part_of_lookup(process, asking.since, SAME_LOOKUP);
         if !is_counted {
             let end = asking.missed.unwrap_or(asking.since);
-            self.record_lookup(Lookup {
+            cx.record.lookup(Lookup {
                 variant: None,
                 round: None,
                 name: None,
@@ -246,40 +254,29 @@ impl Supervisor {
         }
     }
 
-    /// The process that a lookup or a connection is counted for.
-    pub(super) fn process_of(owner: Option<&Owner>) -> u32 {
-        owner.map_or(0, |owner| owner.pid)
-    }
-
-    fn record_lookup(&self, mut lookup: Lookup) {
-        lookup.variant = self.place.map(|place| place.variant);
-        lookup.round = self.place.map(|place| place.round);
-        self.record(Row::Lookup(lookup));
-    }
-
     /// Records lookups that are over, or all, and lets go of sockets that have fallen silent.
-    pub(super) fn settle_lookups(&mut self, all: bool) {
-        let now = self.clock.now().0;
-        let since_last = now.saturating_sub(self.lookups.looked);
-        if !all && (self.lookups.pace().is_none() || u128::from(since_last) < PACE.as_nanos()) {
+    pub(super) fn settle(&mut self, all: bool, cx: &mut CallContext) {
+        let now = cx.record.now().0;
+        let since_last = now.saturating_sub(self.looked);
+        if !all && (self.pace().is_none() || u128::from(since_last) < PACE.as_nanos()) {
             return;
         }
-        self.lookups.looked = now;
-        let Lookups { open, sockets, .. } = &mut self.lookups;
+        self.looked = now;
+        let Lookups { open, sockets, .. } = self;
         let mut over = Vec::new();
         let awaits = |process, since| {
             sockets.values().any(|asking| {
                 let is_silent = !asking.named && asking.missed.is_none();
                 is_silent
                     && asking.asker.process() == process
-                    && asking.since.abs_diff(since) <= BESIDE
+                    && asking.since.abs_diff(since) <= SAME_LOOKUP
             })
         };
         open.settle(now, all, awaits, |lookup| over.push(lookup));
         for lookup in over {
-            self.record_lookup(lookup);
+            cx.record.lookup(lookup);
         }
-        let Lookups { open, sockets, .. } = &self.lookups;
+        let Lookups { open, sockets, .. } = self;
         let mut silent: Vec<(u64, u64)> = sockets
             .iter()
             .filter(|(cookie, asking)| {
@@ -295,9 +292,14 @@ impl Supervisor {
             .collect();
         silent.sort_unstable();
         for (_, cookie) in silent {
-            self.let_asking_go(cookie);
+            self.release(cookie, cx);
         }
     }
+}
+
+/// The process that a lookup or a connection is counted for.
+fn process_of(owner: Option<&Owner>) -> u32 {
+    owner.map_or(0, |owner| owner.pid)
 }
 
 /// Remembers under which name addresses were found.

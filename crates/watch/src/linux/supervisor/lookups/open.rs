@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Questions for other types of record of a name that come within this time are of the same lookup, in nanoseconds.
 const TOGETHER: u64 = 5_000_000_000;
-/// The same question again after this time is a retry, before it another lookup beside the first. Nanoseconds.
+/// The same question again after this time is a retry; before it, it is a second lookup. Nanoseconds.
 const RETRY: u64 = 500_000_000;
 /// How long a lookup that has all its answers waits for a sister question (Go asks for each type apart). Nanoseconds.
 const SETTLE: u64 = 20_000_000;
@@ -176,14 +176,14 @@ impl LookupsOpen {
         }
     }
 
-    /// Hands on lookups that are over; `awaits` tells whether a process waits for a sister question's answer that was sent
+    /// Hands on lookups that are over; `awaits` says whether a process waits for a sister question's answer that was sent
     /// unseen at about that time.
     pub(super) fn settle(
         &mut self,
         now: u64,
         all: bool,
         awaits: impl Fn(u32, u64) -> bool,
-        mut tell: impl FnMut(Lookup),
+        mut over: impl FnMut(Lookup),
     ) {
         let mut place = 0;
         while let Some(open) = self.open.get_mut(place) {
@@ -208,7 +208,7 @@ impl LookupsOpen {
                 by_answer: open.by_answer,
                 claimed: open.claimed,
             });
-            tell(lookup);
+            over(lookup);
         }
     }
 
@@ -219,7 +219,7 @@ impl LookupsOpen {
     }
 
     /// Whether a lookup of a process that sends its questions unseen began within that time of `since`.
-    pub(super) fn is_beside(&self, process: u32, since: u64, within: u64) -> bool {
+    pub(super) fn is_part_of_lookup(&self, process: u32, since: u64, within: u64) -> bool {
         let open = self.open.iter().filter(|open| open.by_answer);
         let past = self.past.iter().filter(|past| past.by_answer);
         open.map(|open| (open.process(), open.since))
@@ -334,9 +334,9 @@ mod tests {
     }
 
     fn ended(open: &mut LookupsOpen, now: u64) -> Vec<Lookup> {
-        let mut told = Vec::new();
-        open.settle(now, false, |_, _| false, |lookup| told.push(lookup));
-        told
+        let mut over = Vec::new();
+        open.settle(now, false, |_, _| false, |lookup| over.push(lookup));
+        over
     }
 
     #[test]
@@ -355,11 +355,11 @@ mod tests {
         let v6 = message(30, "a.example", AAAA, &["2001:db8::1"]);
         open.answer(&one, (7, 30), &v6, 0, 5 * MS);
         assert!(ended(&mut open, 6 * MS).is_empty());
-        let told = ended(&mut open, 30 * MS);
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0].ttl_s, Some(30));
-        assert_eq!(told[0].span, Span::new(Nanos(0), Nanos(5 * MS)));
-        let answer = told[0].answer.clone().unwrap().unwrap();
+        let over = ended(&mut open, 30 * MS);
+        assert_eq!(over.len(), 1);
+        assert_eq!(over[0].ttl_s, Some(30));
+        assert_eq!(over[0].span, Span::new(Nanos(0), Nanos(5 * MS)));
+        let answer = over[0].answer.clone().unwrap().unwrap();
         assert_eq!(answer.len(), 2);
         assert!(
             open.claim(1, address, 6 * MS).is_none(),
@@ -377,10 +377,10 @@ mod tests {
         assert_eq!(open.open.len(), 3);
         open.ask(&asker(1), (10, 1), &question, 5_000 * MS);
         assert_eq!(open.open.len(), 3);
-        let told = ended(&mut open, 20_000 * MS);
-        assert_eq!(told.len(), 3);
+        let over = ended(&mut open, 20_000 * MS);
+        assert_eq!(over.len(), 3);
         assert!(
-            told.iter()
+            over.iter()
                 .all(|lookup| lookup.answer == Some(Err("no answer".into())))
         );
     }
@@ -393,9 +393,9 @@ mod tests {
         let v6 = message(2, "a.example", AAAA, &["2001:db8::1"]);
         open.answer(&one, (7, 1), &v4, MS, 3 * MS);
         open.answer(&one, (8, 2), &v6, 2 * MS, 4 * MS);
-        let told = ended(&mut open, 90 * MS);
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0].span, Span::new(Nanos(MS), Nanos(4 * MS)));
+        let over = ended(&mut open, 90 * MS);
+        assert_eq!(over.len(), 1);
+        assert_eq!(over[0].span, Span::new(Nanos(MS), Nanos(4 * MS)));
     }
 
     #[test]
@@ -404,14 +404,14 @@ mod tests {
         open.ask(&asker(1), (7, 1), &message(1, "a.example", A, &[]), 0);
         open.lose(7, None, 2 * MS);
         open.lose(7, None, 3 * MS);
-        let told = ended(&mut open, 90 * MS);
+        let over = ended(&mut open, 90 * MS);
         assert_eq!(
-            (told[0].answer.clone(), told[0].span.end),
+            (over[0].answer.clone(), over[0].span.end),
             (None, Nanos(2 * MS))
         );
         open.ask(&asker(1), (7, 1), &message(1, "a.example", A, &[]), 0);
         open.lose(7, Some(UNREACHABLE), 2 * MS);
-        let told = ended(&mut open, 90 * MS);
-        assert_eq!(told[0].answer, Some(Err(UNREACHABLE.into())));
+        let over = ended(&mut open, 90 * MS);
+        assert_eq!(over[0].answer, Some(Err(UNREACHABLE.into())));
     }
 }

@@ -1,6 +1,6 @@
 //! Questions to name servers, as the program sends them.
 
-use super::super::Supervisor;
+use super::{CallContext, Lookups};
 use intact_sys::address::{self, AddressKind, unmapped};
 use intact_sys::process::read_memory;
 use intact_sys::seccomp::Notification;
@@ -13,20 +13,28 @@ const MAX_QUESTION: usize = 512;
 /// Questions that are sent in one call.
 const MAX_AT_ONCE: usize = 2;
 
-impl Supervisor {
+impl Lookups {
     /// A short datagram with an address is being sent.
-    pub(in super::super) fn see_sendto(&mut self, notice: &Notification) -> Option<()> {
-        let [descriptor, place, len, _, address, address_len] = notice.arguments;
-        let server = self.name_server(notice.thread, address, address_len)?;
-        let cookie = self.asking_with(notice, descriptor, Some(server))?;
-        self.see_question(notice, place, len, cookie);
+    pub(in crate::platform::supervisor) fn see_sendto(
+        &mut self,
+        notice: &Notification,
+        cx: &mut CallContext,
+    ) -> Option<()> {
+        let [_, place, len, _, address, address_len] = notice.arguments;
+        let server = name_server(notice.thread, address, address_len)?;
+        let cookie = self.asking_with(notice, Some(server), cx)?;
+        self.see_question(notice, place, len, cookie, cx);
         Some(())
     }
 
     /// One or two datagrams are being sent at once.
-    pub(in super::super) fn see_sendmmsg(&mut self, notice: &Notification) -> Option<()> {
+    pub(in crate::platform::supervisor) fn see_sendmmsg(
+        &mut self,
+        notice: &Notification,
+        cx: &mut CallContext,
+    ) -> Option<()> {
         const HEADER: usize = 64;
-        let [descriptor, place, count, ..] = notice.arguments;
+        let [_, place, count, ..] = notice.arguments;
         let count = usize::try_from(count).ok()?.min(MAX_AT_ONCE);
         // struct mmsghdr: name, its length, the parts and their number, each in eight bytes
         let mut headers = [0; HEADER * MAX_AT_ONCE];
@@ -40,15 +48,15 @@ impl Supervisor {
             let (address, parts, count) = (word(header, 0), word(header, 16), word(header, 24));
             let server = match address {
                 0 => None,
-                _ => Some(self.name_server(notice.thread, address, word(header, 8))?),
+                _ => Some(name_server(notice.thread, address, word(header, 8))?),
             };
-            let cookie = self.asking_with(notice, descriptor, server)?;
+            let cookie = self.asking_with(notice, server, cx)?;
             if count == 0 {
                 return None;
             }
             let mut part = [0; 16];
             read_memory(notice.thread, parts, &mut part).ok()?;
-            self.see_question(notice, word(&part, 0), word(&part, 8), cookie);
+            self.see_question(notice, word(&part, 0), word(&part, 8), cookie, cx);
         }
         Some(())
     }
@@ -57,34 +65,28 @@ impl Supervisor {
     fn asking_with(
         &mut self,
         notice: &Notification,
-        descriptor: u64,
         server: Option<SocketAddr>,
+        cx: &mut CallContext,
     ) -> Option<u64> {
-        let copied = self
-            .processes
-            .copy_descriptor(notice.thread, descriptor as i32)
-            .ok()?;
+        let copied = cx.notifications.copy_descriptor(notice).ok()?;
         let cookie = socket::cookie(&copied).ok()?;
         match server {
-            Some(server) => self.follow_asking(notice, cookie, copied, server),
+            Some(server) => self.follow(notice, cookie, copied, server, cx),
             None => {
-                self.lookups.sockets.get(&cookie)?;
+                self.sockets.get(&cookie)?;
             }
         }
         Some(cookie)
     }
 
-    fn name_server(&self, thread: u32, place: u64, len: u64) -> Option<SocketAddr> {
-        let len = usize::try_from(len).ok()?.min(address::MAX_LEN);
-        let mut bytes = [0; address::MAX_LEN];
-        read_memory(thread, place, &mut bytes[..len]).ok()?;
-        match address::parse(&bytes[..len])? {
-            AddressKind::Inet(server) if server.port() == PORT => Some(unmapped(server)),
-            _ => None,
-        }
-    }
-
-    fn see_question(&mut self, notice: &Notification, place: u64, len: u64, cookie: u64) {
+    fn see_question(
+        &mut self,
+        notice: &Notification,
+        place: u64,
+        len: u64,
+        cookie: u64,
+        cx: &CallContext,
+    ) {
         let mut bytes = [0; MAX_QUESTION];
         let Some(bytes) = usize::try_from(len)
             .ok()
@@ -92,16 +94,26 @@ impl Supervisor {
         else {
             return;
         };
-        let now = self.clock.now().0;
+        let now = cx.record.now().0;
         if read_memory(notice.thread, place, bytes).is_ok()
             && let Some(asked) = dns::parse(bytes).filter(|message| !message.is_answer)
-            && let Some(asking) = self.lookups.sockets.get_mut(&cookie)
+            && let Some(asking) = self.sockets.get_mut(&cookie)
         {
             asking.named = true;
             asking.last = now;
             asking.answered.retain(|id| *id != asked.id);
             let question = (cookie, asked.id);
-            self.lookups.open.ask(&asking.asker, question, &asked, now);
+            self.open.ask(&asking.asker, question, &asked, now);
         }
+    }
+}
+
+fn name_server(thread: u32, place: u64, len: u64) -> Option<SocketAddr> {
+    let len = usize::try_from(len).ok()?.min(address::MAX_LEN);
+    let mut bytes = [0; address::MAX_LEN];
+    read_memory(thread, place, &mut bytes[..len]).ok()?;
+    match address::parse(&bytes[..len])? {
+        AddressKind::Inet(server) if server.port() == PORT => Some(unmapped(server)),
+        _ => None,
     }
 }

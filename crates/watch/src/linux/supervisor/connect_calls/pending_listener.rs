@@ -1,7 +1,7 @@
-//! Keeps a program's connect genuinely under way until the real destination has answered.
+//! Keeps a program's connect genuinely under way until the real destination has responded.
 //!
-//! A listener whose accept queue is full drops SYNs without a word, so a socket that connects to it stays in SYN_SENT,
-//! as it would on the way to a distant host. When the destination has answered, a socket of ours at the listener's own
+//! A listener whose accept queue is full drops SYNs silently, so a socket that connects to it stays in SYN_SENT,
+//! as it would on the way to a distant host. When the destination has responded, a socket of ours at the listener's own
 //! address connects to the program's port: a TCP simultaneous open (RFC 9293 section 3.5) establishes both.
 
 use intact_sys::socket;
@@ -10,45 +10,45 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// One full listener.
+/// A listener whose accept queue is full.
 pub(crate) struct PendingListener {
     _listener: Socket,
     _filler: Socket,
     address: SocketAddr,
 }
 
-/// Traps that are kept for later.
+/// Listeners that are kept for later.
 const MAX_SPARE: usize = 64;
 
-/// Traps for reuse.
+/// Full listeners for reuse.
 #[derive(Default)]
-pub(crate) struct Traps {
+pub(crate) struct PendingListeners {
     spare: Vec<PendingListener>,
 }
 
-impl Traps {
-    /// A trap of the family that the program's socket can reach.
+impl PendingListeners {
+    /// A listener of the family that the program's socket can reach.
     pub(crate) fn take(&mut self, v6: bool) -> io::Result<PendingListener> {
         let fitting = self
             .spare
             .iter()
-            .position(|trap| trap.address.is_ipv6() == v6);
+            .position(|one| one.address.is_ipv6() == v6);
         match fitting {
             Some(place) => Ok(self.spare.swap_remove(place)),
-            None => PendingListener::set(v6),
+            None => PendingListener::open(v6),
         }
     }
 
-    /// Takes a trap back. One whose victim must learn that nobody is there is dropped instead.
-    pub(crate) fn keep(&mut self, trap: PendingListener) {
+    /// Takes a listener back. One whose program must be refused is dropped instead.
+    pub(crate) fn keep(&mut self, listener: PendingListener) {
         if self.spare.len() < MAX_SPARE {
-            self.spare.push(trap);
+            self.spare.push(listener);
         }
     }
 }
 
 impl PendingListener {
-    fn set(v6: bool) -> io::Result<PendingListener> {
+    fn open(v6: bool) -> io::Result<PendingListener> {
         let any = if v6 {
             SocketAddr::from((Ipv6Addr::LOCALHOST, 0))
         } else {
@@ -74,7 +74,7 @@ impl PendingListener {
         self.address
     }
 
-    /// Begins to meet the socket that connects to us from `child`.
+    /// Begins to complete the connect of the socket that connects to us from `child`.
     pub(crate) fn complete(&self, child: SocketAddr) -> io::Result<TcpStream> {
         let socket = shared_socket(self.address)?;
         begin(&socket, child)?;
@@ -120,19 +120,19 @@ mod tests {
     }
 
     #[test]
-    fn a_trapped_connect_is_under_way_until_it_is_met() {
+    fn a_connect_is_under_way_until_it_is_completed() {
         for v6 in [false, true] {
-            let mut traps = Traps::default();
-            let trap = traps.take(v6).unwrap();
-            let victim = socket::tcp_for(trap.address()).unwrap();
-            begin(&victim, trap.address()).unwrap();
-            assert!(victim.peer_addr().is_err());
-            let child = victim.local_addr().unwrap().as_socket().unwrap();
-            let ours = trap.complete(child).unwrap();
+            let mut listeners = PendingListeners::default();
+            let listener = listeners.take(v6).unwrap();
+            let program = socket::tcp_for(listener.address()).unwrap();
+            begin(&program, listener.address()).unwrap();
+            assert!(program.peer_addr().is_err());
+            let child = program.local_addr().unwrap().as_socket().unwrap();
+            let ours = listener.complete(child).unwrap();
             assert!(is_established(&ours));
-            assert!(is_established(&TcpStream::from_std(victim.into())));
-            traps.keep(trap);
-            assert_eq!(traps.spare.len(), 1);
+            assert!(is_established(&TcpStream::from_std(program.into())));
+            listeners.keep(listener);
+            assert_eq!(listeners.spare.len(), 1);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where the program's sockets are connected to when their destination has answered: one listener a family.
+//! The listener that the program's sockets are connected to when their destination has responded.
 
 use intact_sys::address::unmapped;
 use mio::net::{TcpListener, TcpStream};
@@ -44,8 +44,8 @@ impl LocalListener {
         self.awaited.insert(unmapped(from), call);
     }
 
-    /// Takes the next one that has arrived and is expected. Whoever is not (the listener is open to the machine) is turned
-    /// away.
+    /// Takes the next socket that has arrived and is expected. All others are dropped: the machine's other processes can
+    /// reach the listener too.
     pub(crate) fn accept(&mut self) -> Option<(usize, TcpStream)> {
         while !self.awaited.is_empty() {
             match self.listener.accept() {
@@ -61,8 +61,7 @@ impl LocalListener {
         None
     }
 
-    /// Has the loop tell of arrivals while any is awaited: on this machine they have nearly always arrived at once, and
-    /// then there is nothing to tell.
+    /// Wakes the loop for arrivals while any is awaited. On this machine nearly all arrive within the connect.
     pub(crate) fn listen(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         let wanted = !self.awaited.is_empty();
         if wanted == std::mem::replace(&mut self.registered, wanted) {

@@ -1,4 +1,4 @@
-//! When a campaign is over: at once where the queue remembers what was done, and with the store's word where it does not.
+//! When a campaign is over: as soon as a queue that remembers finished messages is empty, or else when the store confirms it.
 //!
 //! SQS counts approximately and late: right after messages were sent it may say that there are none. So its "empty" counts when
 //! the store has a result for every message, or when it has said so for as long as AWS needs to settle.
@@ -12,7 +12,7 @@ const ASK: Duration = Duration::from_secs(2);
 
 /// Watches for the end.
 #[derive(Default)]
-pub(super) struct Ending {
+pub struct Ending {
     empty_since: Option<Instant>,
     asked: Option<Instant>,
 }
@@ -20,7 +20,7 @@ pub(super) struct Ending {
 impl Ending {
     /// Whether it is over, given the messages that the queue counts, and whether it remembers those that were done. `is_complete` asks
     /// the store whether every message has ended there.
-    pub(super) fn is_over<E>(
+    pub fn is_over<E>(
         &mut self,
         left: u64,
         remembers: bool,
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_that_remembers_is_believed_and_one_that_does_not_is_held_against_the_store() {
+    fn a_queue_that_remembers_is_believed_and_another_is_checked_against_the_store() {
         let now = Instant::now();
         let never = || -> Result<bool, ()> { panic!("the store has nothing to say here") };
         let mut ending = Ending::default();
@@ -82,7 +82,7 @@ mod tests {
         }
         assert_eq!(asked, 30);
         assert_eq!(ending.is_over(0, false, at(60), incomplete), Ok(true));
-        // messages that show up after all begin it anew
+        // messages that show up after all restart the wait
         assert_eq!(ending.is_over(1, false, at(61), incomplete), Ok(false));
         assert_eq!(ending.is_over(0, false, at(62), incomplete), Ok(false));
     }

@@ -1,4 +1,4 @@
-//! One `connect` of the program that we are making on its behalf.
+//! One `connect` that we make for the program.
 
 use super::pending_listener::PendingListener;
 use intact_ledger::{Connection, Nanos};
@@ -9,9 +9,9 @@ use socket2::Socket;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// How long a non-blocking connect is held back: on loopback and a local network it is decided within that time.
+/// How long a non-blocking connect is held: on loopback and a local network it is decided within that time.
 pub(super) const HOLD: Duration = Duration::from_millis(5);
-/// How often a blocked caller is looked after: a signal may have taken it away.
+/// How often a blocked caller is checked: a signal may have interrupted it.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// One `connect`.
@@ -26,44 +26,44 @@ pub(super) enum CallStage {
     Held {
         /// The program's own socket, still unconnected.
         socket: Socket,
-        /// When the caller must have an answer, decided or not.
+        /// When the caller must have a response, decided or not.
         until: Option<Instant>,
     },
-    /// The program's socket is connected to our pad, which has not shown our end yet; the caller has gone on.
+    /// The program's socket is connected to our local listener, which has not reported our end yet; the caller runs again.
     Landing,
-    /// The caller has gone on with a connect that is under way, from this port of the program.
-    Trapped {
-        trap: PendingListener,
+    /// The caller runs again with a connect that is under way, from this port of the program.
+    Pending {
+        listener: PendingListener,
         child: SocketAddr,
     },
-    /// The trapped socket is being connected to this end of ours.
-    Meeting {
-        trap: PendingListener,
+    /// The program's socket is being connected to this end of ours.
+    Completing {
+        listener: PendingListener,
         near: TcpStream,
     },
 }
 
 /// The connection to the real destination.
 pub(super) struct Dial {
-    /// What to answer to.
+    /// The call to respond to.
     pub(super) notice: Notification,
     /// The program's socket.
     pub(super) cookie: u64,
-    /// Whether that is an IPv6 one.
+    /// Whether that is an IPv6 socket.
     pub(super) v6: bool,
     /// Whether the caller blocks.
     pub(super) blocking: bool,
-    /// Where it is found later.
-    pub(super) place: Option<SocketLocation>,
+    /// Where the program's socket is found later.
+    pub(super) location: Option<SocketLocation>,
     /// Under way or established.
     pub(super) far: TcpStream,
     /// Whether our loop waits for it.
     pub(super) registered: bool,
     /// Established, or the number of the error.
     pub(super) decided: Option<Result<(), i32>>,
-    /// When the decision may show: later than it fell where a round trip is added.
+    /// When the decision may show: later than it was made where a round trip is added.
     pub(super) not_before: Instant,
-    /// When it is to be looked at next.
+    /// When to check it next.
     pub(super) deadline: Option<Instant>,
     /// When the program called.
     pub(super) began: Nanos,
@@ -72,7 +72,7 @@ pub(super) struct Dial {
 }
 
 impl Dial {
-    /// Looks whether the destination has answered, and tells what may show by now.
+    /// Checks whether the destination has responded; returns what may show by now.
     pub(super) fn look(&mut self, now: Instant) -> Option<Result<(), i32>> {
         if self.decided.is_none() {
             self.decided = if let Ok(peer) = self.far.peer_addr() {

@@ -1,23 +1,68 @@
-//! What a link was and did: two sentences for a person, and a document.
+//! What a link was and did: sentences before and after a run, caveats, and the JSON document. Must not print or write: the caller
+//! does.
 
-use super::child_process::Ended;
-use super::server_side::{Served, ServerSide};
-use crate::cmd::json;
-use intact_ledger::{Caveat, Run};
-use intact_link::{Counts, Link, LinkStats, RoundTrip, Spec};
+use crate::{Counts, Link, LinkStats, RoundTrip, Spec};
+use intact_ledger::{Caveat, Group, Run, Tally};
 use intact_units::number::time;
+use intact_units::plural::counted;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::Path;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CommandEnd {
+    /// With this exit code.
+    Code(u8),
+    /// By this signal.
+    Signal(u8),
+}
+
+impl CommandEnd {
+    /// The exit code of a wrapper: the command's own, or 128 plus the number of the signal.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            CommandEnd::Code(code) => code,
+            CommandEnd::Signal(number) => 128u8.saturating_add(number),
+        }
+    }
+}
+
+/// What the built-in server counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Served {
+    /// Requests.
+    requests: u64,
+    /// Connections that were opened to it.
+    connections: u64,
+}
+
+impl Served {
+    /// The counts of the server's tally.
+    pub fn of(mut tally: Tally) -> Served {
+        let cell = tally.cell(None, None);
+        Served {
+            requests: cell.groups.iter().map(Group::count).sum(),
+            connections: cell.connections.opened,
+        }
+    }
+
+    fn words(&self) -> String {
+        format!(
+            "the server had {} on {}",
+            counted(self.requests, "request"),
+            counted(self.connections, "connection")
+        )
+    }
+}
 
 /// The schema of the document.
 const SCHEMA: &str = "intact.link/1";
 
-/// What is said before the command runs.
-pub(crate) fn beginning(link: &Link, far: &ServerSide) -> String {
+/// What is said before the command runs. `environment`: the variables of the command, whose URLs name the server.
+pub fn beginning(link: &Link, environment: &[(&str, String)]) -> String {
     let mut text = sentence(link);
-    let urls: Vec<&str> = far
-        .environment()
+    let urls: Vec<&str> = environment
         .iter()
         .filter(|(name, _)| name.ends_with("URL"))
         .map(|(_, url)| url.as_str())
@@ -32,7 +77,7 @@ pub(crate) fn beginning(link: &Link, far: &ServerSide) -> String {
 }
 
 /// What was asked for, what was measured, and what is not as it should be.
-pub(crate) fn sentence(link: &Link) -> String {
+pub fn sentence(link: &Link) -> String {
     let RoundTrip {
         count,
         min_ms,
@@ -53,8 +98,8 @@ pub(crate) fn sentence(link: &Link) -> String {
     text
 }
 
-/// What is said afterwards: how punctual the link was, and what became of packets.
-pub(crate) fn end(link: &Link, account: &LinkStats, server: Option<&Served>) -> String {
+/// What is said afterwards: how late packets were, and how many were lost.
+pub fn end(link: &Link, account: &LinkStats, server: Option<&Served>) -> String {
     let mut text = server.map_or(String::new(), |served| served.words() + "\n");
     text += &format!("link: {} packets delivered", account.delivered());
     if let Some(lateness) = account.lateness {
@@ -115,7 +160,7 @@ fn warning(link: &Link, account: &LinkStats) -> Option<String> {
 }
 
 /// What is not as it should be, and what was not, for documents and ledgers.
-pub(crate) fn caveats(link: &Link, account: &LinkStats) -> Vec<Caveat> {
+pub fn caveats(link: &Link, account: &LinkStats) -> Vec<Caveat> {
     let caveat = |id: &str, words| Caveat::new(id, words);
     let known = link.caveats().iter().cloned();
     let mut caveats: Vec<Caveat> = known
@@ -125,16 +170,19 @@ pub(crate) fn caveats(link: &Link, account: &LinkStats) -> Vec<Caveat> {
     caveats
 }
 
-/// What came of the sides.
-pub(super) struct LinkRun {
-    pub(super) environment: Vec<(&'static str, String)>,
-    pub(super) ended: Ended,
-    pub(super) server: Option<Served>,
+/// The result of each side.
+pub struct LinkRun {
+    /// Variables that were set for the command.
+    pub environment: Vec<(&'static str, String)>,
+    /// The command's end.
+    pub ended: CommandEnd,
+    /// What the server counted, if it was the built-in one.
+    pub server: Option<Served>,
 }
 
 /// The document.
 #[derive(Serialize)]
-pub(super) struct Document<'a> {
+pub struct Document<'a> {
     schema: &'static str,
     run: Run,
     /// As [`Spec`] writes it.
@@ -146,7 +194,7 @@ pub(super) struct Document<'a> {
     real_time: bool,
     ipv6: bool,
     environment: BTreeMap<&'static str, String>,
-    ended: Ended,
+    ended: CommandEnd,
     server: Option<Served>,
     #[serde(flatten)]
     account: LinkStats,
@@ -155,7 +203,8 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    pub(super) fn new(run: Run, link: &'a Link, account: LinkStats, done: LinkRun) -> Document<'a> {
+    /// The document of a run on a link.
+    pub fn new(run: Run, link: &'a Link, account: LinkStats, done: LinkRun) -> Document<'a> {
         let spec: &Spec = link.spec();
         Document {
             schema: SCHEMA,
@@ -176,7 +225,8 @@ impl<'a> Document<'a> {
         }
     }
 
-    pub(super) fn write(&self, path: &Path) -> anyhow::Result<()> {
-        json::write(path, || Ok(serde_json::to_string_pretty(self)? + "\n"))
+    /// The document as text.
+    pub fn json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 }

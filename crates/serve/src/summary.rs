@@ -1,13 +1,14 @@
-//! What is said when the server ends: per HTTP version the connections, the requests on each, and who ended them.
+//! The page at the end of a server's run: per HTTP version the connections, the requests on each, and which side closed them. Must
+//! not print: the caller does.
 
+use crate::totals::{Totals, Version};
 use intact_ledger::Handshake;
-use intact_serve::{Totals, Version};
 use intact_units::number::percent;
 use intact_units::plural::counted;
 use std::fmt::Display;
 
 /// The page.
-pub(super) fn page(totals: &Totals) -> String {
+pub fn summary(totals: &Totals) -> String {
     let connections = &totals.connections;
     let mut page = format!(
         "\n{} on {}",

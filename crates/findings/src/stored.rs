@@ -1,0 +1,189 @@
+//! Documents of a stored ledger, by a replay of its events, whether its run ended or was killed. Must not print: the caller does.
+
+use crate::bench::{self, BenchFacts};
+use crate::check::CheckFacts;
+use crate::compare::{CompareFacts, Comparison};
+use crate::lambda::{Invocations, LambdaFacts};
+use crate::requirement::Document;
+use crate::timeline::Timeline;
+use crate::traffic::{self, ObservedFacts, TrafficAnalysis};
+use intact_experiment::AxisError;
+use intact_ledger::store::{Reader, StoreError};
+use intact_ledger::{Caveat, Event, Exchange, Producer, Row, Rows, Run, Sink, Tally};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The first calls of each variant that reports show.
+const FIRST: usize = 100;
+
+/// Why a ledger gives no document.
+#[derive(Debug, thiserror::Error)]
+pub enum StoredError {
+    /// The folder cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The settings of its variants cannot be read.
+    #[error("the ledger {folder}")]
+    Axis {
+        /// The ledger.
+        folder: PathBuf,
+        /// What is wrong.
+        source: AxisError,
+    },
+    /// Another command recorded it.
+    #[error("{folder} was recorded by `intact {producer}`; here only a ledger of `bench` will do")]
+    NotABench {
+        /// The ledger.
+        folder: PathBuf,
+        /// The command.
+        producer: Producer,
+    },
+}
+
+/// A stored ledger with what it means.
+pub enum Stored {
+    /// A bench.
+    Bench(Box<StoredBench>),
+    /// A check.
+    Check(Box<StoredRun<CheckFacts>>),
+    /// Observed traffic.
+    Observed(Box<StoredRun<ObservedFacts, traffic::Charts>>),
+    /// A comparison of programs.
+    Compared(Box<StoredRun<CompareFacts>>),
+    /// Invocations of a function.
+    Lambda(Box<StoredRun<LambdaFacts>>),
+}
+
+/// A stored run of one kind.
+pub struct StoredRun<F, C = ()> {
+    /// Its head.
+    pub run: Run,
+    /// What it means.
+    pub facts: F,
+    /// Data of charts that the facts do not hold.
+    pub charts: C,
+}
+
+/// A stored bench.
+pub type StoredBench = StoredRun<BenchFacts, bench::Charts>;
+
+impl Stored {
+    /// Reads a ledger as the document of its producer.
+    pub fn read(folder: &Path, reader: &Reader) -> Result<Stored, StoredError> {
+        Ok(match Document::of(&reader.run().producer) {
+            Document::Bench => Stored::Bench(Box::new(read_bench(folder, reader)?)),
+            Document::Check => Stored::Check(stored(reader, check(reader)?, ())),
+            Document::Compare => {
+                let mut comparison = Comparison::new(reader.run());
+                replay(reader, &mut comparison)?;
+                Stored::Compared(stored(reader, comparison.facts(), ()))
+            }
+            Document::Lambda => {
+                let mut invocations = Invocations::new(reader.run());
+                replay(reader, &mut invocations)?;
+                Stored::Lambda(stored(reader, invocations.facts(), ()))
+            }
+            Document::Watch | Document::Audit | Document::Fleet => {
+                let traffic = traffic(reader)?;
+                let charts = traffic.pictures(reader.run());
+                Stored::Observed(stored(reader, traffic.facts(), charts))
+            }
+        })
+    }
+}
+
+fn stored<F, C>(reader: &Reader, facts: F, charts: C) -> Box<StoredRun<F, C>> {
+    Box::new(StoredRun {
+        run: reader.run().clone(),
+        facts,
+        charts,
+    })
+}
+
+/// The traffic of a ledger.
+pub fn traffic(reader: &Reader) -> Result<TrafficAnalysis, StoredError> {
+    let mut analysis = TrafficAnalysis::new(reader.run());
+    replay(reader, &mut analysis)?;
+    Ok(analysis)
+}
+
+/// Reads a ledger that has to be one of `bench`.
+pub fn bench(folder: &Path) -> Result<StoredBench, StoredError> {
+    let reader = Reader::open(folder)?;
+    let producer = &reader.run().producer;
+    if *producer != Producer::Bench {
+        return Err(StoredError::NotABench {
+            folder: folder.to_owned(),
+            producer: producer.clone(),
+        });
+    }
+    read_bench(folder, &reader)
+}
+
+fn read_bench(folder: &Path, reader: &Reader) -> Result<StoredBench, StoredError> {
+    let tally = reader.tally()?;
+    let mut events = reader.events()?;
+    let mut first: BTreeMap<Option<u32>, Vec<Exchange>> = BTreeMap::new();
+    let mut replayed = Tally::new();
+    let mut timeline = Timeline::of_variants();
+    for row in events.by_ref() {
+        if tally.is_none() {
+            replayed.record(row.as_event());
+        }
+        timeline.record(row.as_event());
+        if let Row::Exchange(exchange) = row {
+            let calls = first.entry(exchange.variant).or_default();
+            if calls.len() < FIRST {
+                calls.push(*exchange);
+            }
+        }
+    }
+    let mut tally = tally.unwrap_or_else(|| {
+        replayed.caveats.extend(sampled_rows(reader.run()));
+        replayed
+    });
+    tally.caveats.extend(events.caveats());
+    let first: Vec<Exchange> = first.into_values().flatten().collect();
+    let run = reader.run().clone();
+    let facts = BenchFacts::new(&run, &tally, &first).map_err(|source| StoredError::Axis {
+        folder: folder.to_owned(),
+        source,
+    })?;
+    let charts = bench::Charts::new(&run, &tally, &facts, &timeline);
+    Ok(StoredBench { run, facts, charts })
+}
+
+fn check(reader: &Reader) -> Result<CheckFacts, StoredError> {
+    // cut off before the first probe there is no profile, and then the page says so
+    let profile = reader.card()?.unwrap_or_default();
+    let mut events = reader.events()?;
+    let rows: Vec<Row> = events.by_ref().collect();
+    let mut facts = CheckFacts::new(&profile, &rows);
+    facts.caveats.extend(events.caveats());
+    Ok(facts)
+}
+
+/// Hands the events to a fold, then what is missing from them.
+fn replay(reader: &Reader, fold: &mut impl Sink) -> Result<(), StoredError> {
+    let mut events = reader.events()?;
+    for row in events.by_ref() {
+        fold.record(row.as_event());
+    }
+    for caveat in events.caveats() {
+        fold.record(Event::Caveat(&caveat));
+    }
+    if let Some(caveat) = sampled_rows(reader.run()) {
+        fold.record(Event::Caveat(&caveat));
+    }
+    Ok(())
+}
+
+/// What limits counts that are made from the rows of a ledger; none where every exchange has a row.
+fn sampled_rows(run: &Run) -> Option<Caveat> {
+    (run.rows == Rows::Sample).then(|| {
+        Caveat::incomplete(
+            "sampled-rows",
+            "this ledger holds a sample of its exchanges: counts and findings are of the sample",
+        )
+    })
+}

@@ -1,0 +1,118 @@
+//! What a plan will send and how far a queue is, in words and as JSON. Must not print: the caller does.
+
+use crate::plan::{Kind, Plan};
+use crate::queue::Counts;
+use intact_units::number;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// What a plan will send.
+pub fn plan_page(plan: &Plan) -> String {
+    let estimate = plan.estimate();
+    let mut page = format!("plan {}\n", plan.id);
+    let mut line = |words: String| {
+        let _ = writeln!(page, "  {words}");
+    };
+    let of = |kind| {
+        let targets = plan.targets.iter();
+        targets.filter(|target| target.measure == kind).count()
+    };
+    line(format!("{} messages", number::count(estimate.messages)));
+    if of(Kind::Bench) > 0 {
+        line(format!(
+            "benches: {} targets x {} labels x {} variants x {} repetitions x {} slices of {}",
+            of(Kind::Bench),
+            plan.labels.len(),
+            plan.variants.len(),
+            plan.repetitions,
+            plan.slices,
+            number::long_time(Duration::from_millis(plan.slice_ms)),
+        ));
+    }
+    let checks = plan.targets.iter();
+    let checks = checks.filter(|target| target.measure == Kind::Check);
+    if let Some(longest) = checks.map(|target| plan.ms_of(target)).max() {
+        line(format!(
+            "checks: {} targets x {} labels x {} repetitions, each within {}",
+            of(Kind::Check),
+            plan.labels.len(),
+            plan.repetitions,
+            number::long_time(Duration::from_millis(longest)),
+        ));
+    }
+    line(format!(
+        "to each target: at most {} requests/s; up to {} requests, {} at the very most if every message is delivered {} times",
+        estimate.rate_per_target,
+        number::count(estimate.requests_per_target),
+        number::count(estimate.most_per_target),
+        plan.limits.deliveries,
+    ));
+    if estimate.capped {
+        line("the cap on requests ends messages before their time is over".to_owned());
+    }
+    line(format!(
+        "{} {} with {} workers",
+        // a check ends when it knows enough
+        if of(Kind::Check) > 0 {
+            "at most"
+        } else {
+            "about"
+        },
+        number::long_time(estimate.duration),
+        plan.limits.workers
+    ));
+    for target in &plan.targets {
+        line(format!(
+            "target {}: {}, acknowledged{}",
+            target.name,
+            intact_ledger::redact::url(&target.url),
+            if target.measure == Kind::Check {
+                ", checked"
+            } else {
+                ""
+            }
+        ));
+    }
+    page
+}
+
+/// The same as JSON.
+pub fn plan_json(plan: &Plan) -> serde_json::Result<String> {
+    let estimate = plan.estimate();
+    let variants: Vec<&str> = plan
+        .variants
+        .iter()
+        .map(|variant| variant.name.as_str())
+        .collect();
+    pretty(&json!({
+        "schema": "intact.fleet-plan/1",
+        "plan": plan.id,
+        "estimate": estimate,
+        "duration_s": estimate.duration.as_secs_f64(),
+        "variants": variants,
+        "labels": plan.labels,
+    }))
+}
+
+/// How far a queue is.
+pub fn queue_page(counts: &Counts) -> String {
+    let maybe =
+        |count: Option<u64>| count.map_or("not told by this queue".to_owned(), number::count);
+    format!(
+        "waiting    {}\nwith a worker  {}\nfinished   {}\ndead letters   {}\n",
+        number::count(counts.waiting),
+        number::count(counts.claimed),
+        maybe(counts.done),
+        maybe(counts.dead)
+    )
+}
+
+/// The same as JSON.
+pub fn queue_json(counts: &Counts) -> serde_json::Result<String> {
+    pretty(&json!({"schema": "intact.fleet-status/1", "queue": counts}))
+}
+
+fn pretty(value: &Value) -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}

@@ -1,0 +1,242 @@
+//! The options of `intact bench`.
+
+use crate::cmd::connect_options::ConnectOptions;
+use crate::cmd::expect::Expect;
+use crate::cmd::gates::Gates;
+use crate::cmd::options;
+use crate::cmd::page::{PageFile, page_file};
+use clap::ValueEnum;
+use intact_experiment::TlsChoice;
+use intact_ledger::{Protocol, TlsVersion};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What does a new connection per request cost, and what does each remedy save?
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// URL to load; without it the built-in server
+    pub(in crate::cmd) url: Option<String>,
+
+    /// Measured requests per variant, over all rounds
+    #[arg(short = 'n', value_name = "N", conflicts_with = "time")]
+    pub(in crate::cmd) requests: Option<u64>,
+    /// Time per variant, over all rounds (10s, 2m, 500ms)
+    #[arg(short = 'z', value_name = "TIME", value_parser = time)]
+    pub(in crate::cmd) time: Option<Duration>,
+    /// Rounds; every variant runs in each [default: 20, fewer where -n is too small for so many]
+    #[arg(long, value_name = "N")]
+    pub(in crate::cmd) rounds: Option<u32>,
+    /// Engine threads
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(in crate::cmd) threads: u32,
+    /// Take answers in batches where they come faster than a wake-up each is worth (auto: with several streams); less CPU, longer client delay
+    #[arg(long, value_name = "auto|on|off", default_value = "auto")]
+    pub(in crate::cmd) coalesce: Coalesce,
+    /// Seed of the order of the variants and of the samples [default: random, and told]
+    #[arg(long, value_name = "N")]
+    pub(in crate::cmd) seed: Option<u64>,
+
+    /// Connections at once
+    #[arg(
+        short = 'c',
+        value_name = "N,..",
+        value_delimiter = ',',
+        default_value = "1",
+        help_heading = "Variants (comma lists; every combination is measured)"
+    )]
+    pub(in crate::cmd) concurrency: Vec<u32>,
+    /// Keep connections, or open one per request (in HTTP/2 too)
+    #[arg(
+        long,
+        value_name = "on,off",
+        value_delimiter = ',',
+        default_value = "on,off",
+        help_heading = "Variants (comma lists; every combination is measured)"
+    )]
+    pub(in crate::cmd) keepalive: Vec<Switch>,
+    /// HTTP version
+    #[arg(long, value_name = "1.0,1.1,2", value_delimiter = ',', value_parser = http_version, default_value = "1.1", help_heading = "Variants (comma lists; every combination is measured)")]
+    pub(in crate::cmd) http: Vec<Protocol>,
+    /// TLS: none, 1.2, 1.3, or any (negotiated) [default: as the URL says]
+    #[arg(long, value_name = "none,1.2,1.3", value_delimiter = ',', value_parser = tls_choice, help_heading = "Variants (comma lists; every combination is measured)")]
+    pub(in crate::cmd) tls: Vec<TlsChoice>,
+    /// Resume TLS sessions, or make a full handshake each time
+    #[arg(
+        long,
+        value_name = "off,on",
+        value_delimiter = ',',
+        default_value = "off",
+        help_heading = "Variants (comma lists; every combination is measured)"
+    )]
+    pub(in crate::cmd) resume: Vec<Switch>,
+    /// Streams at once on each HTTP/2 connection
+    #[arg(
+        long,
+        value_name = "N,..",
+        value_delimiter = ',',
+        default_value = "1",
+        help_heading = "Variants (comma lists; every combination is measured)"
+    )]
+    pub(in crate::cmd) streams: Vec<u32>,
+
+    /// Method [default: GET, or POST with a body]
+    #[arg(
+        short = 'X',
+        short_alias = 'm',
+        long,
+        value_name = "METHOD",
+        help_heading = "Request"
+    )]
+    pub(in crate::cmd) method: Option<String>,
+    /// Header field, may be repeated
+    #[arg(
+        short = 'H',
+        long = "header",
+        value_name = "NAME: VALUE",
+        help_heading = "Request"
+    )]
+    pub(in crate::cmd) headers: Vec<String>,
+    /// Body
+    #[arg(
+        short = 'd',
+        long = "data",
+        value_name = "TEXT",
+        conflicts_with = "body_file",
+        help_heading = "Request"
+    )]
+    pub(in crate::cmd) data: Option<String>,
+    /// Body from a file
+    #[arg(short = 'D', long, value_name = "FILE", help_heading = "Request")]
+    pub(in crate::cmd) body_file: Option<PathBuf>,
+    /// Content-Type of the body
+    #[arg(short = 'T', long, value_name = "TYPE", help_heading = "Request")]
+    pub(in crate::cmd) content_type: Option<String>,
+    /// The longest a request, or a dial, may take
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Request")]
+    pub(in crate::cmd) timeout: Duration,
+    #[command(flatten)]
+    pub(in crate::cmd) expect: Expect,
+
+    #[command(flatten)]
+    pub(in crate::cmd) reach: ConnectOptions,
+    /// Look the name up for every connection, or once
+    #[arg(
+        long,
+        value_name = "each|once",
+        default_value = "each",
+        help_heading = "Connection"
+    )]
+    pub(in crate::cmd) dns: Dns,
+    /// HTTP proxy
+    #[arg(long, short = 'x', value_name = "URL", help_heading = "Connection")]
+    pub(in crate::cmd) proxy: Option<String>,
+    /// Connect to a Unix domain socket
+    #[arg(long, value_name = "PATH", help_heading = "Connection")]
+    pub(in crate::cmd) unix_socket: Option<PathBuf>,
+    /// Put the built-in server at the far end of an emulated link: rtt=30ms and more, see `intact link --help`
+    #[arg(long, value_name = "SPEC", help_heading = "Connection")]
+    pub(in crate::cmd) link: Option<intact_link::Spec>,
+    /// Port for --tls none where the URL is https with a port
+    #[arg(long, value_name = "PORT", help_heading = "Connection")]
+    pub(in crate::cmd) plain_port: Option<u16>,
+    /// Port for --tls 1.x where the URL is http with a port
+    #[arg(long, value_name = "PORT", help_heading = "Connection")]
+    pub(in crate::cmd) tls_port: Option<u16>,
+    /// The server's process, to tell its CPU time
+    #[arg(long, value_name = "PID", help_heading = "Connection")]
+    pub(in crate::cmd) server_pid: Option<u32>,
+
+    /// JSON to standard output, or to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
+    pub(in crate::cmd) json: Option<PathBuf>,
+    /// One row per request, hey's columns first
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(in crate::cmd) csv: Option<PathBuf>,
+    /// Keep the ledger in a new folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(in crate::cmd) ledger: Option<PathBuf>,
+    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
+    pub(in crate::cmd) report: Option<PageFile>,
+    /// Set the stored ledger of an earlier bench beside this one
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(in crate::cmd) baseline: Option<PathBuf>,
+    /// Which requests have a row in the ledger [default: sample; all with --csv]
+    #[arg(
+        long,
+        value_name = "all|sample",
+        conflicts_with = "csv",
+        help_heading = "Output"
+    )]
+    pub(in crate::cmd) rows: Option<RowChoice>,
+    #[command(flatten)]
+    pub(in crate::cmd) gates: Gates,
+}
+
+const EXAMPLES: &str = "Examples:
+  intact bench https://my.server/health          keep-alive on against off, polite: 200 requests at most
+  intact bench https://my.server/ -n 2000 -c 1,10 --http 1.1,2 --tls 1.2,1.3
+  intact bench https://my.server/ --keepalive off --resume off,on
+  intact bench http://localhost:8080/ -z 10s --keepalive on,on    A/A: how far apart are two equal variants?
+  intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
+  intact bench https://my.server/ --require 'keepalive=on: p99 < 50ms' --fail-on warning --junit bench.xml
+  intact bench --json | jq '.comparisons[0].saved_ms'
+
+-n and -z are per variant over all rounds. Under keep-alive the first request on each connection that a round opens is warm-up.";
+
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Coalesce {
+    Auto,
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Dns {
+    Each,
+    Once,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum RowChoice {
+    All,
+    Sample,
+}
+
+impl Args {
+    /// The options of `intact bench` without an argument.
+    pub(in crate::cmd) fn defaults() -> Args {
+        options::defaults(&[])
+    }
+}
+
+/// `1.0`, `1.1` or `2`.
+pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
+    match word {
+        "1.0" => Ok(Protocol::Http10),
+        "1.1" | "1" => Ok(Protocol::Http11),
+        "2" | "2.0" => Ok(Protocol::Http2),
+        _ => Err("one of 1.0, 1.1, 2".to_owned()),
+    }
+}
+
+fn tls_choice(word: &str) -> Result<TlsChoice, String> {
+    match word {
+        "none" => Ok(TlsChoice::None),
+        "any" | "auto" => Ok(TlsChoice::Any),
+        "1.2" => Ok(TlsChoice::Version(TlsVersion::Tls12)),
+        "1.3" => Ok(TlsChoice::Version(TlsVersion::Tls13)),
+        _ => Err("one of none, any, 1.2, 1.3".to_owned()),
+    }
+}
+
+/// `10s`, `500ms`, `2m`, `1h`; a number alone is seconds, as in hey.
+pub(crate) use intact_units::duration::or_seconds as time;

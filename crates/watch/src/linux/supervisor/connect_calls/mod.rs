@@ -1,0 +1,251 @@
+//! Connects that we make for the program: first to the real destination, then the program's own socket to us.
+//!
+//! [`Supervisor`](super::Supervisor) hands in calls, arrivals and deadlines; `stages` advances each call.
+
+mod call;
+mod local_listener;
+mod pending_listener;
+mod stages;
+
+use super::call_context::CallContext;
+use super::connect_request::{ConnectRequest, requested};
+use super::lookups::Lookups;
+use super::passthrough::Passthrough;
+use crate::Unwatched;
+use call::{CallStage, ConnectCall, Dial, HOLD};
+use intact_sys::address::unmapped;
+use intact_sys::seccomp::{Notification, NotificationResponse};
+use intact_sys::socket;
+use local_listener::LocalListener;
+use mio::Token;
+use mio::net::TcpStream;
+use pending_listener::{PendingListeners, begin};
+use socket2::Socket;
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// All calls of `connect` that are under way.
+pub(super) struct ConnectCalls {
+    calls: HashMap<usize, ConnectCall>,
+    /// Numbers of calls by the cookie of the program's socket.
+    by_cookie: HashMap<u64, usize>,
+    deadlines: BTreeSet<(Instant, usize)>,
+    next_call: usize,
+    /// One a family, where the machine has it.
+    local_listeners: [Option<LocalListener>; 2],
+    pending_listeners: PendingListeners,
+    /// The round trip that is added to each connection.
+    round_trip: Duration,
+}
+
+impl ConnectCalls {
+    pub(super) fn new(round_trip: Duration) -> ConnectCalls {
+        ConnectCalls {
+            calls: HashMap::new(),
+            by_cookie: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            next_call: 0,
+            // a machine may have one family only
+            local_listeners: [
+                LocalListener::open(false).ok(),
+                LocalListener::open(true).ok(),
+            ],
+            pending_listeners: PendingListeners::default(),
+            round_trip,
+        }
+    }
+
+    /// The network namespace of our listeners.
+    pub(super) fn namespace(&self) -> Option<u64> {
+        let mut listeners = self.local_listeners.iter().flatten();
+        listeners.next().and_then(socket::namespace)
+    }
+
+    /// Whether a call of the socket with this cookie is under way.
+    pub(super) fn contains(&self, cookie: u64) -> bool {
+        self.by_cookie.contains_key(&cookie)
+    }
+
+    /// When a call must be looked at next.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(when, _)| *when)
+    }
+
+    /// Takes a `connect`; `None`: the response comes later.
+    pub(super) fn connect(
+        &mut self,
+        notice: &Notification,
+        lookups: &mut Lookups,
+        passthrough: &mut Passthrough,
+        cx: &mut CallContext,
+    ) -> Option<NotificationResponse> {
+        const UNTOUCHED: Option<NotificationResponse> = Some(NotificationResponse::Continue);
+        let request = match ConnectRequest::read(notice, lookups, cx) {
+            Ok(request) => request,
+            Err(response) => return Some(response),
+        };
+        let cookie = request.cookie;
+        let Some(local) = socket::local_address(&request.socket) else {
+            return UNTOUCHED;
+        };
+        if let Some(call) = self.held_call(cookie) {
+            if cx.notifications.is_valid(call.dial.notice.id) {
+                return Some(NotificationResponse::Error(libc::EALREADY));
+            }
+            // a signal interrupted the call, and the program makes it again
+            call.dial.notice = *notice;
+            return None;
+        }
+        // what was read is the caller's only if it still waits
+        if !request.is_followed(cx) || !cx.notifications.is_valid(notice.id) {
+            return UNTOUCHED;
+        }
+        let ConnectRequest {
+            began,
+            wanted,
+            socket,
+            ..
+        } = request;
+        let socket = Socket::from(socket);
+        passthrough.notice_replaced(cookie, &socket);
+        let owner = cx.notifications.owner(notice.thread);
+        let about = requested(wanted, began, owner, lookups, cx);
+        if socket::is_steered(&socket) {
+            passthrough.follow(notice, cookie, about, Unwatched::Steered, cx);
+            return UNTOUCHED;
+        }
+        socket::connect_at_once(&socket);
+        let far = match far_socket(&socket, local, unmapped(wanted)) {
+            Ok(far) if far.as_raw_fd() < cx.last_descriptor => far,
+            _ => {
+                passthrough.follow(notice, cookie, about, Unwatched::NoRelay, cx);
+                return UNTOUCHED;
+            }
+        };
+        if let Err(error) = begin(&far, unmapped(wanted)) {
+            let number = error.raw_os_error().unwrap_or(libc::ECONNREFUSED);
+            cx.record.failed(about, number);
+            return Some(NotificationResponse::Error(number));
+        }
+        let blocking = !socket.nonblocking().unwrap_or(false);
+        let now = Instant::now();
+        let dial = Dial {
+            notice: *notice,
+            cookie,
+            v6: local.is_ipv6(),
+            blocking,
+            location: cx.notifications.location(notice, cookie),
+            far: TcpStream::from_std(far.into()),
+            registered: false,
+            decided: None,
+            not_before: now + self.round_trip,
+            deadline: None,
+            began,
+            about,
+        };
+        self.hold(dial, socket, now, passthrough, cx);
+        None
+    }
+
+    /// The call that is held for this socket.
+    fn held_call(&mut self, cookie: u64) -> Option<&mut ConnectCall> {
+        let call = self.calls.get_mut(self.by_cookie.get(&cookie)?)?;
+        matches!(call.stage, CallStage::Held { .. }).then_some(call)
+    }
+
+    /// Holds a call until its destination responds, or for as long as its caller may wait.
+    fn hold(
+        &mut self,
+        mut dial: Dial,
+        socket: Socket,
+        now: Instant,
+        passthrough: &mut Passthrough,
+        cx: &mut CallContext,
+    ) {
+        // on this machine it is decided already
+        let is_decided = dial.look(now).is_some();
+        let until = if dial.blocking && !is_decided {
+            socket::patience(&socket).map(|patience| now + patience)
+        } else {
+            Some(now + HOLD)
+        };
+        let number = self.next_call;
+        self.next_call += 1;
+        self.by_cookie.insert(dial.cookie, number);
+        let stage = CallStage::Held { socket, until };
+        self.calls.insert(number, ConnectCall { dial, stage });
+        self.advance(number, passthrough, cx);
+    }
+
+    /// Something happened at one of a call's sockets.
+    pub(super) fn take_event(
+        &mut self,
+        Token(token): Token,
+        passthrough: &mut Passthrough,
+        cx: &mut CallContext,
+    ) {
+        self.advance((token - super::FIRST_CALL) / 2, passthrough, cx);
+    }
+
+    /// Advances the calls that are due.
+    pub(super) fn take_deadlines(&mut self, passthrough: &mut Passthrough, cx: &mut CallContext) {
+        let now = Instant::now();
+        while let Some(&(when, call)) = self.deadlines.first() {
+            if when > now {
+                break;
+            }
+            self.deadlines.pop_first();
+            self.advance(call, passthrough, cx);
+        }
+    }
+
+    /// Takes the program's sockets that have arrived at a local listener.
+    pub(super) fn take_arrivals(&mut self, family: usize, cx: &mut CallContext) {
+        while let Some((call, near)) = self.local_listeners[family]
+            .as_mut()
+            .and_then(LocalListener::accept)
+        {
+            self.arrive(call, near, cx);
+        }
+        if let Some(listener) = &mut self.local_listeners[family] {
+            // where it cannot, the next landing takes this one along
+            let _ = listener.listen(&cx.registry, super::LOCAL_LISTENERS[family]);
+        }
+    }
+
+    /// Runs a step of one call; a panic ends that call only.
+    fn advance(&mut self, number: usize, passthrough: &mut Passthrough, cx: &mut CallContext) {
+        let notice = self.calls.get(&number).map(|call| call.dial.notice.id);
+        let step = || self.step(number, passthrough, cx);
+        if catch_unwind(AssertUnwindSafe(step)).is_err() {
+            cx.record.unwatched(Unwatched::Fault);
+            self.calls.remove(&number);
+            if let Some(id) = notice {
+                cx.notifications.respond(id, NotificationResponse::Continue);
+            }
+        }
+    }
+
+    /// The run is over: records the calls that are under way as given up.
+    pub(super) fn finish(self, cx: &CallContext) {
+        for call in self.calls.into_values() {
+            cx.record.given_up(call.dial.about);
+        }
+    }
+}
+
+/// A socket of ours in the place of the program's, bound to the same address and port if that is bound.
+fn far_socket(socket: &Socket, local: SocketAddr, to: SocketAddr) -> io::Result<Socket> {
+    let far = socket::tcp_for(to)?;
+    let local = unmapped(local);
+    if local.port() != 0 {
+        socket::share_address(socket, &far, local)?;
+    } else if !local.ip().is_unspecified() {
+        socket::bind_address(&far, local.ip())?;
+    }
+    Ok(far)
+}

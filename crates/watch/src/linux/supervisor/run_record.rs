@@ -1,0 +1,158 @@
+//! The record of the run: rows for the relay to write, and counts of connections that nobody watched.
+//!
+//! Makes the rows of failed connects and of lookups. Knows no process and no socket but by its cookie.
+
+use crate::platform::relay_command::{RelaySender, RelayedConnection};
+use crate::{Clock, Config, Numbers, RunPosition, Unwatched};
+use intact_ledger::{
+    Connection, DialFailure, Failure, Lookup, Nanos, Origin, Owner, Row, Scheme, SetupPhase,
+};
+use intact_sys::address::unmapped;
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Unwatched sockets that are remembered, so that the scan counts each once. Further ones are not counted by the scan.
+const MAX_UNWATCHED: usize = 1 << 16;
+
+/// The record of the run.
+pub(crate) struct RunRecord {
+    relay: RelaySender,
+    clock: Clock,
+    numbers: Numbers,
+    position: Option<RunPosition>,
+    /// Connections that are left to the kernel; where inspection is refused, calls that may be some.
+    unwatched: BTreeMap<Unwatched, u64>,
+    /// Cookies of sockets that are counted as unwatched.
+    unwatched_sockets: HashSet<u64>,
+}
+
+impl RunRecord {
+    pub(crate) fn new(relay: RelaySender, clock: Clock, config: &Config) -> RunRecord {
+        RunRecord {
+            relay,
+            clock,
+            numbers: config.numbers.clone(),
+            position: config.place,
+            unwatched: BTreeMap::new(),
+            unwatched_sockets: HashSet::new(),
+        }
+    }
+
+    /// The time on the run's clock.
+    pub(super) fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    /// The run's clock.
+    pub(super) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Records a row.
+    pub(super) fn row(&self, row: Row) {
+        self.relay.record(row);
+    }
+
+    /// A connection as the program requests it.
+    pub(super) fn connection(
+        &self,
+        wanted: SocketAddr,
+        began: Nanos,
+        owner: Option<Owner>,
+    ) -> Connection {
+        let peer = unmapped(wanted);
+        let mut about = Connection::new(self.numbers.connection(), began);
+        about.variant = self.position.map(|position| position.variant);
+        about.round = self.position.map(|position| position.round);
+        about.environment = self.position.and_then(|position| position.environment);
+        about.peer = Some(peer);
+        about.origin = Some(Origin {
+            scheme: Scheme::Tcp,
+            host: peer.ip().to_string().into(),
+            port: peer.port(),
+        });
+        about.owner = owner;
+        about
+    }
+
+    /// Records a connect that failed with this error number.
+    pub(super) fn failed(&self, about: Connection, error: i32) {
+        let error = io::Error::from_raw_os_error(error);
+        self.not_opened(about, failure(&error), error.to_string().into());
+    }
+
+    /// Records a connect that the program gave up.
+    pub(super) fn given_up(&self, about: Connection) {
+        let detail = "the program gave up before the destination answered";
+        self.not_opened(about, Failure::Aborted, detail.into());
+    }
+
+    fn not_opened(&self, mut about: Connection, kind: Failure, detail: Arc<str>) {
+        about.failed = Some(DialFailure {
+            phase: SetupPhase::Connect,
+            kind,
+            detail: Some(detail),
+        });
+        self.row(Row::Opened(Box::new(about)));
+    }
+
+    /// Records a lookup.
+    pub(super) fn lookup(&self, mut lookup: Lookup) {
+        lookup.variant = self.position.map(|position| position.variant);
+        lookup.round = self.position.map(|position| position.round);
+        self.row(Row::Lookup(lookup));
+    }
+
+    /// Hands a connection whose ends are established to the relay.
+    pub(super) fn relayed(&mut self, connection: Box<RelayedConnection>) {
+        if self.relay.carry(connection).is_err() {
+            self.unwatched(Unwatched::NoRelay);
+        }
+    }
+
+    /// Counts a connection that is left to the kernel.
+    pub(super) fn unwatched(&mut self, reason: Unwatched) {
+        *self.unwatched.entry(reason).or_default() += 1;
+    }
+
+    /// The same, for a socket that the scan must not count again.
+    pub(super) fn unwatched_socket(&mut self, cookie: u64, reason: Unwatched) {
+        self.is_new_socket(cookie);
+        self.unwatched(reason);
+    }
+
+    /// Counts a socket that the scan has found, unless it is counted already.
+    pub(super) fn unseen_socket(&mut self, cookie: u64) {
+        if self.is_new_socket(cookie) {
+            self.unwatched(Unwatched::Unseen);
+        }
+    }
+
+    fn is_new_socket(&mut self, cookie: u64) -> bool {
+        self.unwatched_sockets.len() < MAX_UNWATCHED && self.unwatched_sockets.insert(cookie)
+    }
+
+    /// Records the counts of unwatched connections, except reasons that `recorded` has, and returns all.
+    pub(super) fn finish(self, recorded: &[Unwatched]) -> BTreeMap<Unwatched, u64> {
+        let reasons = self.unwatched.iter();
+        for (reason, count) in reasons.filter(|(reason, _)| !recorded.contains(reason)) {
+            self.row(Row::Caveat(reason.caveat(*count)));
+        }
+        self.unwatched
+    }
+}
+
+/// The ledger's kind of a failed connect.
+fn failure(error: &io::Error) -> Failure {
+    match error.raw_os_error() {
+        Some(libc::ECONNREFUSED) => Failure::Refused,
+        Some(libc::ECONNRESET | libc::ECONNABORTED) => Failure::ConnectReset,
+        Some(libc::ETIMEDOUT) => Failure::ConnectTimeout,
+        // the second is the kernel's error when every port is taken
+        Some(libc::EADDRNOTAVAIL | libc::EAGAIN) => Failure::NoFreePort,
+        Some(libc::EMFILE | libc::ENFILE) => Failure::NoFreeFd,
+        _ => Failure::Unreachable,
+    }
+}

@@ -1,0 +1,96 @@
+//! The watched program: signals for it and from it, its end, and its CPU time.
+
+use crate::{Cpu, Ended, Outcome, Unwatched};
+use intact_ledger::{Nanos, Span};
+use intact_sys::process;
+use intact_sys::signals::{self, Signals};
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// The watched program.
+pub(crate) struct WatchedProgram {
+    process: u32,
+    signals: Signals,
+    began: Nanos,
+    over: Nanos,
+    ended: Option<Ended>,
+    cpu: Cpu,
+    abandoned: bool,
+}
+
+impl WatchedProgram {
+    /// A program that was started at `began`. The run's signals are taken over.
+    pub(crate) fn new(process: u32, signals: Signals, began: Nanos) -> WatchedProgram {
+        WatchedProgram {
+            process,
+            signals,
+            began,
+            over: Nanos(0),
+            ended: None,
+            cpu: Cpu::default(),
+            abandoned: false,
+        }
+    }
+
+    pub(super) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
+        registry.register(
+            &mut SourceFd(&self.signals.as_raw_fd()),
+            token,
+            Interest::READABLE,
+        )
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// The user stopped waiting for processes that the program left behind.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.abandoned
+    }
+
+    /// Passes signals on to the program, and collects what has ended by `now`.
+    pub(super) fn take_signals(&mut self, now: Nanos) {
+        while let Some(signal) = self.signals.next() {
+            match signal.number {
+                libc::SIGCHLD => self.reap(now),
+                // the terminal has sent it to the program too
+                _ if signal.by_terminal && self.ended.is_none() => {}
+                number if self.ended.is_none() => signals::send(self.process, number),
+                // the processes that are left continue without us
+                _ => self.abandoned = true,
+            }
+        }
+    }
+
+    /// Collects the program, and its orphans.
+    pub(super) fn reap(&mut self, now: Nanos) {
+        while let Some(gone) = process::reap() {
+            let [user, system] = gone.cpu;
+            self.cpu.user += user;
+            self.cpu.system += system;
+            if gone.process == self.process {
+                self.over = now;
+                self.ended = Some(if libc::WIFSIGNALED(gone.status) {
+                    Ended::Signal(libc::WTERMSIG(gone.status))
+                } else {
+                    Ended::Code(libc::WEXITSTATUS(gone.status))
+                });
+            }
+        }
+    }
+
+    /// The outcome of the run.
+    pub(super) fn outcome(self, unwatched: BTreeMap<Unwatched, u64>) -> Outcome {
+        Outcome {
+            ended: self.ended.unwrap_or(Ended::Code(0)),
+            span: Span::new(self.began, self.over),
+            cpu: self.cpu,
+            unwatched,
+            abandoned: self.abandoned,
+        }
+    }
+}
