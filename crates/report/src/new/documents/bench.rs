@@ -325,7 +325,6 @@ fn latency(one: BenchRun<'_>) -> Section {
             Chart::new("latency", "Distribution of latency", histogram, words)
                 .notes(first_of(GROUPS, panels.len(), "settings")),
         )
-        .summary(modes.collect::<Vec<Block>>())
         .full(
             Chart::new(
                 "means",
@@ -336,6 +335,7 @@ fn latency(one: BenchRun<'_>) -> Section {
             )
             .notes(first_of(2 * GROUPS, facts.variants.len(), "variants")),
         )
+        .summary(modes.collect::<Vec<Block>>())
 }
 
 fn phases(one: BenchRun<'_>) -> Section {

@@ -138,11 +138,19 @@ impl fmt::Display for Value {
             Value::Text(text) => write!(f, "{text}"),
             Value::Quantity(one) => write!(f, "{one}"),
             Value::AtLeast(one) => write!(f, "≥ {one}"),
-            Value::Range(low, high) => write!(f, "{low} to {high}"),
+            Value::Range(low, high) => f.write_str(&span(*low, *high)),
             Value::Interval(one, [low, high]) if low == high => write!(f, "{one}"),
-            Value::Interval(one, [low, high]) => write!(f, "{one} ({low} to {high})"),
+            Value::Interval(one, [low, high]) => write!(f, "{one} ({})", span(*low, *high)),
         }
     }
+}
+
+/// `3.1 to 3.4 ms`: a unit that both ends have is printed once.
+fn span(low: Quantity, high: Quantity) -> String {
+    let [low, high] = [low, high].map(|end| end.to_string());
+    let unit = high.split_once(' ').map(|(_, unit)| format!(" {unit}"));
+    let bare = unit.and_then(|unit| low.strip_suffix(&*unit).map(str::to_owned));
+    format!("{} to {high}", bare.unwrap_or(low))
 }
 
 impl From<Value> for Cell {
@@ -197,5 +205,23 @@ impl From<String> for Cell {
 impl From<&String> for Cell {
     fn from(words: &String) -> Cell {
         Text::plain(words).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use intact_units::Quantity::{Share, Time};
+
+    #[test]
+    fn a_unit_that_both_ends_share_is_printed_once() {
+        let shown = |one: Value| one.to_string();
+        assert_eq!(shown(Value::Range(Share(0.5), Share(1.0))), "50.0 to 100 %");
+        assert_eq!(
+            shown(Value::Range(Time(0.5), Time(2.0))),
+            "500 µs to 2.00 ms"
+        );
+        let interval = Value::Interval(Time(3.2), [Time(3.1), Time(3.4)]);
+        assert_eq!(shown(interval), "3.20 ms (3.10 to 3.40 ms)");
     }
 }

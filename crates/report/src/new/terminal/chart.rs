@@ -69,16 +69,9 @@ fn draw_bars(bars: &Bars, options: TerminalOptions) -> Vec<String> {
     for (bar, name) in bars.bars.iter().zip(names) {
         let mut painted = Painted::default();
         for part in &bar.parts {
-            let letter = match part.name.chars().next() {
-                None => '█',
-                Some(first) if part.tone == Tone::Alarm => first.to_ascii_uppercase(),
-                Some(first) => first.to_ascii_lowercase(),
-            };
+            let letter = letter(&mut legend, &part.name);
             let times = (part.value / longest.max(1e-9) * room).round() as usize;
             painted.push(part.tone.into(), letter, times);
-            if !part.name.is_empty() && times > 0 && !legend.contains(&(letter, &part.name)) {
-                legend.push((letter, &part.name));
-            }
         }
         let drawn = painted.line(options);
         lines.push(format!(
@@ -94,6 +87,20 @@ fn draw_bars(bars: &Bars, options: TerminalOptions) -> Vec<String> {
         lines.push(options.styled(Style::Faint, &format!("  {}", parts.join(", "))));
     }
     lines
+}
+
+/// The letter of a part: the first of its name that no other part has.
+fn letter<'a>(legend: &mut Vec<(char, &'a str)>, name: &'a str) -> char {
+    if let Some((letter, _)) = legend.iter().find(|(_, known)| *known == name) {
+        return *letter;
+    }
+    let letters = || name.chars().map(|letter| letter.to_ascii_lowercase());
+    let free = letters().find(|letter| !legend.iter().any(|(taken, _)| taken == letter));
+    let Some(letter) = free.or(letters().next()) else {
+        return '█';
+    };
+    legend.push((letter, name));
+    letter
 }
 
 /// A row per population on a common logarithmic scale, each to its own height.

@@ -85,12 +85,7 @@ pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
         .options
         .styled(Style::Strong, &format!("intact {}", page.command));
     out.line(&format!("{command} {}", escape(&page.subject)));
-    let facts = page.facts.iter().filter_map(|fact| {
-        let value = fact.value.text()?;
-        Some(format!("{value} {}", fact.name))
-    });
-    let facts: Vec<String> = facts.collect();
-    out.wrapped(Style::Faint, &facts.join(", "), "");
+    out.facts(page);
     for line in &page.intro {
         out.wrapped(Style::Faint, &escape(&line.to_string()), "");
     }
@@ -99,10 +94,13 @@ pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
     out.text
 }
 
-/// What follows on a page whose beginning was written earlier: no title, no figures at a glance.
+/// What follows on a page whose beginning was written earlier: no title, and the figures at a glance come last.
 pub fn write_rest(page: &Page<'_>, options: TerminalOptions) -> String {
     let mut out = Output::new(options);
+    out.line("");
     out.body(page);
+    out.line("");
+    out.facts(page);
     out.text
 }
 
@@ -134,6 +132,16 @@ impl Output {
             },
             text: String::new(),
         }
+    }
+
+    /// The figures at a glance.
+    fn facts(&mut self, page: &Page<'_>) {
+        let facts = page.facts.iter().filter_map(|fact| {
+            let value = fact.value.text()?;
+            Some(format!("{value} {}", fact.name))
+        });
+        let facts: Vec<String> = facts.collect();
+        self.wrapped(Style::Faint, &escape(&facts.join(", ")), "");
     }
 
     fn body(&mut self, page: &Page<'_>) {
