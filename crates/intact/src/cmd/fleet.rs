@@ -114,7 +114,7 @@ struct Shown {
     json: bool,
     /// Write the report as one page too: .html works anywhere, .md is for a pull request or a CI summary
     #[arg(long = "report", value_name = "FILE", value_parser = page_file)]
-    file: Option<PageFile>,
+    file: Vec<PageFile>,
     /// A requirement, held against each target and label, may be repeated: 'keepalive=on: p99 < 50ms'; exit 1 when one fails; `help` lists what can be asked
     #[arg(long, value_name = "EXPR")]
     require: Vec<String>,
@@ -194,9 +194,7 @@ fn report(
     } else {
         page::report(&campaign, &chapters, &checks, console::paper())
     });
-    if let Some(file) = &shown.file {
-        page::write(file, &chapters, &checks)?;
-    }
+    page::write(&shown.file, &chapters, &checks)?;
     let of_benches: Vec<Requirement> = requirements
         .iter()
         .filter(|one| one.check_for(Document::Bench).is_ok())

@@ -1,7 +1,7 @@
 //! `intact report`: the pages of stored ledgers, whole or cut off by a kill.
 
-use super::gates::Gates;
-use super::page::{PageFile, page_file};
+use super::gates::{Gates, evaluate};
+use super::page::{PageFile, page_file, write_all};
 use super::stored;
 use crate::console;
 use crate::exit::{self, Failed};
@@ -10,12 +10,12 @@ use intact_findings::bench::{BenchFacts, Charts};
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
 use intact_findings::lambda::LambdaFacts;
-use intact_findings::requirement::Document;
+use intact_findings::requirement::{Document, Requirement, Verdict};
 use intact_findings::timeline::Timeline;
 use intact_findings::traffic::{self, ObservedFacts};
 use intact_ledger::store::Reader;
 use intact_ledger::{Exchange, Producer, Row, Run, Sink, Tally};
-use intact_report::page::{BenchRun, CheckRun, CompareRun, LambdaRun, ObservedRun, Source};
+use intact_report::documents::{BenchRun, CheckRun, CompareRun, LambdaRun, Source, TrafficRun};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,9 +37,9 @@ pub(crate) struct Args {
     /// Print JSON instead of the page, one document for each ledger
     #[arg(long)]
     json: bool,
-    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
     #[arg(long, value_name = "FILE", value_parser = page_file)]
-    report: Option<PageFile>,
+    report: Vec<PageFile>,
     #[command(flatten)]
     gates: Gates,
 }
@@ -57,27 +57,21 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         let requirements = args.gates.parse(document)?;
         stored.push((Stored::read(folder, &reader)?, requirements));
     }
-    for (one, _) in &stored {
+    let mut pages = Vec::new();
+    let mut kept = true;
+    for (one, requirements) in &stored {
+        let verdicts = one.evaluate(requirements);
+        let mut page = one.source().page();
+        page.requirements.clone_from(&verdicts);
         console::print(&if args.json {
             one.json().context("--json")?
         } else {
-            one.terminal()
+            intact_report::terminal::write(&page, console::paper())
         });
+        pages.push(page);
+        kept &= one.hold(&args.gates, &verdicts)?;
     }
-    if let Some(file) = &args.report {
-        let runs: Vec<Source<'_>> = stored.iter().map(|(one, _)| one.source()).collect();
-        file.write(&runs)?;
-    }
-    let mut kept = true;
-    for (one, requirements) in &stored {
-        kept &= match one {
-            Stored::Bench(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
-            Stored::Check(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
-            Stored::Observed(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
-            Stored::Compared(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
-            Stored::Lambda(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
-        };
-    }
+    write_all(&args.report, &pages)?;
     Ok(ExitCode::from(if kept {
         exit::FINE
     } else {
@@ -129,23 +123,23 @@ impl Stored {
         }
     }
 
-    fn terminal(&self) -> String {
+    fn evaluate(&self, requirements: &[Requirement]) -> Vec<Verdict> {
         match self {
-            Stored::Bench(one) => {
-                intact_report::terminal::bench(&one.run, &one.facts, console::paper())
-            }
-            Stored::Check(one) => {
-                intact_report::terminal::check(&one.run, &one.facts, console::paper())
-            }
-            Stored::Observed(one) => {
-                intact_report::terminal::observed(&one.run, &one.facts, console::paper())
-            }
-            Stored::Compared(one) => {
-                intact_report::terminal::compare(&one.run, &one.facts, console::paper())
-            }
-            Stored::Lambda(one) => {
-                intact_report::terminal::lambda(&one.run, &one.facts, console::paper())
-            }
+            Stored::Bench(one) => evaluate(requirements, &one.facts),
+            Stored::Check(one) => evaluate(requirements, &one.facts),
+            Stored::Observed(one) => evaluate(requirements, &one.facts),
+            Stored::Compared(one) => evaluate(requirements, &one.facts),
+            Stored::Lambda(one) => evaluate(requirements, &one.facts),
+        }
+    }
+
+    fn hold(&self, gates: &Gates, verdicts: &[Verdict]) -> anyhow::Result<bool> {
+        match self {
+            Stored::Bench(one) => gates.hold(verdicts, &one.run, &one.facts),
+            Stored::Check(one) => gates.hold(verdicts, &one.run, &one.facts),
+            Stored::Observed(one) => gates.hold(verdicts, &one.run, &one.facts),
+            Stored::Compared(one) => gates.hold(verdicts, &one.run, &one.facts),
+            Stored::Lambda(one) => gates.hold(verdicts, &one.run, &one.facts),
         }
     }
 
@@ -154,19 +148,21 @@ impl Stored {
             Stored::Bench(one) => Source::Bench(BenchRun {
                 run: &one.run,
                 facts: &one.facts,
-                pictures: &one.pictures,
+                charts: &one.pictures,
             }),
-            Stored::Observed(one) => Source::Observed(ObservedRun {
+            Stored::Observed(one) => Source::Traffic(TrafficRun {
                 run: &one.run,
                 facts: &one.facts,
-                pictures: &one.pictures,
+                charts: &one.pictures,
                 inputs: &[],
+                answers: &[],
+                ladder: None,
             }),
-            Stored::Compared(one) => Source::Compared(CompareRun {
+            Stored::Compared(one) => Source::Compare(CompareRun {
                 run: &one.run,
                 facts: &one.facts,
             }),
-            Stored::Check(one) => Source::Checked(CheckRun {
+            Stored::Check(one) => Source::Check(CheckRun {
                 run: &one.run,
                 facts: &one.facts,
             }),

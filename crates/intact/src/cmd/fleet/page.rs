@@ -1,14 +1,15 @@
 //! What `fleet` prints.
 
 use super::cards::Checks;
-use crate::cmd::page::PageFile;
+use crate::cmd::page::{PageFile, write_all};
 use anyhow::Context;
 use intact_experiment::AxisError;
 use intact_findings::bench::{BenchFacts, Charts};
 use intact_findings::fleet::{Measured, Outlier, outliers};
 use intact_findings::timeline::Timeline;
 use intact_fleet::{Campaign, Counts, Group, Kind, Plan};
-use intact_report::page::{BenchRun, CheckRun, Source};
+use intact_report::documents::{self, BenchRun, CheckRun, Source};
+use intact_report::page::Page;
 use intact_report::terminal::TerminalOptions;
 use intact_units::number;
 use serde_json::{Value, json};
@@ -126,6 +127,18 @@ pub(super) fn status(counts: &Counts, as_json: bool) -> anyhow::Result<String> {
 pub(super) struct Chapter<'a> {
     pub(super) group: &'a Group,
     pub(super) facts: BenchFacts,
+    charts: Charts,
+}
+
+impl Chapter<'_> {
+    fn page(&self) -> Page<'_> {
+        let run = BenchRun {
+            run: &self.group.run,
+            facts: &self.facts,
+            charts: &self.charts,
+        };
+        Source::Bench(run).page()
+    }
 }
 
 /// The chapters of a campaign's report, in the plan's order.
@@ -134,7 +147,14 @@ pub(super) fn chapters(campaign: &Campaign) -> Result<Vec<Chapter<'_>>, AxisErro
     groups
         .map(|group| {
             let facts = BenchFacts::new(&group.run, &group.tally, &[])?;
-            Ok(Chapter { group, facts })
+            // results hold counts and no single exchanges: the page has no timeline
+            let timeline = Timeline::of_variants();
+            let charts = Charts::new(&group.run, &group.tally, &facts, &timeline);
+            Ok(Chapter {
+                group,
+                facts,
+                charts,
+            })
         })
         .collect()
 }
@@ -142,34 +162,17 @@ pub(super) fn chapters(campaign: &Campaign) -> Result<Vec<Chapter<'_>>, AxisErro
 /// Writes the page: a chapter per target and label. Of checks it has the first card of each; all of them together are in the terminal's
 /// report and in the JSON.
 pub(super) fn write(
-    file: &PageFile,
+    files: &[PageFile],
     chapters: &[Chapter<'_>],
     checks: &[Checks],
 ) -> anyhow::Result<()> {
-    // results hold counts and no single exchanges: the page goes without a timeline
-    let timeline = Timeline::of_variants();
-    let pictures: Vec<Charts> = chapters
-        .iter()
-        .map(|Chapter { group, facts }| Charts::new(&group.run, &group.tally, facts, &timeline))
-        .collect();
     let cards = checks.iter().filter_map(|one| one.first.as_ref());
-    let cards = cards.map(|(run, facts)| Source::Checked(CheckRun { run, facts }));
-    let runs: Vec<Source<'_>> = chapters
-        .iter()
-        .zip(&pictures)
-        .map(|(Chapter { group, facts }, pictures)| {
-            Source::Bench(BenchRun {
-                run: &group.run,
-                facts,
-                pictures,
-            })
-        })
-        .chain(cards)
-        .collect();
-    if runs.is_empty() {
+    let cards = cards.map(|(run, facts)| Source::Check(CheckRun { run, facts }).page());
+    let pages: Vec<Page<'_>> = chapters.iter().map(Chapter::page).chain(cards).collect();
+    if pages.is_empty() && !files.is_empty() {
         anyhow::bail!("--report: there is no result yet");
     }
-    file.write(&runs)
+    write_all(files, &pages)
 }
 
 /// The report of a campaign.
@@ -210,13 +213,16 @@ pub(super) fn report(
             outlier.worker, outlier.far, outlier.messages, outlier.factor
         );
     }
-    for Chapter { group, facts } in chapters {
+    for chapter in chapters {
+        let group = chapter.group;
         let _ = writeln!(page, "\n{} from {}", group.target, group.label);
-        page.push_str(&intact_report::terminal::bench(&group.run, facts, paper));
+        page.push_str(&intact_report::terminal::write(&chapter.page(), paper));
     }
     for one in checks {
-        let _ = writeln!(page, "\n{} from {}", one.target, one.label);
-        page.push_str(&intact_report::terminal::cards(&one.facts, paper));
+        let subject = format!("{} from {}", one.target, one.label);
+        let cards = documents::cards(&one.facts, subject);
+        page.push('\n');
+        page.push_str(&intact_report::terminal::write(&cards, paper));
     }
     page
 }
@@ -229,7 +235,7 @@ pub(super) fn report_json(
 ) -> anyhow::Result<String> {
     let found: Vec<Outlier> = outliers(&measured(campaign));
     let mut groups = Vec::new();
-    for Chapter { group, facts } in chapters {
+    for Chapter { group, facts, .. } in chapters {
         let bench = intact_report::json::bench_value(&group.run, facts)?;
         groups.push(json!({"target": group.target, "label": group.label, "bench": bench}));
     }
