@@ -181,34 +181,23 @@ fn totals(facts: &BenchFacts) -> Vec<Fact> {
 fn latencies(variants: &[VariantFacts]) -> Table {
     Rows::of(variants)
         .column("variant", |one| &one.name)
-        .column("TLS", |one| one.tls.as_ref())
+        .ranked(6, "TLS", |one| one.tls.as_ref())
         .about("as negotiated")
-        .rank(6)
-        .column("requests", |one| one.requests.total)
+        .ranked(3, "requests", |one| one.requests.total)
         .about("measured, without warm-up")
-        .rank(3)
-        .column("failed", |one| Cell::failures(one.requests.failures()))
-        .if_any()
-        .column("opened", |one| one.connections.opened)
+        .if_any("failed", |one| Cell::failures(one.requests.failures()))
+        .ranked(4, "opened", |one| one.connections.opened)
         .about("connections")
-        .rank(4)
-        .column("reused", |one| one.reuse.map(Share))
+        .ranked(5, "reused", |one| one.reuse.map(Share))
         .about("share of requests on a connection that an earlier request had used")
-        .rank(5)
-        .column("req/s", |one| one.rate_per_s.map(Rate))
+        .ranked(2, "req/s", |one| one.rate_per_s.map(Rate))
         .about("complete requests a second")
-        .rank(2)
         .column("mean", |one| one.latency_ms.mean.map(Time))
-        .column("p50", |one| one.latency_ms.p50.map(Time))
-        .rank(1)
-        .column("p90", |one| one.latency_ms.p90.map(Time))
-        .rank(9)
-        .column("p99", |one| one.latency_ms.p99.map(Time))
-        .rank(1)
-        .column("p99.9", |one| one.latency_ms.p999.map(Time))
-        .rank(8)
-        .column("max", |one| one.latency_ms.max.map(Time))
-        .rank(7)
+        .ranked(1, "p50", |one| one.latency_ms.p50.map(Time))
+        .ranked(9, "p90", |one| one.latency_ms.p90.map(Time))
+        .ranked(1, "p99", |one| one.latency_ms.p99.map(Time))
+        .ranked(8, "p99.9", |one| one.latency_ms.p999.map(Time))
+        .ranked(7, "max", |one| one.latency_ms.max.map(Time))
         .table()
 }
 
@@ -217,50 +206,37 @@ fn connections(variants: &[VariantFacts]) -> Table {
     let cpu = |us: Option<f64>| us.map(|us| Time(us / 1e3));
     Rows::of(variants)
         .column("variant", |one| &one.name)
-        .column("without setup", |one| {
+        .ranked(2, "without setup", |one| {
             one.latency_without_setup_ms.mean.map(Time)
         })
         .about("mean latency less the setup")
-        .rank(2)
-        .column("setup/conn", |one| one.setup_ms.map(Time))
+        .ranked(1, "setup/conn", |one| one.setup_ms.map(Time))
         .about("mean")
-        .rank(1)
-        .column("needed", |one| one.connections.needed)
+        .full("needed", |one| one.connections.needed)
         .about("connections, for the most requests at once")
-        .full()
-        .column("dials failed", |one| {
+        .if_any("dials failed", |one| {
             Cell::failures(one.connections.failed.values().sum())
         })
-        .if_any()
-        .column("req/conn", |one| one.requests_per_connection.map(Mean))
+        .ranked(3, "req/conn", |one| one.requests_per_connection.map(Mean))
         .about("mean")
-        .rank(3)
-        .column("opened/s", |one| one.churn_per_s.map(Rate))
-        .rank(4)
-        .column("resumed", |one| one.resumed_share.map(Share))
+        .ranked(4, "opened/s", |one| one.churn_per_s.map(Rate))
+        .ranked(8, "resumed", |one| one.resumed_share.map(Share))
         .about("share of TLS handshakes that resumed a session")
-        .rank(8)
-        .column("client CPU", |one| cpu(one.cpu_us_per_request))
+        .ranked(5, "client CPU", |one| cpu(one.cpu_us_per_request))
         .about("of the engine, per request")
-        .rank(5)
-        .column("server CPU", |one| cpu(one.server_cpu_us_per_request))
+        .ranked(6, "server CPU", |one| cpu(one.server_cpu_us_per_request))
         .about("per request, warm-up included")
-        .rank(6)
-        .column("client delay", delay)
+        .ranked(9, "client delay", delay)
         .about("share of the latency after the last byte had arrived and before the client read it")
-        .rank(9)
-        .column("data/req", |one| {
+        .ranked(10, "data/req", |one| {
             Some(Bytes(one.bytes_per_request?.total()))
         })
         .about("bytes sent and received")
-        .rank(10)
-        .column("headers/req", |one| {
+        .ranked(11, "headers/req", |one| {
             Some(Bytes(one.bytes_per_request?.heads()))
         })
         .about("bytes of the header sections of request and response")
-        .rank(11)
-        .column("ended by", |one| by_kind(&one.connections.ended_by))
-        .rank(7)
+        .ranked(7, "ended by", |one| by_kind(&one.connections.ended_by))
         .table()
         .caption("Connections and what they cost")
 }
@@ -270,11 +246,11 @@ fn latency(one: BenchRun<'_>) -> Section {
     let BenchRun { facts, charts, .. } = one;
     let panels = &charts.latency;
     let shown = panels.iter().take(GROUPS);
-    let histogram = Histogram {
-        panels: shown
+    let histogram = Histogram(
+        shown
             .map(|panel| populations::panel(&panel.name, &panel.populations))
             .collect(),
-    };
+    );
     let modes = facts
         .variants
         .iter()
@@ -316,9 +292,7 @@ fn latency(one: BenchRun<'_>) -> Section {
                 ..Bar::whole(&one.name, tone(one.keepalive), value, words)
             })
         });
-    let means = Bars {
-        bars: bars.take(2 * GROUPS).collect(),
-    };
+    let means = Bars(bars.take(2 * GROUPS).collect());
     let words = "Latency of complete requests, setup included; further left is faster. Each panel has its own height.";
     Section::new("latency", "Latency: new and reused connections")
         .summary(
@@ -341,11 +315,10 @@ fn latency(one: BenchRun<'_>) -> Section {
 fn phases(one: BenchRun<'_>) -> Section {
     let panels = &one.charts.latency;
     let bars = panels.iter().take(GROUPS);
-    let bars = Bars {
-        bars: bars
-            .flat_map(|panel| populations::bars(&panel.name, &panel.populations))
+    let bars = Bars(
+        bars.flat_map(|panel| populations::bars(&panel.name, &panel.populations))
             .collect(),
-    };
+    );
     let table = populations::phases(
         "variant",
         &one.facts.variants,
@@ -393,9 +366,7 @@ fn first_calls(variants: &[VariantFacts]) -> Section {
             .map(|&ms| (ms, Time(ms).to_string()))
             .collect(),
     });
-    let scatter = Scatter {
-        series: series.collect(),
-    };
+    let scatter = Scatter(series.collect());
     let tiers = called
         .iter()
         .filter_map(|one| Some(text!("{}: {}.", &one.name, one.tiers.as_ref()?).into()));

@@ -205,8 +205,7 @@ fn names(facts: &CheckFacts) -> Option<Section> {
                 None => addresses.join(", "),
             }
         })
-        .column("by way of", |one| one.aliases.join(", "))
-        .rank(1);
+        .ranked(1, "by way of", |one| one.aliases.join(", "));
     Some(Section::new("names", text!("Name {}", &names.name)).summary(table.table()))
 }
 
@@ -229,17 +228,13 @@ fn versions(facts: &CheckFacts) -> Section {
             Cell::from(reused(one)).alarm_if(one.reused == Some(false) && one.http != "1.0")
         })
         .about("the server responded to a second request on the same connection")
-        .column("curl says", |one| one.curl)
+        .ranked(1, "curl says", |one| one.curl)
         .about("after the first response")
-        .rank(1)
-        .column("Connection", |one| one.connection.as_ref())
+        .ranked(2, "Connection", |one| one.connection.as_ref())
         .about("as sent")
-        .rank(2)
-        .column("Keep-Alive", |one| one.keep_alive.as_ref())
+        .ranked(3, "Keep-Alive", |one| one.keep_alive.as_ref())
         .about("as sent")
-        .rank(3)
-        .column("cipher", |one| one.cipher.as_ref())
-        .full()
+        .full("cipher", |one| one.cipher.as_ref())
         .table();
     let mut refused: Vec<&str> = facts.versions.iter().filter_map(|one| one.tls).collect();
     refused.retain(|tls| {
@@ -344,9 +339,7 @@ fn waterfall(facts: &CheckFacts) -> Section {
             interval: None,
         }
     });
-    let bars = Bars {
-        bars: bars.collect(),
-    };
+    let bars = Bars(bars.collect());
     let words = "The median of each phase: on new connections, and on the same ones after that. A kept connection saves what only the first request waits for.";
     let title = "One request, phase by phase (medians of {} first and {} next ones)";
     let title = text!(
@@ -381,12 +374,7 @@ fn handshakes(facts: &CheckFacts) -> Chart {
         }
     }
     let words = "One handshake of each kind, without the setup of TCP.";
-    Chart::new(
-        "handshakes",
-        "Time of a TLS handshake",
-        Bars { bars },
-        words,
-    )
+    Chart::new("handshakes", "Time of a TLS handshake", Bars(bars), words)
 }
 
 fn tls(facts: &CheckFacts) -> Section {
@@ -407,15 +395,12 @@ fn tls(facts: &CheckFacts) -> Section {
         .about("handshake of a second connection")
         .column("0-RTT", early)
         .about("a request in the first flight")
-        .column("tickets", |one| one.tickets.map(u64::from))
+        .ranked(2, "tickets", |one| one.tickets.map(u64::from))
         .about("until the first response")
-        .rank(2)
-        .column("first bytes", |one| one.to_first_response_ms.map(Time))
+        .ranked(1, "first bytes", |one| one.to_first_response_ms.map(Time))
         .about("from our hello to the first bytes of the server")
-        .rank(1)
-        .column("rest", |one| one.rest_ms.map(Time))
+        .ranked(1, "rest", |one| one.rest_ms.map(Time))
         .about("our checks, and with TLS 1.2 another round trip")
-        .rank(1)
         .table();
     let certificates = facts.tls.iter().map(|one| {
         let cipher = one.cipher.as_deref().unwrap_or("cipher unknown");
@@ -554,8 +539,7 @@ fn limits(facts: &CheckFacts) -> Section {
         .about("by Keep-Alive: timeout, max")
         .column("measured", |row| row.measured.clone())
         .about("until the server ended it")
-        .column("ended by", |row| &row.ended)
-        .rank(1)
+        .ranked(1, "ended by", |row| &row.ended)
         .table();
     if rows
         .iter()

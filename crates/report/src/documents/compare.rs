@@ -143,36 +143,29 @@ fn programs(variants: &[ProgramFacts]) -> Table {
         .column("program", |one| &one.name)
         .column("wall", |one| one.wall_ms.map(|wall| Time(wall.mean)))
         .about("mean time of a run")
-        .column("CPU", |one| one.cpu_ms.map(|cpu| Time(cpu.mean)))
+        .ranked(3, "CPU", |one| one.cpu_ms.map(|cpu| Time(cpu.mean)))
         .about("mean of a run")
-        .rank(3)
-        .column("requests", |one| {
+        .ranked(1, "requests", |one| {
             Cell::from(each(one.requests.total, one)).inferred_if(!one.inferred.is_empty())
         })
-        .rank(1)
-        .column("failed", |one| {
+        .if_any("failed", |one| {
             let failures = one.requests.failures();
             Cell::from(each(failures, one)).alarm_if(failures > 0)
         })
-        .if_any()
         .column("opened", |one| each(one.connections.opened, one))
         .about("connections")
-        .column("needed", |one| each(one.connections.needed, one))
+        .ranked(4, "needed", |one| each(one.connections.needed, one))
         .about("connections, for the most requests at once")
-        .rank(4)
         .column("reused", |one| one.reuse.map(Share))
         .about("share of requests")
-        .column("TLS", |one| each(one.handshakes.total(), one))
+        .ranked(5, "TLS", |one| each(one.handshakes.total(), one))
         .about("handshakes")
-        .rank(5)
-        .column("lookups", |one| each(one.lookups, one))
-        .rank(6)
-        .column("wasted", |one| {
+        .ranked(6, "lookups", |one| each(one.lookups, one))
+        .ranked(2, "wasted", |one| {
             let rounds = one.rounds.len().max(1) as f64;
             one.wasted_ms.map(|ms| Time(ms / rounds))
         })
         .about("setup of connections that were not needed")
-        .rank(2)
         .table()
 }
 
@@ -230,17 +223,14 @@ fn differences(facts: &CompareFacts) -> Table {
     Rows::of(&rows)
         .column("program", |one| several.then_some(one.program))
         .column("of one run", |one| one.figure)
-        .column("first", |one| one.first.clone())
+        .full("first", |one| one.first.clone())
         .about("program, mean over rounds")
-        .full()
-        .column("second", |one| one.second.clone())
+        .full("second", |one| one.second.clone())
         .about("program, mean over rounds")
-        .full()
         .column("less", |one| one.less.clone())
         .about("with the 95 % interval")
-        .column("share", |one| one.share.clone())
+        .ranked(1, "share", |one| one.share.clone())
         .about("less, of the first, with the 95 % interval")
-        .rank(1)
         .column("result", |one| significance(one.significant))
         .table()
 }
@@ -296,9 +286,7 @@ fn charts(facts: &CompareFacts) -> Section {
             let tone = if nth == 0 { Tone::Plain } else { Tone::Reused };
             Some(Bar::whole(&program.name, tone, wall.mean, words))
         });
-    let bars = Bars {
-        bars: bars.collect(),
-    };
+    let bars = Bars(bars.collect());
     let words = "Mean wall time of a run, with the shortest and the longest. To see whether programs differ, read the differences round by round.";
     Section::new("times", "Times of the programs")
         .full(Chart::new(

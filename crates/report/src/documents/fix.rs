@@ -274,15 +274,11 @@ pub fn fix_list<'a>(catalogue: &Catalogue, clients: &[&Client]) -> Page<'a> {
         let table = Rows::of(&rows)
             .column("client", |row| row.0)
             .column("10 requests", value(&IN_TURN))
-            .column("3 x 10", value(&AT_ONCE))
-            .rank(1)
+            .ranked(1, "3 x 10", value(&AT_ONCE))
             .column("idle limit", value(&IDLE))
-            .column("hint", value(&HINT))
-            .rank(4)
-            .column("race, GET / POST", value(&RACE))
-            .rank(3)
-            .column("measured with", |row| row.1.versions_told())
-            .rank(9)
+            .ranked(4, "hint", value(&HINT))
+            .ranked(3, "race, GET / POST", value(&RACE))
+            .ranked(9, "measured with", |row| row.1.versions_told())
             .table();
         page.section(Section::new(group.id(), language(group)).summary(table));
     }
@@ -463,16 +459,12 @@ fn variants(catalogue: &Catalogue, client: &Client, request: FixRequest<'_>) -> 
     };
     let table = Rows::of(&rows)
         .column("variant", |row| row.0)
-        .column("runtime", |row| row.1.versions.get(client.language.id()))
-        .rank(2)
+        .ranked(2, "runtime", |row| row.1.versions.get(client.language.id()))
         .column("10", value(&IN_TURN))
-        .column("3 x 10", value(&AT_ONCE))
-        .rank(1)
+        .ranked(1, "3 x 10", value(&AT_ONCE))
         .column("idle limit", value(&IDLE))
-        .column("hint", value(&HINT))
-        .rank(3)
-        .column("race GET / POST", value(&RACE))
-        .rank(2)
+        .ranked(3, "hint", value(&HINT))
+        .ranked(2, "race GET / POST", value(&RACE))
         .table();
     let titles = client
         .variants

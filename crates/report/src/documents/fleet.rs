@@ -115,12 +115,9 @@ fn figures(facts: &CardsFacts) -> Section {
     let table = Rows::of(&rows)
         .column("figure", |one| one.name)
         .column("median", |one| (one.print)(one.spread.median))
-        .column("smallest", |one| (one.print)(one.spread.min))
-        .rank(1)
-        .column("largest", |one| (one.print)(one.spread.max))
-        .rank(1)
-        .column("checks", |one| one.spread.cards)
-        .rank(2);
+        .ranked(1, "smallest", |one| (one.print)(one.spread.min))
+        .ranked(1, "largest", |one| (one.print)(one.spread.max))
+        .ranked(2, "checks", |one| one.spread.cards);
     Section::new("figures", "Over all checks").summary(table.table())
 }
 

@@ -176,27 +176,22 @@ fn kinds(rows: &[Row<'_>]) -> Table {
         .column("count", |(_, kind)| kind.count)
         .column("failed", |(_, kind)| Cell::failures(kind.failed))
         .column("mean", |(_, kind)| kind.latency_ms.mean.map(Time))
-        .column("p50", |(_, kind)| kind.latency_ms.p50.map(Time))
-        .rank(1)
-        .column("p90", |(_, kind)| kind.latency_ms.p90.map(Time))
-        .full()
-        .column("p99", |(_, kind)| kind.latency_ms.p99.map(Time))
-        .rank(2)
-        .column("max", |(_, kind)| kind.latency_ms.max.map(Time))
-        .rank(3)
-        .column("start", |(_, kind)| kind.init_ms.as_ref()?.mean.map(Time))
+        .ranked(1, "p50", |(_, kind)| kind.latency_ms.p50.map(Time))
+        .full("p90", |(_, kind)| kind.latency_ms.p90.map(Time))
+        .ranked(2, "p99", |(_, kind)| kind.latency_ms.p99.map(Time))
+        .ranked(3, "max", |(_, kind)| kind.latency_ms.max.map(Time))
+        .ranked(4, "start", |(_, kind)| {
+            kind.init_ms.as_ref()?.mean.map(Time)
+        })
         .about("mean start of the environment")
-        .rank(4)
-        .column("conns/inv", |(_, kind)| {
+        .ranked(2, "conns/inv", |(_, kind)| {
             kind.connections_per_invocation.map(Mean)
         })
         .about("connections that the function opened, per invocation")
-        .rank(2)
-        .column("req/inv", |(_, kind)| {
+        .ranked(5, "req/inv", |(_, kind)| {
             kind.requests_per_invocation.map(Mean)
         })
         .about("requests that the function sent, per invocation")
-        .rank(5)
         .table()
 }
 
@@ -218,22 +213,18 @@ fn freezes(rows: &[Row<'_>]) -> Table {
         .about("connections that were open when it began");
     for state in FrozenConnection::ALL {
         let count = move |one: &Freezes| one.connection_states.get(&state).copied().unwrap_or(0);
-        table = table
-            .column(state.words(), move |(.., one)| count(one))
-            .if_any();
+        table = table.if_any(state.words(), move |(.., one)| count(one));
     }
     let effect = |one: &Freezes, effect| one.effect.get(&effect).copied().unwrap_or(0);
     table
-        .column("recovered", |(.., one)| {
+        .ranked(1, "recovered", |(.., one)| {
             effect(one, FreezeEffect::Recovered)
         })
         .about("invocations after a freeze in which a connection had died")
-        .rank(1)
-        .column("failed", |(.., one)| {
+        .ranked(1, "failed", |(.., one)| {
             Cell::failures(effect(one, FreezeEffect::Failed))
         })
         .about("invocations after a freeze in which a connection had died")
-        .rank(1)
         .table()
 }
 
@@ -300,11 +291,11 @@ fn times(facts: &LambdaFacts) -> Chart {
         populations: variant.kinds.iter().filter(timed).map(population).collect(),
         band: None,
     });
-    let histogram = Histogram {
-        panels: panels
+    let histogram = Histogram(
+        panels
             .filter(|panel| !panel.populations.is_empty())
             .collect(),
-    };
+    );
     let words = "The function's own time of each invocation with a response, without the start of the environment. Each panel has its own height.";
     Chart::new("latency", "Time of an invocation", histogram, words)
         .wide()
@@ -336,8 +327,7 @@ fn means(facts: &LambdaFacts) -> Option<Chart> {
     let bars: Vec<Bar> = bars.collect();
     let words = "Mean time of a warm invocation, and the connections that it opened. To see whether variants differ, read the comparison round by round.";
     let title = "Mean time of an invocation, by variant";
-    (bars.len() > 1)
-        .then(|| Chart::new("means", title, Bars { bars }, words).notes(left_out(facts)))
+    (bars.len() > 1).then(|| Chart::new("means", title, Bars(bars), words).notes(left_out(facts)))
 }
 
 fn over_rounds(facts: &LambdaFacts) -> Chart {
@@ -390,9 +380,7 @@ fn calls(facts: &LambdaFacts) -> Chart {
                 levels: Vec::new(),
             }
         });
-    let scatter = Scatter {
-        series: series.collect(),
-    };
+    let scatter = Scatter(series.collect());
     let words = "The first 500 invocations of each variant in their order. ◆ cold, ● warm, ○ after a freeze, × no response.";
     Chart::new("invocations", "The first invocations", scatter, words)
         .wide()

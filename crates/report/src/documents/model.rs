@@ -113,10 +113,8 @@ fn calls(forecast: &Forecast) -> Section {
         .column("call", |one| format!("{} -> {}", one.from, one.call.to))
         .column("times", times)
         .column("round trip", |one| Time(one.call.rtt_ms))
-        .column("over", |one| over(one.call.http, one.call.tls))
-        .rank(2)
-        .column("reused", |one| Share(one.call.reuse))
-        .rank(1)
+        .ranked(2, "over", |one| over(one.call.http, one.call.tls))
+        .ranked(1, "reused", |one| Share(one.call.reuse))
         .column("new", |one| Time(one.leg.setup_ms + one.leg.exchange_ms))
         .column("kept", |one| Time(one.leg.exchange_ms))
         .table();

@@ -17,9 +17,7 @@ pub(super) fn chart(lanes: &[TimelineGroup], note: impl Into<Text>) -> Chart {
         },
         lives: lane.connections.iter().map(|one| life(one, end)).collect(),
     };
-    let timeline = Timeline {
-        lanes: lanes.iter().map(lane).collect(),
-    };
+    let timeline = Timeline(lanes.iter().map(lane).collect());
     Chart::new("timeline", "Connections over time", timeline, note).wide()
 }
 

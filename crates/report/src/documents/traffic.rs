@@ -221,18 +221,16 @@ fn destinations(all: &[Destination]) -> Table {
     Rows::of(all)
         .column("destination", |one| &one.origin)
         .column("requests", requests)
-        .column("failed", |one| {
+        .if_any("failed", |one| {
             let failures = one.figures.requests.failures();
             (!opaque(&one.figures)).then(|| Cell::failures(failures))
         })
-        .if_any()
         .column("opened", |one| one.figures.connections.opened)
         .about("connections")
-        .column("needed", |one| {
+        .ranked(1, "needed", |one| {
             inferred(one, Count(one.figures.connections.needed).into())
         })
         .about("connections, for the most requests at once")
-        .rank(1)
         .column("reused", |one| {
             inferred(
                 one,
@@ -242,33 +240,26 @@ fn destinations(all: &[Destination]) -> Table {
         .about("share of requests on a connection that an earlier request had used")
         .column("wasted", |one| one.figures.wasted_ms.map(Time))
         .about("setup of connections that were not needed")
-        .column("share", |one| one.figures.wasted_share.map(Share))
+        .ranked(2, "share", |one| one.figures.wasted_share.map(Share))
         .about("wasted, of the time of all requests there")
-        .rank(2)
-        .column("setup", |one| one.figures.setup_mean_ms.total.map(Time))
+        .ranked(4, "setup", |one| one.figures.setup_mean_ms.total.map(Time))
         .about("mean per connection")
-        .rank(4)
-        .column("TLS", |one| {
+        .ranked(6, "TLS", |one| {
             join(
                 one.tls
                     .iter()
                     .filter_map(|kind| Some(kind.version?.as_str())),
             )
         })
-        .rank(6)
-        .column("HTTP", |one| join(one.protocols.keys().copied()))
-        .rank(5)
-        .column("ended by", |one| by_kind(&one.figures.connections.ended_by))
-        .rank(8)
-        .column("program", |one| join(one.programs()))
-        .rank(7)
-        .column("mean", |one| one.figures.latency_ms.mean.map(Time))
+        .ranked(5, "HTTP", |one| join(one.protocols.keys().copied()))
+        .ranked(8, "ended by", |one| {
+            by_kind(&one.figures.connections.ended_by)
+        })
+        .ranked(7, "program", |one| join(one.programs()))
+        .full("mean", |one| one.figures.latency_ms.mean.map(Time))
         .about("latency, setup included")
-        .full()
-        .column("p50", |one| one.figures.latency_ms.p50.map(Time))
-        .full()
-        .column("p99", |one| one.figures.latency_ms.p99.map(Time))
-        .full()
+        .full("p50", |one| one.figures.latency_ms.p50.map(Time))
+        .full("p99", |one| one.figures.latency_ms.p99.map(Time))
         .table()
 }
 
@@ -402,12 +393,8 @@ fn fresh_and_reused(totals: &Figures, charts: &Charts) -> Section {
             |row, phase| populations::mean(row.1, phase),
         )
     });
-    let latency = Histogram {
-        panels: vec![populations::panel("", &charts.latency)],
-    };
-    let bars = Bars {
-        bars: populations::bars("", &charts.latency),
-    };
+    let latency = Histogram(vec![populations::panel("", &charts.latency)]);
+    let bars = Bars(populations::bars("", &charts.latency));
     Section::new("latency", "Phases: mean over the requests that had them")
         .summary(phases)
         .full(Chart::new(
@@ -440,9 +427,7 @@ fn idle_times(totals: &Figures, charts: &Charts) -> Section {
             words: format!("the server closes at {}", Timer(to)),
         }),
     };
-    let histogram = Histogram {
-        panels: charts.gaps.iter().map(panel).collect(),
-    };
+    let histogram = Histogram(charts.gaps.iter().map(panel).collect());
     let gaps = totals
         .idle_gaps
         .as_ref()
@@ -500,9 +485,7 @@ fn waste(all: &[Destination]) -> Chart {
         );
         Some(Bar::whole(&one.origin, Tone::Fresh, wasted, words))
     });
-    let bars = Bars {
-        bars: bars.take(BARS).collect(),
-    };
+    let bars = Bars(bars.take(BARS).collect());
     let words = "Setup of connections that were not needed, at the destinations that waste most.";
     Chart::new("waste", "Where time is wasted", bars, words)
 }
@@ -532,8 +515,7 @@ fn setup(all: &[Destination]) -> Table {
             Cell::from(share.map(Share)).alarm_if(share.is_some_and(|share| share > 0.0))
         })
         .about("share of reuses that came when the server was about to close")
-        .column("lookups", |one| one.figures.lookups.total)
-        .if_any()
+        .if_any("lookups", |one| one.figures.lookups.total)
         .column("lookups/conn", |one| {
             one.figures.lookups.per_connection.map(Mean)
         })

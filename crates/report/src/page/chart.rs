@@ -65,14 +65,14 @@ impl ChartKind {
     /// Whether there is nothing to draw. A line needs two points.
     pub fn is_empty(&self) -> bool {
         match self {
-            ChartKind::Bars(bars) => bars.bars.is_empty(),
+            ChartKind::Bars(bars) => bars.0.is_empty(),
             ChartKind::Histogram(histogram) => {
-                let mut panels = histogram.panels.iter();
+                let mut panels = histogram.0.iter();
                 panels.all(|panel| panel.populations.is_empty())
             }
             ChartKind::Lines(lines) => lines.lines.iter().all(|line| line.points.len() < 2),
-            ChartKind::Scatter(scatter) => scatter.series.iter().all(|one| one.points.is_empty()),
-            ChartKind::Timeline(timeline) => timeline.lanes.iter().all(|one| one.lives.is_empty()),
+            ChartKind::Scatter(scatter) => scatter.0.iter().all(|one| one.points.is_empty()),
+            ChartKind::Timeline(timeline) => timeline.0.iter().all(|one| one.lives.is_empty()),
         }
     }
 }
@@ -136,10 +136,7 @@ pub enum ScaleKind {
 
 /// Bars over a common axis of time from zero.
 #[derive(Clone, Debug, Default)]
-pub struct Bars {
-    /// The bars, from top to bottom.
-    pub bars: Vec<Bar>,
-}
+pub struct Bars(pub Vec<Bar>);
 
 /// One bar, whole or stacked.
 #[derive(Clone, Debug)]
@@ -188,10 +185,7 @@ pub struct Segment {
 
 /// Panels over one axis of time.
 #[derive(Clone, Debug, Default)]
-pub struct Histogram {
-    /// The panels, from top to bottom.
-    pub panels: Vec<Panel>,
-}
+pub struct Histogram(pub Vec<Panel>);
 
 /// Populations over the common axis.
 #[derive(Clone, Debug)]
@@ -278,10 +272,7 @@ pub struct Mark {
 
 /// Single times in their order, a panel for each series.
 #[derive(Clone, Debug, Default)]
-pub struct Scatter {
-    /// The series, from top to bottom.
-    pub series: Vec<Series>,
-}
+pub struct Scatter(pub Vec<Series>);
 
 /// One series.
 #[derive(Clone, Debug)]
@@ -309,10 +300,7 @@ pub struct Point {
 
 /// Connections over time.
 #[derive(Clone, Debug, Default)]
-pub struct Timeline {
-    /// The lanes, from top to bottom.
-    pub lanes: Vec<Lane>,
-}
+pub struct Timeline(pub Vec<Lane>);
 
 /// Connections of one subject.
 #[derive(Clone, Debug)]

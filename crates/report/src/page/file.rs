@@ -86,7 +86,7 @@ pub(crate) fn of_chart(chart: &Chart) -> (String, usize) {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let head: &[&str] = match &chart.kind {
         ChartKind::Bars(bars) => {
-            for bar in &bars.bars {
+            for bar in &bars.0 {
                 for part in &bar.parts {
                     let [low, high] = ends(bar.interval);
                     rows.push(vec![
@@ -101,7 +101,7 @@ pub(crate) fn of_chart(chart: &Chart) -> (String, usize) {
             &["bar", "part", "ms", "low_ms", "high_ms"]
         }
         ChartKind::Histogram(histogram) => {
-            for panel in &histogram.panels {
+            for panel in &histogram.0 {
                 for one in &panel.populations {
                     rows.extend(one.buckets.iter().map(|(low, high, count)| {
                         let names = [panel.name.clone(), one.name.clone()];
@@ -128,7 +128,7 @@ pub(crate) fn of_chart(chart: &Chart) -> (String, usize) {
             &["line", "x", "y", "low", "high"]
         }
         ChartKind::Scatter(scatter) => {
-            for series in &scatter.series {
+            for series in &scatter.0 {
                 rows.extend(series.points.iter().map(|point| {
                     let tone = format!("{:?}", point.tone).to_lowercase();
                     vec![series.name.clone(), number(point.x), number(point.y), tone]
@@ -137,7 +137,7 @@ pub(crate) fn of_chart(chart: &Chart) -> (String, usize) {
             &["series", "position", "ms", "kind"]
         }
         ChartKind::Timeline(timeline) => {
-            for lane in &timeline.lanes {
+            for lane in &timeline.0 {
                 rows.extend(lane.lives.iter().map(|life| {
                     let ready = life.ready.map_or_else(String::new, number);
                     let times = [number(life.from), ready, number(life.to)];

@@ -80,50 +80,64 @@ impl<'a, T> Rows<'a, T> {
         }
     }
 
-    /// Adds a column. The settings below are about the last column.
+    /// Adds a column.
     pub fn column<C: Into<Cell>>(
+        self,
+        head: impl Into<String>,
+        cell: impl Fn(&'a T) -> C,
+    ) -> Rows<'a, T> {
+        self.ranked(0, head, cell)
+    }
+
+    /// Adds a column that a narrow page may drop, the highest rank first.
+    pub fn ranked<C: Into<Cell>>(
         mut self,
+        rank: u8,
         head: impl Into<String>,
         cell: impl Fn(&'a T) -> C,
     ) -> Rows<'a, T> {
         self.table.columns.push(Column {
             head: head.into(),
             meaning: "",
-            rank: 0,
+            rank,
             is_full: false,
             cells: self.rows.iter().map(|row| cell(row).into()).collect(),
         });
         self
     }
 
-    fn last(mut self, set: impl FnOnce(&mut Column)) -> Rows<'a, T> {
-        if let Some(column) = self.table.columns.last_mut() {
-            set(column);
-        }
-        self
+    /// Adds a column that only files have.
+    pub fn full<C: Into<Cell>>(
+        self,
+        head: impl Into<String>,
+        cell: impl Fn(&'a T) -> C,
+    ) -> Rows<'a, T> {
+        self.column(head, cell).last(|column| column.is_full = true)
     }
 
-    /// What it holds.
+    /// Adds a column unless all its values are zero.
+    pub fn if_any<C: Into<Cell>>(
+        self,
+        head: impl Into<String>,
+        cell: impl Fn(&'a T) -> C,
+    ) -> Rows<'a, T> {
+        let mut rows = self.column(head, cell);
+        let is_zero = |cell: &Cell| cell.key().is_none_or(|key| key == 0.0);
+        let column = rows.table.columns.last();
+        if column.is_some_and(|column| column.cells.iter().all(is_zero)) {
+            rows.table.columns.pop();
+        }
+        rows
+    }
+
+    /// What the last column holds.
     pub fn about(self, meaning: &'static str) -> Rows<'a, T> {
         self.last(|column| column.meaning = meaning)
     }
 
-    /// A narrow page may drop it, the highest rank first.
-    pub fn rank(self, rank: u8) -> Rows<'a, T> {
-        self.last(|column| column.rank = rank)
-    }
-
-    /// Only files have it.
-    pub fn full(self) -> Rows<'a, T> {
-        self.last(|column| column.is_full = true)
-    }
-
-    /// It is left out if all its values are zero.
-    pub fn if_any(mut self) -> Rows<'a, T> {
-        let is_zero = |cell: &Cell| cell.key().is_none_or(|key| key == 0.0);
-        let column = self.table.columns.last();
-        if column.is_some_and(|column| column.cells.iter().all(is_zero)) {
-            self.table.columns.pop();
+    fn last(mut self, set: impl FnOnce(&mut Column)) -> Rows<'a, T> {
+        if let Some(column) = self.table.columns.last_mut() {
+            set(column);
         }
         self
     }
@@ -152,8 +166,7 @@ mod tests {
         let table = Rows::of(&[1.0, 2.0])
             .column("name", |row| row.to_string())
             .column("absent", |_| None::<Quantity>)
-            .column("failed", |_| Cell::failures(0))
-            .if_any()
+            .if_any("failed", |_| Cell::failures(0))
             .column("time", |row| Quantity::Time(*row))
             .table();
         let heads: Vec<&str> = table.columns.iter().map(|one| one.head.as_str()).collect();

@@ -16,20 +16,20 @@ impl Picture for Bars {
             bar.interval
                 .map_or(bar.value(), |ends| ends.1.max(bar.value()))
         };
-        let longest = self.bars.iter().map(end).fold(0.0, f64::max);
+        let longest = self.0.iter().map(end).fold(0.0, f64::max);
         let scale = Scale::from_zero(longest, (1.0, width - 8.0), 5);
         let first = self.draw_legend(&mut canvas);
-        let rows = self.bars.iter().map(|bar| (&*bar.name, &*bar.words));
+        let rows = self.0.iter().map(|bar| (&*bar.name, &*bar.words));
         let one_line = share_a_line(width, rows);
         let row = if one_line { LINE } else { 2.0 * LINE } + THICK + 10.0;
         let frame = Frame {
             left: 1.0,
             right: width - 8.0,
             top: first,
-            bottom: first + row * self.bars.len() as f64,
+            bottom: first + row * self.0.len() as f64,
         };
         frame.x_axis(&mut canvas, &scale, Axis::Time);
-        for (nth, bar) in self.bars.iter().enumerate() {
+        for (nth, bar) in self.0.iter().enumerate() {
             let top = first + nth as f64 * row;
             let top = heading(&mut canvas, top, (&bar.name, &bar.words), one_line);
             let mut sum = 0.0;
@@ -55,7 +55,7 @@ impl Bars {
     /// What the parts are, where they have names. Returns where the bars may begin.
     fn draw_legend(&self, canvas: &mut Canvas) -> f64 {
         let mut entries: Vec<(Tone, &str)> = Vec::new();
-        for part in self.bars.iter().flat_map(|bar| &bar.parts) {
+        for part in self.0.iter().flat_map(|bar| &bar.parts) {
             if !part.name.is_empty() && !entries.iter().any(|(tone, _)| *tone == part.tone) {
                 entries.push((part.tone, &part.name));
             }

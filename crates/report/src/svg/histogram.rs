@@ -27,7 +27,7 @@ impl Ends for Histogram {
     /// The ends of the axis without the outliers, and how it is spread.
     fn ends(&self) -> Option<((f64, f64), ScaleKind)> {
         let mut buckets: Vec<(f64, f64, u64)> = self
-            .panels
+            .0
             .iter()
             .flat_map(|panel| &panel.populations)
             .flat_map(|population| population.buckets.iter().copied())
@@ -45,7 +45,7 @@ impl Ends for Histogram {
         };
         let low = edge(CUT)?.0;
         let high = edge(1.0 - CUT).or(buckets.last())?.1;
-        let bands = || self.panels.iter().filter_map(|panel| panel.band.as_ref());
+        let bands = || self.0.iter().filter_map(|panel| panel.band.as_ref());
         let low = bands().map(|band| band.from).fold(low, f64::min);
         let high = bands().map(|band| band.to).fold(high, f64::max);
         if high > low.max(1e-9) * WIDE {
@@ -66,9 +66,9 @@ impl Picture for Histogram {
         };
         let bins = (width / BIN) as usize;
         let scale = Scale::new(spread, ends, (1.0, width - 1.0));
-        let panel_height = if self.panels.len() == 1 { 150.0 } else { 72.0 };
+        let panel_height = if self.0.len() == 1 { 150.0 } else { 72.0 };
         let mut top = 0.0;
-        for (nth, panel) in self.panels.iter().enumerate() {
+        for (nth, panel) in self.0.iter().enumerate() {
             top = draw_heading(&mut canvas, panel, top);
             let frame = Frame {
                 left: 1.0,
@@ -79,7 +79,7 @@ impl Picture for Histogram {
             if let Some(band) = &panel.band {
                 draw_band(&mut canvas, &frame, &scale, band);
             }
-            if nth + 1 == self.panels.len() {
+            if nth + 1 == self.0.len() {
                 frame.x_axis(&mut canvas, &scale, Axis::Time);
             } else {
                 canvas.line(

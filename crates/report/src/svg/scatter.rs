@@ -22,7 +22,7 @@ trait Places {
 
 impl Places for Scatter {
     fn points(&self) -> impl Iterator<Item = &Point> {
-        self.series
+        self.0
             .iter()
             .flat_map(|cloud| &cloud.points)
             .filter(|point| point.x.is_finite() && point.y.is_finite())
@@ -44,7 +44,7 @@ impl Places for Scatter {
 impl Picture for Scatter {
     fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
-        let height = if self.series.len() == 1 { 190.0 } else { 96.0 };
+        let height = if self.0.len() == 1 { 190.0 } else { 96.0 };
         let Some(scale) = self.y_scale(0.0, height) else {
             canvas.text("label", (0.0, LINE), Anchor::Start, "nothing to show");
             return canvas.finish(2.0 * LINE, title, description);
@@ -54,7 +54,7 @@ impl Picture for Scatter {
         let ends = (xs(f64::min).unwrap_or(0.0), xs(f64::max).unwrap_or(1.0));
         let x_scale = Scale::new(ScaleKind::Linear, ends, (left + 5.0, width - 6.0));
         let mut top = 0.0;
-        for (nth, cloud) in self.series.iter().enumerate() {
+        for (nth, cloud) in self.0.iter().enumerate() {
             if !cloud.name.is_empty() {
                 let name = fit_bold(&cloud.name, width);
                 canvas.text("strong", (0.0, top + 12.0), Anchor::Start, &name);
@@ -70,7 +70,7 @@ impl Picture for Scatter {
                 continue;
             };
             frame.y_axis(&mut canvas, &scale, Axis::Time);
-            if nth + 1 == self.series.len() {
+            if nth + 1 == self.0.len() {
                 frame.x_axis(&mut canvas, &x_scale, Axis::Count);
             }
             if cloud.points.len() > CROWD {

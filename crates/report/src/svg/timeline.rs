@@ -15,14 +15,14 @@ impl Picture for Timeline {
     fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
         let last = self
-            .lanes
+            .0
             .iter()
             .flat_map(|lane| &lane.lives)
             .map(|life| life.to)
             .fold(0.0, f64::max);
         let first_top = draw_legend(&mut canvas);
         let scale = Scale::new(ScaleKind::Linear, (0.0, last), (2.0, width - 8.0));
-        let height: f64 = self.lanes.iter().map(height_of).sum();
+        let height: f64 = self.0.iter().map(height_of).sum();
         let frame = Frame {
             left: 2.0,
             right: width - 8.0,
@@ -31,7 +31,7 @@ impl Picture for Timeline {
         };
         frame.x_axis(&mut canvas, &scale, Axis::Time);
         let mut top = first_top;
-        for lane in &self.lanes {
+        for lane in &self.0 {
             let name = fit_bold(&lane.name, width);
             canvas.text("strong halo", (0.0, top + 12.0), Anchor::Start, &name);
             for (nth, life) in lane.lives.iter().enumerate() {

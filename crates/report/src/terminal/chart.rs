@@ -57,16 +57,16 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> (Vec<String>, usize) {
 }
 
 fn draw_bars(bars: &Bars, options: TerminalOptions) -> Vec<String> {
-    let (names, name_width) = names(bars.bars.iter().map(|bar| &*bar.name));
-    let words = bars.bars.iter().map(|bar| bar.words.chars().count());
+    let (names, name_width) = names(bars.0.iter().map(|bar| &*bar.name));
+    let words = bars.0.iter().map(|bar| bar.words.chars().count());
     let room = options
         .width
         .saturating_sub(name_width + words.max().unwrap_or(0) + 6);
     let room = room.clamp(10, BAR) as f64;
-    let longest = bars.bars.iter().map(|bar| bar.value()).fold(0.0, f64::max);
+    let longest = bars.0.iter().map(|bar| bar.value()).fold(0.0, f64::max);
     let mut legend: Vec<(char, &str)> = Vec::new();
     let mut lines = Vec::new();
-    for (bar, name) in bars.bars.iter().zip(names) {
+    for (bar, name) in bars.0.iter().zip(names) {
         let mut painted = Painted::default();
         for part in &bar.parts {
             let letter = letter(&mut legend, &part.name);
@@ -106,7 +106,7 @@ fn letter<'a>(legend: &mut Vec<(char, &'a str)>, name: &'a str) -> char {
 /// A row per population on a common logarithmic scale, each to its own height.
 fn draw_histogram(histogram: &Histogram, options: TerminalOptions) -> Vec<String> {
     let mut rows = Vec::new();
-    for panel in &histogram.panels {
+    for panel in &histogram.0 {
         for one in &panel.populations {
             let names = [panel.name.as_str(), one.name.as_str()];
             let names = names.into_iter().filter(|name| !name.is_empty());
@@ -200,15 +200,15 @@ fn scale(indent: usize, columns: usize, values: [f64; 3], options: TerminalOptio
 
 /// A letter per value in order, all series to one height.
 fn draw_scatter(scatter: &Scatter, options: TerminalOptions) -> Vec<String> {
-    let points = scatter.series.iter().flat_map(|series| &series.points);
+    let points = scatter.0.iter().flat_map(|series| &series.points);
     let tallest = points.map(|point| point.y).fold(0.0, f64::max);
     if tallest <= 0.0 {
         return Vec::new();
     }
-    let (names, name_width) = names(scatter.series.iter().map(|series| &*series.name));
+    let (names, name_width) = names(scatter.0.iter().map(|series| &*series.name));
     let room = options.width.saturating_sub(name_width + 4).max(10);
     let mut lines = Vec::new();
-    for (series, name) in scatter.series.iter().zip(names) {
+    for (series, name) in scatter.0.iter().zip(names) {
         let mut painted = Painted::default();
         for point in series.points.iter().take(room) {
             let letter = match point.tone {

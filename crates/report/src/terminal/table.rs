@@ -123,10 +123,8 @@ mod tests {
     fn lines(width: usize) -> LaidOut {
         let table = Rows::of(&[("https://a-rather-long-name.example.com", 100.0)])
             .column("name", |row| row.0)
-            .column("p99", |row| Quantity::Time(row.1))
-            .rank(9)
-            .column("mean", |_| Quantity::Time(1.0))
-            .rank(1)
+            .ranked(9, "p99", |row| Quantity::Time(row.1))
+            .ranked(1, "mean", |_| Quantity::Time(1.0))
             .table();
         let options = TerminalOptions {
             width,
