@@ -1,27 +1,27 @@
-//! What articles recommend, with the verdict that today's measurements give: the table in docs/fix.md.
+//! Recommendations of articles, with the verdict of today's measurements: the table in docs/fix.md.
 //!
-//! Only the choice of patterns is written by hand; what each does comes from the catalogue.
+//! Only the choice of patterns is written by hand. Their effects come from the catalogue.
 
-use crate::clients::version_key;
+use crate::documents::fix::version_key;
+use crate::page::{Rows, Text};
 use intact_fix::{Catalogue, ClientFacts, Count, Measurement};
-use std::fmt::Write;
 
 /// A recommendation: the client, the variant that follows it, the variant that does not.
 struct Pattern {
-    said: &'static str,
+    advice: &'static str,
     client: &'static str,
     with: &'static str,
     without: &'static str,
 }
 
 const fn pattern(
-    said: &'static str,
+    advice: &'static str,
     client: &'static str,
     with: &'static str,
     without: &'static str,
 ) -> Pattern {
     Pattern {
-        said,
+        advice,
         client,
         with,
         without,
@@ -130,39 +130,35 @@ const PATTERNS: [Pattern; 17] = [
 
 /// The table of recommendations, a row for each runtime.
 pub fn markdown(catalogue: &Catalogue) -> String {
-    let mut out = String::from(
-        "| recommended | measured as | versions | 10: without, with | 3x10: without, with | verdict |
-| --- | --- | --- | --: | --: | --- |
-",
-    );
+    let mut rows: Vec<(&Pattern, &Measurement, &Measurement)> = Vec::new();
     for pattern in &PATTERNS {
         let of = |variant: &'static str| {
-            catalogue
-                .measured
-                .iter()
-                .filter(move |one| one.client == pattern.client && one.variant == variant)
+            let ours = catalogue.measured.iter();
+            ours.filter(move |one| one.client == pattern.client && one.variant == variant)
         };
         let mut with: Vec<&Measurement> = of(pattern.with).collect();
         with.sort_by_key(|one| version_key(one.versions.get("node")));
-        for one in with {
-            let Some(other) = of(pattern.without).find(|other| other.versions == one.versions)
-            else {
-                continue;
-            };
-            let _ = writeln!(
-                out,
-                "| {} | `{}/{}` | {} | {} | {} | {} |",
-                pattern.said,
-                pattern.client,
-                pattern.with,
-                one.versions_told(),
-                both(in_turn(&other.facts), in_turn(&one.facts)),
-                both(at_once(&other.facts), at_once(&one.facts)),
-                verdict(&other.facts, &one.facts),
-            );
-        }
+        rows.extend(with.into_iter().filter_map(|one| {
+            let without = of(pattern.without).find(|other| other.versions == one.versions)?;
+            Some((pattern, without, one))
+        }));
     }
-    out
+    let table = Rows::of(&rows)
+        .column("recommended", |(pattern, ..)| Text::prose(pattern.advice))
+        .column("measured as", |(pattern, ..)| {
+            Text::prose(&format!("`{}/{}`", pattern.client, pattern.with))
+        })
+        .column("versions", |(.., with)| with.versions_told())
+        .column("10: without, with", |(_, without, with)| {
+            both(in_turn(&without.facts), in_turn(&with.facts))
+        })
+        .column("3x10: without, with", |(_, without, with)| {
+            both(at_once(&without.facts), at_once(&with.facts))
+        })
+        .column("verdict", |(_, without, with)| {
+            verdict(&without.facts, &with.facts)
+        });
+    crate::markdown::table(&table.table())
 }
 
 fn in_turn(facts: &ClientFacts) -> Option<&Count> {
@@ -174,10 +170,10 @@ fn at_once(facts: &ClientFacts) -> Option<&Count> {
 }
 
 fn both(without: Option<&Count>, with: Option<&Count>) -> String {
-    let told = |count: Option<&Count>| {
+    let printed = |count: Option<&Count>| {
         count.map_or_else(|| "-".to_owned(), |count| count.connections.to_string())
     };
-    format!("{}, {}", told(without), told(with))
+    format!("{}, {}", printed(without), printed(with))
 }
 
 fn verdict(without: &ClientFacts, with: &ClientFacts) -> &'static str {
@@ -205,7 +201,7 @@ mod tests {
         let made = markdown(&catalogue);
         for pattern in &PATTERNS {
             let row = format!("`{}/{}`", pattern.client, pattern.with);
-            assert!(made.contains(&row), "{} has no row", pattern.said);
+            assert!(made.contains(&row), "{} has no row", pattern.advice);
         }
         assert!(!made.contains("not measured"));
     }

@@ -3,61 +3,14 @@
 use super::canvas::{Anchor, Canvas, width_of};
 use super::frame::{AXIS, Frame, LINE, Sample, legend, y_axis_width};
 use super::scale::Scale;
-use super::{Label, Picture, ScaleKind, Svg, Tone};
+use super::{Picture, Svg, tone_class};
+use crate::page::{Axis, Line, LinePoint, Lines, ScaleKind, Tone};
 
 const HEIGHT: f64 = 190.0;
 /// With more points than this a line goes without dots.
 const DOTS: usize = 60;
 /// Above this ratio of the values' ends the vertical axis is logarithmic.
 const WIDE: f64 = 40.0;
-
-/// A point on a line.
-#[derive(Clone, Copy, Debug)]
-pub struct LinePoint {
-    /// Its place on the horizontal axis.
-    pub x: f64,
-    /// Its value.
-    pub y: f64,
-    /// The ends of its interval.
-    pub interval: Option<(f64, f64)>,
-}
-
-/// One line.
-#[derive(Clone, Debug)]
-pub struct Line {
-    /// What it stands for.
-    pub name: String,
-    /// Its colour and dashes.
-    pub tone: Tone,
-    /// Its points in rising order.
-    pub points: Vec<LinePoint>,
-    /// Points further apart than this are not joined.
-    pub reach: Option<f64>,
-}
-
-/// A vertical line where something changed.
-#[derive(Clone, Debug)]
-pub struct Mark {
-    /// Where.
-    pub x: f64,
-    /// What.
-    pub words: String,
-}
-
-/// Lines over common axes; values from zero, unless they are too far apart for that.
-#[derive(Clone, Debug)]
-pub struct Lines {
-    /// The lines.
-    pub lines: Vec<Line>,
-    /// Marks across all of them.
-    pub marks: Vec<Mark>,
-    /// How the horizontal axis is spread.
-    pub x_spread: ScaleKind,
-    /// How places on it are written.
-    pub x_label: Label,
-    /// How values are written.
-    pub y_label: Label,
-}
 
 impl Picture for Lines {
     fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
@@ -96,16 +49,16 @@ impl Picture for Lines {
             Scale::from_zero(highest * 1.02, places, (HEIGHT / 28.0) as usize)
         };
         let frame = Frame {
-            left: y_axis_width(&y_scale, HEIGHT, self.y_label),
+            left: y_axis_width(&y_scale, HEIGHT, self.y),
             right: width - 1.0,
             top,
             bottom: top + HEIGHT,
         };
         let xs = |better: fn(f64, f64) -> f64| points().map(|point| point.x).reduce(better);
         let ends = (xs(f64::min).unwrap_or(0.0), xs(f64::max).unwrap_or(1.0));
-        let x_scale = Scale::new(self.x_spread, ends, (frame.left + 8.0, frame.right - 10.0));
-        frame.y_axis(&mut canvas, &y_scale, self.y_label);
-        frame.x_axis(&mut canvas, &x_scale, self.x_label);
+        let x_scale = Scale::new(self.scale, ends, (frame.left + 8.0, frame.right - 10.0));
+        frame.y_axis(&mut canvas, &y_scale, self.y);
+        frame.x_axis(&mut canvas, &x_scale, self.x);
         for (nth, mark) in self.marks.iter().enumerate() {
             let x = x_scale.place(mark.x);
             let y = frame.top - 4.0 - LINE * (nth % 3) as f64;
@@ -119,14 +72,14 @@ impl Picture for Lines {
             canvas.text("note alarm-text", (beside, y), anchor, &mark.words);
         }
         for line in &self.lines {
-            draw_line(&mut canvas, line, &x_scale, &y_scale, self.y_label);
+            draw_line(&mut canvas, line, &x_scale, &y_scale, self.y);
         }
         canvas.finish(frame.bottom + AXIS, title, description)
     }
 }
 
-fn draw_line(canvas: &mut Canvas, line: &Line, x_scale: &Scale, y_scale: &Scale, label: Label) {
-    let tone = line.tone.class();
+fn draw_line(canvas: &mut Canvas, line: &Line, x_scale: &Scale, y_scale: &Scale, axis: Axis) {
+    let tone = tone_class(line.tone);
     let points: Vec<&LinePoint> = line
         .points
         .iter()
@@ -147,7 +100,7 @@ fn draw_line(canvas: &mut Canvas, line: &Line, x_scale: &Scale, y_scale: &Scale,
     }
     if points.len() <= DOTS {
         for point in points {
-            let tip = format!("{}: {}", line.name, label(point.y));
+            let tip = format!("{}: {}", line.name, axis.label(point.y));
             // shapes are told apart by their lines here
             canvas.dot(line.tone, place(point), &tip);
         }

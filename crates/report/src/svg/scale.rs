@@ -1,13 +1,6 @@
 //! From a value to a place, and the round values worth a tick.
 
-/// How values are spread over the axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScaleKind {
-    /// Equal differences are equally far apart.
-    Linear,
-    /// Equal ratios are.
-    Logarithmic,
-}
+use crate::page::ScaleKind;
 
 /// Maps values in `low..=high` to places in `from..=to`.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,8 @@
 use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE, y_axis_width};
 use super::scale::Scale;
-use super::{Label, Picture, ScaleKind, Svg, Tone};
+use super::{Picture, Svg, tone_class};
+use crate::page::{Axis, Point, ScaleKind, Scatter, Series};
 use std::collections::BTreeMap;
 
 /// From here on points are drawn as densities.
@@ -14,44 +15,14 @@ const CELL: f64 = 5.0;
 /// Above this ratio of the values' ends the vertical axis is logarithmic.
 const WIDE: f64 = 40.0;
 
-/// One value.
-#[derive(Clone, Debug)]
-pub struct Point {
-    /// Its place on the horizontal axis.
-    pub x: f64,
-    /// Its value.
-    pub y: f64,
-    /// Its colour and shape.
-    pub tone: Tone,
-    /// Drawn hollow: it is shown, and left out of the figures.
-    pub hollow: bool,
+trait Places {
+    fn points(&self) -> impl Iterator<Item = &Point>;
+    fn y_scale(&self, top: f64, bottom: f64) -> Option<Scale>;
 }
 
-/// Values that belong together.
-#[derive(Clone, Debug)]
-pub struct Series {
-    /// What they are; empty when there is only one cloud.
-    pub name: String,
-    /// The values.
-    pub points: Vec<Point>,
-    /// Levels to mark across, with words.
-    pub levels: Vec<(f64, String)>,
-}
-
-/// A scatter, one panel per cloud over common axes.
-#[derive(Clone, Debug)]
-pub struct Scatter {
-    /// The panels, from top to bottom.
-    pub clouds: Vec<Series>,
-    /// How places on the horizontal axis are written.
-    pub x_label: Label,
-    /// How values are written.
-    pub y_label: Label,
-}
-
-impl Scatter {
+impl Places for Scatter {
     fn points(&self) -> impl Iterator<Item = &Point> {
-        self.clouds
+        self.0
             .iter()
             .flat_map(|cloud| &cloud.points)
             .filter(|point| point.x.is_finite() && point.y.is_finite())
@@ -73,17 +44,17 @@ impl Scatter {
 impl Picture for Scatter {
     fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
-        let height = if self.clouds.len() == 1 { 190.0 } else { 96.0 };
+        let height = if self.0.len() == 1 { 190.0 } else { 96.0 };
         let Some(scale) = self.y_scale(0.0, height) else {
             canvas.text("label", (0.0, LINE), Anchor::Start, "nothing to show");
             return canvas.finish(2.0 * LINE, title, description);
         };
-        let left = y_axis_width(&scale, height, self.y_label);
+        let left = y_axis_width(&scale, height, Axis::Time);
         let xs = |better: fn(f64, f64) -> f64| self.points().map(|point| point.x).reduce(better);
         let ends = (xs(f64::min).unwrap_or(0.0), xs(f64::max).unwrap_or(1.0));
         let x_scale = Scale::new(ScaleKind::Linear, ends, (left + 5.0, width - 6.0));
         let mut top = 0.0;
-        for (nth, cloud) in self.clouds.iter().enumerate() {
+        for (nth, cloud) in self.0.iter().enumerate() {
             if !cloud.name.is_empty() {
                 let name = fit_bold(&cloud.name, width);
                 canvas.text("strong", (0.0, top + 12.0), Anchor::Start, &name);
@@ -98,14 +69,14 @@ impl Picture for Scatter {
             let Some(scale) = self.y_scale(frame.top, frame.bottom) else {
                 continue;
             };
-            frame.y_axis(&mut canvas, &scale, self.y_label);
-            if nth + 1 == self.clouds.len() {
-                frame.x_axis(&mut canvas, &x_scale, self.x_label);
+            frame.y_axis(&mut canvas, &scale, Axis::Time);
+            if nth + 1 == self.0.len() {
+                frame.x_axis(&mut canvas, &x_scale, Axis::Count);
             }
             if cloud.points.len() > CROWD {
                 draw_densities(&mut canvas, cloud, &x_scale, &scale);
             } else {
-                self.draw_points(&mut canvas, cloud, &x_scale, &scale);
+                draw_points(&mut canvas, cloud, &x_scale, &scale);
             }
             for (level, words) in &cloud.levels {
                 let y = scale.place(*level);
@@ -126,13 +97,15 @@ impl Picture for Scatter {
     }
 }
 
-impl Scatter {
-    fn draw_points(&self, canvas: &mut Canvas, cloud: &Series, x: &Scale, y: &Scale) {
-        for point in &cloud.points {
-            let tip = format!("{}: {}", (self.x_label)(point.x), (self.y_label)(point.y));
-            let at = (x.place(point.x), y.place(point.y));
-            canvas.mark(point.tone, point.hollow, at, &tip);
-        }
+fn draw_points(canvas: &mut Canvas, cloud: &Series, x: &Scale, y: &Scale) {
+    for point in &cloud.points {
+        let tip = format!(
+            "{}: {}",
+            Axis::Count.label(point.x),
+            Axis::Time.label(point.y)
+        );
+        let at = (x.place(point.x), y.place(point.y));
+        canvas.mark(point.tone, point.hollow, at, &tip);
     }
 }
 
@@ -147,7 +120,7 @@ fn draw_densities(canvas: &mut Canvas, cloud: &Series, x: &Scale, y: &Scale) {
         *cells
             .entry(cell)
             .or_default()
-            .entry(point.tone.class())
+            .entry(tone_class(point.tone))
             .or_default() += 1;
     }
     let fullest = cells
@@ -175,10 +148,11 @@ fn draw_densities(canvas: &mut Canvas, cloud: &Series, x: &Scale, y: &Scale) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::Tone;
 
     fn scatter(count: usize) -> Scatter {
         Scatter {
-            clouds: vec![Series {
+            series: vec![Series {
                 name: String::new(),
                 points: (0..count)
                     .map(|nth| Point {
@@ -190,8 +164,6 @@ mod tests {
                     .collect(),
                 levels: Vec::new(),
             }],
-            x_label: |value| format!("{value}"),
-            y_label: |value| format!("{value}"),
         }
     }
 
@@ -207,7 +179,7 @@ mod tests {
     #[test]
     fn values_that_are_no_numbers_do_not_spoil_the_picture() {
         let mut scatter = scatter(3);
-        scatter.clouds[0].points[1].y = f64::NAN;
+        scatter.series[0].points[1].y = f64::NAN;
         let svg = scatter.draw(300.0, "t", "d").to_string();
         assert!(!svg.contains("NaN\" "), "{svg}");
     }
