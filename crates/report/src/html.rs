@@ -171,7 +171,7 @@ fn folded(groups: &[FindingGroup]) -> (&[FindingGroup], &[FindingGroup]) {
     }
 }
 
-fn drawn(sequence: &Sequence) -> String {
+fn drawn(sequence: &Sequence) -> Vec<String> {
     let lines = sequence::text(sequence, LETTERS).unwrap_or_default();
-    lines.iter().map(|(_, line)| format!("{line}\n")).collect()
+    lines.into_iter().map(|(_, line)| line).collect()
 }

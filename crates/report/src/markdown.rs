@@ -167,7 +167,9 @@ fn write_group(out: &mut String, group: &FindingGroup) {
     if more > 0 {
         let _ = writeln!(out, "  - and {more} more");
     }
-    let _ = writeln!(out, "  - **Fix:** {}", text(&group.fix));
+    if !group.fix.is_empty() {
+        let _ = writeln!(out, "  - **Fix:** {}", text(&group.fix));
+    }
     if let Some(risk) = &group.risk {
         let _ = writeln!(out, "  - **Risk:** {}", text(risk));
     }

@@ -168,7 +168,9 @@ impl Output {
         }
         self.line("");
         let title = escape(&section.title.to_string());
-        self.line(&self.options.styled(Style::Strong, &title));
+        for line in wrap(&title, self.options.width, "  ") {
+            self.line(&self.options.styled(Style::Strong, &line));
+        }
         for (nth, block) in blocks.into_iter().enumerate() {
             if nth > 0 && matches!(block, Block::Table(_) | Block::Chart(_) | Block::Code(_)) {
                 self.line("");
@@ -259,11 +261,10 @@ impl Output {
         self.wrapped(Style::Alarm, &said, "  ");
         self.prose(Style::Plain, &group.cases[0].evidence, "  ");
         self.further_cases(group, CASES);
-        self.prose(
-            Style::Plain,
-            &Text::fill("-> {}", vec![group.fix.clone()]),
-            "   ",
-        );
+        if !group.fix.is_empty() {
+            let fix = Text::fill("-> {}", vec![group.fix.clone()]);
+            self.prose(Style::Plain, &fix, "   ");
+        }
         if let Some(risk) = &group.risk {
             self.prose(
                 Style::Faint,
