@@ -24,7 +24,7 @@ use intact_fleet::{
     StoreError, WorkerError,
 };
 use intact_ledger::Row;
-use intact_report::documents::fleet;
+use intact_report::documents;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -208,7 +208,7 @@ fn report(
     let benches = facts.benches.iter();
     let charts = benches.map(|one| Charts::new(&one.run, &one.tally, &one.facts, &timeline));
     let charts: Vec<Charts> = charts.collect();
-    let mut pages = fleet::campaign(&facts, &charts);
+    let mut pages = documents::campaign(&facts, &charts);
     console::print(&if shown.json {
         intact_report::json::fleet(&facts).context("--json")?
     } else {
@@ -217,7 +217,7 @@ fn report(
         let pages = pages.map(|page| intact_report::terminal::write(page, paper));
         pages.collect::<Vec<String>>().join("\n")
     });
-    pages.extend(fleet::first_checks(&facts));
+    pages.extend(documents::first_checks(&facts));
     write_all(&shown.file, &pages)?;
     let (mut kept, lines) = checks.judge(requirements, has_benches);
     for line in lines {

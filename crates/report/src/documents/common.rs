@@ -27,6 +27,11 @@ pub(super) fn page<'a>(run: &Run, subject: impl FnOnce() -> String) -> Page<'a> 
     }
 }
 
+/// The version of this program, for pages about no run.
+pub(super) fn own_version() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
 /// The command line of a wrapped program: it follows the dashes.
 pub(super) fn program(run: &Run) -> String {
     let words = run.argv.iter().skip_while(|word| *word != "--").skip(1);

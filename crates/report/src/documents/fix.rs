@@ -1,242 +1,257 @@
-//! The catalogue of HTTP clients: all clients in tables, one client with what to set, and the table of docs/fix-table.md.
+//! The pages of `fix`: all clients, and one client with what to set; and the tables of docs/fix-table.md.
+//!
+//! [`measured`] has the columns of a measurement, for every page. The terminal shows the most important ones.
 
+use super::common::own_version;
 use crate::markdown;
-use crate::page::{Block, Page, Rows, Section, Table, Text, note, text};
+use crate::page::{Block, Cell, Page, Rows, Section, Table, Text, Value, text};
 use intact_fix::{
     Advice, Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Idle, KeepAliveHeader,
-    Language, LifetimeFacts, Measurement, RequestOutcome, RequestOutcomes, Role, TcpKeepalive,
-    Variant,
+    Language, LifetimeFacts, Load, Measurement, RequestOutcome, RequestOutcomes, Role,
+    TcpKeepalive, Variant,
 };
+use intact_units::Quantity::{self, Timer};
+use intact_units::plural::counted;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// What is asked: how long the server keeps idle connections, if that is known, and which version is meant.
+/// Which versions of a client are meant, and the idle limit of the server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FixRequest<'a> {
-    /// The server's idle limit.
+    /// The server's idle limit, if it is known.
     pub server_idle: Option<Duration>,
     /// A version of the client, or the beginning of one.
     pub version: Option<&'a str>,
 }
 
 impl FixRequest<'_> {
-    fn is_about(&self, one: &Measurement) -> bool {
-        let begins = |version: &String, wanted: &str| {
+    fn includes(&self, one: &Measurement) -> bool {
+        let is_wanted = |version: &String, wanted: &str| {
             let rest = version.strip_prefix(wanted);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        self.version
-            .is_none_or(|wanted| one.versions.values().any(|version| begins(version, wanted)))
-    }
-}
-
-/// One measured behaviour of a client.
-struct Trait {
-    /// The head of its column.
-    head: &'static str,
-    /// The same on the page of one client; empty where that page has it elsewhere.
-    question: &'static str,
-    value: fn(&ClientFacts) -> Option<String>,
-}
-
-const fn row(
-    head: &'static str,
-    question: &'static str,
-    value: fn(&ClientFacts) -> Option<String>,
-) -> Trait {
-    Trait {
-        head,
-        question,
-        value,
-    }
-}
-
-const IN_TURN: Trait = row("10", "", |facts| {
-    Some(connections(&facts.plain.as_ref()?.sequential))
-});
-const AT_ONCE: Trait = row("3x10", "", |facts| {
-    Some(connections(facts.plain.as_ref()?.concurrent.as_ref()?))
-});
-const IDLE: Trait = row("idle limit", "idle connections are kept", |facts| {
-    facts.idle.map(idle)
-});
-const HINT: Trait = row("hint", "Keep-Alive: timeout=N of the server", |facts| {
-    Some(match facts.keep_alive_header? {
-        KeepAliveHeader::Obeyed => "obeyed".to_owned(),
-        KeepAliveHeader::Ignored => "ignored".to_owned(),
-    })
-});
-const RACE: Trait = row(
-    "race",
-    "closed by the server as the request arrives, GET / POST",
-    |facts| worst(&[facts.stale.race_fin, facts.stale.race_rst]),
-);
-
-/// All behaviours, in the order of the table in docs/.
-const TRAITS: [Trait; 16] = [
-    IN_TURN,
-    AT_ONCE,
-    row("TLS 10 / 3x10", "", |facts| {
-        let tls = facts.tls.as_ref()?;
-        both(
-            Some(connections(&tls.sequential)),
-            tls.concurrent.as_ref().map(connections),
-        )
-    }),
-    row(
-        "resumed",
-        "TLS sessions resumed, in turn / at once",
-        |facts| {
-            let tls = facts.tls.as_ref()?;
-            both(
-                resumed(&tls.sequential),
-                tls.concurrent.as_ref().and_then(resumed),
-            )
-        },
-    ),
-    IDLE,
-    HINT,
-    row(
-        "dead",
-        "closed by the server a second ago, GET / POST",
-        |facts| worst(&[facts.stale.fin, facts.stale.rst]),
-    ),
-    RACE,
-    row(
-        "unread",
-        "ten unread bodies, small / large, took connections",
-        |facts| {
-            let [small, large] = [&facts.unread_small, &facts.unread_large];
-            both(
-                small.as_ref().map(connections),
-                large.as_ref().map(connections),
-            )
-        },
-    ),
-    row("404", "", |facts| facts.not_found.as_ref().map(connections)),
-    row("probes", "TCP keep-alive probes", |facts| {
-        Some(match facts.tcp_keepalive? {
-            TcpKeepalive::Off => "off".to_owned(),
-            TcpKeepalive::On { after_s } => format!("after {after_s} s"),
+        self.version.is_none_or(|wanted| {
+            let mut versions = one.versions.values();
+            versions.any(|version| is_wanted(version, wanted))
         })
-    }),
-    row("cookies", "cookies that the server sets", |facts| {
-        Some(match facts.cookies? {
-            Cookies::Kept => "kept".to_owned(),
-            Cookies::Dropped => "dropped".to_owned(),
+    }
+}
+
+/// A measurement of a variant.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    client: &'a Client,
+    variant: &'a Variant,
+    one: &'a Measurement,
+}
+
+/// The measurements of a variant, the newest runtime last.
+fn rows<'a>(catalogue: &'a Catalogue, client: &'a Client, variant: &'a Variant) -> Vec<Row<'a>> {
+    let measured = catalogue.of(client, variant);
+    let mut rows: Vec<Row<'_>> = measured
+        .map(|one| Row {
+            client,
+            variant,
+            one,
         })
-    }),
-    row(
-        "lookups",
-        "lookups of the server's name for ten requests, connections kept / closed",
-        |facts| {
-            facts
-                .lookups
-                .map(|lookups| format!("{} / {}", lookups.kept, lookups.closed))
-        },
-    ),
-    row(
-        "TTL 1 s",
-        "an address whose name is valid for 1 s is used for",
-        |facts| {
-            Some(match facts.lookups?.dns_cached? {
-                DnsCaching::Until { after_s } => format!("{after_s} s"),
-                DnsCaching::Throughout { for_s } => format!("> {for_s} s"),
-            })
-        },
-    ),
-    row(
-        "longest life",
-        "limit on the life of a connection in use",
-        |facts| {
-            Some(match facts.life? {
-                LifetimeFacts::Ended { after_s } => format!("{after_s} s"),
-                LifetimeFacts::Unlimited { for_s } => format!("none in {for_s} s"),
-            })
-        },
-    ),
-    row("`Connection`", "", |facts| {
-        Some(match facts.connection_field.as_deref()? {
-            "" => "none".to_owned(),
-            field => field.to_owned(),
-        })
-    }),
-];
-
-/// Both values, unless both are absent.
-fn both(one: Option<String>, other: Option<String>) -> Option<String> {
-    let or_dash = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
-    (one.is_some() || other.is_some()).then(|| format!("{} / {}", or_dash(&one), or_dash(&other)))
+        .collect();
+    rows.sort_by_key(|row| version_key(row.runtime()));
+    rows
 }
 
-fn connections(count: &Count) -> String {
-    let mut words = count.connections.to_string();
-    if count.http != "1.1" {
-        let _ = write!(words, " (HTTP/{})", count.http);
+impl Row<'_> {
+    fn runtime(&self) -> Option<&String> {
+        self.one.versions.get(self.client.language.id())
     }
-    if count.failed > 0 {
-        let _ = write!(words, ", {} failed", count.failed);
-    }
-    words
-}
-
-fn resumed(count: &Count) -> Option<String> {
-    Some(format!("{} of {}", count.resumed?, count.connections))
-}
-
-fn idle(idle: Idle) -> String {
-    match idle {
-        Idle::NotKept => "not kept".to_owned(),
-        Idle::Closed { after_s } => format!("{after_s} s"),
-        Idle::Abandoned => "left open, unused".to_owned(),
-        Idle::DiscardedAtNextUse { within_s } => format!("{within_s} s, at next use"),
-        Idle::Kept { for_s } => format!("> {for_s} s"),
-    }
-}
-
-/// GET / POST: the worst outcome of several ways to close.
-fn worst(ways: &[Option<RequestOutcomes>]) -> Option<String> {
-    const ORDER: [(RequestOutcome, &str); 4] = [
-        (RequestOutcome::Fine, "fine"),
-        (RequestOutcome::SentTwice, "sent twice"),
-        (RequestOutcome::Error, "error"),
-        (RequestOutcome::SentTwiceInVain, "sent twice, error"),
-    ];
-    let of = |pick: fn(&RequestOutcomes) -> Option<RequestOutcome>| {
-        let outcomes = ways.iter().flatten().filter_map(pick);
-        let ranks = outcomes.filter_map(|one| ORDER.iter().position(|(known, _)| *known == one));
-        Some(ORDER[ranks.max()?].1.to_owned())
-    };
-    both(of(|one| one.get), of(|one| one.post))
 }
 
 /// Versions in the order of their numbers.
 pub(crate) fn version_key(version: Option<&String>) -> Vec<u64> {
     let parts = version.map(|version| version.split(|letter: char| !letter.is_ascii_digit()));
-    parts
-        .into_iter()
-        .flatten()
-        .filter_map(|part| part.parse().ok())
-        .collect()
+    let numbers = parts.into_iter().flatten();
+    numbers.filter_map(|part| part.parse().ok()).collect()
 }
 
-/// The measurements of a variant, the newest runtime last.
-fn measured<'a>(
-    catalogue: &'a Catalogue,
-    client: &'a Client,
-    variant: &'a Variant,
-    request: FixRequest<'_>,
-) -> Vec<&'a Measurement> {
-    let all = catalogue
-        .of(client, variant)
-        .filter(|one| request.is_about(one));
-    let mut all: Vec<&Measurement> = all.collect();
-    all.sort_by_key(|one| version_key(one.versions.get(client.language.id())));
-    all
+/// A table while its columns are added.
+type Columns<'a> = Rows<'a, Row<'a>>;
+
+/// Adds what was measured to a table that names its rows.
+fn measured<'a>(table: Columns<'a>) -> Table {
+    type Facts<'f> = &'f ClientFacts;
+    let facts = |row: &'a Row<'a>| -> Facts<'a> { &row.one.facts };
+    let plain = move |row| facts(row).plain.as_ref();
+    let tls = move |row| facts(row).tls.as_ref();
+    table
+        .column("10", move |row| connections(plain(row).map(in_turn)))
+        .about("connections for 10 requests in turn")
+        .ranked(1, "3x10", move |row| {
+            connections(plain(row).and_then(at_once))
+        })
+        .about("connections for 3 rounds of 10 requests at once")
+        .full("TLS 10 / 3x10", move |row| {
+            both(tls(row), |count| connections(count).text())
+        })
+        .about("connections over TLS, 10 requests in turn / 3 rounds of 10 at once")
+        .full("resumed", move |row| both(tls(row), resumed))
+        .about("TLS sessions resumed, 10 requests in turn / 3 rounds of 10 at once")
+        .column("idle limit", move |row| facts(row).idle.map(idle))
+        .about("idle connections are kept")
+        .ranked(4, "hint", move |row| facts(row).keep_alive_header.map(hint))
+        .about("Keep-Alive: timeout=3 of the server")
+        .ranked(3, "race", move |row| {
+            let stale = &facts(row).stale;
+            outcome(&[stale.race_fin, stale.race_rst])
+        })
+        .about("request that arrives as the server closes, GET / POST")
+        .full("dead", move |row| {
+            let stale = &facts(row).stale;
+            outcome(&[stale.fin, stale.rst])
+        })
+        .about("request 1 s after the server closed, GET / POST")
+        .full("unread", move |row| {
+            let (small, large) = (&facts(row).unread_small, &facts(row).unread_large);
+            pair([small, large].map(|count| connections(count.as_ref()).text()))
+        })
+        .about("connections for 10 unread bodies of 100 bytes / 1 MB")
+        .full("404", move |row| connections(facts(row).not_found.as_ref()))
+        .about("connections for 10 responses with status 404")
+        .full("probes", move |row| facts(row).tcp_keepalive.map(probes))
+        .about("TCP keep-alive probes")
+        .full("cookies", move |row| facts(row).cookies.map(cookies))
+        .about("cookies that the server sets")
+        .full("lookups", move |row| {
+            let lookups = facts(row).lookups?;
+            Some(text!("{} / {}", lookups.kept, lookups.closed))
+        })
+        .about("lookups for 10 requests in turn, connections kept / closed by the server")
+        .full("TTL 1 s", move |row| {
+            facts(row).lookups?.dns_cached.map(cached)
+        })
+        .about("an address with a TTL of 1 s is used for")
+        .full("longest life", move |row| facts(row).life.map(life))
+        .about("limit on the life of a connection in use")
+        .full("`Connection`", move |row| {
+            let field = facts(row).connection_field.as_deref();
+            field.map(|field| if field.is_empty() { "none" } else { field })
+        })
+        .about("value of the request's field `Connection`")
+        .full("measured", |row| &row.one.date)
+        .about("day of the measurement")
+        .table()
 }
 
-/// The heading of a language.
-fn language(language: Language) -> &'static str {
+fn in_turn(load: &Load) -> &Count {
+    &load.sequential
+}
+
+fn at_once(load: &Load) -> Option<&Count> {
+    load.concurrent.as_ref()
+}
+
+fn connections(count: Option<&Count>) -> Cell {
+    let Some(count) = count else {
+        return Cell::default();
+    };
+    let http = match count.http.as_str() {
+        "1.1" => String::new(),
+        http => format!(" (HTTP/{http})"),
+    };
+    let failed = match count.failed {
+        0 => String::new(),
+        failed => format!(", {failed} failed"),
+    };
+    if http.is_empty() && failed.is_empty() {
+        return count.connections.into();
+    }
+    Cell::from(text!("{}{}{}", count.connections, http, failed)).alarm_if(count.failed > 0)
+}
+
+fn resumed(count: Option<&Count>) -> Option<Text> {
+    let count = count?;
+    Some(text!("{} of {}", count.resumed?, count.connections))
+}
+
+/// In turn / at once, each as `of` has it.
+fn both(load: Option<&Load>, of: fn(Option<&Count>) -> Option<Text>) -> Option<Text> {
+    pair([of(load.map(in_turn)), of(load.and_then(at_once))])
+}
+
+/// Two values; absent if both are.
+fn pair([one, other]: [Option<Text>; 2]) -> Option<Text> {
+    let text = |text: Option<Text>| text.unwrap_or_else(|| "-".into());
+    (one.is_some() || other.is_some()).then(|| text!("{} / {}", text(one), text(other)))
+}
+
+fn seconds(seconds: f64) -> Quantity {
+    Timer(seconds * 1e3)
+}
+
+fn at_least(least: f64) -> Cell {
+    Value::AtLeast(seconds(least)).into()
+}
+
+fn idle(idle: Idle) -> Cell {
+    match idle {
+        Idle::NotKept => "not kept".into(),
+        Idle::Closed { after_s } => seconds(after_s).into(),
+        Idle::Abandoned => "left open, unused".into(),
+        Idle::DiscardedAtNextUse { within_s } => text!("{}, at next use", seconds(within_s)).into(),
+        Idle::Kept { for_s } => at_least(for_s),
+    }
+}
+
+fn hint(header: KeepAliveHeader) -> &'static str {
+    match header {
+        KeepAliveHeader::Obeyed => "obeyed",
+        KeepAliveHeader::Ignored => "ignored",
+    }
+}
+
+/// GET / POST, the worse of several ways to close.
+fn outcome(ways: &[Option<RequestOutcomes>]) -> Option<Text> {
+    let words = |outcome| match outcome {
+        RequestOutcome::Fine => (0, "fine"),
+        RequestOutcome::SentTwice => (1, "sent twice"),
+        RequestOutcome::Error => (2, "error"),
+        RequestOutcome::SentTwiceInVain => (3, "sent twice, error"),
+    };
+    let worst = |pick: fn(&RequestOutcomes) -> Option<RequestOutcome>| {
+        let outcomes = ways.iter().flatten().filter_map(pick);
+        outcomes.map(words).max().map(|(_, words)| words.into())
+    };
+    pair([worst(|one| one.get), worst(|one| one.post)])
+}
+
+fn probes(probes: TcpKeepalive) -> Text {
+    match probes {
+        TcpKeepalive::Off => "off".into(),
+        TcpKeepalive::On { after_s } => text!("after {}", seconds(f64::from(after_s))),
+    }
+}
+
+fn cookies(cookies: Cookies) -> &'static str {
+    match cookies {
+        Cookies::Kept => "kept",
+        Cookies::Dropped => "dropped",
+    }
+}
+
+fn cached(cached: DnsCaching) -> Cell {
+    match cached {
+        DnsCaching::Until { after_s } => seconds(after_s).into(),
+        DnsCaching::Throughout { for_s } => at_least(for_s),
+    }
+}
+
+fn life(life: LifetimeFacts) -> Cell {
+    match life {
+        LifetimeFacts::Ended { after_s } => seconds(after_s).into(),
+        LifetimeFacts::Unlimited { for_s } => text!("none in {}", seconds(for_s)).into(),
+    }
+}
+
+/// The title of a language.
+fn title(language: Language) -> &'static str {
     match language {
         Language::Node => "Node",
         Language::Python => "Python",
@@ -249,313 +264,305 @@ fn language(language: Language) -> &'static str {
     }
 }
 
-/// All clients: the defaults on the newest version measured.
-pub fn fix_list<'a>(catalogue: &Catalogue, clients: &[&Client]) -> Page<'a> {
+/// The clients of each language that has some.
+fn by_language<'a>(clients: &[&'a Client]) -> Vec<(Language, Vec<&'a Client>)> {
+    let of = |language| {
+        let clients = clients
+            .iter()
+            .filter(move |client| client.language == language);
+        (language, clients.copied().collect::<Vec<&Client>>())
+    };
+    let mut all: Vec<_> = Language::ALL.into_iter().map(of).collect();
+    all.retain(|(_, clients)| !clients.is_empty());
+    all
+}
+
+/// All clients, a row each: what the default does with the newest runtime.
+pub fn fix_list(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static> {
     let mut page = Page {
         command: "fix".to_owned(),
-        verdict: vec![Text::prose(
-            "The defaults of each client, on the newest version measured. `intact fix CLIENT` prints what to set; `--server-idle 60s` is for a server that closes \
-             idle connections after 60 s.",
-        )],
+        subject: counted(clients.len() as u64, "client"),
+        verdict: ABOUT.map(Text::prose).to_vec(),
+        version: own_version(),
         ..Page::default()
     };
-    for group in Language::ALL {
-        let ours = clients.iter().filter(|client| client.language == group);
-        let rows = ours.filter_map(|client| {
-            let variant = client.variant(Role::Default)?;
-            let newest = measured(catalogue, client, variant, FixRequest::default()).pop()?;
-            Some((&client.id, newest))
+    for (language, clients) in by_language(clients) {
+        let newest = clients.iter().filter_map(|client| {
+            let default = client.variant(Role::Default)?;
+            rows(catalogue, client, default).pop()
         });
-        let rows: Vec<(&String, &Measurement)> = rows.collect();
-        let value = |one: &Trait| {
-            let value = one.value;
-            move |row: &(&String, &Measurement)| value(&row.1.facts)
-        };
-        let table = Rows::of(&rows)
-            .column("client", |row| row.0)
-            .column("10 requests", value(&IN_TURN))
-            .ranked(1, "3 x 10", value(&AT_ONCE))
-            .column("idle limit", value(&IDLE))
-            .ranked(4, "hint", value(&HINT))
-            .ranked(3, "race, GET / POST", value(&RACE))
-            .ranked(9, "measured with", |row| row.1.versions_told())
-            .table();
-        page.section(Section::new(group.id(), language(group)).summary(table));
+        let newest: Vec<Row<'_>> = newest.collect();
+        let table = Rows::of(&newest)
+            .column("client", |row| &row.client.id)
+            .full("versions", |row| row.one.versions_told());
+        page.section(Section::new(language.id(), title(language)).summary(measured(table)));
     }
-    let legend = [
-        "10 requests: the connections that ten requests in turn took; 1 is best",
-        "3 x 10: the connections that three rounds of ten at once took; 10 is best",
-        "hint: whether the client obeys `Keep-Alive: timeout` of the server",
-        "race: the outcome of a request that arrives as the server closes",
-    ];
-    page.section(
-        Section::new("legend", "Columns").summary(Block::List(legend.map(Text::prose).into())),
-    );
     page
 }
 
-/// One client: whether it reuses, what to set, what happens then.
-pub fn fix_client<'a>(catalogue: &Catalogue, client: &Client, request: FixRequest<'_>) -> Page<'a> {
+const ABOUT: [&str; 2] = [
+    "`intact fix CLIENT` prints what to set; `--server-idle 60s` is for a server that closes idle connections after 60 s.",
+    "The tables show the defaults on the newest version measured. `10` and `3x10` are the connections for 10 requests in turn and for 3 rounds of 10 at once: \
+     1 and 10 are the best values. `race` is the outcome of a GET / POST that arrives as the server closes.",
+];
+
+/// One client: whether it reuses connections, what to set, and the effect.
+pub fn fix_client(
+    catalogue: &Catalogue,
+    client: &Client,
+    request: FixRequest<'_>,
+) -> Page<'static> {
     let mut page = Page {
         command: "fix".to_owned(),
-        subject: client.name.clone(),
+        subject: if client.id == client.name {
+            client.name.clone()
+        } else {
+            format!("{}: {}", client.id, client.name)
+        },
+        version: own_version(),
         ..Page::default()
     };
-    let Some(default) = client.variant(Role::Default) else {
-        return page;
+    let of = |variant| {
+        let mut rows = rows(catalogue, client, variant);
+        rows.retain(|row| request.includes(row.one));
+        rows
     };
-    let all = measured(catalogue, client, default, request);
-    let reuses = all
-        .iter()
-        .map(|one| text!("{}: {}", one.versions_told(), reuse(&one.facts)));
+    let default = client.variant(Role::Default);
+    let defaults = default.map_or_else(Vec::new, of);
+    page.verdict = defaults
+        .last()
+        .map(|row| verdict(client, row))
+        .into_iter()
+        .collect();
+    let reuse = |row: &Row<'_>| text!("{}: {}", row.one.versions_told(), reuse(&row.one.facts));
     let since = client
         .since
-        .as_ref()
-        .map(|since| text!("Reuses: {}", Text::prose(since)));
-    let items = Block::List(reuses.chain(since).collect());
-    page.section(Section::new("default", text!("By default ({})", &default.title)).summary(items));
-    page.section(advice(catalogue, client, &all, request));
-    if let Some(newest) = all.last() {
-        let asked = TRAITS.iter().filter(|one| !one.question.is_empty());
-        let answers = asked
-            .filter_map(|one| Some(text!("{}: {}", one.question, (one.value)(&newest.facts)?)));
-        let life = client.life.as_ref();
-        let words = "the option for the limit on its life, as documented and not measured: {}";
-        let life = life.map(|life| text!(words, Text::prose(life)));
-        let title = text!("The default in detail ({})", newest.versions_told());
-        page.section(
-            Section::new("behaviour", title).summary(Block::List(answers.chain(life).collect())),
-        );
-    }
-    page.section(variants(catalogue, client, request));
-    for (id, title, lines) in [
-        ("options", "Options", &client.options),
-        ("traps", "Traps", &client.traps),
-    ] {
-        let items = lines.iter().map(|line| Text::prose(line)).collect();
-        page.section(Section::new(id, title).summary(Block::List(items)));
+        .iter()
+        .map(|since| text!("Reuses connections: {}", Text::prose(since)));
+    let items = defaults.iter().map(reuse).chain(since);
+    let heading = text!("By default: {}", default.map_or("", |one| &one.title));
+    page.section(Section::new("default", heading).summary(Block::List(items.collect())));
+    page.section(advice(catalogue, client, &defaults, request));
+    page.section(behaviour(client, defaults.last()));
+    let all: Vec<Row<'_>> = client.variants.iter().flat_map(of).collect();
+    let table = Rows::of(&all)
+        .column("variant", |row| &row.variant.id)
+        .ranked(2, "runtime", |row| row.runtime());
+    let titles = client
+        .variants
+        .iter()
+        .map(|one| text!("{}: {}", &one.id, Text::prose(&one.title)));
+    let words = "`10` and `3x10` are the connections for 10 requests in turn and for 3 rounds of 10 at once.";
+    page.section(
+        Section::new("variants", "All variants")
+            .summary(measured(table).note(Text::prose(words)))
+            .summary(Block::List(titles.collect())),
+    );
+    for (id, title, lines) in notes(client) {
+        let lines = lines.iter().map(|line| Text::prose(line));
+        page.section(Section::new(id, title).summary(Block::List(lines.collect())));
     }
     page
 }
 
-/// Whether the default reuses.
-fn reuse(facts: &ClientFacts) -> String {
-    let Some(load) = &facts.plain else {
-        return "not measured".to_owned();
-    };
-    let Count {
-        requests,
-        connections,
-        ..
-    } = load.sequential;
-    let noun = intact_units::plural::of(u64::from(connections), "connection");
-    if !load.sequential.is_reused() {
-        return format!("no, {requests} requests in turn took {connections} {noun}");
-    }
-    let burst = load.concurrent.as_ref();
-    let burst = burst.map_or_else(String::new, |burst| {
-        format!(", 3 rounds of 10 at once took {}", burst.connections)
-    });
-    format!("yes, {requests} requests in turn took {connections} {noun}{burst}")
+/// What people wrote about a client.
+fn notes(client: &Client) -> [(&'static str, &'static str, &[String]); 2] {
+    [
+        ("options", "Options", &client.options),
+        ("traps", "Traps", &client.traps),
+    ]
 }
 
-/// What to set, for each group of versions with one advice.
+/// Whether the newest version reuses connections by default.
+fn verdict(client: &Client, newest: &Row<'_>) -> Text {
+    let load = newest.one.facts.plain.as_ref();
+    let words = match load.map(|load| load.sequential.is_reused()) {
+        Some(true) => "{} reuses connections by default ({}).",
+        Some(false) => "{} does not reuse connections by default ({}).",
+        None => "Reuse by {} was not measured ({}).",
+    };
+    text!(words, &client.name, newest.one.versions_told())
+}
+
+/// Whether the default reuses connections, and the counts.
+fn reuse(facts: &ClientFacts) -> Text {
+    let Some(load) = &facts.plain else {
+        return "not measured".into();
+    };
+    let count = &load.sequential;
+    let answer = if count.is_reused() { "yes" } else { "no" };
+    let opened = counted(count.connections, "connection");
+    let burst = load.concurrent.as_ref().filter(|_| count.is_reused());
+    let burst = burst.map_or_else(Text::default, |burst| {
+        text!(", 3 rounds of 10 at once took {}", burst.connections)
+    });
+    text!(
+        "{}, {} requests in turn took {}{}",
+        answer,
+        count.requests,
+        opened,
+        burst
+    )
+}
+
+/// What to set, for the versions that differ.
 fn advice(
     catalogue: &Catalogue,
     client: &Client,
-    all: &[&Measurement],
+    defaults: &[Row<'_>],
     request: FixRequest<'_>,
 ) -> Section {
-    let mut groups: Vec<(Advice, Vec<String>)> = Vec::new();
-    for one in all {
-        if let Some(advice) = catalogue.advise(client, one, request.server_idle) {
-            match groups.iter_mut().find(|(known, _)| *known == advice) {
-                Some((_, versions)) => versions.push(one.versions_told()),
-                None => groups.push((advice, vec![one.versions_told()])),
-            }
+    let mut all: Vec<(Advice, Vec<String>)> = Vec::new();
+    for row in defaults {
+        let Some(advice) = catalogue.advise(client, row.one, request.server_idle) else {
+            continue;
+        };
+        match all.iter_mut().find(|(known, _)| *known == advice) {
+            Some((_, versions)) => versions.push(row.one.versions_told()),
+            None => all.push((advice, vec![row.one.versions_told()])),
         }
     }
-    let all_agree = groups.len() == 1 && groups[0].1.len() == all.len();
+    let is_for_all = all.len() == 1 && all[0].1.len() == defaults.len();
+    let server = request.server_idle.map_or_else(Text::default, |idle| {
+        text!(
+            "The server closes idle connections after {}. ",
+            seconds(idle.as_secs_f64())
+        )
+    });
     let mut section = Section::new("advice", "What to set");
-    for (advice, versions) in &groups {
-        let versions = (!all_agree).then(|| text!("With {}:", versions.join("; with ")));
-        let (words, snippet) = one_advice(client, advice, request.server_idle);
-        let lines = snippet.lines().map(str::to_owned).collect();
+    for (advice, versions) in all {
+        let versions = (!is_for_all).then(|| text!("With {}:", versions.join("; with ")));
+        let (words, snippet) = one_advice(client, &advice);
         section = section
             .summary(versions)
-            .summary(words)
-            .summary(Block::Code(lines));
+            .summary(text!("{}{}", server.clone(), words))
+            .summary(Block::Code(snippet.lines().map(str::to_owned).collect()));
     }
     section
 }
 
 /// An advice in words, and the lines to copy.
-fn one_advice<'a>(
-    client: &Client,
-    advice: &'a Advice,
-    server_idle: Option<Duration>,
-) -> (Text, &'a str) {
-    let server = server_idle.map_or_else(String::new, |idle| {
-        format!(
-            "The server closes idle connections after {} s. ",
-            idle.as_secs_f64()
-        )
-    });
+fn one_advice<'a>(client: &Client, advice: &'a Advice) -> (Text, &'a str) {
     match advice {
         Advice::Nothing { client_idle_s } => {
-            let words =
-                "{}Nothing to set: the client closes them after {} s, before the server does.";
-            (text!(words, server, client_idle_s.to_string()), "")
+            let words = "Nothing: the client closes them after {}, before the server does.";
+            (text!(words, seconds(*client_idle_s)), "")
         }
         Advice::Set {
-            client_idle_s: Some(idle),
+            client_idle_s,
             snippet,
             ..
         } => {
-            let words = "{}Keep them for at most {} s, so that the server never closes first:";
-            (text!(words, server, idle.to_string()), snippet)
+            let words = match client_idle_s {
+                Some(idle) => text!(
+                    "Keep them for at most {}, so that the client closes first:",
+                    seconds(*idle)
+                ),
+                None => "Turn reuse on:".into(),
+            };
+            (words, snippet)
         }
-        Advice::Set { snippet, .. } => ("Turn it on:".into(), snippet),
         Advice::Survive {
             snippet, get, post, ..
         } => {
             let outcome = match (get, post) {
                 (true, true) => {
-                    "A GET and a POST that meet the server's close are repeated. A repeated POST may do harm."
+                    "It repeats a GET and a POST that arrive as the server closes. The server may process a POST twice."
                 }
                 (true, false) => {
-                    "A GET that meets the server's close is repeated. A POST fails, and you decide."
+                    "It repeats a GET that arrives as the server closes. A POST fails: decide whether to repeat it."
                 }
                 (false, _) => {
-                    "A request that meets the server's close fails. Repeat those that may be repeated."
+                    "A request that arrives as the server closes fails: repeat the requests that may be repeated."
                 }
             };
             (
-                text!(
-                    "{}{} has no idle limit to set. {}",
-                    server,
-                    &client.name,
-                    outcome
-                ),
+                text!("{} has no idle limit to set. {}", &client.name, outcome),
                 snippet,
             )
         }
         Advice::Impossible => {
-            let words = "{} cannot reuse connections. The traps below name alternatives.";
+            let words = "{} cannot reuse connections: see the traps below.";
             (text!(words, &client.name), "")
         }
     }
 }
 
-fn variants(catalogue: &Catalogue, client: &Client, request: FixRequest<'_>) -> Section {
-    let rows = client.variants.iter().flat_map(|variant| {
-        let all = measured(catalogue, client, variant, request);
-        all.into_iter().map(move |one| (&variant.id, one))
-    });
-    let rows: Vec<(&String, &Measurement)> = rows.collect();
-    let value = |one: &Trait| {
-        let value = one.value;
-        move |row: &(&String, &Measurement)| value(&row.1.facts)
+/// What the default does, with all that was measured of the newest version.
+fn behaviour(client: &Client, newest: Option<&Row<'_>>) -> Section {
+    let Some(row) = newest else {
+        return Section::new("behaviour", "");
     };
-    let table = Rows::of(&rows)
-        .column("variant", |row| row.0)
-        .ranked(2, "runtime", |row| row.1.versions.get(client.language.id()))
-        .column("10", value(&IN_TURN))
-        .ranked(1, "3 x 10", value(&AT_ONCE))
-        .column("idle limit", value(&IDLE))
-        .ranked(3, "hint", value(&HINT))
-        .ranked(2, "race GET / POST", value(&RACE))
-        .table();
-    let titles = client
-        .variants
-        .iter()
-        .map(|one| text!("{}: {}", &one.id, &one.title));
-    let words =
-        "10, 3 x 10: the connections that 10 requests in turn and 3 rounds of 10 at once took";
-    Section::new("variants", "All variants")
-        .summary(table)
-        .summary(note(words))
-        .summary(Block::List(titles.collect()))
+    let rows = [*row];
+    let table = measured(Rows::of(&rows));
+    let seen = table.columns.into_iter().filter_map(|column| {
+        let value = column.cells.into_iter().next()?.text()?;
+        Some(text!("{}: {}", Text::prose(column.meaning), value))
+    });
+    let life = client.life.iter().map(|life| {
+        text!(
+            "option for the longest life, as documented and not measured: {}",
+            life
+        )
+    });
+    let title = text!("What the default does: {}", row.one.versions_told());
+    Section::new("behaviour", title).summary(Block::List(seen.chain(life).collect()))
 }
 
 /// The page docs/fix-table.md.
 pub fn fix_table(catalogue: &Catalogue) -> String {
-    let mut out = String::from(
-        "# What HTTP clients do with their connections
-
-Generated from `clients/catalogue.toml` and `clients/measured.json`; a test compares this page with them. The method and the
-columns: [fix.md](fix.md).
-
-- `10`, `3x10`: the connections that ten requests in turn and three rounds of ten at once took, counted by the server
-- *dead*: the outcome of a request on a connection that the server closed a second ago, for GET / POST
-- *race*: the outcome of a request that arrives as the server closes, for GET / POST
-- *unread*: the connections for ten bodies of 100 bytes / 1 MB that the client did not read
-- *probes*: TCP keep-alive probes, with the idle time before the first
-- *cookies*: whether the next request carries the cookie that the server set
-- *lookups*: of the server's name for ten requests, at a server that keeps connections / that closes each
-- *TTL 1 s*: for how long the client uses an address whose name is valid for a second
-- *longest life*: for how long the client uses a connection that is never idle
-",
-    );
-    for group in Language::ALL {
-        let clients = catalogue
-            .clients
-            .iter()
-            .filter(|client| client.language == group);
-        let clients: Vec<&Client> = clients.collect();
-        if !clients.is_empty() {
-            let _ = write!(out, "\n## {}\n", language(group));
-        }
+    let mut out = REFERENCE.to_owned();
+    let all: Vec<&Client> = catalogue.clients.iter().collect();
+    let variants = all
+        .iter()
+        .flat_map(|client| client.variants.iter().map(move |one| (*client, one)));
+    let every: Vec<Row<'_>> = variants
+        .flat_map(|(client, one)| rows(catalogue, client, one))
+        .collect();
+    for column in measured(Rows::of(&every)).columns {
+        let _ = writeln!(out, "- *{}*: {}", column.head, column.meaning);
+    }
+    for (language, clients) in by_language(&all) {
+        let _ = write!(out, "\n## {}\n", title(language));
         for client in clients {
-            section(&mut out, catalogue, client);
-        }
-    }
-    out
-}
-
-fn section(out: &mut String, catalogue: &Catalogue, client: &Client) {
-    let _ = write!(
-        out,
-        "\n### {} (`intact fix {}`)\n\n",
-        client.name, client.id
-    );
-    if let Some(since) = &client.since {
-        let _ = writeln!(out, "Reuses by default: {since}.\n");
-    }
-    if let Some(life) = &client.life {
-        let _ = writeln!(
-            out,
-            "Limits a connection's life, as documented and not measured: {life}.\n"
-        );
-    }
-    out.push_str(&markdown::table(&all_traits(catalogue, client)));
-    for (head, lines) in [("Options", &client.options), ("Traps", &client.traps)] {
-        if !lines.is_empty() {
-            let _ = writeln!(out, "{head}:\n");
-            lines
-                .iter()
-                .for_each(|line| out.push_str(&format!("- {line}\n")));
-            out.push('\n');
+            let _ = write!(
+                out,
+                "\n### {} (`intact fix {}`)\n\n",
+                client.name, client.id
+            );
+            if let Some(since) = &client.since {
+                let _ = writeln!(out, "Reuses connections by default: {since}.\n");
+            }
+            if let Some(life) = &client.life {
+                let _ = writeln!(
+                    out,
+                    "Option that limits a connection's life, as documented and not measured: {life}.\n"
+                );
+            }
+            let of = |variant| rows(catalogue, client, variant);
+            let rows: Vec<Row<'_>> = client.variants.iter().flat_map(of).collect();
+            let table = Rows::of(&rows)
+                .column("variant", |row| {
+                    text!("{}: {}", &row.variant.id, Text::prose(&row.variant.title))
+                })
+                .column("versions", |row| row.one.versions_told());
+            out.push_str(&markdown::table(&measured(table)));
+            for (_, title, lines) in notes(client).into_iter().filter(|one| !one.2.is_empty()) {
+                let _ = write!(out, "{title}:\n\n");
+                lines.iter().for_each(|line| {
+                    let _ = writeln!(out, "- {line}");
+                });
+                out.push('\n');
+            }
         }
     }
     out.truncate(out.trim_end().len());
-    out.push('\n');
+    out + "\n"
 }
 
-/// Every variant of a client in all versions, with all that was measured.
-fn all_traits(catalogue: &Catalogue, client: &Client) -> Table {
-    let rows = client.variants.iter().flat_map(|variant| {
-        let all = measured(catalogue, client, variant, FixRequest::default());
-        all.into_iter().map(move |one| (variant, one))
-    });
-    let rows: Vec<(&Variant, &Measurement)> = rows.collect();
-    let mut table = Rows::of(&rows)
-        .column("variant", |(variant, _)| {
-            text!("{}: {}", &variant.id, Text::prose(&variant.title))
-        })
-        .column("versions", |(_, one)| one.versions_told());
-    for one in &TRAITS {
-        table = table.column(one.head, |row| (one.value)(&row.1.facts));
-    }
-    table.column("measured", |(_, one)| &one.date).table()
-}
+const REFERENCE: &str = "# What HTTP clients do with their connections
+
+Generated from `clients/catalogue.toml` and `clients/measured.json`; a test compares this page with them. [fix.md](fix.md) describes the measurement. The server
+counts connections. The columns:
+
+";

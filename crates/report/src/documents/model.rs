@@ -1,6 +1,6 @@
 //! The page of a model: what a request through a chain of services takes, call by call and packet by packet.
 
-use super::common::caveats;
+use super::common::{caveats, own_version};
 use crate::page::{Arrow, Block, Page, Rows, Section, Sequence, Table, Text, note, text};
 use intact_model as model;
 use intact_model::{CallForecast, Fit, Forecast, Http, Prediction, Tls, Totals, WhatIf};
@@ -26,6 +26,7 @@ pub fn model<'a>(
             name => format!("{subject}: {name}"),
         },
         verdict: vec![verdict(forecast)],
+        version: own_version(),
         ..Page::default()
     };
     if let Some(fit) = fit {
