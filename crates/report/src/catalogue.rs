@@ -1,7 +1,10 @@
-//! What can be asked with `--require`, and what the rules say of themselves, laid out from findings' own tables: a list for a
-//! terminal, pages for docs/.
+//! The metrics of `--require` and the rules, from findings' own tables: a list for a terminal, pages for docs/.
 
-use intact_findings::requirement::{Dimension, Document, METRICS, SELECTORS};
+use crate::markdown;
+use crate::page::{Rows, Text};
+use intact_findings::requirement::{
+    Dimension, Document, METRICS, MetricEntry, SELECTORS, SelectorEntry,
+};
 use std::fmt::Write;
 
 const FORM: &str = "[selector(,selector)*:] metric op value[unit]";
@@ -16,23 +19,16 @@ const DOCUMENTS: [Document; 7] = [
     Document::Fleet,
 ];
 
-/// What can be asked of one command, as text.
+/// The metrics and selectors of one command, as text.
 pub fn text(document: Document) -> String {
-    let mut out = format!(
-        "--require '{FORM}'    op: < <= > >= == !=\n\nMetrics of `{}`:\n",
-        document.command()
-    );
+    let command = document.command();
+    let mut out = format!("--require '{FORM}'    op: < <= > >= == !=\n\nMetrics of `{command}`:\n");
     for entry in METRICS
         .iter()
         .filter(|entry| entry.documents.contains(&document))
     {
-        let _ = writeln!(
-            out,
-            "  {:<26} {} [{}]",
-            entry.name,
-            entry.meaning,
-            units(entry.dimension)
-        );
+        let (name, meaning, units) = (entry.name, entry.meaning, units(entry.dimension));
+        let _ = writeln!(out, "  {name:<26} {meaning} [{units}]");
     }
     out.push_str("\nSelectors (none: all subjects):\n");
     for entry in SELECTORS
@@ -46,16 +42,32 @@ pub fn text(document: Document) -> String {
 
 /// The page docs/requirements.md.
 pub fn requirements() -> String {
-    let mut out = format!(
+    let metrics = Rows::of(METRICS)
+        .column("metric", |one: &MetricEntry| code(one.name))
+        .column("unit", |one| units(one.dimension))
+        .column("meaning", |one| Text::prose(one.meaning))
+        .column("commands", |one| commands(one.documents));
+    let selectors = Rows::of(SELECTORS)
+        .column("selector", |one: &SelectorEntry| code(one.key))
+        .column("meaning", |one| Text::prose(one.meaning))
+        .column("commands", |one| commands(one.documents));
+    let [metrics, selectors] =
+        [metrics.table(), selectors.table()].map(|table| markdown::table(&table));
+    format!(
         "# Requirements
 
-Made from the tables in `crates/findings/src/requirement/catalogue.rs`; a test holds this page to them.
+Generated from the tables in `crates/findings/src/requirement/catalogue.rs`; a test compares this page with them.
 
-`--require '{FORM}'` makes a command exit 1 when the requirement does not hold; it may be given more than once. `op` is one of
-`<`, `<=`, `>`, `>=`, `==`, `!=`. Without a selector it is held, in `bench`, against every variant except those that fix the metric by
-what they are (`keepalive=off` fixes `reuse`), which is told; in `watch`, `audit` and `report` against all destinations together; in
-`compare` against each program beside the baseline, counts being those of one run. A metric without data fails and says why.
-`--require help` lists what one command knows.
+`--require '{FORM}'` makes a command exit 1 if the requirement is not met. It may be repeated. `op` is one of
+`<`, `<=`, `>`, `>=`, `==`, `!=`.
+
+Without a selector, a requirement applies to
+
+- `bench`: every variant, except those that fix the metric (`keepalive=off` fixes `reuse`); the output names these
+- `watch`, `audit`, `report`: all destinations together
+- `compare`: each program except the baseline; counts are of one run
+
+A metric without data fails with its reason. `--require help` lists the metrics of one command.
 
 ```
 --require 'keepalive=on: p99 < 50ms'
@@ -63,31 +75,10 @@ what they are (`keepalive=off` fixes `reuse`), which is told; in `watch`, `audit
 --require 'avoidable == 0'
 ```
 
-| metric | unit | meaning | commands |
-| --- | --- | --- | --- |
-"
-    );
-    for entry in METRICS {
-        let _ = writeln!(
-            out,
-            "| `{}` | {} | {} | {} |",
-            entry.name,
-            units(entry.dimension),
-            entry.meaning,
-            commands(entry.documents)
-        );
-    }
-    out.push_str("\n| selector | meaning | commands |\n| --- | --- | --- |\n");
-    for entry in SELECTORS {
-        let _ = writeln!(
-            out,
-            "| `{}` | {} | {} |",
-            entry.key,
-            entry.meaning,
-            commands(entry.documents)
-        );
-    }
-    out
+{metrics}{}
+",
+        selectors.trim_end()
+    )
 }
 
 /// The page docs/rules.md.
@@ -95,63 +86,57 @@ pub fn rules() -> String {
     let mut out = String::from(
         "# Rules
 
-Made from the rules themselves (`crates/findings/src/rules/`, a file each); a test holds this page to them.
+Generated from the rules (`crates/findings/src/rules/`, one file each); a test compares this page with them.
 
-A rule is a fold over the events of a ledger: `watch`, `audit`, `serve` and every other observer get the same findings. It says what is the case, what
-that rests on, what it costs and what to do, and beside it what the remedy can break.
+A rule is a fold over the events of a ledger. `watch`, `audit`, `serve` and every other observer get the same findings. A finding has a
+claim, its evidence, its cost, the remedy, and what the remedy can break.
 
-**Cost.** A connection is *avoidable* when more were opened than the peak overlap of requests needs. Each avoidable setup is claimed by one rule, the most
-specific, which is why the rules are asked in this order; the cost is so many times the mean setup of that destination, so the costs of all findings never
-add up to more than `wasted`. Rules that claim nothing have no cost of their own. Observing gives no causal interval: `intact compare` and `intact bench` do.
+**Cost.** A connection is *avoidable* if it was opened beyond the number that the peak overlap of requests needs. Each avoidable setup is
+claimed by one rule, the most specific. The rules are therefore asked in the order of this page. The cost of a finding is the number of
+its setups times the mean setup of the destination, so the costs of all findings never exceed `wasted`. Rules that claim nothing have no
+cost. Observation gives no causal interval: `intact compare` and `intact bench` do.
 
-**Severity.** An error is something that breaks. A claim is a warning from three connections, or a twentieth of the destination's time, on, else a note.
+**Severity.** An error is something that breaks. A finding is a warning from 3 connections or 5 % of the destination's time. Below that it
+is informational.
 
-**The client.** Where the command of the process or the idle time after which it closes (undici 4 s, aiohttp 15 s, Go and hyper 90 s, OkHttp 300 s) tells
-which library is at work, the finding names its option.
+**The client.** If the command of the process, or the idle time after which it closes, identifies the library, the finding names its
+option. The idle times are: undici 4 s, aiohttp 15 s, Go and hyper 90 s, OkHttp 300 s.
 
-`--require 'findings.RULE == 0'` holds a run to one of them, `--fail-on warning` or `--fail-on error` to all.
+`--require 'findings.RULE == 0'` is a gate on one rule. `--fail-on warning` and `--fail-on error` are gates on all.
 ",
     );
-    for (nth, rule) in intact_findings::rules::all().iter().enumerate() {
+    for (nth, rule) in (1..).zip(intact_findings::rules::all()) {
         let doc = rule.doc();
+        let [fix, risk] = [doc.fix, doc.risk].map(|text| text.trim_end_matches('.'));
         let _ = write!(
             out,
             "
-## {}. `{}`
+## {nth}. `{}`
 
 {}
 
 - **Evidence**: {}
 - **Threshold**: {}
 - **False positives**: {}
-- **Fix**: {}.
-- **Risk**: {}.
+- **Fix**: {fix}.
+- **Risk**: {risk}.
 ",
-            nth + 1,
-            doc.id,
-            doc.what,
-            doc.evidence,
-            doc.threshold,
-            doc.false_positives,
-            doc.fix.trim_end_matches('.'),
-            doc.risk.trim_end_matches('.')
+            doc.id, doc.what, doc.evidence, doc.threshold, doc.false_positives,
         );
     }
     out
 }
 
+fn code(name: &str) -> Text {
+    Text::prose(&format!("`{name}`"))
+}
+
 fn commands(documents: &[Document]) -> String {
-    if DOCUMENTS
-        .iter()
-        .all(|document| documents.contains(document))
-    {
+    if DOCUMENTS.iter().all(|one| documents.contains(one)) {
         return "all".to_owned();
     }
-    let told: Vec<&str> = documents
-        .iter()
-        .map(|document| document.command())
-        .collect();
-    told.join(", ")
+    let commands: Vec<&str> = documents.iter().map(|one| one.command()).collect();
+    commands.join(", ")
 }
 
 fn units(dimension: Dimension) -> &'static str {

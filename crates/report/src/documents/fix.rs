@@ -1,7 +1,7 @@
 //! The catalogue of HTTP clients: all clients in tables, one client with what to set, and the table of docs/fix-table.md.
 
 use crate::markdown;
-use crate::page::{Block, Page, Rows, Section, Table, Text, note, text};
+use crate::page::*;
 use intact_fix::{
     Advice, Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Idle, KeepAliveHeader,
     Language, LifetimeFacts, Measurement, RequestOutcome, RequestOutcomes, Role, TcpKeepalive,

@@ -1,6 +1,6 @@
 //! The page of many checks of one server from one place, as a campaign collects them.
 
-use crate::page::{Block, Cell, Emphasis, Fact, Page, Quantity, Rows, Section, Text, note, text};
+use crate::page::*;
 use intact_findings::Severity;
 use intact_findings::fleet::{CardsFacts, Spread};
 use intact_units::Quantity::{Count, Time, Timer};
