@@ -71,10 +71,11 @@ impl Link {
         Ok(Link::new(&file.name, file.words, file.kind, &content))
     }
 
-    fn of_chart(chart: &Chart) -> Link {
-        let (content, rows) = file::of_chart(chart);
+    fn of_chart(chart: &Chart) -> Option<Link> {
+        let (content, rows) = file::of_chart(chart)?;
         let words = format!("these numbers as CSV ({rows} rows)");
-        Link::new(&format!("{}.csv", chart.id), words, file::CSV, &content)
+        let name = format!("{}.csv", chart.id);
+        Some(Link::new(&name, words, file::CSV, &content))
     }
 }
 

@@ -108,7 +108,7 @@ fn write_block(out: &mut String, block: &Block) {
             writeln!(out)
         }
         Block::Table(one) => {
-            out.push_str(&table(one));
+            out.push_str(&beginning(one, ROWS));
             Ok(())
         }
         Block::Findings(groups) => {
@@ -175,8 +175,13 @@ fn write_group(out: &mut String, group: &FindingGroup) {
     }
 }
 
-/// A table with its caption and notes.
+/// A whole table with its caption and notes.
 pub(crate) fn table(table: &Table) -> String {
+    beginning(table, usize::MAX)
+}
+
+/// A table with at most `rows` rows.
+fn beginning(table: &Table, rows: usize) -> String {
     let mut out = String::new();
     if let Some(caption) = &table.caption {
         let _ = writeln!(out, "{}\n", text(caption));
@@ -193,15 +198,15 @@ pub(crate) fn table(table: &Table) -> String {
         });
     }
     out.push_str("|\n");
-    for row in 0..table.rows().min(ROWS) {
+    for row in 0..table.rows().min(rows) {
         for column in &table.columns {
             let _ = write!(out, "| {} ", cell(&column.cells[row]));
         }
         out.push_str("|\n");
     }
     out.push('\n');
-    if table.rows() > ROWS {
-        let _ = writeln!(out, "{ROWS} of {} rows.\n", table.rows());
+    if table.rows() > rows {
+        let _ = writeln!(out, "{rows} of {} rows.\n", table.rows());
     }
     for note in &table.notes {
         let _ = writeln!(out, "{}\n", text(note));

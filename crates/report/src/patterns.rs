@@ -6,7 +6,27 @@ use crate::documents::fix::version_key;
 use crate::page::{Rows, Text};
 use intact_fix::{Catalogue, ClientFacts, Count, Measurement};
 
-/// A recommendation: the client, the variant that follows it, the variant that does not.
+/// A line for each recommendation: the advice, the client, the variant that follows it, the variant that does not.
+const PATTERNS: &str = "\
+`fetch(url, { agent })` | fetch | agent | default
+axios: `httpsAgent` with `keepAlive: true` | axios | keepalive | default
+axios: `httpsAgent: new https.Agent()` | axios | no-keepalive | default
+http: an agent's `maxSockets`, so that requests queue | node-http | max-sockets | new-agent
+AWS SDK 2: `AWS_NODEJS_CONNECTION_REUSE_ENABLED=1` | aws-sdk-js-2 | variable | default
+AWS SDK 3: `https.Agent({ keepAlive: true })` | aws-sdk-js-3 | agent-true | default
+AWS SDK 3: `https.Agent({ keepAlive: false })` | aws-sdk-js-3 | agent-false | default
+AWS SDK 3: `https.Agent({ keepAlive: undefined })` | aws-sdk-js-3 | agent-undefined | default
+AWS SDK 3: the client outside the handler | aws-sdk-js-3 | default | per-call
+`requests.session()` at module level | requests | module-session | default
+`requests.session()` per call | requests | per-call-session | default
+boto3: the client outside the handler | boto3 | default | per-call
+Go: one client for all calls | go-net-http | default | per-call
+Go: the body read to its end | go-net-http | default | not-drained
+AWS SDK for Go 2: the client outside the handler | aws-sdk-go-2 | default | per-call
+Apache 4: `EntityUtils.consume` | apache-httpclient-4 | default | not-consumed
+AWS SDK for Java 2: the client outside the handler | aws-sdk-java-2 | default | per-call";
+
+/// A recommendation.
 struct Pattern {
     advice: &'static str,
     client: &'static str,
@@ -14,124 +34,23 @@ struct Pattern {
     without: &'static str,
 }
 
-const fn pattern(
-    advice: &'static str,
-    client: &'static str,
-    with: &'static str,
-    without: &'static str,
-) -> Pattern {
-    Pattern {
-        advice,
-        client,
-        with,
-        without,
-    }
+fn patterns() -> impl Iterator<Item = Pattern> {
+    PATTERNS.lines().filter_map(|line| {
+        let mut fields = line.split(" | ");
+        Some(Pattern {
+            advice: fields.next()?,
+            client: fields.next()?,
+            with: fields.next()?,
+            without: fields.next()?,
+        })
+    })
 }
-
-const PATTERNS: [Pattern; 17] = [
-    pattern("`fetch(url, { agent })`", "fetch", "agent", "default"),
-    pattern(
-        "axios: `httpsAgent` with `keepAlive: true`",
-        "axios",
-        "keepalive",
-        "default",
-    ),
-    pattern(
-        "axios: `httpsAgent: new https.Agent()`",
-        "axios",
-        "no-keepalive",
-        "default",
-    ),
-    pattern(
-        "http: an agent's `maxSockets`, so that requests queue",
-        "node-http",
-        "max-sockets",
-        "new-agent",
-    ),
-    pattern(
-        "AWS SDK 2: `AWS_NODEJS_CONNECTION_REUSE_ENABLED=1`",
-        "aws-sdk-js-2",
-        "variable",
-        "default",
-    ),
-    pattern(
-        "AWS SDK 3: `https.Agent({ keepAlive: true })`",
-        "aws-sdk-js-3",
-        "agent-true",
-        "default",
-    ),
-    pattern(
-        "AWS SDK 3: `https.Agent({ keepAlive: false })`",
-        "aws-sdk-js-3",
-        "agent-false",
-        "default",
-    ),
-    pattern(
-        "AWS SDK 3: `https.Agent({ keepAlive: undefined })`",
-        "aws-sdk-js-3",
-        "agent-undefined",
-        "default",
-    ),
-    pattern(
-        "AWS SDK 3: the client outside the handler",
-        "aws-sdk-js-3",
-        "default",
-        "per-call",
-    ),
-    pattern(
-        "`requests.session()` at module level",
-        "requests",
-        "module-session",
-        "default",
-    ),
-    pattern(
-        "`requests.session()` per call",
-        "requests",
-        "per-call-session",
-        "default",
-    ),
-    pattern(
-        "boto3: the client outside the handler",
-        "boto3",
-        "default",
-        "per-call",
-    ),
-    pattern(
-        "Go: one client for all calls",
-        "go-net-http",
-        "default",
-        "per-call",
-    ),
-    pattern(
-        "Go: the body read to its end",
-        "go-net-http",
-        "default",
-        "not-drained",
-    ),
-    pattern(
-        "AWS SDK for Go 2: the client outside the handler",
-        "aws-sdk-go-2",
-        "default",
-        "per-call",
-    ),
-    pattern(
-        "Apache 4: `EntityUtils.consume`",
-        "apache-httpclient-4",
-        "default",
-        "not-consumed",
-    ),
-    pattern(
-        "AWS SDK for Java 2: the client outside the handler",
-        "aws-sdk-java-2",
-        "default",
-        "per-call",
-    ),
-];
 
 /// The table of recommendations, a row for each runtime.
 pub fn markdown(catalogue: &Catalogue) -> String {
+    let patterns: Vec<Pattern> = patterns().collect();
     let mut rows: Vec<(&Pattern, &Measurement, &Measurement)> = Vec::new();
-    for pattern in &PATTERNS {
+    for pattern in &patterns {
         let of = |variant: &'static str| {
             let ours = catalogue.measured.iter();
             ours.filter(move |one| one.client == pattern.client && one.variant == variant)
@@ -199,7 +118,8 @@ mod tests {
     fn every_pattern_was_measured_with_and_without() {
         let catalogue = Catalogue::embedded().unwrap();
         let made = markdown(&catalogue);
-        for pattern in &PATTERNS {
+        assert_eq!(patterns().count(), PATTERNS.lines().count());
+        for pattern in patterns() {
             let row = format!("`{}/{}`", pattern.client, pattern.with);
             assert!(made.contains(&row), "{} has no row", pattern.advice);
         }

@@ -1,19 +1,16 @@
 //! The page of a bench: what a new connection per request costs.
 
 use super::common::{
-    GROUPS, by_kind, by_round, caveats, findings, first_of, line, method, page as start, sentences,
-    significance,
+    GROUPS, by_kind, by_round, caveats, findings, first_of, method, page as start, round_line,
+    sentences, significance,
 };
 use super::{populations, timeline};
 use crate::json;
-use crate::page::{
-    Assessment, Axis, Bar, Bars, Block, Cell, Chart, Emphasis, Fact, File, Headline, Histogram,
-    Line, LinePoint, Lines, Mark, Page, Point, Rows, ScaleKind, Scatter, Section, Series, Table,
-    Text, Tone, note, text, when,
-};
+use crate::page::*;
 use intact_findings::bench::{
     BenchFacts, Charts, FirstCall, PerConnection, TimeDifference, VariantFacts,
 };
+use intact_findings::stats::Interval;
 use intact_ledger::{Reuse, Run};
 use intact_units::Quantity::{
     Bytes, Change, Count, Mean, Probability, Rate, RoundShare, Share, Time,
@@ -36,7 +33,7 @@ pub struct BenchRun<'a> {
 pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
     let BenchRun { run, facts, charts } = one;
     let mut page = start(run, || "the built-in server".to_owned());
-    page.headline = Some(headline(facts));
+    page.headline = headline(facts);
     page.verdict = sentences(&facts.verdict[..facts.verdict.len().min(VERDICTS)]);
     if facts.verdict.len() > VERDICTS {
         let more = facts.verdict.len() - VERDICTS;
@@ -87,15 +84,10 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
     page
 }
 
-fn headline(facts: &BenchFacts) -> Headline {
-    let of = |number: String, assessment, caption| Headline {
-        number,
-        assessment,
-        caption,
-    };
+fn headline(facts: &BenchFacts) -> Option<Headline> {
     if facts.requests.ok > 0 && !facts.any_success() {
         let caption = "is the status of every response";
-        return of(facts.errors.names(), Assessment::Bad, caption.into());
+        return Headline::new(facts.errors.names(), Assessment::Bad, caption);
     }
     if let Some(compared) = facts.headline() {
         return of_comparison(compared);
@@ -104,60 +96,56 @@ fn headline(facts: &BenchFacts) -> Headline {
     match only.and_then(|one| Some((one, one.latency_ms.mean?))) {
         Some((one, mean)) => {
             let caption = "mean of {} requests; one variant, so there is nothing to compare";
-            of(
-                Time(mean).to_string(),
+            Headline::new(
+                Time(mean),
                 Assessment::Neutral,
                 text!(caption, one.requests.ok),
             )
         }
         None => {
             let number = format!("0 of {}", Count(facts.requests.total));
-            of(number, Assessment::Bad, "requests had a response".into())
+            Headline::new(number, Assessment::Bad, "requests had a response")
         }
     }
 }
 
 /// The comparison of the first sentence as a number.
-fn of_comparison(compared: &TimeDifference) -> Headline {
+fn of_comparison(compared: &TimeDifference) -> Option<Headline> {
     let [before, after] = [compared.a_ms, compared.b_ms].map(Time);
-    let (number, assessment, caption) = match (compared.significant, compared.saved_share) {
+    match (compared.significant, compared.saved_share) {
         (Some(true), Some(saved)) => {
-            let (sign, assessment, what) = saving(saved.value);
-            let mut ends = [saved.low.abs(), saved.high.abs()];
-            ends.sort_by(f64::total_cmp);
-            let caption = "{} time per request (95 % interval {} to {}): {} instead of {}";
-            let caption = text!(caption, what, Share(ends[0]), Share(ends[1]), after, before);
-            (
-                format!("{sign}{}", RoundShare(saved.value.abs())),
-                assessment,
-                caption,
-            )
+            let times = text!("time per request, {} instead of {}", after, before);
+            saving(saved, times)
         }
-        (Some(false), _) => (
-            "no difference".to_owned(),
-            Assessment::Neutral,
-            text!("that could be shown: {} and {} per request", before, after),
-        ),
-        _ => (
-            format!("{before} → {after}"),
-            Assessment::Neutral,
-            "per request, without an interval: too few rounds".into(),
-        ),
-    };
-    Headline {
-        number,
-        assessment,
-        caption,
+        (Some(false), _) => {
+            let caption = text!("that could be shown: {} and {} per request", before, after);
+            Headline::new("no difference", Assessment::Neutral, caption)
+        }
+        _ => {
+            let number = format!("{before} → {after}");
+            let caption = "per request, without an interval: too few rounds";
+            Headline::new(number, Assessment::Neutral, caption)
+        }
     }
 }
 
-/// Sign, assessment and name of a share that is saved.
-pub(super) fn saving(share: f64) -> (&'static str, Assessment, &'static str) {
-    if share >= 0.0 {
-        ("−", Assessment::Good, "less")
-    } else {
-        ("+", Assessment::Bad, "more")
-    }
+/// A share that is saved of something, or lost, as a number.
+pub(super) fn saving(saved: Interval, of: Text) -> Option<Headline> {
+    let (sign, assessment, what) = match saved.value >= 0.0 {
+        true => ("−", Assessment::Good, "less"),
+        false => ("+", Assessment::Bad, "more"),
+    };
+    let mut ends = [saved.low.abs(), saved.high.abs()];
+    ends.sort_by(f64::total_cmp);
+    let number = format!("{sign}{}", RoundShare(saved.value.abs()));
+    let caption = text!(
+        "{} {} (95 % interval {} to {})",
+        what,
+        of,
+        Share(ends[0]),
+        Share(ends[1])
+    );
+    Headline::new(number, assessment, caption)
 }
 
 fn totals(facts: &BenchFacts) -> Vec<Fact> {
@@ -454,7 +442,7 @@ fn over_rounds(one: BenchRun<'_>) -> Chart {
             }
         }
         if nth < GROUPS {
-            lines.push(line(nth, &variant.name, rounds.into_iter()));
+            lines.push(round_line(nth, &variant.name, rounds.into_iter()));
         }
     }
     if changes.is_empty() {

@@ -3,10 +3,7 @@
 use super::common::{caveats, findings, method, page as start, sentences};
 use super::populations::{phase_words, segments};
 use crate::json;
-use crate::page::{
-    Assessment, Bar, Bars, Block, Cell, Chart, Fact, File, Headline, Page, Rows, Section, Text,
-    Tone, Value, alarm, note, sentence, text,
-};
+use crate::page::*;
 use intact_findings::Severity;
 use intact_findings::check::{
     Address, CheckFacts, CloseFacts, Http2Facts, OldTls, PHASES, RaceAttempt, RaceFacts,
@@ -48,7 +45,7 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
     if let Some(target) = target {
         page.subject.clone_from(&target.url);
     }
-    page.headline = Some(headline(facts));
+    page.headline = headline(facts);
     let is_new = |sentence: &&String| match part {
         CheckPart::Rest(known) => !known.verdict.contains(sentence),
         CheckPart::All | CheckPart::Early => true,
@@ -94,7 +91,7 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
 }
 
 /// How long a connection is kept, or that it is not.
-fn headline(facts: &CheckFacts) -> Headline {
+fn headline(facts: &CheckFacts) -> Option<Headline> {
     let is_grave = facts
         .findings
         .iter()
@@ -109,32 +106,22 @@ fn headline(facts: &CheckFacts) -> Headline {
         (Some(limit), _) => Some(Timer(limit * 1e3).to_string()),
         (None, least) => least.map(|limit| format!("≥ {}", Timer(limit * 1e3))),
     });
-    let (number, assessment, caption) = match (facts.any_success(), facts.keeps(), limit) {
-        _ if facts.errors.is_all() => (
-            facts.errors.names(),
-            Assessment::Bad,
-            "is the status of every response",
-        ),
-        (false, ..) => (
-            "no response".to_owned(),
-            Assessment::Bad,
-            "to the first request",
-        ),
-        (true, Some(false), _) => ("closed".to_owned(), Assessment::Bad, "after every response"),
-        (true, _, Some(limit)) => (limit, assessment, "is how long an idle connection is kept"),
+    let bad = |number: &str, caption: &str| Headline::new(number, Assessment::Bad, caption);
+    match (facts.any_success(), facts.keeps(), limit) {
+        _ if facts.errors.is_all() => bad(&facts.errors.names(), "is the status of every response"),
+        (false, ..) => bad("no response", "to the first request"),
+        (true, Some(false), _) => bad("closed", "after every response"),
+        (true, _, Some(limit)) => {
+            Headline::new(limit, assessment, "is how long an idle connection is kept")
+        }
         (true, kept, None) => {
-            let number = if kept.is_some() { "kept" } else { "a response" };
-            (
-                number.to_owned(),
+            let number = kept.map_or("a response", |_| "kept");
+            Headline::new(
+                number,
                 assessment,
                 "connections; the idle limit was not measured",
             )
         }
-    };
-    Headline {
-        number,
-        assessment,
-        caption: caption.into(),
     }
 }
 
@@ -468,82 +455,66 @@ fn state(facts: &CheckFacts) -> Option<Section> {
     )
 }
 
-/// One limit of a connection.
-struct Limit {
-    what: String,
-    announced: Cell,
-    measured: Cell,
-    ended: String,
-}
+/// What is limited, announced, measured, and how the connection ended.
+type Limit = (String, Cell, Cell, String);
 
 fn limits(facts: &CheckFacts) -> Section {
+    let none = Cell::default;
     let seconds = |value: Option<f64>| value.map(|seconds| Time(seconds * 1e3));
     let measured = |value, least| Cell::measured(seconds(value), seconds(least));
-    let mut rows = Vec::new();
+    let mut rows: Vec<Limit> = Vec::new();
     if let Some(idle) = &facts.idle_timeout {
-        rows.push(Limit {
-            what: "idle between requests".to_owned(),
-            announced: idle
-                .announced_s
-                .map(|seconds| Timer(f64::from(seconds) * 1e3))
-                .into(),
-            measured: match facts.keeps() {
-                Some(false) => "not kept".into(),
-                _ => measured(idle.measured_s, idle.at_least_s),
-            },
-            ended: ended(idle.ended.as_ref()),
-        });
-        rows.push(Limit {
-            what: "idle before the first".to_owned(),
-            announced: Cell::default(),
-            measured: measured(
-                idle.before_first_request_s,
-                idle.before_first_request_at_least_s,
-            ),
-            ended: ended(idle.before_first_request_ended.as_ref()),
-        });
+        let announced = idle.announced_s.map(|limit| Timer(f64::from(limit) * 1e3));
+        let between = match facts.keeps() {
+            Some(false) => "not kept".into(),
+            _ => measured(idle.measured_s, idle.at_least_s),
+        };
+        let end = ended(idle.ended.as_ref(), false);
+        rows.push((
+            "idle between requests".to_owned(),
+            announced.into(),
+            between,
+            end,
+        ));
+        let least = idle.before_first_request_at_least_s;
+        let before = measured(idle.before_first_request_s, least);
+        if !before.is_absent() {
+            let end = ended(idle.before_first_request_ended.as_ref(), false);
+            rows.push(("idle before the first".to_owned(), none(), before, end));
+        }
     }
     if let Some(load) = &facts.idle_under_load {
-        rows.push(Limit {
-            what: format!("idle with {} others", load.connections),
-            announced: Cell::default(),
-            measured: measured(load.measured_s, load.at_least_s),
-            ended: ended(load.ended.as_ref()),
-        });
+        let name = format!("idle with {} others", load.connections);
+        let limit = measured(load.measured_s, load.at_least_s);
+        rows.push((name, none(), limit, ended(load.ended.as_ref(), false)));
     }
     if let Some(max) = &facts.max_requests {
         let count = |count: Option<u32>| count.map(|count| Count(u64::from(count)));
-        rows.push(Limit {
-            what: "requests".to_owned(),
-            announced: count(max.announced).into(),
-            measured: Cell::measured(count(max.measured), count(max.at_least)),
-            ended: ended_by(max.ended.as_ref(), max.last_announced),
-        });
+        let limit = Cell::measured(count(max.measured), count(max.at_least));
+        let end = ended(max.ended.as_ref(), max.last_announced);
+        rows.push((
+            "requests".to_owned(),
+            count(max.announced).into(),
+            limit,
+            end,
+        ));
     }
     if let Some(age) = &facts.max_age {
-        rows.push(Limit {
-            what: "age".to_owned(),
-            announced: Cell::default(),
-            measured: measured(age.measured_s, age.at_least_s),
-            ended: ended_by(age.ended.as_ref(), age.last_announced),
-        });
+        let limit = measured(age.measured_s, age.at_least_s);
+        let end = ended(age.ended.as_ref(), age.last_announced);
+        rows.push(("age".to_owned(), none(), limit, end));
     }
-    rows.retain(|row| {
-        row.what == "idle between requests"
-            || !row.measured.is_absent()
-            || !row.announced.is_absent()
-    });
     let mut table = Rows::of(&rows)
-        .column("limit", |row| &row.what)
-        .column("announced", |row| row.announced.clone())
+        .column("limit", |row| &row.0)
+        .column("announced", |row| row.1.clone())
         .about("by Keep-Alive: timeout, max")
-        .column("measured", |row| row.measured.clone())
+        .column("measured", |row| row.2.clone())
         .about("until the server ended it")
-        .ranked(1, "ended by", |row| &row.ended)
+        .ranked(1, "ended by", |row| &row.3)
         .table();
     if rows
         .iter()
-        .any(|row| matches!(row.measured.value, Value::AtLeast(_)))
+        .any(|row| matches!(row.2.value, Value::AtLeast(_)))
     {
         table = table.note("≥: the limit was not reached while the check watched.");
     }
@@ -586,18 +557,13 @@ fn tick(ms: f64) -> String {
     intact_units::number::tick(ms.abs())
 }
 
-fn ended(closing: Option<&CloseFacts>) -> String {
-    closing.map_or_else(String::new, |closing| {
-        let announced = if closing.announced { ", announced" } else { "" };
-        format!("{}{announced}", closing.words())
-    })
-}
-
-/// The same, where the client may have closed because the server announced its limit.
-fn ended_by(closing: Option<&CloseFacts>, announced: bool) -> String {
+/// How a connection ended; `announced`: the client may have closed because the server announced its limit.
+fn ended(closing: Option<&CloseFacts>, announced: bool) -> String {
     match closing {
         None if announced => "the client, as announced".to_owned(),
-        closing => ended(closing),
+        None => String::new(),
+        Some(closing) if closing.announced => format!("{}, announced", closing.words()),
+        Some(closing) => closing.words(),
     }
 }
 

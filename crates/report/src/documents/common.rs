@@ -1,10 +1,6 @@
 //! What the pages of all runs have in common: title, method, lists of what was left out.
 
-use crate::page::{Axis, FindingGroup};
-use crate::page::{
-    Block, Depth, Line, LinePoint, Lines, Mark, Page, ScaleKind, Section, Text, Tone, sentence,
-    text, when,
-};
+use crate::page::*;
 use intact_findings::Finding;
 use intact_ledger::{Caveat, Rows, Run};
 use intact_units::Quantity;
@@ -105,19 +101,25 @@ pub(super) fn first_of(shown: usize, all: usize, what: &str) -> Option<Text> {
     (all > shown).then(|| text!("The first {} of {} {}.", shown, all, what))
 }
 
-/// The line of the `nth` variant, by round and milliseconds.
-pub(super) fn line(nth: usize, name: &str, rounds: impl Iterator<Item = (u32, f64)>) -> Line {
-    let point = |(round, ms)| LinePoint {
-        x: f64::from(round),
-        y: ms,
+/// A line through these points.
+pub(super) fn line(name: &str, tone: Tone, points: impl Iterator<Item = (f64, f64)>) -> Line {
+    let point = |(x, y)| LinePoint {
+        x,
+        y,
         interval: None,
     };
     Line {
         name: name.to_owned(),
-        tone: Tone::Series(nth as u8),
-        points: rounds.map(point).collect(),
+        tone,
+        points: points.map(point).collect(),
         reach: None,
     }
+}
+
+/// The line of the `nth` variant, by round and milliseconds.
+pub(super) fn round_line(nth: usize, name: &str, rounds: impl Iterator<Item = (u32, f64)>) -> Line {
+    let points = rounds.map(|(round, ms)| (f64::from(round), ms));
+    line(name, Tone::Series(nth as u8), points)
 }
 
 /// A run round by round.

@@ -1,18 +1,15 @@
 //! The page of a comparison of programs: whether the change helped, by how much, and the state of each finding.
 
 use super::bench::{saving, statistic};
-use super::common::{by_round, caveats, line, method, page as start, significance};
+use super::common::{by_round, caveats, method, page as start, round_line, significance};
 use crate::json;
-use crate::page::{
-    Assessment, Bar, Bars, Block, Cell, Chart, Fact, File, FindingGroup, Headline, Page, Rows,
-    Section, Table, Text, Tone, text,
-};
+use crate::page::*;
 use intact_findings::Severity;
 use intact_findings::compare::{
-    CompareFacts, FindingChange, FindingState, ProgramFacts, RoundFigures, TimeDifference,
+    CompareFacts, FindingChange, FindingState, ProgramFacts, RoundFigures,
 };
 use intact_ledger::Run;
-use intact_units::Quantity::{Count, Mean, RoundShare, Share, Time};
+use intact_units::Quantity::{Count, Mean, Share, Time};
 
 /// Programs in one chart.
 const PROGRAMS: usize = 8;
@@ -33,7 +30,7 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
         names.collect::<Vec<&str>>().join(" against ")
     };
     let mut page = start(run, names);
-    page.headline = Some(headline(facts));
+    page.headline = headline(facts);
     // a sentence begins with the name of a program
     page.verdict = facts
         .verdict
@@ -72,52 +69,27 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
 }
 
 /// The first difference of times as a number.
-fn headline(facts: &CompareFacts) -> Headline {
-    let shown = facts
-        .comparisons
-        .iter()
-        .find(|one| one.saved_share.is_some());
-    let (number, assessment, caption) = match shown {
-        Some(TimeDifference {
-            saved_share: Some(share),
-            significant: Some(true),
-            statistic: id,
-            ..
-        }) => {
-            let (sign, assessment, what) = saving(share.value);
-            let mut ends = [share.low.abs(), share.high.abs()];
-            ends.sort_by(f64::total_cmp);
-            let words = "{} {} per run (95 % interval {} to {})";
-            let caption = text!(words, what, statistic(id), Share(ends[0]), Share(ends[1]));
-            (
-                format!("{sign}{}", RoundShare(share.value.abs())),
-                assessment,
-                caption,
-            )
+fn headline(facts: &CompareFacts) -> Option<Headline> {
+    let mut comparisons = facts.comparisons.iter();
+    let first = comparisons.find_map(|one| Some((one, one.saved_share?)));
+    match first {
+        Some((one, share)) if one.significant == Some(true) => {
+            saving(share, text!("{} per run", statistic(one.statistic)))
         }
-        Some(one) => (
-            "no difference".to_owned(),
-            Assessment::Neutral,
-            text!("in {} that could be shown", statistic(one.statistic)),
-        ),
+        Some((one, _)) => {
+            let caption = text!("in {} that could be shown", statistic(one.statistic));
+            Headline::new("no difference", Assessment::Neutral, caption)
+        }
         None => {
-            let opened = facts
-                .variants
-                .iter()
-                .take(2)
-                .map(|one| Count(one.connections.opened).to_string());
+            let opened = facts.variants.iter().take(2);
+            let opened = opened.map(|one| Count(one.connections.opened).to_string());
             let opened: Vec<String> = opened.collect();
-            (
+            Headline::new(
                 opened.join(" → "),
                 Assessment::Neutral,
-                "connections opened".into(),
+                "connections opened",
             )
         }
-    };
-    Headline {
-        number,
-        assessment,
-        caption,
     }
 }
 
@@ -322,7 +294,7 @@ fn over_rounds(
                 .rounds
                 .iter()
                 .filter_map(|round| Some((round.round, of(round)?)));
-            line(nth, &program.name, rounds)
+            round_line(nth, &program.name, rounds)
         });
     let words = "By round. What affected all programs in one round cancels out in the comparison.";
     Chart::new(id, title, by_round(lines.collect(), Vec::new()), words)

@@ -4,7 +4,7 @@
 
 use super::common::own_version;
 use crate::markdown;
-use crate::page::{Block, Cell, Page, Rows, Section, Table, Text, Value, text};
+use crate::page::*;
 use intact_fix::{
     Advice, Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Idle, KeepAliveHeader,
     Language, LifetimeFacts, Load, Measurement, RequestOutcome, RequestOutcomes, Role,

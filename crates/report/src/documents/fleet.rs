@@ -2,9 +2,7 @@
 
 use super::bench::{self, BenchRun};
 use super::check::{self, CheckPart, CheckRun};
-use crate::page::{
-    Case, Cell, Fact, FindingGroup, Page, Rows, Section, Table, Text, Value, sentence, text,
-};
+use crate::page::*;
 use intact_findings::bench::Charts;
 use intact_findings::fleet::{CampaignFacts, CardsFacts, CommonFinding, Outlier, Spread};
 use intact_ledger::CampaignProgress;

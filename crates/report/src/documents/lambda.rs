@@ -2,14 +2,12 @@
 
 use super::bench::comparison_table;
 use super::common::{
-    GROUPS, by_round, caveats, findings, first_of, line, method, page as start, program, sentences,
+    GROUPS, by_round, caveats, findings, first_of, method, page as start, program, round_line,
+    sentences,
 };
 use super::populations::typical;
 use crate::json;
-use crate::page::{
-    Assessment, Bar, Bars, Cell, Chart, Fact, File, Headline, Histogram, Page, Panel, Point,
-    Population, Rows, Scatter, Section, Series, Table, Text, Tone, alarm, text,
-};
+use crate::page::*;
 use intact_findings::lambda::{
     FreezeEffect, Freezes, FrozenConnection, InvocationFacts, Kind, LambdaFacts, Sent, VariantFacts,
 };
@@ -39,7 +37,7 @@ pub(super) fn page(one: LambdaRun<'_>) -> Page<'_> {
         .flat_map(|variant| variant.kinds.iter().map(move |kind| (variant, kind)))
         .collect();
     let mut page = start(run, || program(run));
-    page.headline = Some(headline(facts));
+    page.headline = headline(facts);
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(facts);
     let title = "Invocations: the function's own time";
@@ -79,48 +77,32 @@ pub(super) fn page(one: LambdaRun<'_>) -> Page<'_> {
 }
 
 /// What the best variant saves; with one variant, the time of a warm call.
-fn headline(facts: &LambdaFacts) -> Headline {
+fn headline(facts: &LambdaFacts) -> Option<Headline> {
     let saved = facts
         .comparisons
         .iter()
         .filter_map(|one| Some((one, one.saved_ms?)));
     let saved = saved.max_by(|a, b| a.1.value.total_cmp(&b.1.value));
     let unanswered = facts.counts.total - facts.counts.ok;
-    let (number, assessment, caption) = match saved {
-        Some((one, saved)) if saved.low > 0.0 => (
-            format!("−{}", Time(saved.value)),
-            Assessment::Good,
-            text!(
-                "per invocation with {} (95 % interval {} to {})",
-                &one.b,
-                Time(saved.low),
-                Time(saved.high)
-            ),
-        ),
-        Some(_) => (
-            "no difference".to_owned(),
-            Assessment::Neutral,
-            "between the variants that could be shown".into(),
-        ),
-        None if unanswered > 0 => (
-            format!("{} of {}", Count(unanswered), Count(facts.counts.total)),
-            Assessment::Bad,
-            "invocations had no response".into(),
-        ),
-        None => {
-            let mean = facts.variants.first().and_then(|one| one.warm_ms.mean);
-            let number = mean.map_or_else(|| "–".to_owned(), |mean| Time(mean).to_string());
-            (
-                number,
-                Assessment::Neutral,
-                "mean of an invocation in a warm environment".into(),
-            )
+    match saved {
+        Some((one, saved)) if saved.low > 0.0 => {
+            let caption = "per invocation with {} (95 % interval {} to {})";
+            let caption = text!(caption, &one.b, Time(saved.low), Time(saved.high));
+            Headline::new(format!("−{}", Time(saved.value)), Assessment::Good, caption)
         }
-    };
-    Headline {
-        number,
-        assessment,
-        caption,
+        Some(_) => {
+            let caption = "between the variants that could be shown";
+            Headline::new("no difference", Assessment::Neutral, caption)
+        }
+        None if unanswered > 0 => {
+            let number = format!("{} of {}", Count(unanswered), Count(facts.counts.total));
+            Headline::new(number, Assessment::Bad, "invocations had no response")
+        }
+        None => {
+            let mean = facts.variants.first().and_then(|one| one.warm_ms.mean)?;
+            let caption = "mean of an invocation in a warm environment";
+            Headline::new(Time(mean), Assessment::Neutral, caption)
+        }
     }
 }
 
@@ -341,7 +323,7 @@ fn over_rounds(facts: &LambdaFacts) -> Chart {
                 .rounds
                 .iter()
                 .map(|round| (round.round, round.mean_ms));
-            line(nth, &variant.name, rounds)
+            round_line(nth, &variant.name, rounds)
         });
     let words = "Mean time in each round, without cold and failed invocations. What affected all variants in one round cancels out in the comparison.";
     Chart::new(

@@ -1,7 +1,7 @@
 //! The page of a model: what a request through a chain of services takes, call by call and packet by packet.
 
 use super::common::{caveats, own_version};
-use crate::page::{Arrow, Block, Page, Rows, Section, Sequence, Table, Text, note, text};
+use crate::page::*;
 use intact_model as model;
 use intact_model::{CallForecast, Fit, Forecast, Http, Prediction, Tls, Totals, WhatIf};
 use intact_units::Quantity::{Change, RoundShare, Share, Time};

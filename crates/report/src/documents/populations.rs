@@ -1,6 +1,6 @@
 //! New, preconnected and reused: how populations of exchanges and their phases are shown, whoever measured them.
 
-use crate::page::{Bar, Cell, Panel, Population, Quantity, Rows, Segment, Table, Tone};
+use crate::page::*;
 use intact_findings as findings;
 use intact_ledger::{Phase, Reuse};
 use intact_units::Quantity::Time;

@@ -1,6 +1,6 @@
 //! Connections over time, of a bench and of observed traffic.
 
-use crate::page::{Chart, Lane, Life, Text, Tick, Timeline, Tone};
+use crate::page::*;
 use intact_findings::timeline::{TimelineConnection, TimelineGroup};
 use intact_ledger::Side;
 use intact_units::Quantity::{Count, Time};

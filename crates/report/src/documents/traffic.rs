@@ -1,23 +1,19 @@
 //! The page of observed traffic (`watch`, `audit`, a server's ledger): which setup was wasted, where, why, and what to change.
 
-use super::common::{by_kind, caveats, findings, method, page as start, program, sentences};
+use super::common::{by_kind, caveats, findings, line, method, page as start, program, sentences};
 use super::{populations, timeline};
 use crate::json;
-use crate::page::{
-    Arrow, Assessment, Axis, Band, Bar, Bars, Block, Cell, Chart, Emphasis, Fact, File, Headline,
-    Histogram, Line, LinePoint, Lines, Mark, Page, Panel, Population, Rows, ScaleKind, Section,
-    Sequence, Table, Text, Tone, alarm, note, text,
-};
+use crate::page::*;
 use intact_findings::Severity;
 use intact_findings::body_arrival::BodyArrivalFacts;
 use intact_findings::cpu::{CpuFacts, CpuUse};
-use intact_findings::traffic::{
-    Charts, Destination, Figures, LevelShift, ObservedFacts, Period, StepSide,
-};
+use intact_findings::traffic::{Charts, Destination, Figures, LevelShift, ObservedFacts, StepSide};
 use intact_ledger::{Run, Vantage};
 use intact_units::Quantity::{Count, Mean, Probability, Rate, RoundShare, Share, Time, Timer};
 use serde::Serialize;
 
+/// Destinations that a terminal shows.
+const DESTINATIONS: usize = 20;
 /// Bars of wasted time.
 const BARS: usize = 12;
 /// Reuses below which the distribution of idle times says nothing.
@@ -94,11 +90,12 @@ pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
         run, facts, charts, ..
     } = one;
     let mut page = start(run, || program(run));
-    page.headline = Some(headline(facts));
+    page.headline = headline(facts);
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(run, facts);
     page.section(
-        Section::new("destinations", "Destinations").summary(destinations(&facts.destinations)),
+        Section::new("destinations", "Destinations")
+            .summary(destinations(&facts.destinations).brief(DESTINATIONS)),
     );
     page.section(findings(&facts.findings, ""));
     page.section(over_time(run, charts));
@@ -133,7 +130,7 @@ pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
     page
 }
 
-fn headline(facts: &ObservedFacts) -> Headline {
+fn headline(facts: &ObservedFacts) -> Option<Headline> {
     let totals = &facts.totals;
     let is_grave = facts
         .findings
@@ -149,31 +146,25 @@ fn headline(facts: &ObservedFacts) -> Headline {
         (false, false) => Assessment::Neutral,
     };
     let wasted = totals.wasted_share.filter(|share| *share > 0.0);
-    let (number, assessment, caption) = match (wasted, totals.reuse) {
-        (Some(share), _) => (
-            RoundShare(share).to_string(),
-            assessment,
-            Text::plain("of the time was setup of connections that were not needed"),
-        ),
-        (None, Some(reuse)) => (
-            match totals.reuse_range {
-                Some([low, high]) => format!("{}-{}", RoundShare(low), RoundShare(high)),
-                None if totals.inferred.is_empty() => RoundShare(reuse).to_string(),
-                None => format!("~{}", RoundShare(reuse)),
-            },
-            assessment,
-            text!("of {} requests reused a connection", totals.requests.total),
-        ),
-        (None, None) => (
-            Count(totals.connections.opened).to_string(),
-            Assessment::Neutral,
-            Text::plain("connections; their reuse cannot be observed"),
-        ),
-    };
-    Headline {
-        number,
-        assessment,
-        caption,
+    match (wasted, totals.reuse) {
+        (Some(share), _) => {
+            let caption = "of the time was setup of connections that were not needed";
+            Headline::new(RoundShare(share), assessment, caption)
+        }
+        (None, Some(reuse)) => {
+            let cell = Cell::ranged(Some(reuse), totals.reuse_range, RoundShare);
+            let number = cell.inferred_if(!totals.inferred.is_empty()).text()?;
+            let caption = text!("of {} requests reused a connection", totals.requests.total);
+            Headline::new(number, assessment, caption)
+        }
+        (None, None) => {
+            let caption = "connections; their reuse cannot be observed";
+            Headline::new(
+                Count(totals.connections.opened),
+                Assessment::Neutral,
+                caption,
+            )
+        }
     }
 }
 
@@ -277,22 +268,6 @@ fn over_time(run: &Run, charts: &Charts) -> Section {
     if charts.periods.len() < 3 {
         return section;
     }
-    let line = |name: &str, tone, reach, value: &dyn Fn(&Period) -> Option<f64>| Line {
-        name: name.to_owned(),
-        tone,
-        points: charts
-            .periods
-            .iter()
-            .filter_map(|period| {
-                Some(LinePoint {
-                    x: period.from_s * 1e3,
-                    y: value(period)?,
-                    interval: None,
-                })
-            })
-            .collect(),
-        reach,
-    };
     let lines = |lines, marks, y| Lines {
         lines,
         marks,
@@ -300,11 +275,16 @@ fn over_time(run: &Run, charts: &Charts) -> Section {
         x: Axis::Time,
         y,
     };
-    // an idle time of a few periods interrupts the line
-    let reach = Some(charts.period_s * 3.5e3);
-    let latency = line("mean latency", Tone::Reused, reach, &|period| {
-        period.mean_ms
-    });
+    let periods = || charts.periods.iter().map(|one| (one.from_s * 1e3, one));
+    let latency = Line {
+        // an idle time of a few periods interrupts the line
+        reach: Some(charts.period_s * 3.5e3),
+        ..line(
+            "mean latency",
+            Tone::Reused,
+            periods().filter_map(|(at, one)| Some((at, one.mean_ms?))),
+        )
+    };
     let change = charts.change.map(|(at_s, change)| {
         let [before, after] = [change.before, change.after].map(Time);
         let mark = Mark {
@@ -317,13 +297,11 @@ fn over_time(run: &Run, charts: &Charts) -> Section {
     });
     let period = Timer(charts.period_s * 1e3);
     let (marks, words): (Vec<Mark>, Vec<Text>) = change.into_iter().unzip();
+    let requests = periods().map(|(at, one)| (at, one.requests as f64));
+    let opened = periods().map(|(at, one)| (at, one.opened as f64));
     let opened = vec![
-        line("requests", Tone::Reused, None, &|period| {
-            Some(period.requests as f64)
-        }),
-        line("connections opened", Tone::Fresh, None, &|period| {
-            Some(period.opened as f64)
-        }),
+        line("requests", Tone::Reused, requests),
+        line("connections opened", Tone::Fresh, opened),
     ];
     section
         .full(

@@ -172,40 +172,29 @@ impl From<Text> for Cell {
     }
 }
 
-impl From<Quantity> for Cell {
-    fn from(value: Quantity) -> Cell {
-        Value::Quantity(value).into()
-    }
-}
-
 impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(value: Option<T>) -> Cell {
         value.map(Into::into).unwrap_or_default()
     }
 }
 
-impl From<u64> for Cell {
-    fn from(count: u64) -> Cell {
-        Quantity::Count(count).into()
-    }
+/// Conversions into cells by way of another type.
+macro_rules! into_cell {
+    ($($from:ty => $by:path),* $(,)?) => {
+        $(impl From<$from> for Cell {
+            fn from(value: $from) -> Cell {
+                $by(value).into()
+            }
+        })*
+    };
 }
 
-impl From<&str> for Cell {
-    fn from(words: &str) -> Cell {
-        Text::plain(words).into()
-    }
-}
-
-impl From<String> for Cell {
-    fn from(words: String) -> Cell {
-        Text::plain(words).into()
-    }
-}
-
-impl From<&String> for Cell {
-    fn from(words: &String) -> Cell {
-        Text::plain(words).into()
-    }
+into_cell! {
+    Quantity => Value::Quantity,
+    u64 => Quantity::Count,
+    &str => Text::plain,
+    &String => Text::plain,
+    String => Text::plain,
 }
 
 #[cfg(test)]

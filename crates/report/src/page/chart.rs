@@ -66,10 +66,7 @@ impl ChartKind {
     pub fn is_empty(&self) -> bool {
         match self {
             ChartKind::Bars(bars) => bars.0.is_empty(),
-            ChartKind::Histogram(histogram) => {
-                let mut panels = histogram.0.iter();
-                panels.all(|panel| panel.populations.is_empty())
-            }
+            ChartKind::Histogram(histogram) => histogram.populations().next().is_none(),
             ChartKind::Lines(lines) => lines.lines.iter().all(|line| line.points.len() < 2),
             ChartKind::Scatter(scatter) => scatter.0.iter().all(|one| one.points.is_empty()),
             ChartKind::Timeline(timeline) => timeline.0.iter().all(|one| one.lives.is_empty()),
@@ -186,6 +183,14 @@ pub struct Segment {
 /// Panels over one axis of time.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram(pub Vec<Panel>);
+
+impl Histogram {
+    /// All populations, each with its panel.
+    pub(crate) fn populations(&self) -> impl Iterator<Item = (&Panel, &Population)> {
+        let panels = self.0.iter();
+        panels.flat_map(|panel| panel.populations.iter().map(move |one| (panel, one)))
+    }
+}
 
 /// Populations over the common axis.
 #[derive(Clone, Debug)]

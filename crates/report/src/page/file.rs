@@ -74,83 +74,58 @@ fn field(cell: &Cell) -> String {
     }
 }
 
-/// The data of a chart, and how many rows there are.
-pub(crate) fn of_chart(chart: &Chart) -> (String, usize) {
-    let number = |value: f64| value.to_string();
+/// The data of a chart, and how many rows there are; `None` for single values, which have a file of their own.
+pub(crate) fn of_chart(chart: &Chart) -> Option<(String, usize)> {
     let ends = |ends: Option<(f64, f64)>| {
-        let end = |pick: fn((f64, f64)) -> f64| {
-            ends.map_or_else(String::new, |one| pick(one).to_string())
-        };
-        [end(|one| one.0), end(|one| one.1)]
+        let [low, high] = ends.map_or([None; 2], |(low, high)| [Some(low), Some(high)]);
+        [low, high].map(|end| end.map_or_else(String::new, |end| end.to_string()))
+    };
+    let row = |names: [&str; 2], figures: [f64; 2], ends: [String; 2]| {
+        let names = names.map(str::to_owned).into_iter();
+        names
+            .chain(figures.map(|figure| figure.to_string()))
+            .chain(ends)
+            .collect()
     };
     let mut rows: Vec<Vec<String>> = Vec::new();
-    let head: &[&str] = match &chart.kind {
+    let head = match &chart.kind {
         ChartKind::Bars(bars) => {
             for bar in &bars.0 {
-                for part in &bar.parts {
-                    let [low, high] = ends(bar.interval);
-                    rows.push(vec![
-                        bar.name.clone(),
-                        part.name.clone(),
-                        number(part.value),
-                        low,
-                        high,
-                    ]);
-                }
+                let parts = bar.parts.iter();
+                rows.extend(parts.map(|part| {
+                    row(
+                        [&bar.name, &part.name],
+                        [part.value, bar.value()],
+                        ends(bar.interval),
+                    )
+                }));
             }
-            &["bar", "part", "ms", "low_ms", "high_ms"]
+            ["bar", "part", "part_ms", "ms", "low_ms", "high_ms"]
         }
         ChartKind::Histogram(histogram) => {
-            for panel in &histogram.0 {
-                for one in &panel.populations {
-                    rows.extend(one.buckets.iter().map(|(low, high, count)| {
-                        let names = [panel.name.clone(), one.name.clone()];
-                        let figures = [number(*low), number(*high), count.to_string()];
-                        names.into_iter().chain(figures).collect()
-                    }));
-                }
+            for (panel, one) in histogram.populations() {
+                let buckets = one.buckets.iter();
+                rows.extend(buckets.map(|(low, high, count)| {
+                    let count = [count.to_string(), String::new()];
+                    row([&panel.name, &one.name], [*low, *high], count)
+                }));
             }
-            &["panel", "population", "low_ms", "high_ms", "count"]
+            ["panel", "population", "low_ms", "high_ms", "count", ""]
         }
         ChartKind::Lines(lines) => {
             for line in &lines.lines {
-                rows.extend(line.points.iter().map(|point| {
-                    let [low, high] = ends(point.interval);
-                    vec![
-                        line.name.clone(),
-                        number(point.x),
-                        number(point.y),
-                        low,
-                        high,
-                    ]
-                }));
+                let points = line.points.iter();
+                rows.extend(
+                    points.map(|one| row([&line.name, ""], [one.x, one.y], ends(one.interval))),
+                );
             }
-            &["line", "x", "y", "low", "high"]
+            ["line", "", "x", "y", "low", "high"]
         }
-        ChartKind::Scatter(scatter) => {
-            for series in &scatter.0 {
-                rows.extend(series.points.iter().map(|point| {
-                    let tone = format!("{:?}", point.tone).to_lowercase();
-                    vec![series.name.clone(), number(point.x), number(point.y), tone]
-                }));
-            }
-            &["series", "position", "ms", "kind"]
-        }
-        ChartKind::Timeline(timeline) => {
-            for lane in &timeline.0 {
-                rows.extend(lane.lives.iter().map(|life| {
-                    let ready = life.ready.map_or_else(String::new, number);
-                    let times = [number(life.from), ready, number(life.to)];
-                    let [from, ready, to] = times;
-                    vec![lane.name.clone(), from, ready, to, life.words.clone()]
-                }));
-            }
-            &["lane", "from_ms", "ready_ms", "to_ms", "connection"]
-        }
+        ChartKind::Scatter(_) | ChartKind::Timeline(_) => return None,
     };
     let count = rows.len();
-    let head = head.iter().map(|&name| name.to_owned()).collect();
-    (written(std::iter::once(head).chain(rows)), count)
+    let head = head.map(str::to_owned).into();
+    Some((written(std::iter::once(head).chain(rows)), count))
 }
 
 fn written(rows: impl Iterator<Item = Vec<String>>) -> String {

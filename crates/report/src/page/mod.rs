@@ -261,6 +261,21 @@ pub struct Headline {
     pub caption: Text,
 }
 
+impl Headline {
+    /// A number with its assessment and its caption.
+    pub fn new(
+        number: impl ToString,
+        assessment: Assessment,
+        caption: impl Into<Text>,
+    ) -> Option<Headline> {
+        Some(Headline {
+            number: number.to_string(),
+            assessment,
+            caption: caption.into(),
+        })
+    }
+}
+
 /// Whether a number is good news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assessment {

@@ -39,6 +39,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// What the reader has to know below it.
     pub notes: Vec<Text>,
+    /// Rows that a terminal shows; all, if absent.
+    pub brief: Option<usize>,
 }
 
 impl Table {
@@ -51,6 +53,12 @@ impl Table {
     /// With a line below it.
     pub fn note(mut self, note: impl Into<Text>) -> Table {
         self.notes.push(note.into());
+        self
+    }
+
+    /// A terminal shows the first rows only.
+    pub fn brief(mut self, rows: usize) -> Table {
+        self.brief = Some(rows);
         self
     }
 

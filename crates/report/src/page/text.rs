@@ -88,52 +88,26 @@ impl fmt::Display for Text {
     }
 }
 
-impl From<&str> for Text {
-    fn from(words: &str) -> Text {
-        Text::plain(words)
-    }
+/// Conversions into text.
+macro_rules! into_text {
+    ($(|$value:ident: $from:ty| $into:expr),* $(,)?) => {
+        $(impl From<$from> for Text {
+            fn from($value: $from) -> Text {
+                $into
+            }
+        })*
+    };
 }
 
-impl From<&String> for Text {
-    fn from(words: &String) -> Text {
-        Text::plain(words)
-    }
-}
-
-impl From<String> for Text {
-    fn from(words: String) -> Text {
-        Text::plain(words)
-    }
-}
-
-impl From<Quantity> for Text {
-    fn from(value: Quantity) -> Text {
-        Text(vec![Span::Value(value)])
-    }
-}
-
-impl From<Option<Quantity>> for Text {
-    fn from(value: Option<Quantity>) -> Text {
-        value.map_or_else(|| Text::plain("-"), Text::from)
-    }
-}
-
-impl From<u64> for Text {
-    fn from(count: u64) -> Text {
-        Quantity::Count(count).into()
-    }
-}
-
-impl From<u32> for Text {
-    fn from(count: u32) -> Text {
-        u64::from(count).into()
-    }
-}
-
-impl From<usize> for Text {
-    fn from(count: usize) -> Text {
-        (count as u64).into()
-    }
+into_text! {
+    |words: &str| Text::plain(words),
+    |words: &String| Text::plain(words),
+    |words: String| Text::plain(words),
+    |value: Quantity| Text(vec![Span::Value(value)]),
+    |value: Option<Quantity>| value.map_or_else(|| Text::plain("-"), Text::from),
+    |count: u64| Quantity::Count(count).into(),
+    |count: u32| u64::from(count).into(),
+    |count: usize| (count as u64).into(),
 }
 
 /// A sentence of a finding or a caveat, as prose: with a capital letter in front, unless the first word is a name (`keepalive=on`),

@@ -19,11 +19,7 @@ struct Binned<'a> {
     bars: Vec<f64>,
 }
 
-trait Ends {
-    fn ends(&self) -> Option<((f64, f64), ScaleKind)>;
-}
-
-impl Ends for Histogram {
+impl Histogram {
     /// The ends of the axis without the outliers, and how it is spread.
     fn ends(&self) -> Option<((f64, f64), ScaleKind)> {
         let mut buckets: Vec<(f64, f64, u64)> = self
@@ -229,21 +225,19 @@ mod tests {
     use crate::page::Tone;
 
     fn histogram(buckets: &[Vec<(f64, f64, u64)>]) -> Histogram {
-        Histogram {
-            panels: vec![Panel {
-                name: String::new(),
-                populations: buckets
-                    .iter()
-                    .map(|buckets| Population {
-                        name: "all".to_owned(),
-                        words: "requests".to_owned(),
-                        tone: Tone::Reused,
-                        buckets: buckets.clone(),
-                    })
-                    .collect(),
-                band: None,
-            }],
-        }
+        Histogram(vec![Panel {
+            name: String::new(),
+            populations: buckets
+                .iter()
+                .map(|buckets| Population {
+                    name: "all".to_owned(),
+                    words: "requests".to_owned(),
+                    tone: Tone::Reused,
+                    buckets: buckets.clone(),
+                })
+                .collect(),
+            band: None,
+        }])
     }
 
     #[test]

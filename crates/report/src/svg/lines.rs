@@ -4,13 +4,11 @@ use super::canvas::{Anchor, Canvas, width_of};
 use super::frame::{AXIS, Frame, LINE, Sample, legend, y_axis_width};
 use super::scale::Scale;
 use super::{Picture, Svg, tone_class};
-use crate::page::{Axis, Line, LinePoint, Lines, ScaleKind, Tone};
+use crate::page::{Axis, Line, LinePoint, Lines, Tone};
 
 const HEIGHT: f64 = 190.0;
 /// With more points than this a line goes without dots.
 const DOTS: usize = 60;
-/// Above this ratio of the values' ends the vertical axis is logarithmic.
-const WIDE: f64 = 40.0;
 
 impl Picture for Lines {
     fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
@@ -20,13 +18,6 @@ impl Picture for Lines {
                 .iter()
                 .flat_map(|line| &line.points)
                 .filter(|point| point.x.is_finite() && point.y.is_finite())
-        };
-        let Some(highest) = points()
-            .map(|point| point.interval.map_or(point.y, |ends| ends.1))
-            .reduce(f64::max)
-        else {
-            canvas.text("label", (0.0, LINE), Anchor::Start, "nothing to show");
-            return canvas.finish(2.0 * LINE, title, description);
         };
         let entries: Vec<(Tone, &str)> = self
             .lines
@@ -41,13 +32,8 @@ impl Picture for Lines {
                 LINE * self.marks.len().min(3) as f64
             };
         let places = (top + HEIGHT, top);
-        let lowest = points().map(|point| point.y).fold(highest, f64::min);
-        let y_scale = if lowest > 0.0 && highest > lowest * WIDE {
-            let ends = (lowest / 1.3, highest * 1.3);
-            Scale::new(ScaleKind::Logarithmic, ends, places)
-        } else {
-            Scale::from_zero(highest * 1.02, places, (HEIGHT / 28.0) as usize)
-        };
+        let highest = |point: &LinePoint| point.interval.map_or(point.y, |ends| ends.1);
+        let y_scale = Scale::of_values(points().map(highest), places);
         let frame = Frame {
             left: y_axis_width(&y_scale, HEIGHT, self.y),
             right: width - 1.0,

@@ -105,15 +105,12 @@ fn letter<'a>(legend: &mut Vec<(char, &'a str)>, name: &'a str) -> char {
 
 /// A row per population on a common logarithmic scale, each to its own height.
 fn draw_histogram(histogram: &Histogram, options: TerminalOptions) -> Vec<String> {
-    let mut rows = Vec::new();
-    for panel in &histogram.0 {
-        for one in &panel.populations {
-            let names = [panel.name.as_str(), one.name.as_str()];
-            let names = names.into_iter().filter(|name| !name.is_empty());
-            let name = names.collect::<Vec<&str>>().join(", ");
-            rows.push((name, one));
-        }
-    }
+    let rows = histogram.populations().map(|(panel, one)| {
+        let names = [panel.name.as_str(), one.name.as_str()];
+        let names = names.into_iter().filter(|name| !name.is_empty());
+        (names.collect::<Vec<&str>>().join(", "), one)
+    });
+    let rows: Vec<_> = rows.collect();
     let buckets = rows.iter().flat_map(|(_, one)| &one.buckets);
     let ends =
         buckets

@@ -92,7 +92,9 @@ pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
     for line in &page.intro {
         out.wrapped(Style::Faint, &escape(&line.to_string()), "");
     }
-    out.line("");
+    if !page.verdict.is_empty() {
+        out.line("");
+    }
     out.body(page);
     out.text
 }

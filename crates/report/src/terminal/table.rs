@@ -3,8 +3,6 @@
 use super::{Style, TerminalOptions, escape, shorten};
 use crate::page::{Column, Table, Text, text};
 
-/// Rows that are shown.
-const ROWS: usize = 20;
 /// Columns of letters that words get at least, unless they need fewer.
 const WORDS: usize = 34;
 /// Columns of letters that words keep however narrow the terminal is.
@@ -25,8 +23,8 @@ struct Letters<'a> {
 }
 
 impl<'a> Letters<'a> {
-    fn new(column: &'a Column) -> Letters<'a> {
-        let cells = column.cells.iter().take(ROWS).map(|cell| {
+    fn new(column: &'a Column, rows: usize) -> Letters<'a> {
+        let cells = column.cells.iter().take(rows).map(|cell| {
             let text = cell.text().map(|text| escape(&text.to_string()));
             text.unwrap_or_else(|| "-".to_owned())
         });
@@ -60,12 +58,13 @@ impl<'a> Letters<'a> {
 /// Lays a table out.
 pub(super) fn lay_out(table: &Table, options: TerminalOptions) -> LaidOut {
     let shown = table.columns.iter().filter(|column| !column.is_full);
-    let mut columns: Vec<Letters<'_>> = shown.map(Letters::new).collect();
+    let rows = table.brief.unwrap_or(usize::MAX).min(table.rows());
+    let mut columns: Vec<Letters<'_>> = shown.map(|column| Letters::new(column, rows)).collect();
     let dropped = fit(&mut columns, options.width);
     let line = |cell: &dyn Fn(&Letters<'_>) -> String| columns.iter().map(cell).collect::<String>();
     let head = line(&|letters| letters.padded(&letters.column.head));
     let mut lines = vec![options.styled(Style::Faint, head.trim_end())];
-    for row in 0..table.rows().min(ROWS) {
+    for row in 0..rows {
         lines.push(line(&|letters| {
             let cell = letters.padded(&letters.cells[row]);
             let style = if letters.column.cells[row].is_alarm {
@@ -77,8 +76,8 @@ pub(super) fn lay_out(table: &Table, options: TerminalOptions) -> LaidOut {
         }));
     }
     let mut notes = Vec::new();
-    if table.rows() > ROWS {
-        notes.push(text!("{} more rows: see --json", table.rows() - ROWS));
+    if table.rows() > rows {
+        notes.push(text!("{} more rows: see --json", table.rows() - rows));
     }
     if !dropped.is_empty() {
         notes.push(text!("no room for: {} (see --json)", dropped.join(", ")));
