@@ -166,7 +166,7 @@ fn class(assessment: &Assessment) -> &'static str {
 
 /// The first groups, and those that are folded away: notes, where there is something worse.
 fn folded(groups: &[FindingGroup]) -> (&[FindingGroup], &[FindingGroup]) {
-    match groups.partition_point(|group| !group.is_note()) {
+    match groups.partition_point(|group| !group.is_note) {
         0 => (groups, &[]),
         grave => groups.split_at(grave),
     }

@@ -1,6 +1,6 @@
 //! The page of a check: the profile of a server, its limits, and what to set clients to.
 
-use super::common::{caveats, findings, method, page as start, sentences};
+use super::common::{caveats, findings_in_full, method, page as start, sentences};
 use super::populations::{phase_words, segments};
 use crate::json;
 use crate::page::*;
@@ -75,7 +75,7 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
         .findings
         .first()
         .map_or("", |finding| finding.subject.as_str());
-    page.section(findings(found, own));
+    page.section(findings_in_full(found, own));
     page.section(settings(facts));
     page.section(skipped(facts));
     page.caveats = caveats(&facts.caveats);

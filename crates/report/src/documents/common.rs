@@ -49,8 +49,18 @@ pub(super) fn caveats(caveats: &[Caveat]) -> Vec<Text> {
 
 /// What stands out; `own` is the subject that the page has already.
 pub(super) fn findings(findings: &[Finding], own: &str) -> Section {
-    Section::new("findings", "What stands out, and what to change")
-        .summary(FindingGroup::all(findings, own))
+    stand_out(FindingGroup::all(findings, own))
+}
+
+/// The same, with evidence and remedy of every finding on every page.
+pub(super) fn findings_in_full(findings: &[Finding], own: &str) -> Section {
+    let mut groups = FindingGroup::all(findings, own);
+    groups.iter_mut().for_each(|group| group.is_note = false);
+    stand_out(groups)
+}
+
+fn stand_out(groups: Vec<FindingGroup>) -> Section {
+    Section::new("findings", "What stands out, and what to change").summary(groups)
 }
 
 /// How a run was measured: paragraphs, then facts, `further` ones included.

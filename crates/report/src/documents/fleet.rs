@@ -3,6 +3,7 @@
 use super::bench::{self, BenchRun};
 use super::check::{self, CheckPart, CheckRun};
 use crate::page::*;
+use intact_findings::Severity;
 use intact_findings::bench::Charts;
 use intact_findings::fleet::{CampaignFacts, CardsFacts, CommonFinding, Outlier, Spread};
 use intact_ledger::CampaignProgress;
@@ -65,12 +66,9 @@ fn overview(facts: &CampaignFacts) -> Page<'_> {
 fn states(messages: &CampaignProgress) -> Vec<Fact> {
     let states = [
         ("missing", messages.missing),
-        ("dead letters", messages.dead.len() as u64),
-        ("unreadable results", messages.unreadable),
-        (
-            "results of further deliveries, not counted",
-            messages.duplicates,
-        ),
+        ("in the dead letters", messages.dead.len() as u64),
+        ("unreadable", messages.unreadable),
+        ("delivered again and not counted", messages.duplicates),
     ];
     let seen = states.into_iter().filter(|(_, count)| *count > 0);
     seen.map(|(name, count)| Fact::new(name, count)).collect()
@@ -232,5 +230,6 @@ fn finding(one: &CommonFinding, facts: &CardsFacts) -> FindingGroup {
         }],
         fix: Text::default(),
         risk: None,
+        is_note: one.severity == Severity::Info,
     }
 }

@@ -13,6 +13,7 @@ use intact_findings::lambda::{
 };
 use intact_ledger::Run;
 use intact_units::Quantity::{Count, Mean, Share, Time};
+use intact_units::plural::{self, counted};
 
 /// Invocations of a variant that are drawn one by one.
 const FIRST: usize = 500;
@@ -138,14 +139,15 @@ fn totals(facts: &LambdaFacts) -> Vec<Fact> {
         let failed = freezes()
             .filter(|freeze| freeze.effect == FreezeEffect::Failed)
             .count();
-        totals.push(Fact::new(
-            "connections died in a freeze",
-            Cell::failures(died),
-        ));
-        totals.push(Fact::new(
-            "invocations failed because of it",
-            Cell::failures(failed as u64),
-        ));
+        let failed = failed as u64;
+        let names = [
+            (died, "connection", "died in a freeze"),
+            (failed, "invocation", "failed because of it"),
+        ];
+        totals.extend(names.map(|(count, noun, what)| {
+            let name = format!("{} {what}", plural::of(count, noun));
+            Fact::new(name, Cell::failures(count))
+        }));
     }
     totals.retain(|fact| !fact.value.is_absent());
     totals
@@ -170,7 +172,7 @@ fn kinds(rows: &[Row<'_>]) -> Table {
             kind.connections_per_invocation.map(Mean)
         })
         .about("connections that the function opened, per invocation")
-        .ranked(5, "req/inv", |(_, kind)| {
+        .full("req/inv", |(_, kind)| {
             kind.requests_per_invocation.map(Mean)
         })
         .about("requests that the function sent, per invocation")
@@ -229,10 +231,12 @@ fn failures(facts: &LambdaFacts, rows: &[Row<'_>]) -> Section {
         .iter()
         .filter(|call| call.duplicate_response > 0)
         .count();
-    let words = "{} invocations had more than one response, which Lambda refuses.";
+    let is_any = several > 0;
+    let several = counted(several as u64, "invocation");
+    let words = "{} had more than one response, which Lambda refuses.";
     Section::new("failures", "What failed")
         .summary(table)
-        .summary((several > 0).then(|| alarm(text!(words, several))))
+        .summary(is_any.then(|| alarm(text!(words, several))))
 }
 
 /// Cold waits for a setup, warm does not; after a freeze is neither.

@@ -16,6 +16,8 @@ pub struct FindingGroup {
     pub fix: Text,
     /// What the remedy can break.
     pub risk: Option<Text>,
+    /// Whether pages shorten it or fold it away.
+    pub is_note: bool,
 }
 
 /// One subject of a finding.
@@ -58,12 +60,8 @@ impl FindingGroup {
             cases: vec![case],
             fix: sentence(&finding.fix),
             risk: finding.risk.as_deref().map(sentence),
+            is_note: finding.severity == Severity::Info,
         }
-    }
-
-    /// Whether it is good to know and no more.
-    pub(crate) fn is_note(&self) -> bool {
-        self.severity == Severity::Info
     }
 }
 

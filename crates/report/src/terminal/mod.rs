@@ -8,6 +8,7 @@ mod table;
 use super::page::{Block, Depth, Emphasis, FindingGroup, Page, Section, Text, Tone};
 use super::sequence;
 use crate::escape::glue_units;
+use intact_findings::Severity;
 use intact_units::foreign_text::escape;
 
 /// Findings with evidence and remedy; `--json` has all.
@@ -226,7 +227,7 @@ impl Output {
 
     fn findings(&mut self, groups: &[FindingGroup]) {
         let (notes, grave): (Vec<&FindingGroup>, Vec<&FindingGroup>) =
-            groups.iter().partition(|group| group.is_note());
+            groups.iter().partition(|group| group.is_note);
         for (nth, group) in grave.iter().take(FINDINGS).enumerate() {
             if nth > 0 {
                 self.line("");
@@ -260,7 +261,11 @@ impl Output {
             claim(group, 0),
             group.rule
         );
-        self.wrapped(Style::Alarm, &said, "  ");
+        let style = match group.severity {
+            Severity::Info => Style::Plain,
+            Severity::Warning | Severity::Error => Style::Alarm,
+        };
+        self.wrapped(style, &said, "  ");
         self.prose(Style::Plain, &group.cases[0].evidence, "  ");
         self.further_cases(group, CASES);
         if !group.fix.is_empty() {

@@ -1,5 +1,6 @@
 //! The page of a check, from a made-up card: TLS 1.3 only, 60 ms of setup, an idle limit that is announced and a request lost at it.
 
+use crate::written;
 use intact_findings::check::CheckFacts;
 use intact_ledger::server_profile::{
     DnsQuery, EarlyData, Ended, FirstRequest, Found, Http2Seen, IdleLimits, IdleWait, MethodResult,
@@ -261,7 +262,15 @@ fn the_page_of_a_check_as_markdown() {
     let facts = CheckFacts::new(&card(), &rows());
     let run = run();
     let page = of(&run, &facts, CheckPart::All);
-    insta::assert_snapshot!(intact_report::markdown::write(&[page]));
+    let (markdown, html) = written::files("check-profile", &[page]);
+    insta::assert_snapshot!(markdown);
+    for words in [
+        "Time of a TLS handshake",
+        "TLS_AES_128_GCM_SHA256",
+        "check.json",
+    ] {
+        assert!(html.contains(words), "{words}");
+    }
 }
 
 #[test]
