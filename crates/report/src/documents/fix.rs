@@ -300,10 +300,11 @@ pub fn fix_list(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static> {
     page
 }
 
-const ABOUT: [&str; 2] = [
+const ABOUT: [&str; 3] = [
+    "The defaults of each client, on the newest version measured.",
+    "`10` and `3x10` are the connections for 10 requests in turn and for 3 rounds of 10 at once: 1 and 10 are the best values. `race` is the outcome of a \
+     GET / POST that arrives as the server closes.",
     "`intact fix CLIENT` prints what to set; `--server-idle 60s` is for a server that closes idle connections after 60 s.",
-    "The tables show the defaults on the newest version measured. `10` and `3x10` are the connections for 10 requests in turn and for 3 rounds of 10 at once: \
-     1 and 10 are the best values. `race` is the outcome of a GET / POST that arrives as the server closes.",
 ];
 
 /// One client: whether it reuses connections, what to set, and the effect.
@@ -436,9 +437,15 @@ fn advice(
         section = section
             .summary(versions)
             .summary(text!("{}{}", server.clone(), words))
-            .summary(Block::Code(snippet.lines().map(str::to_owned).collect()));
+            .summary(Block::Code(copied(snippet)));
     }
     section
+}
+
+/// Lines to copy; a writer escapes a tab, which is a control character.
+fn copied(snippet: &str) -> Vec<String> {
+    let lines = snippet.lines();
+    lines.map(|line| line.replace('\t', "    ")).collect()
 }
 
 /// An advice in words, and the lines to copy.

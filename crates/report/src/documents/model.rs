@@ -107,8 +107,8 @@ fn counting(forecast: &Forecast) -> Table {
 
 fn calls(forecast: &Forecast) -> Section {
     let times = |one: &CallForecast| match one.call.at_once {
-        true => format!("{} at once", one.call.times),
-        false => one.call.times.to_string(),
+        true => Cell::from(text!("{} at once", one.call.times)),
+        false => one.call.times.into(),
     };
     let table = Rows::of(&forecast.calls)
         .column("call", |one| format!("{} -> {}", one.from, one.call.to))

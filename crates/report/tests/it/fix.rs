@@ -57,6 +57,7 @@ fn every_client_has_a_page_and_is_in_the_reference() {
     for client in &catalogue.clients {
         let page = fix_client(&catalogue, client, FixRequest::default());
         let page = written::terminal(&[page]);
+        assert!(!page.contains("\\t"), "{page}");
         assert!(
             page.contains("By default: ") && page.contains("All variants"),
             "{page}"
