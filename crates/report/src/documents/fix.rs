@@ -249,6 +249,22 @@ fn language(language: Language) -> &'static str {
     }
 }
 
+/// A row of the terminal's tables: a client or a variant, and a measurement of it.
+type Row<'a> = (&'a String, &'a Measurement);
+
+/// The behaviours that the terminal shows in tables.
+fn common<'a>(rows: Rows<'a, Row<'a>>) -> Rows<'a, Row<'a>> {
+    let value = |one: &Trait| {
+        let value = one.value;
+        move |row: &Row<'_>| value(&row.1.facts)
+    };
+    rows.column("10", value(&IN_TURN))
+        .ranked(1, "3 x 10", value(&AT_ONCE))
+        .column("idle limit", value(&IDLE))
+        .ranked(4, "hint", value(&HINT))
+        .ranked(3, "race GET / POST", value(&RACE))
+}
+
 /// All clients: the defaults on the newest version measured.
 pub fn fix_list<'a>(catalogue: &Catalogue, clients: &[&Client]) -> Page<'a> {
     let mut page = Page {
@@ -266,24 +282,13 @@ pub fn fix_list<'a>(catalogue: &Catalogue, clients: &[&Client]) -> Page<'a> {
             let newest = measured(catalogue, client, variant, FixRequest::default()).pop()?;
             Some((&client.id, newest))
         });
-        let rows: Vec<(&String, &Measurement)> = rows.collect();
-        let value = |one: &Trait| {
-            let value = one.value;
-            move |row: &(&String, &Measurement)| value(&row.1.facts)
-        };
-        let table = Rows::of(&rows)
-            .column("client", |row| row.0)
-            .column("10 requests", value(&IN_TURN))
-            .ranked(1, "3 x 10", value(&AT_ONCE))
-            .column("idle limit", value(&IDLE))
-            .ranked(4, "hint", value(&HINT))
-            .ranked(3, "race, GET / POST", value(&RACE))
-            .ranked(9, "measured with", |row| row.1.versions_told())
-            .table();
-        page.section(Section::new(group.id(), language(group)).summary(table));
+        let rows: Vec<Row<'_>> = rows.collect();
+        let table = common(Rows::of(&rows).column("client", |row| row.0));
+        let table = table.ranked(9, "measured with", |row| row.1.versions_told());
+        page.section(Section::new(group.id(), language(group)).summary(table.table()));
     }
     let legend = [
-        "10 requests: the connections that ten requests in turn took; 1 is best",
+        "10: the connections that ten requests in turn took; 1 is best",
         "3 x 10: the connections that three rounds of ten at once took; 10 is best",
         "hint: whether the client obeys `Keep-Alive: timeout` of the server",
         "race: the outcome of a request that arrives as the server closes",
@@ -452,20 +457,10 @@ fn variants(catalogue: &Catalogue, client: &Client, request: FixRequest<'_>) -> 
         let all = measured(catalogue, client, variant, request);
         all.into_iter().map(move |one| (&variant.id, one))
     });
-    let rows: Vec<(&String, &Measurement)> = rows.collect();
-    let value = |one: &Trait| {
-        let value = one.value;
-        move |row: &(&String, &Measurement)| value(&row.1.facts)
-    };
-    let table = Rows::of(&rows)
-        .column("variant", |row| row.0)
-        .ranked(2, "runtime", |row| row.1.versions.get(client.language.id()))
-        .column("10", value(&IN_TURN))
-        .ranked(1, "3 x 10", value(&AT_ONCE))
-        .column("idle limit", value(&IDLE))
-        .ranked(3, "hint", value(&HINT))
-        .ranked(2, "race GET / POST", value(&RACE))
-        .table();
+    let rows: Vec<Row<'_>> = rows.collect();
+    let runtime = client.language.id();
+    let table = Rows::of(&rows).column("variant", |row| row.0);
+    let table = common(table.ranked(2, "runtime", |row| row.1.versions.get(runtime)));
     let titles = client
         .variants
         .iter()
@@ -473,7 +468,7 @@ fn variants(catalogue: &Catalogue, client: &Client, request: FixRequest<'_>) -> 
     let words =
         "10, 3 x 10: the connections that 10 requests in turn and 3 rounds of 10 at once took";
     Section::new("variants", "All variants")
-        .summary(table)
+        .summary(table.table())
         .summary(note(words))
         .summary(Block::List(titles.collect()))
 }
