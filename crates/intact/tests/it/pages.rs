@@ -123,5 +123,5 @@ fn what_was_audited_has_a_page_and_so_does_its_ledger() {
         );
     }
     let html = std::fs::read_to_string(at("audit.html")).unwrap();
-    assert!(html.contains("six.har (har): 6 entries"), "{html}");
+    assert!(html.contains("six.har (HAR): 6 entries"), "{html}");
 }

@@ -616,7 +616,7 @@ fn inputs(inputs: &[InputFacts]) -> Section {
         let evidence = one
             .evidence
             .as_ref()
-            .map_or_else(Text::default, |words| text!("; {}", words));
+            .map_or_else(Text::default, |words| text!("; {}", Text::prose(words)));
         let read = text!(
             "{} ({}): {} {}{}{}",
             &one.name,
