@@ -11,6 +11,7 @@ use super::{sequence, svg};
 use askama::Template;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use intact_findings::requirement::Verdict;
 use sha2::{Digest, Sha256};
 
 /// Sorts tables; the only script there is.
@@ -114,6 +115,12 @@ pub fn write(pages: &[Page<'_>]) -> Result<String, HtmlError> {
         script_hash: STANDARD.encode(Sha256::digest(SCRIPT.as_bytes())),
     };
     Ok(template.render()?)
+}
+
+/// A verdict in lines: the requirement, then its subjects.
+fn lines(verdict: &Verdict) -> Vec<String> {
+    let verdict = verdict.to_string();
+    verdict.lines().map(|line| line.trim().to_owned()).collect()
 }
 
 /// A block, or charts that stand side by side.

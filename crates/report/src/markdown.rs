@@ -19,8 +19,16 @@ const CASES: usize = 10;
 /// Writes the pages below one another.
 pub fn write(pages: &[Page<'_>]) -> String {
     let mut out = String::new();
-    for page in pages {
-        let _ = writeln!(out, "## intact {} {}\n", page.command, plain(&page.subject));
+    for (nth, page) in (1..).zip(pages) {
+        let (subject, started) = (plain(&page.subject), plain(&when(&page.started)));
+        let _ = match pages.len() {
+            1 => writeln!(out, "## intact {} {subject}\n", page.command),
+            _ => writeln!(
+                out,
+                "## Run {nth}: intact {} {subject}, {started}\n",
+                page.command
+            ),
+        };
         write_page(&mut out, page);
     }
     out
@@ -49,7 +57,14 @@ fn write_page(out: &mut String, page: &Page<'_>) {
         out.push_str("#### Requirements\n\n");
         for verdict in &page.requirements {
             let sign = if verdict.passed() { "✅" } else { "❌" };
-            let _ = writeln!(out, "- {sign} {}", plain(&verdict.to_string()));
+            for (nth, line) in verdict.to_string().lines().enumerate() {
+                let mark = if nth == 0 {
+                    format!("- {sign}")
+                } else {
+                    "  -".to_owned()
+                };
+                let _ = writeln!(out, "{mark} {}", plain(line.trim()));
+            }
         }
         out.push('\n');
     }

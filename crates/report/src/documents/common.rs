@@ -39,12 +39,13 @@ pub(super) fn sentences(verdict: &[String]) -> Vec<Text> {
     verdict.iter().map(|words| sentence(words)).collect()
 }
 
-/// What limits the figures, in sentences.
+/// What limits the figures, in the words of the JSON document.
 pub(super) fn caveats(caveats: &[Caveat]) -> Vec<Text> {
-    caveats
+    let end = |words: &str| if words.ends_with('.') { "" } else { "." };
+    let texts = caveats
         .iter()
-        .map(|caveat| sentence(&caveat.message))
-        .collect()
+        .map(|one| Text::prose(&format!("{}{}", one.message, end(&one.message))));
+    texts.collect()
 }
 
 /// What stands out; `own` is the subject that the page has already.

@@ -10,6 +10,7 @@ use intact_findings::compare::{
 };
 use intact_ledger::Run;
 use intact_units::Quantity::{Count, Mean, Share, Time};
+use intact_units::plural;
 
 /// Programs in one chart.
 const PROGRAMS: usize = 8;
@@ -96,7 +97,13 @@ fn headline(facts: &CompareFacts) -> Option<Headline> {
 fn totals(facts: &CompareFacts) -> Vec<Fact> {
     let counts = [
         Fact::counted(facts.variants.len() as u64, "program"),
-        Fact::new("interleaved rounds of each", u64::from(facts.rounds)),
+        Fact::new(
+            format!(
+                "{} of each",
+                plural::of(u64::from(facts.rounds), "interleaved round")
+            ),
+            u64::from(facts.rounds),
+        ),
         Fact::new("requests", facts.requests.total),
         Fact::new("connections opened", facts.connections.opened),
         Fact::new("reused", facts.reuse.map(Share)),

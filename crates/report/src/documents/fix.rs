@@ -452,7 +452,7 @@ fn copied(snippet: &str) -> Vec<String> {
 fn one_advice<'a>(client: &Client, advice: &'a Advice) -> (Text, &'a str) {
     match advice {
         Advice::Nothing { client_idle_s } => {
-            let words = "Nothing: the client closes them after {}, before the server does.";
+            let words = "Nothing to set: the client closes them after {}, before the server does.";
             (text!(words, seconds(*client_idle_s)), "")
         }
         Advice::Set {

@@ -364,6 +364,10 @@ fn level_shift(run: &Run, step: &LevelShift) -> Vec<Block> {
 fn fresh_and_reused(totals: &Figures, charts: &Charts) -> Section {
     let phases = totals.phases_ms.as_ref().map(|phases| {
         let rows = [("new", &phases.fresh), ("reused", &phases.reused)];
+        let rows = rows
+            .into_iter()
+            .filter(|row| row.1.values().any(Option::is_some));
+        let rows: Vec<_> = rows.collect();
         populations::phases(
             "connection",
             &rows,
@@ -612,7 +616,7 @@ fn inputs(inputs: &[InputFacts]) -> Section {
         let evidence = one
             .evidence
             .as_ref()
-            .map_or_else(Text::default, |words| text!("; {}", words));
+            .map_or_else(Text::default, |words| text!("; {}", Text::prose(words)));
         let read = text!(
             "{} ({}): {} {}{}{}",
             &one.name,

@@ -199,45 +199,29 @@ impl<C: Content> Content for Option<C> {
     }
 }
 
-impl Content for Block {
-    fn blocks(self) -> Vec<Block> {
-        vec![self]
-    }
+macro_rules! content {
+    ($(|$content:ident: $from:ty| $blocks:expr),* $(,)?) => {
+        $(impl Content for $from {
+            fn blocks(self) -> Vec<Block> {
+                let $content = self;
+                $blocks
+            }
+        })*
+    };
 }
 
-impl Content for Vec<Block> {
-    fn blocks(self) -> Vec<Block> {
-        self
-    }
-}
-
-impl Content for Table {
-    fn blocks(self) -> Vec<Block> {
-        vec![Block::Table(self)]
-    }
-}
-
-impl Content for Chart {
-    fn blocks(self) -> Vec<Block> {
-        vec![Block::Chart(self)]
-    }
-}
-
-impl Content for Vec<FindingGroup> {
-    fn blocks(self) -> Vec<Block> {
-        vec![Block::Findings(self)]
-    }
+content! {
+    |block: Block| vec![block],
+    |blocks: Vec<Block>| blocks,
+    |text: Text| vec![text.into()],
+    |table: Table| vec![Block::Table(table)],
+    |chart: Chart| vec![Block::Chart(chart)],
+    |groups: Vec<FindingGroup>| vec![Block::Findings(groups)],
 }
 
 impl From<Text> for Block {
     fn from(text: Text) -> Block {
         Block::Paragraph(Emphasis::Normal, text)
-    }
-}
-
-impl Content for Text {
-    fn blocks(self) -> Vec<Block> {
-        vec![Block::Paragraph(Emphasis::Normal, self)]
     }
 }
 
