@@ -165,8 +165,15 @@ const TRAITS: [Trait; 16] = [
 
 /// Both values, unless both are absent.
 fn both(one: Option<String>, other: Option<String>) -> Option<String> {
-    let or_dash = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
-    (one.is_some() || other.is_some()).then(|| format!("{} / {}", or_dash(&one), or_dash(&other)))
+    let dash = || "-".to_owned();
+    match (one, other) {
+        (None, None) => None,
+        (one, other) => Some(format!(
+            "{} / {}",
+            one.unwrap_or_else(dash),
+            other.unwrap_or_else(dash)
+        )),
+    }
 }
 
 fn connections(count: &Count) -> String {
@@ -353,7 +360,7 @@ fn reuse(facts: &ClientFacts) -> String {
         connections,
         ..
     } = load.sequential;
-    let noun = intact_units::plural::of(u64::from(connections), "connection");
+    let noun = intact_units::plural::of(connections, "connection");
     if !load.sequential.is_reused() {
         return format!("no, {requests} requests in turn took {connections} {noun}");
     }
