@@ -74,50 +74,41 @@ fn verdict(facts: &CardsFacts) -> Vec<Text> {
     kept.into_iter().chain(latency).chain(failed).collect()
 }
 
-/// A figure over all checks.
-struct Figure {
-    name: &'static str,
-    spread: Spread,
-    print: fn(f64) -> Cell,
-}
+/// A figure over all checks, and how it is printed.
+type Figure = (&'static str, Option<Spread>, fn(f64) -> Cell);
 
 fn figures(facts: &CardsFacts) -> Section {
-    let seconds: fn(f64) -> Cell = |seconds| Timer(seconds * 1e3).into();
-    let at_least_seconds: fn(f64) -> Cell = |seconds| at_least(Timer(seconds * 1e3));
-    let count: fn(f64) -> Cell = |count| Count(count as u64).into();
-    let at_least_count: fn(f64) -> Cell = |count| at_least(Count(count as u64));
-    let time: fn(f64) -> Cell = |ms| Time(ms).into();
-    let rows = [
-        ("idle limit", facts.idle_timeout_s, seconds),
-        (
-            "idle limit",
-            facts.idle_timeout_at_least_s,
-            at_least_seconds,
-        ),
-        ("announced", facts.idle_timeout_announced_s, seconds),
-        ("requests per connection", facts.max_requests, count),
+    let rows: [Figure; 7] = [
+        ("idle limit", facts.idle_timeout_s, |s| {
+            Timer(s * 1e3).into()
+        }),
+        ("idle limit", facts.idle_timeout_at_least_s, |s| {
+            at_least(Timer(s * 1e3))
+        }),
+        ("announced", facts.idle_timeout_announced_s, |s| {
+            Timer(s * 1e3).into()
+        }),
+        ("requests per connection", facts.max_requests, |n| {
+            Count(n as u64).into()
+        }),
         (
             "requests per connection",
             facts.max_requests_at_least,
-            at_least_count,
+            |n| at_least(Count(n as u64)),
         ),
-        ("new connection", facts.fresh_ms, time),
-        ("reused connection", facts.reused_ms, time),
+        ("new connection", facts.fresh_ms, |ms| Time(ms).into()),
+        ("reused connection", facts.reused_ms, |ms| Time(ms).into()),
     ];
-    let rows = rows.into_iter().filter_map(|(name, spread, print)| {
-        Some(Figure {
-            name,
-            spread: spread?,
-            print,
-        })
-    });
-    let rows: Vec<Figure> = rows.collect();
+    let rows = rows
+        .into_iter()
+        .filter_map(|(name, spread, print)| Some((name, spread?, print)));
+    let rows: Vec<_> = rows.collect();
     let table = Rows::of(&rows)
-        .column("figure", |one| one.name)
-        .column("median", |one| (one.print)(one.spread.median))
-        .ranked(1, "smallest", |one| (one.print)(one.spread.min))
-        .ranked(1, "largest", |one| (one.print)(one.spread.max))
-        .ranked(2, "checks", |one| one.spread.cards);
+        .column("figure", |(name, ..)| *name)
+        .column("median", |(_, spread, print)| print(spread.median))
+        .ranked(1, "smallest", |(_, spread, print)| print(spread.min))
+        .ranked(1, "largest", |(_, spread, print)| print(spread.max))
+        .ranked(2, "checks", |(_, spread, _)| spread.cards);
     Section::new("figures", "Over all checks").summary(table.table())
 }
 
