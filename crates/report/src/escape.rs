@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn markup_and_what_cannot_be_seen_become_text() {
-        let told = markup("<a href='\">&\x1b\u{202e}x").to_string();
-        assert_eq!(told, "&lt;a href=&#39;&quot;&gt;&amp;\\u{1b}\\u{202e}x");
+        let printed = markup("<a href='\">&\x1b\u{202e}x").to_string();
+        assert_eq!(printed, "&lt;a href=&#39;&quot;&gt;&amp;\\u{1b}\\u{202e}x");
         let mut escaped = String::new();
         Visible
             .write_escaped_str(&mut escaped, "<\u{202e}>")

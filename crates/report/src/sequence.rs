@@ -23,7 +23,7 @@ pub(crate) fn text(sequence: &Sequence, width: usize) -> Option<Vec<(bool, Strin
     let mut head: Vec<char> = vec![' '; end];
     put(&mut head, TIME - 3, "ms");
     for (nth, lane) in sequence.lanes.iter().enumerate() {
-        // a lane's name stands over its bar, the last one as far as the page is wide; of two the last one ends at its bar
+        // a lane's name stands over its bar, the last one up to the edge of the page; of two the last one ends at its bar
         let (room, before) = match nth {
             _ if lanes == 2 => (
                 gap / 2,

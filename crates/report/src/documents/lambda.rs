@@ -301,7 +301,7 @@ fn means(facts: &LambdaFacts) -> Option<Chart> {
                 .as_ref()
                 .and_then(|sent| sent.connections_per_invocation);
             let each =
-                each.map_or_else(String::new, |each| format!(", {} connections", Mean(each)));
+                each.map_or_else(String::new, |each| format!(", connections: {}", Mean(each)));
             let tone = if nth == 0 { Tone::Plain } else { Tone::Reused };
             Some(Bar::whole(
                 &variant.name,

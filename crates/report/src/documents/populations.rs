@@ -1,4 +1,4 @@
-//! New, preconnected and reused: how populations of exchanges and their phases are shown, whoever measured them.
+//! New, preconnected and reused: how populations of exchanges and their phases are shown in all documents.
 
 use crate::page::*;
 use intact_findings as findings;

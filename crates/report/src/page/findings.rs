@@ -106,11 +106,11 @@ mod tests {
             finding("slow", Severity::Warning, "b"),
         ];
         let groups = FindingGroup::all(&findings, "a");
-        let told: Vec<(&str, usize)> = groups
+        let printed: Vec<(&str, usize)> = groups
             .iter()
             .map(|one| (one.rule, one.cases.len()))
             .collect();
-        assert_eq!(told, [("broken", 1), ("slow", 2)]);
+        assert_eq!(printed, [("broken", 1), ("slow", 2)]);
         let subjects: Vec<&str> = groups[1]
             .cases
             .iter()

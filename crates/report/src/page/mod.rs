@@ -238,7 +238,7 @@ pub(crate) fn alarm(words: impl Into<Text>) -> Block {
 /// The result as one number.
 pub struct Headline {
     /// The number, with its unit.
-    pub number: String,
+    pub number: Text,
     /// Whether it is good news.
     pub assessment: Assessment,
     /// What the number is.
@@ -248,12 +248,12 @@ pub struct Headline {
 impl Headline {
     /// A number with its assessment and its caption.
     pub fn new(
-        number: impl ToString,
+        number: impl Into<Text>,
         assessment: Assessment,
         caption: impl Into<Text>,
     ) -> Option<Headline> {
         Some(Headline {
-            number: number.to_string(),
+            number: number.into(),
             assessment,
             caption: caption.into(),
         })

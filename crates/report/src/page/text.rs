@@ -169,10 +169,10 @@ mod tests {
 
     #[test]
     fn a_sentence_begins_and_ends_as_one() {
-        let told = |words| sentence(words).to_string();
-        assert_eq!(told("the server closes"), "The server closes.");
-        assert_eq!(told("done."), "Done.");
-        assert_eq!(told("c=1 is fast"), "c=1 is fast.");
-        assert_eq!(told(""), "");
+        let printed = |words| sentence(words).to_string();
+        assert_eq!(printed("the server closes"), "The server closes.");
+        assert_eq!(printed("done."), "Done.");
+        assert_eq!(printed("c=1 is fast"), "c=1 is fast.");
+        assert_eq!(printed(""), "");
     }
 }

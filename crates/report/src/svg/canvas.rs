@@ -90,7 +90,7 @@ impl Canvas {
         self.body.push_str(if closed { "Z\"/>" } else { "\"/>" });
     }
 
-    /// A dot for what was reused or plain, a diamond for what was fresh, a cross for what failed: told apart without colour.
+    /// A dot for what was reused or plain, a diamond for what was fresh, a cross for what failed: distinct without colour.
     pub(super) fn mark(&mut self, tone: Tone, hollow: bool, at: (f64, f64), tip: &str) {
         let (x, y) = at;
         let class = tone_class(tone);
@@ -230,10 +230,10 @@ mod tests {
 
     #[test]
     fn coordinates_are_short_and_always_numbers() {
-        let told: Vec<String> = [1.0, 2.345, -0.01, f64::NAN, f64::INFINITY]
+        let printed: Vec<String> = [1.0, 2.345, -0.01, f64::NAN, f64::INFINITY]
             .map(|value| Short(value).to_string())
             .to_vec();
-        assert_eq!(told, ["1", "2.3", "0", "0", "0"]);
+        assert_eq!(printed, ["1", "2.3", "0", "0", "0"]);
     }
 
     #[test]

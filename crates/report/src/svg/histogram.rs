@@ -8,7 +8,7 @@ use crate::page::{Axis, Band, Histogram, Panel, Population, ScaleKind};
 
 /// Width of a bar.
 const BIN: f64 = 5.0;
-/// Share of the values at either end that may lie beyond the axis, where they are told in words.
+/// Share of the values at either end that may lie beyond the axis, where a note counts them.
 const CUT: f64 = 0.002;
 /// Above this ratio of the ends the axis is logarithmic.
 const WIDE: f64 = 12.0;
@@ -86,8 +86,13 @@ impl Picture for Histogram {
             }
             let beyond = draw_bars(&mut canvas, &frame, &scale, panel, bins);
             if beyond > 0 {
-                let told = format!("{beyond} beyond →");
-                canvas.text("note", (frame.right, frame.top + 10.0), Anchor::End, &told);
+                let printed = format!("{beyond} beyond →");
+                canvas.text(
+                    "note",
+                    (frame.right, frame.top + 10.0),
+                    Anchor::End,
+                    &printed,
+                );
             }
             top = frame.bottom + 14.0;
         }
@@ -249,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_outliers_are_told_and_do_not_squeeze_the_rest() {
+    fn a_few_outliers_are_counted_and_do_not_squeeze_the_rest() {
         let svg = histogram(&[vec![(20.0, 21.0, 5000), (9000.0, 9001.0, 2)]])
             .draw(500.0, "t", "d")
             .to_string();

@@ -50,12 +50,12 @@ impl Picture for Lines {
             let y = frame.top - 4.0 - LINE * (nth % 3) as f64;
             canvas.line("change", (x, y), (x, frame.bottom));
             // to the left of its line where there is no room to the right
-            let (beside, anchor) = if x + 4.0 + width_of(&mark.words) <= width {
+            let (left, anchor) = if x + 4.0 + width_of(&mark.words) <= width {
                 (x + 4.0, Anchor::Start)
             } else {
                 (x - 4.0, Anchor::End)
             };
-            canvas.text("note alarm-text", (beside, y), anchor, &mark.words);
+            canvas.text("note alarm-text", (left, y), anchor, &mark.words);
         }
         for line in &self.lines {
             draw_line(&mut canvas, line, &x_scale, &y_scale, self.y);
@@ -87,7 +87,7 @@ fn draw_line(canvas: &mut Canvas, line: &Line, x_scale: &Scale, y_scale: &Scale,
     if points.len() <= DOTS {
         for point in points {
             let tip = format!("{}: {}", line.name, axis.label(point.y));
-            // shapes are told apart by their lines here
+            // here the lines distinguish the shapes
             canvas.dot(line.tone, place(point), &tip);
         }
     }

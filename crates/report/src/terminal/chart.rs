@@ -125,10 +125,10 @@ fn draw_histogram(histogram: &Histogram, options: TerminalOptions) -> Vec<String
     let (names, name_width) = names(rows.iter().map(|(name, _)| name.as_str()));
     let words = rows.iter().map(|(_, one)| one.words.chars().count());
     let words_width = words.max().unwrap_or(0);
-    let beside = options.width.saturating_sub(name_width + words_width + 6);
-    let fits = beside >= DRAWING.0;
+    let left = options.width.saturating_sub(name_width + words_width + 6);
+    let fits = left >= DRAWING.0;
     let room = if fits {
-        beside
+        left
     } else {
         options.width.saturating_sub(name_width + 4)
     };
