@@ -24,11 +24,11 @@ pub fn lines(ci: Ci, verdicts: &[Verdict], findings: &[Finding]) -> Vec<String> 
         .iter()
         .filter(|finding| finding.severity > Severity::Info)
         .map(|finding| {
-            let told = format!(
+            let printed = format!(
                 "{}: {}\n{}\nfix: {}",
                 finding.subject, finding.claim, finding.evidence, finding.fix
             );
-            line(ci, finding.severity.as_str(), finding.rule, &told)
+            line(ci, finding.severity.as_str(), finding.rule, &printed)
         });
     failed.take(MOST).chain(found.take(MOST)).collect()
 }
@@ -70,11 +70,11 @@ mod tests {
 
     #[test]
     fn what_a_server_said_cannot_smuggle_a_command_into_the_log() {
-        let told = line(Ci::GitHub, "warning", "a:b,c", "x\n::add-mask::y\r\x1b[2J");
-        assert_eq!(told.lines().count(), 1);
-        assert!(told.starts_with("::warning title=intact: a%3Ab%2Cc::x%0A::add-mask::y%0D"));
-        assert!(!told.contains('\x1b'));
-        let told = line(Ci::Azure, "error", "rule", "x\n##vso[task.setvariable]y");
-        assert_eq!(told.lines().count(), 1);
+        let printed = line(Ci::GitHub, "warning", "a:b,c", "x\n::add-mask::y\r\x1b[2J");
+        assert_eq!(printed.lines().count(), 1);
+        assert!(printed.starts_with("::warning title=intact: a%3Ab%2Cc::x%0A::add-mask::y%0D"));
+        assert!(!printed.contains('\x1b'));
+        let printed = line(Ci::Azure, "error", "rule", "x\n##vso[task.setvariable]y");
+        assert_eq!(printed.lines().count(), 1);
     }
 }

@@ -1,7 +1,10 @@
-//! What can be asked with `--require`, and what the rules say of themselves, laid out from findings' own tables: a list for a
-//! terminal, pages for docs/.
+//! The metrics of `--require` and the rules, from findings' own tables: a list for a terminal, pages for docs/.
 
-use intact_findings::requirement::{Dimension, Document, METRICS, SELECTORS};
+use crate::markdown;
+use crate::page::{Rows, Text};
+use intact_findings::requirement::{
+    Dimension, Document, METRICS, MetricEntry, SELECTORS, SelectorEntry,
+};
 use std::fmt::Write;
 
 const FORM: &str = "[selector(,selector)*:] metric op value[unit]";
@@ -16,23 +19,16 @@ const DOCUMENTS: [Document; 7] = [
     Document::Fleet,
 ];
 
-/// What can be asked of one command, as text.
+/// The metrics and selectors of one command, as text.
 pub fn text(document: Document) -> String {
-    let mut out = format!(
-        "--require '{FORM}'    op: < <= > >= == !=\n\nMetrics of `{}`:\n",
-        document.command()
-    );
+    let command = document.command();
+    let mut out = format!("--require '{FORM}'    op: < <= > >= == !=\n\nMetrics of `{command}`:\n");
     for entry in METRICS
         .iter()
         .filter(|entry| entry.documents.contains(&document))
     {
-        let _ = writeln!(
-            out,
-            "  {:<26} {} [{}]",
-            entry.name,
-            entry.meaning,
-            units(entry.dimension)
-        );
+        let (name, meaning, units) = (entry.name, entry.meaning, units(entry.dimension));
+        let _ = writeln!(out, "  {name:<26} {meaning} [{units}]");
     }
     out.push_str("\nSelectors (none: all subjects):\n");
     for entry in SELECTORS
@@ -46,16 +42,32 @@ pub fn text(document: Document) -> String {
 
 /// The page docs/requirements.md.
 pub fn requirements() -> String {
-    let mut out = format!(
+    let metrics = Rows::of(METRICS)
+        .column("metric", |one: &MetricEntry| code(one.name))
+        .column("unit", |one| units(one.dimension))
+        .column("meaning", |one| Text::prose(one.meaning))
+        .column("commands", |one| commands(one.documents));
+    let selectors = Rows::of(SELECTORS)
+        .column("selector", |one: &SelectorEntry| code(one.key))
+        .column("meaning", |one| Text::prose(one.meaning))
+        .column("commands", |one| commands(one.documents));
+    let [metrics, selectors] =
+        [metrics.table(), selectors.table()].map(|table| markdown::table(&table));
+    format!(
         "# Requirements
 
-Made from the tables in `crates/findings/src/requirement/catalogue.rs`; a test holds this page to them.
+Generated from the tables in `crates/findings/src/requirement/catalogue.rs`; a test compares this page with them.
 
-`--require '{FORM}'` makes a command exit 1 when the requirement does not hold; it may be given more than once. `op` is one of
-`<`, `<=`, `>`, `>=`, `==`, `!=`. Without a selector it is held, in `bench`, against every variant except those that fix the metric by
-what they are (`keepalive=off` fixes `reuse`), which is told; in `watch`, `audit` and `report` against all destinations together; in
-`compare` against each program beside the baseline, counts being those of one run. A metric without data fails and says why.
-`--require help` lists what one command knows.
+`--require '{FORM}'` makes a command exit 1 if the requirement is not met. It may be repeated. `op` is one of
+`<`, `<=`, `>`, `>=`, `==`, `!=`.
+
+Without a selector, a requirement applies to
+
+- `bench`: every variant, except those that fix the metric (`keepalive=off` fixes `reuse`); the output names these
+- `watch`, `audit`, `report`: all destinations together
+- `compare`: each program except the baseline; counts are of one run
+
+A metric without data fails with its reason. `--require help` lists the metrics of one command.
 
 ```
 --require 'keepalive=on: p99 < 50ms'
@@ -63,31 +75,10 @@ what they are (`keepalive=off` fixes `reuse`), which is told; in `watch`, `audit
 --require 'avoidable == 0'
 ```
 
-| metric | unit | meaning | commands |
-| --- | --- | --- | --- |
-"
-    );
-    for entry in METRICS {
-        let _ = writeln!(
-            out,
-            "| `{}` | {} | {} | {} |",
-            entry.name,
-            units(entry.dimension),
-            entry.meaning,
-            commands(entry.documents)
-        );
-    }
-    out.push_str("\n| selector | meaning | commands |\n| --- | --- | --- |\n");
-    for entry in SELECTORS {
-        let _ = writeln!(
-            out,
-            "| `{}` | {} | {} |",
-            entry.key,
-            entry.meaning,
-            commands(entry.documents)
-        );
-    }
-    out
+{metrics}{}
+",
+        selectors.trim_end()
+    )
 }
 
 /// The page docs/rules.md.
@@ -116,46 +107,38 @@ idle time after which it closes (undici 4 s, aiohttp 15 s, Go and hyper 90 s, Ok
 `--require 'findings.RULE == 0'` requires that a run has no finding of a rule; `--fail-on warning` and `--fail-on error` cover all rules.
 ",
     );
-    for (nth, rule) in intact_findings::rules::all().iter().enumerate() {
+    for (nth, rule) in (1..).zip(intact_findings::rules::all()) {
         let doc = rule.doc();
+        let [fix, risk] = [doc.fix, doc.risk].map(|text| text.trim_end_matches('.'));
         let _ = write!(
             out,
             "
-## {}. `{}`
+## {nth}. `{}`
 
 {}
 
 - **Evidence**: {}
 - **Threshold**: {}
 - **False positives**: {}
-- **Fix**: {}.
-- **Risk**: {}.
+- **Fix**: {fix}.
+- **Risk**: {risk}.
 ",
-            nth + 1,
-            doc.id,
-            doc.what,
-            doc.evidence,
-            doc.threshold,
-            doc.false_positives,
-            doc.fix.trim_end_matches('.'),
-            doc.risk.trim_end_matches('.')
+            doc.id, doc.what, doc.evidence, doc.threshold, doc.false_positives,
         );
     }
     out
 }
 
+fn code(name: &str) -> Text {
+    Text::prose(&format!("`{name}`"))
+}
+
 fn commands(documents: &[Document]) -> String {
-    if DOCUMENTS
-        .iter()
-        .all(|document| documents.contains(document))
-    {
+    if DOCUMENTS.iter().all(|one| documents.contains(one)) {
         return "all".to_owned();
     }
-    let told: Vec<&str> = documents
-        .iter()
-        .map(|document| document.command())
-        .collect();
-    told.join(", ")
+    let commands: Vec<&str> = documents.iter().map(|one| one.command()).collect();
+    commands.join(", ")
 }
 
 fn units(dimension: Dimension) -> &'static str {

@@ -11,19 +11,28 @@ pub(crate) struct Visible;
 
 impl Escaper for Visible {
     fn write_escaped_str<W: Write>(&self, mut to: W, text: &str) -> fmt::Result {
-        let mut rest = text;
-        // a number and its unit stay on one line
-        while let Some(at) = rest.find(' ') {
-            let (before, after) = (&rest[..at], &rest[at + 1..]);
-            before
-                .chars()
-                .try_for_each(|letter| write(&mut to, letter))?;
-            let glued = before.ends_with(|last: char| last.is_ascii_digit()) && is_unit(after);
-            to.write_char(if glued { '\u{a0}' } else { ' ' })?;
-            rest = after;
-        }
-        rest.chars().try_for_each(|letter| write(&mut to, letter))
+        let glued = glue_units(text);
+        glued.chars().try_for_each(|letter| write(&mut to, letter))
     }
+}
+
+/// A text in which each number and its unit stay on one line.
+pub(crate) fn glue_units(text: &str) -> String {
+    let mut glued = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some(at) = rest.find(' ') {
+        let (before, after) = (&rest[..at], &rest[at + 1..]);
+        glued.push_str(before);
+        let is_number = before.ends_with(|last: char| last.is_ascii_digit());
+        glued.push(if is_number && is_unit(after) {
+            '\u{a0}'
+        } else {
+            ' '
+        });
+        rest = after;
+    }
+    glued.push_str(rest);
+    glued
 }
 
 /// Whether a text begins with a unit.
@@ -71,8 +80,8 @@ mod tests {
 
     #[test]
     fn markup_and_what_cannot_be_seen_become_text() {
-        let told = markup("<a href='\">&\x1b\u{202e}x").to_string();
-        assert_eq!(told, "&lt;a href=&#39;&quot;&gt;&amp;\\u{1b}\\u{202e}x");
+        let printed = markup("<a href='\">&\x1b\u{202e}x").to_string();
+        assert_eq!(printed, "&lt;a href=&#39;&quot;&gt;&amp;\\u{1b}\\u{202e}x");
         let mut escaped = String::new();
         Visible
             .write_escaped_str(&mut escaped, "<\u{202e}>")

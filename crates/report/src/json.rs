@@ -1,14 +1,15 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
-use crate::inputs::InputFacts;
+use crate::documents::InputFacts;
 use intact_findings::bench::BenchFacts;
 use intact_findings::body_arrival::BodyArrivalFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
+use intact_findings::fleet::{CampaignFacts, CardsFacts, Outlier};
 use intact_findings::lambda::LambdaFacts;
 use intact_findings::traffic::{LevelShift, ObservedFacts};
-use intact_fix::{Advice, Catalogue, Client, Measurement};
-use intact_ledger::{Host, Run};
+use intact_fix::{Advice, Catalogue, Client, Measurement, Role};
+use intact_ledger::{CampaignProgress, Host, Run, Sockets};
 use intact_model::{Fit, Forecast};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,11 +18,41 @@ use std::time::Duration;
 
 /// The schema of a bench's document.
 pub const BENCH_SCHEMA: &str = "intact.bench/1";
+/// The schema of a comparison's document.
+pub const COMPARE_SCHEMA: &str = "intact.compare/1";
+/// The schema of a document about a function's invocations.
+pub const LAMBDA_SCHEMA: &str = "intact.lambda/1";
+/// The schema of a model's document. It has no `run`: nothing is run.
+pub const MODEL_SCHEMA: &str = "intact.model/1";
+/// The schema of a check's document.
+pub const CHECK_SCHEMA: &str = "intact.check/1";
+/// The schema of the document of `fix`. It has no `run`: nothing is run.
+pub const FIX_SCHEMA: &str = "intact.fix/1";
+/// The schema of a campaign's document. It has no `run`: each bench in it has one.
+pub const FLEET_SCHEMA: &str = "intact.fleet/1";
 
+/// A document about a run.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Document<'a> {
+pub(crate) struct Document<'a, F> {
     schema: &'a str,
     run: &'a Run,
+    #[serde(flatten)]
+    facts: F,
+}
+
+/// A document about a run, pretty-printed, with a newline at its end.
+fn of_run(schema: &str, run: &Run, facts: impl Serialize) -> serde_json::Result<String> {
+    pretty(&Document { schema, run, facts })
+}
+
+fn pretty(document: &impl Serialize) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string_pretty(document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Bench<'a> {
     environment: Environment<'a>,
     #[serde(flatten)]
     facts: &'a BenchFacts,
@@ -31,205 +62,41 @@ pub(crate) struct Document<'a> {
 pub(crate) struct Environment<'a> {
     #[serde(flatten)]
     host: &'a Host,
-    sockets: &'a [intact_ledger::Sockets],
+    sockets: &'a [Sockets],
 }
 
-impl<'a> Document<'a> {
-    fn new(run: &'a Run, facts: &'a BenchFacts) -> Document<'a> {
-        Document {
-            schema: BENCH_SCHEMA,
-            run,
-            environment: Environment {
-                host: &run.host,
-                sockets: &facts.sockets,
-            },
-            facts,
-        }
-    }
-}
-
-/// The document of a bench, pretty-printed, with a newline at its end.
-pub fn bench(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&Document::new(run, facts))?;
-    text.push('\n');
-    Ok(text)
-}
-
-/// The same as a value, to be put into another document.
-pub fn bench_value(run: &Run, facts: &BenchFacts) -> serde_json::Result<serde_json::Value> {
-    serde_json::to_value(Document::new(run, facts))
-}
-
-/// The same without a blank too many, to be put into a page.
-pub(crate) fn bench_compact(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
-    serde_json::to_string(&Document::new(run, facts))
-}
-
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct Observed<'a> {
-    schema: String,
-    run: &'a Run,
-    #[serde(flatten)]
-    facts: &'a ObservedFacts,
-}
-
-impl<'a> Observed<'a> {
-    fn new(run: &'a Run, facts: &'a ObservedFacts) -> Observed<'a> {
-        Observed {
-            schema: format!("intact.{}/1", run.producer),
-            run,
-            facts,
-        }
-    }
-}
-
-/// The same without a blank too many, to be put into a page.
-pub(crate) fn observed_compact(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
-    serde_json::to_string(&Observed::new(run, facts))
-}
-
-/// The document of an observed run, `intact.watch/1`, `intact.audit/1` and so on after its producer, pretty-printed, with a newline at its end.
-pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&Observed::new(run, facts))?;
-    text.push('\n');
-    Ok(text)
-}
-
-/// The schema of a comparison's document.
-pub const COMPARE_SCHEMA: &str = "intact.compare/1";
-
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct Compare<'a> {
-    schema: &'a str,
-    run: &'a Run,
-    #[serde(flatten)]
-    facts: &'a CompareFacts,
-}
-
-impl<'a> Compare<'a> {
-    fn new(run: &'a Run, facts: &'a CompareFacts) -> Compare<'a> {
-        Compare {
-            schema: COMPARE_SCHEMA,
-            run,
-            facts,
-        }
-    }
-}
-
-/// The same without a blank too many, to be put into a page.
-pub(crate) fn compare_compact(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
-    serde_json::to_string(&Compare::new(run, facts))
-}
-
-/// The document of a comparison, pretty-printed, with a newline at its end.
-pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&Compare::new(run, facts))?;
-    text.push('\n');
-    Ok(text)
-}
-
-/// The schema of a document about a function's invocations.
-pub const LAMBDA_SCHEMA: &str = "intact.lambda/1";
-
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct Lambda<'a> {
-    schema: &'a str,
-    run: &'a Run,
-    #[serde(flatten)]
-    facts: &'a LambdaFacts,
-}
-
-impl<'a> Lambda<'a> {
-    fn new(run: &'a Run, facts: &'a LambdaFacts) -> Lambda<'a> {
-        Lambda {
-            schema: LAMBDA_SCHEMA,
-            run,
-            facts,
-        }
-    }
-}
-
-/// The document of a function's invocations, pretty-printed, with a newline at its end.
-pub fn lambda(run: &Run, facts: &LambdaFacts) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&Lambda::new(run, facts))?;
-    text.push('\n');
-    Ok(text)
-}
-
-/// The schema of a model's document. It has no `run`: nothing is run.
-pub const MODEL_SCHEMA: &str = "intact.model/1";
-
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct Model<'a> {
-    schema: &'a str,
-    subject: &'a str,
-    #[serde(flatten)]
-    forecast: &'a Forecast,
-    /// How it was worked out from a ledger.
-    fit: Option<&'a Fit>,
-}
-
-/// The document of a model, pretty-printed, with a newline at its end.
-pub fn model(subject: &str, forecast: &Forecast, fit: Option<&Fit>) -> serde_json::Result<String> {
-    let document = Model {
-        schema: MODEL_SCHEMA,
-        subject,
-        forecast,
-        fit,
+fn bench_document<'a>(run: &'a Run, facts: &'a BenchFacts) -> Document<'a, Bench<'a>> {
+    let environment = Environment {
+        host: &run.host,
+        sockets: &facts.sockets,
     };
-    let mut text = serde_json::to_string_pretty(&document)?;
-    text.push('\n');
-    Ok(text)
-}
-
-/// The same without a blank too many, to be put into a page.
-pub(crate) fn lambda_compact(run: &Run, facts: &LambdaFacts) -> serde_json::Result<String> {
-    serde_json::to_string(&Lambda::new(run, facts))
-}
-
-/// The schema of a check's document.
-pub const CHECK_SCHEMA: &str = "intact.check/1";
-
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct Checked<'a> {
-    schema: &'a str,
-    run: &'a Run,
-    #[serde(flatten)]
-    facts: &'a CheckFacts,
-}
-
-impl<'a> Checked<'a> {
-    fn new(run: &'a Run, facts: &'a CheckFacts) -> Checked<'a> {
-        Checked {
-            schema: CHECK_SCHEMA,
-            run,
-            facts,
-        }
+    Document {
+        schema: BENCH_SCHEMA,
+        run,
+        facts: Bench { environment, facts },
     }
 }
 
-/// The same on one line, to be carried inside a page.
-pub(crate) fn check_compact(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
-    serde_json::to_string(&Checked::new(run, facts))
+/// The document of a bench.
+pub fn bench(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
+    pretty(&bench_document(run, facts))
 }
 
-/// The document of a check, pretty-printed, with a newline at its end.
-pub fn check(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&Checked::new(run, facts))?;
-    text.push('\n');
-    Ok(text)
+/// The document of observed traffic: `intact.watch/1`, `intact.audit/1` and so on after its producer.
+pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
+    of_run(&format!("intact.{}/1", run.producer), run, facts)
 }
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Audit<'a> {
     #[serde(flatten)]
-    observed: Observed<'a>,
+    facts: &'a ObservedFacts,
     inputs: &'a [InputFacts],
     answers: &'a [BodyArrivalFacts],
     change: Option<&'a LevelShift>,
 }
 
-/// The document of an audit: that of an observed run, what was read of each input, how answers came, what changed over time.
+/// The document of an audit: that of observed traffic, what was read of each input, how responses arrived, what changed over time.
 pub fn audit(
     run: &Run,
     facts: &ObservedFacts,
@@ -237,19 +104,49 @@ pub fn audit(
     answers: &[BodyArrivalFacts],
     change: Option<&LevelShift>,
 ) -> serde_json::Result<String> {
-    let document = Audit {
-        observed: Observed::new(run, facts),
+    let audit = Audit {
+        facts,
         inputs,
         answers,
         change,
     };
-    let mut text = serde_json::to_string_pretty(&document)?;
-    text.push('\n');
-    Ok(text)
+    of_run(&format!("intact.{}/1", run.producer), run, audit)
 }
 
-/// The schema of what `fix` says.
-pub const FIX_SCHEMA: &str = "intact.fix/1";
+/// The document of a comparison.
+pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
+    of_run(COMPARE_SCHEMA, run, facts)
+}
+
+/// The document of a function's invocations.
+pub fn lambda(run: &Run, facts: &LambdaFacts) -> serde_json::Result<String> {
+    of_run(LAMBDA_SCHEMA, run, facts)
+}
+
+/// The document of a check.
+pub fn check(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
+    of_run(CHECK_SCHEMA, run, facts)
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Model<'a> {
+    schema: &'a str,
+    subject: &'a str,
+    #[serde(flatten)]
+    forecast: &'a Forecast,
+    /// How it was derived from a ledger.
+    fit: Option<&'a Fit>,
+}
+
+/// The document of a model.
+pub fn model(subject: &str, forecast: &Forecast, fit: Option<&Fit>) -> serde_json::Result<String> {
+    pretty(&Model {
+        schema: MODEL_SCHEMA,
+        subject,
+        forecast,
+        fit,
+    })
+}
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FixDocument<'a> {
@@ -273,43 +170,103 @@ pub(crate) struct FixAdvice<'a> {
     advice: Advice,
 }
 
-/// The document of `fix`: these clients with everything measured of them. It has no `run`: nothing was run.
+/// The document of `fix`: these clients with everything that was measured of them.
 pub fn fix(
     catalogue: &Catalogue,
     clients: &[&Client],
     server_idle: Option<Duration>,
 ) -> serde_json::Result<String> {
-    let document = FixDocument {
+    let clients = clients.iter().map(|client| FixClient {
+        client,
+        advice: advice(catalogue, client, server_idle),
+        measured: catalogue
+            .measured
+            .iter()
+            .filter(|one| one.client == client.id)
+            .collect(),
+    });
+    pretty(&FixDocument {
         schema: FIX_SCHEMA,
         server_idle_s: server_idle.map(|idle| idle.as_secs_f64()),
-        clients: clients
-            .iter()
-            .map(|client| {
-                let measured: Vec<&Measurement> = catalogue
-                    .measured
-                    .iter()
-                    .filter(|one| one.client == client.id)
-                    .collect();
-                let defaults = client.variant(intact_fix::Role::Default);
-                let advice = defaults
-                    .into_iter()
-                    .flat_map(|variant| catalogue.of(client, variant))
-                    .filter_map(|one| {
-                        Some(FixAdvice {
-                            versions: &one.versions,
-                            advice: catalogue.advise(client, one, server_idle)?,
-                        })
-                    })
-                    .collect();
-                FixClient {
-                    client,
-                    advice,
-                    measured,
-                }
-            })
-            .collect(),
-    };
-    let mut text = serde_json::to_string_pretty(&document)?;
-    text.push('\n');
-    Ok(text)
+        clients: clients.collect(),
+    })
+}
+
+/// What to set, for each version of the client's default.
+fn advice<'a>(
+    catalogue: &'a Catalogue,
+    client: &'a Client,
+    server_idle: Option<Duration>,
+) -> Vec<FixAdvice<'a>> {
+    let defaults = client.variant(Role::Default).into_iter();
+    let defaults = defaults.flat_map(|variant| catalogue.of(client, variant));
+    let advice = defaults.filter_map(|one| {
+        Some(FixAdvice {
+            versions: &one.versions,
+            advice: catalogue.advise(client, one, server_idle)?,
+        })
+    });
+    advice.collect()
+}
+
+/// The merged results of a campaign.
+#[derive(Serialize, JsonSchema)]
+pub struct FleetDocument<'a> {
+    /// `intact.fleet/1`.
+    schema: &'a str,
+    /// The plan's name, and the first 8 hexadecimal digits of the SHA-256 of its content.
+    plan: &'a str,
+    /// How many messages are in which state.
+    messages: &'a CampaignProgress,
+    /// Workers most of whose messages took far longer than others of their kind.
+    outliers: &'a [Outlier],
+    /// The benches, by target and label, in the plan's order.
+    groups: Vec<FleetGroup<'a>>,
+    /// The checks, by target and label, in the plan's order.
+    checks: Vec<FleetChecks<'a>>,
+}
+
+/// All bench messages of a target and label.
+#[derive(Serialize, JsonSchema)]
+struct FleetGroup<'a> {
+    /// The target's name in the plan.
+    target: &'a str,
+    /// The label of the workers.
+    label: &'a str,
+    /// One bench whose rounds are the repetitions, see bench.schema.json.
+    #[schemars(with = "serde_json::Value")]
+    bench: Document<'a, Bench<'a>>,
+}
+
+/// All check messages of a target and label.
+#[derive(Serialize, JsonSchema)]
+struct FleetChecks<'a> {
+    /// The target's name in the plan.
+    target: &'a str,
+    /// The label of the workers.
+    label: &'a str,
+    /// The server profiles, merged; each alone is in the store.
+    cards: &'a CardsFacts,
+}
+
+/// The document of a campaign.
+pub fn fleet(facts: &CampaignFacts) -> serde_json::Result<String> {
+    let groups = facts.benches.iter().map(|one| FleetGroup {
+        target: &one.target,
+        label: &one.label,
+        bench: bench_document(&one.run, &one.facts),
+    });
+    let checks = facts.checks.iter().map(|one| FleetChecks {
+        target: &one.target,
+        label: &one.label,
+        cards: &one.facts,
+    });
+    pretty(&FleetDocument {
+        schema: FLEET_SCHEMA,
+        plan: &facts.plan,
+        messages: &facts.messages,
+        outliers: &facts.outliers,
+        groups: groups.collect(),
+        checks: checks.collect(),
+    })
 }

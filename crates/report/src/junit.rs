@@ -70,14 +70,14 @@ struct Case {
 
 impl Case {
     fn of_requirement(verdict: &Verdict) -> Case {
-        let told = verdict.to_string();
+        let printed = verdict.to_string();
         let first = verdict.held().first().map(ToString::to_string);
         let failed = !verdict.passed();
         Case {
             name: verdict.requirement().to_string(),
             skipped: None,
-            failure: failed.then(|| (first.unwrap_or_else(|| told.clone()), told.clone())),
-            output: (!failed).then_some(told),
+            failure: failed.then(|| (first.unwrap_or_else(|| printed.clone()), printed.clone())),
+            output: (!failed).then_some(printed),
         }
     }
 

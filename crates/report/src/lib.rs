@@ -1,28 +1,23 @@
 //! Facts in, pages out. Never computes, only lays out; knows no producer.
+//!
+//! [`documents`] fills a [`page::Page`] for each kind of facts; [`terminal`], [`html`] and [`markdown`] write it. [`json`] serialises
+//! the facts themselves. [`junit`] and [`annotations`] are for CI systems, [`catalogue`] and [`patterns`] for docs/.
 
 pub mod annotations;
-pub mod campaign;
 pub mod catalogue;
-pub mod clients;
+pub mod documents;
 pub mod html;
-pub mod inputs;
 pub mod invocations;
 pub mod json;
 pub mod junit;
-pub mod ladder;
 pub mod markdown;
 pub mod page;
 pub mod patterns;
 pub mod schema;
-pub mod summary;
-pub mod svg;
 pub mod terminal;
 
-mod cpu;
-mod diagram;
 mod escape;
-mod forecast;
-mod limits;
-mod number;
+mod sequence;
+mod svg;
 
-pub use diagram::mermaid;
+pub use sequence::mermaid;

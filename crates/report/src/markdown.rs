@@ -1,187 +1,261 @@
-//! A page as Markdown (GitHub's), for a pull request or a CI summary: verdict, counts, findings, the main table; the rest folded away.
+//! Writes pages as Markdown (GitHub's), for a pull request or a CI summary. Must not know a document.
 //!
-//! No pictures: what renders Markdown drops inline SVG. Foreign text is escaped, so that it can neither format nor link nor tag.
+//! Blocks of depth `Full` are folded away. No charts: what renders Markdown drops inline SVG. Foreign text is escaped, so that it can
+//! neither format nor link nor mention.
 
+use super::page::{
+    Assessment, Block, Case, Cell, Depth, Emphasis, FindingGroup, Page, Section, Span, Table, Text,
+    when,
+};
+use super::sequence;
 use crate::escape::is_hidden;
-use crate::page::{Assessment, Case, FindingGroup, Page, Section, Table, pieces, when};
 use std::fmt::Write;
 
-/// Rows of a table that are written; a summary has a size limit.
+/// Rows of a table: a CI summary has a size limit.
 const ROWS: usize = 50;
-/// Cases of one finding that are written.
+/// Cases of one finding.
 const CASES: usize = 10;
 
-/// Writes a page.
-pub fn write(page: &Page) -> String {
+/// Writes the pages below one another.
+pub fn write(pages: &[Page<'_>]) -> String {
     let mut out = String::new();
-    let subject = plain(&page.subject);
-    let _ = writeln!(out, "## intact {} {subject}\n", page.command);
-    for chapter in &page.chapters {
-        write_chapter(&mut out, chapter);
+    for (nth, page) in (1..).zip(pages) {
+        let (subject, started) = (plain(&page.subject), plain(&when(&page.started)));
+        let _ = match pages.len() {
+            1 => writeln!(out, "## intact {} {subject}\n", page.command),
+            _ => writeln!(
+                out,
+                "## Run {nth}: intact {} {subject}, {started}\n",
+                page.command
+            ),
+        };
+        write_page(&mut out, page);
     }
-    let _ = writeln!(
-        out,
-        "<sub>intact {}, {}</sub>",
-        plain(&page.version),
-        plain(&when(&page.started))
-    );
     out
 }
 
-fn write_chapter(out: &mut String, chapter: &Section) {
-    if let Some(heading) = &chapter.heading {
-        let _ = writeln!(out, "### {}\n", plain(heading));
+fn write_page(out: &mut String, page: &Page<'_>) {
+    if let Some(headline) = &page.headline {
+        let sign = match headline.assessment {
+            Assessment::Good => "✅ ",
+            Assessment::Bad => "⚠️ ",
+            Assessment::Neutral => "",
+        };
+        let number = text(&headline.number);
+        let _ = writeln!(out, "{sign}**{number}** {}\n", text(&headline.caption));
     }
-    let headline = &chapter.headline;
-    let sign = match headline.standing {
-        Assessment::Good => "✅ ",
-        Assessment::Bad => "⚠️ ",
-        Assessment::Neutral => "",
-    };
-    let _ = writeln!(
-        out,
-        "{sign}**{}** {}\n",
-        plain(&headline.number),
-        plain(&headline.caption)
-    );
-    let _ = writeln!(out, "**{}**\n", prose(&headline.sentences));
-    for words in &chapter.further {
-        let _ = writeln!(out, "- {}", prose(words));
+    if let Some((first, further)) = page.verdict.split_first() {
+        let _ = writeln!(out, "**{}**\n", text(first));
+        list(out, further);
     }
-    let counts: Vec<String> = chapter
+    let facts = page
         .facts
         .iter()
-        .map(|fact| format!("{} {}", plain(&fact.words), fact.name))
-        .collect();
-    let _ = writeln!(out, "\n{}\n", counts.join(" · "));
-    if let Some(table) = chapter.tables.first() {
-        write_table(out, table);
-    }
-    if !chapter.findings.is_empty() {
-        let _ = writeln!(out, "#### What stands out\n");
-        for group in &chapter.findings {
-            write_group(out, group);
+        .map(|fact| format!("{} {}", cell(&fact.value), fact.name));
+    let _ = writeln!(out, "{}\n", facts.collect::<Vec<String>>().join(" · "));
+    if !page.requirements.is_empty() {
+        out.push_str("#### Requirements\n\n");
+        for verdict in &page.requirements {
+            let sign = if verdict.passed() { "✅" } else { "❌" };
+            for (nth, line) in verdict.to_string().lines().enumerate() {
+                let mark = if nth == 0 {
+                    format!("- {sign}")
+                } else {
+                    "  -".to_owned()
+                };
+                let _ = writeln!(out, "{mark} {}", plain(line.trim()));
+            }
         }
         out.push('\n');
     }
-    if !chapter.caveats.is_empty() {
-        let _ = writeln!(out, "#### What limits these figures\n");
-        for caveat in &chapter.caveats {
-            let _ = writeln!(out, "- {}", prose(caveat));
-        }
-        out.push('\n');
+    for section in &page.sections {
+        write_section(out, section);
     }
-    for table in chapter.tables.iter().skip(1) {
-        let _ = writeln!(
+    if !page.caveats.is_empty() {
+        out.push_str("#### What limits these figures\n\n");
+        list(out, &page.caveats);
+    }
+    if let Some(method) = &page.method {
+        write_section(out, method);
+    }
+    if !page.started.is_empty() {
+        let (version, started) = (plain(&page.version), plain(&when(&page.started)));
+        let _ = writeln!(out, "<sub>intact {version}, {started}</sub>\n");
+    }
+}
+
+fn write_section(out: &mut String, section: &Section) {
+    let title = text(&section.title);
+    let [summary, full] = [Depth::Summary, Depth::Full].map(|depth| {
+        let mut blocks = String::new();
+        section
+            .of(depth)
+            .for_each(|block| write_block(&mut blocks, block));
+        blocks
+    });
+    if !summary.is_empty() {
+        let _ = write!(out, "#### {title}\n\n{summary}");
+    }
+    if !full.is_empty() {
+        let more = if summary.is_empty() { "" } else { ": more" };
+        let _ = write!(
             out,
-            "<details><summary>{}</summary>\n",
-            plain(&table.caption)
+            "<details><summary>{title}{more}</summary>\n\n{full}</details>\n\n"
         );
-        write_rows(out, table);
-        let _ = writeln!(out, "</details>\n");
     }
-    let _ = writeln!(out, "<details><summary>How it was measured</summary>\n");
-    for paragraph in &chapter.method.paragraphs {
-        let _ = writeln!(out, "{}\n", prose(paragraph));
+}
+
+fn write_block(out: &mut String, block: &Block) {
+    let _ = match block {
+        Block::Paragraph(Emphasis::Strong | Emphasis::Alarm, words) => {
+            writeln!(out, "**{}**\n", text(words))
+        }
+        Block::Paragraph(_, words) => writeln!(out, "{}\n", text(words)),
+        Block::List(items) => {
+            list(out, items);
+            Ok(())
+        }
+        Block::Facts(facts) => {
+            out.push_str("| | |\n| --- | --- |\n");
+            for (name, value) in facts {
+                let _ = writeln!(out, "| {name} | {} |", text(value));
+            }
+            writeln!(out)
+        }
+        Block::Table(one) => {
+            out.push_str(&beginning(one, ROWS));
+            Ok(())
+        }
+        Block::Findings(groups) => {
+            groups.iter().for_each(|group| write_group(out, group));
+            writeln!(out)
+        }
+        Block::Chart(_) => Ok(()),
+        Block::Sequence(sequence) => {
+            writeln!(out, "```mermaid\n{}```\n", sequence::mermaid(sequence))
+        }
+        Block::Code(lines) => {
+            // a line must not end the block
+            let lines: Vec<String> = lines
+                .iter()
+                .map(|line| line.replace("```", "'''"))
+                .collect();
+            writeln!(out, "```\n{}\n```\n", lines.join("\n"))
+        }
+    };
+}
+
+fn list(out: &mut String, items: &[Text]) {
+    for item in items {
+        let _ = writeln!(out, "- {}", text(item));
     }
-    let _ = writeln!(out, "| | |\n| --- | --- |");
-    for (term, words) in &chapter.method.facts {
-        let _ = writeln!(out, "| {term} | {} |", plain(words));
+    if !items.is_empty() {
+        out.push('\n');
     }
-    let _ = writeln!(out, "\n</details>\n");
 }
 
 fn write_group(out: &mut String, group: &FindingGroup) {
     let case = |case: &Case| {
+        let subject = match case.subject.as_str() {
+            "" => String::new(),
+            subject => format!("{}: ", plain(subject)),
+        };
         let cost = case.cost.as_ref();
-        let cost = cost.map_or(String::new(), |cost| format!(", costs {}", plain(cost)));
+        let cost = cost.map_or_else(String::new, |cost| format!(" Costs {}.", text(cost)));
         format!(
-            "{} ({}{cost}) {}",
-            prose(&case.claim),
-            plain(&case.subject),
-            prose(&case.evidence)
+            "{subject}{}{cost} {}",
+            text(&case.claim),
+            text(&case.evidence)
         )
     };
+    let severity = group.severity.as_str();
     let _ = writeln!(
         out,
-        "- **{}** `{}`: {}",
-        group.severity.as_str(),
+        "- **{severity}** `{}`: {}",
         group.rule,
-        case(&group.first)
+        case(&group.cases[0])
     );
-    for other in group.others.iter().take(CASES) {
+    for other in group.cases.iter().skip(1).take(CASES) {
         let _ = writeln!(out, "  - {}", case(other));
     }
-    let more = group.others.len().saturating_sub(CASES);
+    let more = group.cases.len().saturating_sub(CASES + 1);
     if more > 0 {
         let _ = writeln!(out, "  - and {more} more");
     }
-    let _ = writeln!(out, "  - **What to do:** {}", prose(&group.fix));
+    if !group.fix.is_empty() {
+        let _ = writeln!(out, "  - **Fix:** {}", text(&group.fix));
+    }
     if let Some(risk) = &group.risk {
-        let _ = writeln!(out, "  - **Mind:** {}", prose(risk));
+        let _ = writeln!(out, "  - **Risk:** {}", text(risk));
     }
 }
 
-fn write_table(out: &mut String, table: &Table) {
-    let _ = writeln!(out, "#### {}\n", plain(&table.caption));
-    write_rows(out, table);
+/// A whole table with its caption and notes.
+pub(crate) fn table(table: &Table) -> String {
+    beginning(table, usize::MAX)
 }
 
-fn write_rows(out: &mut String, table: &Table) {
-    for head in &table.heads {
-        let _ = write!(out, "| {} ", plain(&head.words));
+/// A table with at most `rows` rows.
+fn beginning(table: &Table, rows: usize) -> String {
+    let mut out = String::new();
+    if let Some(caption) = &table.caption {
+        let _ = writeln!(out, "{}\n", text(caption));
+    }
+    for column in &table.columns {
+        let _ = write!(out, "| {} ", text(&Text::prose(&column.head)));
     }
     out.push_str("|\n");
-    for nth in 0..table.heads.len() {
-        out.push_str(if nth == 0 { "| --- " } else { "| ---: " });
+    for column in &table.columns {
+        out.push_str(if column.is_numeric() {
+            "| ---: "
+        } else {
+            "| --- "
+        });
     }
     out.push_str("|\n");
-    for row in table.rows.iter().take(ROWS) {
-        for cell in row {
-            let words = plain(&cell.words);
-            let _ = if cell.alarm {
-                write!(out, "| **{words}** ")
-            } else {
-                write!(out, "| {words} ")
-            };
+    for row in 0..table.rows().min(rows) {
+        for column in &table.columns {
+            let _ = write!(out, "| {} ", cell(&column.cells[row]));
         }
         out.push_str("|\n");
     }
     out.push('\n');
-    if table.rows.len() > ROWS {
-        let _ = writeln!(out, "{ROWS} of {} rows.\n", table.rows.len());
+    if table.rows() > rows {
+        let _ = writeln!(out, "{rows} of {} rows.\n", table.rows());
     }
     for note in &table.notes {
-        let _ = writeln!(out, "{}\n", prose(note));
-    }
-}
-
-/// Prose with its code.
-pub(crate) fn prose(text: &str) -> String {
-    let mut out = String::new();
-    for (nth, piece) in pieces(text).enumerate() {
-        if nth % 2 == 1 {
-            // what is in code cannot be escaped: it must not end the line or the cell
-            let code: String = piece
-                .chars()
-                .map(|letter| {
-                    if is_hidden(letter) || letter == '|' {
-                        ' '
-                    } else {
-                        letter
-                    }
-                })
-                .collect();
-            let _ = write!(out, "`{code}`");
-        } else {
-            out.push_str(&plain(piece));
-        }
+        let _ = writeln!(out, "{}\n", text(note));
     }
     out
 }
 
+fn cell(cell: &Cell) -> String {
+    let words = cell
+        .text()
+        .map_or_else(|| "-".to_owned(), |words| text(&words));
+    if cell.is_alarm {
+        format!("**{words}**")
+    } else {
+        words
+    }
+}
+
+/// Text with its code.
+fn text(text: &Text) -> String {
+    let spans = text.spans().iter().map(|span| match span {
+        Span::Words(words) => plain(words),
+        // what is in code cannot be escaped: it must not end the code, the line or the cell
+        Span::Code(code) => {
+            let breaks = |letter: char| is_hidden(letter) || matches!(letter, '|' | '`');
+            format!("`{}`", code.replace(breaks, " "))
+        }
+        Span::Value(value) => plain(&value.to_string()),
+    });
+    spans.collect()
+}
+
 /// Text that formats nothing.
-pub(crate) fn plain(text: &str) -> String {
+fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -195,7 +269,7 @@ pub(crate) fn plain(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            // a comment between keeps `@name` from calling somebody
+            // a comment between keeps `@name` from mentioning a user
             '@' => out.push_str("@<!-- -->"),
             letter => out.push(letter),
         }
@@ -208,11 +282,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_said_formats_nothing() {
+    fn text_of_a_server_formats_nothing() {
         assert_eq!(
             plain("<b>|*x*_y_[a](b)`@me#1\n"),
             "&lt;b&gt;\\|\\*x\\*\\_y\\_\\[a\\](b)\\`@<!-- -->me\\#1\\u{a}"
         );
-        assert_eq!(prose("set `keep|alive` to *"), "set `keep alive` to \\*");
+        assert_eq!(
+            text(&Text::prose("set `keep|alive` to *")),
+            "set `keep alive` to \\*"
+        );
     }
 }

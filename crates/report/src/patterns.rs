@@ -1,168 +1,83 @@
-//! What articles recommend, with the verdict that today's measurements give: the table in docs/fix.md.
+//! Recommendations of articles, with the verdict of today's measurements: the table in docs/fix.md.
 //!
-//! Only the choice of patterns is written by hand; what each does comes from the catalogue.
+//! Only the choice of patterns is written by hand. Their effects come from the catalogue.
 
-use crate::clients::version_key;
+use crate::documents::fix::version_key;
+use crate::page::{Rows, Text};
 use intact_fix::{Catalogue, ClientFacts, Count, Measurement};
-use std::fmt::Write;
 
-/// A recommendation: the client, the variant that follows it, the variant that does not.
+/// A line for each recommendation: the advice, the client, the variant that follows it, the variant that does not.
+const PATTERNS: &str = "\
+`fetch(url, { agent })` | fetch | agent | default
+axios: `httpsAgent` with `keepAlive: true` | axios | keepalive | default
+axios: `httpsAgent: new https.Agent()` | axios | no-keepalive | default
+http: an agent's `maxSockets`, so that requests queue | node-http | max-sockets | new-agent
+AWS SDK 2: `AWS_NODEJS_CONNECTION_REUSE_ENABLED=1` | aws-sdk-js-2 | variable | default
+AWS SDK 3: `https.Agent({ keepAlive: true })` | aws-sdk-js-3 | agent-true | default
+AWS SDK 3: `https.Agent({ keepAlive: false })` | aws-sdk-js-3 | agent-false | default
+AWS SDK 3: `https.Agent({ keepAlive: undefined })` | aws-sdk-js-3 | agent-undefined | default
+AWS SDK 3: the client outside the handler | aws-sdk-js-3 | default | per-call
+`requests.session()` at module level | requests | module-session | default
+`requests.session()` per call | requests | per-call-session | default
+boto3: the client outside the handler | boto3 | default | per-call
+Go: one client for all calls | go-net-http | default | per-call
+Go: the body read to its end | go-net-http | default | not-drained
+AWS SDK for Go 2: the client outside the handler | aws-sdk-go-2 | default | per-call
+Apache 4: `EntityUtils.consume` | apache-httpclient-4 | default | not-consumed
+AWS SDK for Java 2: the client outside the handler | aws-sdk-java-2 | default | per-call";
+
+/// A recommendation.
 struct Pattern {
-    said: &'static str,
+    advice: &'static str,
     client: &'static str,
     with: &'static str,
     without: &'static str,
 }
 
-const fn pattern(
-    said: &'static str,
-    client: &'static str,
-    with: &'static str,
-    without: &'static str,
-) -> Pattern {
-    Pattern {
-        said,
-        client,
-        with,
-        without,
-    }
+fn patterns() -> impl Iterator<Item = Pattern> {
+    PATTERNS.lines().filter_map(|line| {
+        let mut fields = line.split(" | ");
+        Some(Pattern {
+            advice: fields.next()?,
+            client: fields.next()?,
+            with: fields.next()?,
+            without: fields.next()?,
+        })
+    })
 }
-
-const PATTERNS: [Pattern; 17] = [
-    pattern("`fetch(url, { agent })`", "fetch", "agent", "default"),
-    pattern(
-        "axios: `httpsAgent` with `keepAlive: true`",
-        "axios",
-        "keepalive",
-        "default",
-    ),
-    pattern(
-        "axios: `httpsAgent: new https.Agent()`",
-        "axios",
-        "no-keepalive",
-        "default",
-    ),
-    pattern(
-        "http: an agent's `maxSockets`, so that requests queue",
-        "node-http",
-        "max-sockets",
-        "new-agent",
-    ),
-    pattern(
-        "AWS SDK 2: `AWS_NODEJS_CONNECTION_REUSE_ENABLED=1`",
-        "aws-sdk-js-2",
-        "variable",
-        "default",
-    ),
-    pattern(
-        "AWS SDK 3: `https.Agent({ keepAlive: true })`",
-        "aws-sdk-js-3",
-        "agent-true",
-        "default",
-    ),
-    pattern(
-        "AWS SDK 3: `https.Agent({ keepAlive: false })`",
-        "aws-sdk-js-3",
-        "agent-false",
-        "default",
-    ),
-    pattern(
-        "AWS SDK 3: `https.Agent({ keepAlive: undefined })`",
-        "aws-sdk-js-3",
-        "agent-undefined",
-        "default",
-    ),
-    pattern(
-        "AWS SDK 3: the client outside the handler",
-        "aws-sdk-js-3",
-        "default",
-        "per-call",
-    ),
-    pattern(
-        "`requests.session()` at module level",
-        "requests",
-        "module-session",
-        "default",
-    ),
-    pattern(
-        "`requests.session()` per call",
-        "requests",
-        "per-call-session",
-        "default",
-    ),
-    pattern(
-        "boto3: the client outside the handler",
-        "boto3",
-        "default",
-        "per-call",
-    ),
-    pattern(
-        "Go: one client for all calls",
-        "go-net-http",
-        "default",
-        "per-call",
-    ),
-    pattern(
-        "Go: the body read to its end",
-        "go-net-http",
-        "default",
-        "not-drained",
-    ),
-    pattern(
-        "AWS SDK for Go 2: the client outside the handler",
-        "aws-sdk-go-2",
-        "default",
-        "per-call",
-    ),
-    pattern(
-        "Apache 4: `EntityUtils.consume`",
-        "apache-httpclient-4",
-        "default",
-        "not-consumed",
-    ),
-    pattern(
-        "AWS SDK for Java 2: the client outside the handler",
-        "aws-sdk-java-2",
-        "default",
-        "per-call",
-    ),
-];
 
 /// The table of recommendations, a row for each runtime.
 pub fn markdown(catalogue: &Catalogue) -> String {
-    let mut out = String::from(
-        "| recommended | measured as | versions | 10: without, with | 3x10: without, with | verdict |
-| --- | --- | --- | --: | --: | --- |
-",
-    );
-    for pattern in &PATTERNS {
+    let patterns: Vec<Pattern> = patterns().collect();
+    let mut rows: Vec<(&Pattern, &Measurement, &Measurement)> = Vec::new();
+    for pattern in &patterns {
         let of = |variant: &'static str| {
-            catalogue
-                .measured
-                .iter()
-                .filter(move |one| one.client == pattern.client && one.variant == variant)
+            let ours = catalogue.measured.iter();
+            ours.filter(move |one| one.client == pattern.client && one.variant == variant)
         };
         let mut with: Vec<&Measurement> = of(pattern.with).collect();
         with.sort_by_key(|one| version_key(one.versions.get("node")));
-        for one in with {
-            let Some(other) = of(pattern.without).find(|other| other.versions == one.versions)
-            else {
-                continue;
-            };
-            let _ = writeln!(
-                out,
-                "| {} | `{}/{}` | {} | {} | {} | {} |",
-                pattern.said,
-                pattern.client,
-                pattern.with,
-                one.versions_told(),
-                both(in_turn(&other.facts), in_turn(&one.facts)),
-                both(at_once(&other.facts), at_once(&one.facts)),
-                verdict(&other.facts, &one.facts),
-            );
-        }
+        rows.extend(with.into_iter().filter_map(|one| {
+            let without = of(pattern.without).find(|other| other.versions == one.versions)?;
+            Some((pattern, without, one))
+        }));
     }
-    out
+    let table = Rows::of(&rows)
+        .column("recommended", |(pattern, ..)| Text::prose(pattern.advice))
+        .column("measured as", |(pattern, ..)| {
+            Text::prose(&format!("`{}/{}`", pattern.client, pattern.with))
+        })
+        .column("versions", |(.., with)| with.versions_told())
+        .column("10: without, with", |(_, without, with)| {
+            both(in_turn(&without.facts), in_turn(&with.facts))
+        })
+        .column("3x10: without, with", |(_, without, with)| {
+            both(at_once(&without.facts), at_once(&with.facts))
+        })
+        .column("verdict", |(_, without, with)| {
+            verdict(&without.facts, &with.facts)
+        });
+    crate::markdown::table(&table.table())
 }
 
 fn in_turn(facts: &ClientFacts) -> Option<&Count> {
@@ -174,10 +89,10 @@ fn at_once(facts: &ClientFacts) -> Option<&Count> {
 }
 
 fn both(without: Option<&Count>, with: Option<&Count>) -> String {
-    let told = |count: Option<&Count>| {
+    let printed = |count: Option<&Count>| {
         count.map_or_else(|| "-".to_owned(), |count| count.connections.to_string())
     };
-    format!("{}, {}", told(without), told(with))
+    format!("{}, {}", printed(without), printed(with))
 }
 
 fn verdict(without: &ClientFacts, with: &ClientFacts) -> &'static str {
@@ -203,9 +118,10 @@ mod tests {
     fn every_pattern_was_measured_with_and_without() {
         let catalogue = Catalogue::embedded().unwrap();
         let made = markdown(&catalogue);
-        for pattern in &PATTERNS {
+        assert_eq!(patterns().count(), PATTERNS.lines().count());
+        for pattern in patterns() {
             let row = format!("`{}/{}`", pattern.client, pattern.with);
-            assert!(made.contains(&row), "{} has no row", pattern.said);
+            assert!(made.contains(&row), "{} has no row", pattern.advice);
         }
         assert!(!made.contains("not measured"));
     }

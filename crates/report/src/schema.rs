@@ -1,6 +1,9 @@
 //! The JSON Schemas of the documents, derived from their types (docs/schema). Must not describe what the types do not have.
 
-use crate::json;
+use crate::json::{self, Document};
+use intact_findings::check::CheckFacts;
+use intact_findings::compare::CompareFacts;
+use intact_findings::lambda::LambdaFacts;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
@@ -22,7 +25,7 @@ pub fn of<T: JsonSchema>(id: &str, commands: &str) -> Schema {
 
 /// The schema of every observer's document. Only `intact audit` has the keys of its inputs.
 fn traffic() -> Schema {
-    let mut schema = of::<json::Audit<'_>>(
+    let mut schema = of::<Document<'_, json::Audit<'_>>>(
         "intact.observed/1",
         "`intact watch`, `intact audit` and every other observer",
     );
@@ -46,15 +49,15 @@ pub fn all() -> Vec<(&'static str, Schema)> {
     vec![
         (
             "bench",
-            of::<json::Document<'_>>(json::BENCH_SCHEMA, "`intact bench`"),
+            of::<Document<'_, json::Bench<'_>>>(json::BENCH_SCHEMA, "`intact bench`"),
         ),
         (
             "check",
-            of::<json::Checked<'_>>(json::CHECK_SCHEMA, "`intact check`"),
+            of::<Document<'_, &CheckFacts>>(json::CHECK_SCHEMA, "`intact check`"),
         ),
         (
             "compare",
-            of::<json::Compare<'_>>(json::COMPARE_SCHEMA, "`intact compare`"),
+            of::<Document<'_, &CompareFacts>>(json::COMPARE_SCHEMA, "`intact compare`"),
         ),
         (
             "fix",
@@ -62,7 +65,7 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ),
         (
             "lambda",
-            of::<json::Lambda<'_>>(json::LAMBDA_SCHEMA, "`intact lambda`"),
+            of::<Document<'_, &LambdaFacts>>(json::LAMBDA_SCHEMA, "`intact lambda`"),
         ),
         (
             "model",

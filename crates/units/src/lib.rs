@@ -10,11 +10,13 @@ pub mod duration;
 pub mod foreign_text;
 pub mod number;
 pub mod plural;
+mod quantity;
 pub mod share;
 pub mod size;
 pub mod suggest;
 
 pub use dimension::{Dimension, Unit};
+pub use quantity::Quantity;
 
 /// Digits with at most one point: no sign, no exponent, no infinity.
 fn plain_number(digits: &str) -> Option<f64> {

@@ -2,11 +2,12 @@
 
 use super::config::Config;
 use super::gates::Gates;
+use super::gates::evaluate;
 use super::json;
 use super::ladder;
 use super::observing::{Audited, Observing};
 use super::output_files::OutputFiles;
-use super::page::{PageFile, page_file};
+use super::page::{PageFile, page_file, write_all};
 use super::run_header::{fingerprint_key, of_words};
 use crate::console;
 use crate::exit::{self, Failed};
@@ -16,15 +17,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use intact_audit::{
     Audit, AuditError, Input, InputOptions, InputSummary, KeyLog, LadderSelection, Options, Pattern,
 };
-use intact_findings::body_arrival::{BodyArrival, BodyArrivalFacts};
+use intact_findings::body_arrival::BodyArrival;
 use intact_findings::requirement::Document;
-use intact_findings::traffic::{LevelShift, ObservedFacts, TrafficAnalysis};
+use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage};
-use intact_report::inputs::InputFacts;
-use intact_report::ladder::LadderFacts;
-use intact_report::page::ObservedRun;
+use intact_report::documents::{InputFacts, Source, TrafficRun};
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Did connections get reused in this capture, HAR file, NetLog or access log?
@@ -49,9 +48,9 @@ pub(crate) struct Args {
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
     json: Option<PathBuf>,
-    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
     #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
-    report: Option<PageFile>,
+    report: Vec<PageFile>,
     #[command(flatten)]
     gates: Gates,
 }
@@ -134,25 +133,35 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     } = observing.finish();
     let answers = answers.facts();
     let facts = observed.facts();
-    let told = AuditReport {
+    let inputs: Vec<InputFacts> = accounts.iter().map(input_facts).collect();
+    let to = args.json.as_deref();
+    json::tell(to, || {
+        let change = observed.step();
+        intact_report::json::audit(&run, &facts, &inputs, &answers, change.as_ref())
+    })?;
+    let charts = observed.pictures(&run);
+    let ladder = ladder.as_ref().map(ladder::facts);
+    let verdicts = evaluate(&requirements, &facts);
+    let source = Source::Traffic(TrafficRun {
         run: &run,
         facts: &facts,
-        inputs: accounts.iter().map(input_facts).collect(),
-        answers,
-        change: observed.step(),
-        ladder: args.ladder.map(|_| ladder.as_ref().map(ladder::facts)),
-    };
-    told.tell(args.json.as_deref())?;
-    if let Some(file) = &args.report {
-        let source = ObservedRun {
-            run: &run,
-            facts: &facts,
-            pictures: &observed.pictures(&run),
-            inputs: &told.inputs,
-        };
-        file.write(&[source.into()])?;
+        charts: &charts,
+        inputs: &inputs,
+        answers: args.ladder.map_or(&[], |_| &answers),
+        ladder: args.ladder.and(ladder.as_ref()),
+    });
+    let mut page = source.page();
+    page.requirements.clone_from(&verdicts);
+    if !json::takes_output(to) {
+        console::print(&intact_report::terminal::write(&page, console::paper()));
+        if args.ladder.is_some() && ladder.is_none() {
+            console::note(
+                "no such connection: --ladder shows packets of a capture, and --ladder=NUMBER counts connections from 1 in the order of their first packets",
+            );
+        }
     }
-    let kept = args.gates.hold(&requirements, &run, &facts)?;
+    write_all(&args.report, &[page])?;
+    let kept = args.gates.hold(&verdicts, &run, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
         None if !kept => exit::REQUIREMENT,
@@ -241,56 +250,6 @@ fn input_facts(account: &InputSummary) -> InputFacts {
         bytes: account.bytes,
         evidence: account.evidence.clone(),
         advice: account.advice.clone(),
-    }
-}
-
-/// All that an audit has to say.
-struct AuditReport<'a> {
-    run: &'a Run,
-    facts: &'a ObservedFacts,
-    inputs: Vec<InputFacts>,
-    answers: Vec<BodyArrivalFacts>,
-    change: Option<LevelShift>,
-    /// Absent where it was not asked for.
-    ladder: Option<Option<LadderFacts>>,
-}
-
-impl AuditReport<'_> {
-    fn tell(&self, to: Option<&Path>) -> anyhow::Result<()> {
-        json::tell(to, || {
-            let change = self.change.as_ref();
-            intact_report::json::audit(self.run, self.facts, &self.inputs, &self.answers, change)
-        })?;
-        if json::takes_output(to) {
-            return Ok(());
-        }
-        let paper = console::paper();
-        let mut page = intact_report::terminal::observed(self.run, self.facts, paper);
-        if let Some(change) = &self.change {
-            page.push_str(&intact_report::terminal::change(
-                change,
-                &self.wall(change.at_s),
-                paper,
-            ));
-        }
-        page.push_str(&intact_report::terminal::inputs(&self.inputs, paper));
-        if let Some(ladder) = &self.ladder {
-            page.push_str(&intact_report::terminal::ladder(
-                ladder.as_ref(),
-                &self.answers,
-                paper,
-            ));
-        }
-        console::print(&page);
-        Ok(())
-    }
-
-    /// A time of the run as people read it.
-    fn wall(&self, seconds: f64) -> String {
-        let started: Option<jiff::Timestamp> = self.run.started.parse().ok();
-        let at = started
-            .map(|started| started + jiff::SignedDuration::from_millis((seconds * 1e3) as i64));
-        at.map_or_else(|| self.run.started.clone(), |at| format!("{at:.0}"))
     }
 }
 

@@ -3,10 +3,12 @@
 mod args;
 
 use super::builtin::{Builtin, Ready};
+use super::gates::evaluate;
 use super::json;
 use super::link;
 use super::on_link::{self, Near};
 use super::output_files::OutputFiles;
+use super::page::write_all;
 use super::recording::Recording;
 use super::run_header;
 use crate::console;
@@ -22,7 +24,7 @@ use intact_experiment::{Axes, TlsChoice};
 use intact_findings::bench::{Baseline, BenchFacts, Charts};
 use intact_findings::requirement::Document;
 use intact_ledger::{Caveat, Producer, Rows, Vantage};
-use intact_report::page::BenchRun;
+use intact_report::documents::{self, BenchRun, Source};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -84,7 +86,7 @@ pub(super) fn measure(config: Config, near: Option<Near>) -> Result<ExitCode, Fa
     let interrupt = Interrupt::listen()?;
     let to = args.json.clone();
     let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
-    let page_file = args.report.clone();
+    let page_files = args.report.clone();
     let gates = args.gates.clone();
     let requirements = gates.parse(Document::Bench)?;
     // read first: a wrong folder is found out before anything is sent
@@ -143,29 +145,27 @@ pub(super) fn measure(config: Config, near: Option<Near>) -> Result<ExitCode, Fa
         facts.caveats.extend(missing.map(of_then));
     }
     json::tell(to.as_deref(), || intact_report::json::bench(&head, &facts))?;
+    let charts = Charts::new(&head, &tally, &facts, &recorded.timeline);
+    let verdicts = evaluate(&requirements, &facts);
+    let run = BenchRun {
+        run: &head,
+        facts: &facts,
+        charts: &charts,
+    };
+    let mut page = Source::Bench(run).page();
+    page.requirements.clone_from(&verdicts);
     if !json::takes_output(to.as_deref()) {
-        console::print(&intact_report::terminal::bench(
-            &head,
-            &facts,
-            console::paper(),
-        ));
+        console::print(&intact_report::terminal::write(&page, console::paper()));
     }
     if demonstration {
-        console::print(&intact_report::terminal::demonstration(
-            &facts,
+        let next = documents::demonstration(&facts);
+        console::print(&intact_report::terminal::write_sections(
+            &[next],
             console::paper(),
         ));
     }
-    if let Some(file) = page_file {
-        let pictures = Charts::new(&head, &tally, &facts, &recorded.timeline);
-        let run = BenchRun {
-            run: &head,
-            facts: &facts,
-            pictures: &pictures,
-        };
-        file.write(&[run.into()])?;
-    }
-    let kept = gates.hold(&requirements, &head, &facts)?;
+    write_all(&page_files, &[page])?;
+    let kept = gates.hold(&verdicts, &head, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
         None if !facts.any_success() => exit::UNREACHABLE,
@@ -276,7 +276,7 @@ fn bench_config(
         proxy: args.proxy,
         unix_socket: args.unix_socket,
         // the page draws connections, which only the rows of a ledger have
-        keep: if args.ledger.is_some() || args.csv.is_some() || args.report.is_some() {
+        keep: if args.ledger.is_some() || args.csv.is_some() || !args.report.is_empty() {
             RowPolicy::Ledger(rows)
         } else {
             RowPolicy::First

@@ -5,10 +5,11 @@ use super::config::Config;
 use super::connect_options::ConnectOptions;
 use super::expect::Expect;
 use super::gates::Gates;
+use super::gates::evaluate;
 use super::json;
 use super::options;
 use super::output_files::OutputFiles;
-use super::page::{PageFile, page_file};
+use super::page::{PageFile, page_file, write_all};
 use super::run_header;
 use super::watching::{Early, Wanted, Watched, Watching};
 use crate::console;
@@ -23,7 +24,7 @@ use intact_client::tls::Verify;
 use intact_findings::check::CheckFacts;
 use intact_findings::requirement::Document;
 use intact_ledger::{Method, Producer, Protocol, Vantage};
-use intact_report::page::CheckRun;
+use intact_report::documents::{CheckPart, CheckRun, check as check_page};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -100,9 +101,9 @@ pub(crate) struct Args {
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
-    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
     #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
-    report: Option<PageFile>,
+    report: Vec<PageFile>,
     /// Keep the packets of one exchange of each version with the secrets that decrypt them (needs the right to capture)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcapng: Option<PathBuf>,
@@ -146,7 +147,7 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     let gates = args.gates.clone();
     let to = args.json.clone();
     let files = OutputFiles::of(args.ledger.clone(), None);
-    let page = args.report.clone();
+    let page_files = args.report.clone();
     let (capture, wanted) = capture(&args)?;
     let check = Check::new(check_config(args)?).map_err(Failed::usage)?;
     announce(check.budget(), check.config());
@@ -174,21 +175,28 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     let mut facts = CheckFacts::new(&card, &rows);
     facts.caveats.extend(caveats);
     json::tell(to.as_deref(), || intact_report::json::check(&head, &facts))?;
+    let run = CheckRun {
+        run: &head,
+        facts: &facts,
+    };
     if prints {
         let paper = console::paper();
         console::print(&match &known {
-            Some(known) => intact_report::terminal::check_limits(known, &facts, paper),
-            None => intact_report::terminal::check(&head, &facts, paper) + &ladders,
+            Some(known) => {
+                let page = check_page(run, CheckPart::Rest(known));
+                intact_report::terminal::write_rest(&page, paper)
+            }
+            None => {
+                let page = check_page(run, CheckPart::All);
+                intact_report::terminal::write(&page, paper) + &ladders
+            }
         });
     }
-    if let Some(page) = &page {
-        page.write(&[CheckRun {
-            run: &head,
-            facts: &facts,
-        }
-        .into()])?;
-    }
-    let kept = gates.hold(&requirements, &head, &facts)?;
+    let verdicts = evaluate(&requirements, &facts);
+    let mut page = check_page(run, CheckPart::All);
+    page.requirements.clone_from(&verdicts);
+    write_all(&page_files, &[page])?;
+    let kept = gates.hold(&verdicts, &head, &facts)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
         None if !facts.any_success() => exit::UNREACHABLE,

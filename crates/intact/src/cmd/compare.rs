@@ -5,9 +5,10 @@ mod rounds;
 
 use super::config::Config;
 use super::gates::Gates;
+use super::gates::evaluate;
 use super::json;
 use super::output_files::OutputFiles;
-use super::page::{PageFile, page_file};
+use super::page::{PageFile, page_file, write_all};
 use super::run_header;
 use super::watch::Keys;
 use crate::console;
@@ -18,7 +19,7 @@ use intact_findings::requirement::Document;
 use intact_findings::stored;
 use intact_ledger::store::Reader;
 use intact_ledger::{Producer, Run, Vantage, Variant};
-use intact_report::page::CompareRun;
+use intact_report::documents::{CompareRun, Source};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -69,9 +70,9 @@ pub(crate) struct Args {
         help_heading = "Output"
     )]
     json: Option<PathBuf>,
-    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
     #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
-    report: Option<PageFile>,
+    report: Vec<PageFile>,
     #[command(flatten)]
     gates: Gates,
     /// The programs, each after a -- of its own; a single word with blanks in it is given to sh
@@ -83,7 +84,7 @@ const EXAMPLES: &str = "Examples:
   intact compare -- 'node old.js' -- 'node new.js'
   intact compare --rtt 30ms -- ./service-before --once -- ./service-after --once
   intact compare --env AWS_NODEJS_CONNECTION_REUSE_ENABLED=0,1 -- node list-tables.js
-  intact compare --markdown pr.md --require 'avoidable == 0' --require 'saved > 0ms' -- ./a -- ./b
+  intact compare --report pr.md --require 'avoidable == 0' --require 'saved > 0ms' -- ./a -- ./b
   intact watch --ledger before -- npm test; intact watch --ledger after -- npm test; intact compare before after
 
 The first program is the baseline. A requirement without a selector is about the others; `variant=NAME:` names one.
@@ -114,19 +115,16 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     if let Some(path) = &args.json {
         json::write(path, || intact_report::json::compare(&run, &facts))?;
     }
-    console::print(&intact_report::terminal::compare(
-        &run,
-        &facts,
-        console::paper(),
-    ));
-    if let Some(file) = &args.report {
-        let one = CompareRun {
-            run: &run,
-            facts: &facts,
-        };
-        file.write(&[one.into()])?;
-    }
-    let kept = args.gates.hold(&requirements, &run, &facts)?;
+    let verdicts = evaluate(&requirements, &facts);
+    let one = CompareRun {
+        run: &run,
+        facts: &facts,
+    };
+    let mut page = Source::Compare(one).page();
+    page.requirements.clone_from(&verdicts);
+    console::print(&intact_report::terminal::write(&page, console::paper()));
+    write_all(&args.report, &[page])?;
+    let kept = args.gates.hold(&verdicts, &run, &facts)?;
     Ok(ExitCode::from(match ended {
         Some(code) => code,
         None if kept => exit::FINE,

@@ -4,8 +4,8 @@ use super::config::Config;
 use super::json;
 use crate::console;
 use crate::exit::{self, Failed};
-use intact_fix::Catalogue;
-use intact_report::terminal::FixRequest;
+use intact_fix::{Catalogue, Client};
+use intact_report::documents::{self, FixRequest};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -61,18 +61,16 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     if json::takes_output(to) {
         return Ok(ExitCode::from(exit::FINE));
     }
-    let paper = console::paper();
-    let page = match (&args.client, &found.clients[..]) {
-        (Some(_), [client]) => {
-            intact_report::terminal::fix_client(&catalogue, client, question, paper)
+    let one = |client: &Client| documents::fix_client(&catalogue, client, question);
+    let pages = match (&args.client, &found.clients[..]) {
+        (Some(_), [client]) => vec![one(client)],
+        (Some(_), clients) if args.server_idle.is_some() => {
+            clients.iter().map(|client| one(client)).collect()
         }
-        (Some(_), clients) if args.server_idle.is_some() => clients
-            .iter()
-            .map(|client| intact_report::terminal::fix_client(&catalogue, client, question, paper))
-            .collect::<Vec<_>>()
-            .join("\n"),
-        (_, clients) => intact_report::terminal::fix_list(&catalogue, clients, paper),
+        (_, clients) => vec![documents::fix_list(&catalogue, clients)],
     };
-    console::print(&page);
+    for page in &pages {
+        console::print(&intact_report::terminal::write(page, console::paper()));
+    }
     Ok(ExitCode::from(exit::FINE))
 }

@@ -7,7 +7,7 @@ mod run;
 mod work;
 
 pub(super) use self::work::{Config as WorkConfig, run_as_child as work_as_child};
-use super::page::{PageFile, page_file};
+use super::page::{PageFile, page_file, write_all};
 use super::requirements;
 use crate::console;
 use crate::exit::{self, Failed};
@@ -24,9 +24,7 @@ use intact_fleet::{
     StatusDocument, Store, StoreError, WorkerError,
 };
 use intact_ledger::Row;
-use intact_report::campaign::{self, CampaignDocument};
-use intact_report::page::{BenchRun, CheckRun, Source};
-use intact_report::schema;
+use intact_report::{documents, json, schema};
 use schemars::JsonSchema;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -121,9 +119,9 @@ struct Shown {
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// Write the report as one page too: .html works anywhere, .md is for a pull request or a CI summary
+    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
     #[arg(long = "report", value_name = "FILE", value_parser = page_file)]
-    file: Option<PageFile>,
+    file: Vec<PageFile>,
     /// A requirement, held against each target and label, may be repeated: 'keepalive=on: p99 < 50ms'; exit 1 when one fails; `help` lists what can be asked
     #[arg(long, value_name = "EXPR")]
     require: Vec<String>,
@@ -206,14 +204,22 @@ fn report(
     let facts = facts(campaign, &mut checks)
         .context("the plan of the store")
         .map_err(Failed::unreadable)?;
+    // results hold counts and no single exchanges: the pages have no timeline
+    let timeline = Timeline::of_variants();
+    let benches = facts.benches.iter();
+    let charts = benches.map(|one| Charts::new(&one.run, &one.tally, &one.facts, &timeline));
+    let charts: Vec<Charts> = charts.collect();
+    let mut pages = documents::campaign(&facts, &charts);
     console::print(&if shown.json {
-        campaign::json(&facts).context("--json")?
+        json::fleet(&facts).context("--json")?
     } else {
-        campaign::terminal(&facts, console::paper())
+        let paper = console::paper();
+        let pages = pages.iter();
+        let pages = pages.map(|page| intact_report::terminal::write(page, paper));
+        pages.collect::<Vec<String>>().join("\n")
     });
-    if let Some(file) = &shown.file {
-        write(file, &facts)?;
-    }
+    pages.extend(documents::first_checks(&facts));
+    write_all(&shown.file, &pages)?;
     let (mut kept, lines) = checks.judge(requirements, has_benches);
     for line in lines {
         console::note(&line);
@@ -262,32 +268,6 @@ fn facts(campaign: Campaign, checks: &mut CheckGroups<'_>) -> Result<CampaignFac
         benches: benches.collect::<Result<_, _>>()?,
         checks: checks.take(),
     })
-}
-
-/// Writes the page: a part for each target and label. Of checks it has the first of each; the terminal's report and the JSON have
-/// all of them together.
-fn write(file: &PageFile, facts: &CampaignFacts) -> anyhow::Result<()> {
-    // results hold counts and no single exchanges: the page goes without a timeline
-    let timeline = Timeline::of_variants();
-    let charts: Vec<Charts> = facts
-        .benches
-        .iter()
-        .map(|one| Charts::new(&one.run, &one.tally, &one.facts, &timeline))
-        .collect();
-    let benches = facts.benches.iter().zip(&charts).map(|(one, charts)| {
-        Source::Bench(BenchRun {
-            run: &one.run,
-            facts: &one.facts,
-            pictures: charts,
-        })
-    });
-    let checks = facts.checks.iter().filter_map(|one| one.first.as_ref());
-    let checks = checks.map(|(run, facts)| Source::Checked(CheckRun { run, facts }));
-    let runs: Vec<Source<'_>> = benches.chain(checks).collect();
-    if runs.is_empty() {
-        anyhow::bail!("--report: there is no result yet");
-    }
-    file.write(&runs)
 }
 
 fn one_plan(store: &Store, wanted: Option<&str>) -> Result<Plan, Failed> {
@@ -364,7 +344,7 @@ fn own(error: impl Into<anyhow::Error>) -> Failed {
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only the schema is derived from it")]
 enum FleetDocument<'a> {
-    Report(CampaignDocument<'a>),
+    Report(json::FleetDocument<'a>),
     Plan(PlanDocument<'a>),
     Status(StatusDocument),
 }
@@ -372,7 +352,7 @@ enum FleetDocument<'a> {
 /// The schema of the documents.
 pub(crate) fn schema() -> schemars::Schema {
     schema::of::<FleetDocument<'_>>(
-        campaign::SCHEMA,
+        json::FLEET_SCHEMA,
         "`intact fleet report`, `run`, `plan` (`intact.fleet-plan/1`) and `status` (`intact.fleet-status/1`)",
     )
 }

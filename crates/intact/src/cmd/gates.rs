@@ -1,5 +1,6 @@
-//! What makes a command exit 1, and where a CI reads why: `--require`, `--fail-on`, `--junit`, `--markdown`, annotations.
-//! The same for every command with findings: flatten [`Gates`], call [`Gates::parse`] before the work and [`Gates::hold`] after it.
+//! What makes a command exit 1, and where a CI reads why: `--require`, `--fail-on`, `--junit`, annotations.
+//! The same for every command with findings: flatten [`Gates`], call [`Gates::parse`] before the work, [`evaluate`] and [`Gates::hold`]
+//! after it.
 
 use super::requirements;
 use crate::console;
@@ -14,7 +15,6 @@ use intact_findings::traffic::ObservedFacts;
 use intact_findings::{Finding, Severity};
 use intact_ledger::Run;
 use intact_report::annotations::{self, Ci};
-use intact_report::terminal::TerminalOptions;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -31,9 +31,6 @@ pub(crate) struct Gates {
     /// Write requirements and rules as tests of JUnit
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Write a short page for a pull request or a CI summary (--markdown "$GITHUB_STEP_SUMMARY")
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum, Serialize, Deserialize)]
@@ -56,9 +53,6 @@ pub(crate) trait GateInput: MetricSource {
     /// What stands out.
     fn findings(&self) -> &[Finding];
 
-    /// The short page.
-    fn summary(&self, run: &Run) -> String;
-
     /// The rules that were looked at: one without a finding has passed.
     fn judged(&self) -> Vec<&'static str> {
         let rules = intact_findings::rules::all();
@@ -70,30 +64,17 @@ impl GateInput for ObservedFacts {
     fn findings(&self) -> &[Finding] {
         &self.findings
     }
-
-    fn summary(&self, run: &Run) -> String {
-        intact_report::summary::observed(run, self)
-    }
 }
 
 impl GateInput for CompareFacts {
     fn findings(&self) -> &[Finding] {
         &self.findings
     }
-
-    fn summary(&self, _: &Run) -> String {
-        intact_report::summary::compare(self)
-    }
 }
 
 impl GateInput for CheckFacts {
     fn findings(&self) -> &[Finding] {
         &self.findings
-    }
-
-    /// The card as it is: it is short enough.
-    fn summary(&self, run: &Run) -> String {
-        as_it_is(&intact_report::terminal::check(run, self, PLAIN))
     }
 
     /// An experiment looks at questions of its own, not at the rules.
@@ -107,34 +88,15 @@ impl GateInput for LambdaFacts {
         &self.findings
     }
 
-    /// As `check` does it.
-    fn summary(&self, run: &Run) -> String {
-        as_it_is(&intact_report::terminal::lambda(run, self, PLAIN))
-    }
-
     /// An experiment looks at questions of its own, not at the rules.
     fn judged(&self) -> Vec<&'static str> {
         Vec::new()
     }
 }
 
-/// For a terminal page in a Markdown file.
-const PLAIN: TerminalOptions = TerminalOptions {
-    width: 100,
-    colour: false,
-};
-
-fn as_it_is(page: &str) -> String {
-    format!("```text\n{page}```\n")
-}
-
 impl GateInput for BenchFacts {
     fn findings(&self) -> &[Finding] {
         &self.findings
-    }
-
-    fn summary(&self, run: &Run) -> String {
-        intact_report::summary::bench(run, self)
     }
 
     /// An experiment looks at questions of its own, not at the rules.
@@ -164,19 +126,15 @@ impl Gates {
         requirements::parse(&self.require, document)
     }
 
-    /// Holds the facts against requirements and `--fail-on`, tells what came of it on standard error, and writes what a CI reads.
-    /// Returns whether all gates are open.
+    /// Checks verdicts and `--fail-on`, prints the results on standard error, and writes what a CI reads. Returns whether all gates are
+    /// open.
     pub(crate) fn hold(
         &self,
-        requirements: &[Requirement],
+        verdicts: &[Verdict],
         run: &Run,
         facts: &impl GateInput,
     ) -> anyhow::Result<bool> {
-        let verdicts: Vec<Verdict> = requirements
-            .iter()
-            .map(|requirement| requirement.evaluate(facts))
-            .collect();
-        for verdict in &verdicts {
+        for verdict in verdicts {
             console::note(&verdict.to_string());
         }
         let least = self.fail_on.map(Severity::from);
@@ -204,7 +162,7 @@ impl Gates {
         if let Some(path) = &self.junit {
             let text = intact_report::junit::document(
                 run.producer.as_str(),
-                &verdicts,
+                verdicts,
                 &facts.judged(),
                 facts.findings(),
                 least,
@@ -212,17 +170,19 @@ impl Gates {
             );
             write(path, &text).context("--junit")?;
         }
-        if let Some(path) = &self.markdown {
-            let text = facts.summary(run);
-            append(path, &text).context("--markdown")?;
-        }
         if let Some(ci) = ci() {
-            for line in annotations::lines(ci, &verdicts, facts.findings()) {
+            for line in annotations::lines(ci, verdicts, facts.findings()) {
                 console::note(&line);
             }
         }
         Ok(!closed && verdicts.iter().all(Verdict::passed))
     }
+}
+
+/// Evaluates the requirements.
+pub(crate) fn evaluate(requirements: &[Requirement], facts: &impl GateInput) -> Vec<Verdict> {
+    let verdicts = requirements.iter();
+    verdicts.map(|one| one.evaluate(facts)).collect()
 }
 
 /// The CI that this process runs in, if it is one that understands annotations.
@@ -240,15 +200,4 @@ fn ci() -> Option<Ci> {
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// A CI's summary file gathers what several steps say.
-fn append(path: &Path, text: &str) -> anyhow::Result<()> {
-    use std::io::Write;
-    let file = std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes()))
-        .with_context(|| format!("cannot write {}", path.display()))
 }

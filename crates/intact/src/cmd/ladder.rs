@@ -4,25 +4,24 @@ use anyhow::Context;
 use intact_audit::{Audit, Input, InputOptions, KeyLog, Ladder, LadderSelection, Options};
 use intact_check::Packets;
 use intact_findings::body_arrival::{BodyArrival, BodyArrivalFacts};
-use intact_report::ladder::{LadderFacts, StepFacts};
+use intact_report::documents::LadderFacts;
+use intact_report::page::Arrow;
 use std::io::Cursor;
 use std::path::Path;
 
 /// A ladder for a page.
 pub(crate) fn facts(ladder: &Ladder) -> LadderFacts {
-    let steps = ladder.steps.iter().map(|step| StepFacts {
-        at: step.at,
-        by_client: step.by_client,
-        words: words(step),
-        again: step.again,
+    let first = ladder.steps.first().map_or(0, |step| step.at);
+    let packets = ladder.steps.iter().map(|step| Arrow {
+        at_ms: step.at.saturating_sub(first) as f64 / 1e6,
+        from: usize::from(!step.by_client),
+        to: usize::from(step.by_client),
+        label: words(step),
+        is_alarm: step.again,
     });
-    LadderFacts {
-        what: format!("connection {}", ladder.connection.0),
-        client: ladder.client.to_string(),
-        server: ladder.server.to_string(),
-        steps: steps.collect(),
-        left_out: ladder.left_out,
-    }
+    let ends = [ladder.client.to_string(), ladder.server.to_string()];
+    let connection = format!("connection {}", ladder.connection.0);
+    LadderFacts::new(connection, ends, packets.collect(), ladder.left_out)
 }
 
 /// Flags, then what is in a packet; where that has no name, its length.
@@ -32,7 +31,8 @@ fn words(step: &intact_audit::LadderStep) -> String {
     if step.len > 0 && step.names.is_empty() {
         words.push(format!("{} bytes", step.len));
     }
-    words.join(", ")
+    let again = if step.again { " (again)" } else { "" };
+    words.join(", ") + again
 }
 
 /// A ladder for each connection that a check captured, and how its answers came.
@@ -57,7 +57,7 @@ pub(crate) fn of_packets(
             .context("packets")?;
         audit.finish(&mut answers);
         ladders.extend(audit.ladder().map(|ladder| LadderFacts {
-            what: what.clone(),
+            connection: what.clone(),
             ..facts(&ladder)
         }));
         // each pass reads all of them

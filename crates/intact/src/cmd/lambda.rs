@@ -6,6 +6,7 @@ mod on_link;
 mod output;
 mod recording;
 
+use super::gates::evaluate;
 use super::internal::Control;
 use super::link::Server;
 use super::run_header::{self, fingerprint_key};
@@ -97,8 +98,9 @@ fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> 
         }
     }
     let facts = recording.finish();
-    output::write(args, &run, &facts).map_err(own)?;
-    let kept = args.gates.hold(&requirements, &run, &facts).map_err(own)?;
+    let verdicts = evaluate(&requirements, &facts);
+    output::write(args, &run, &facts, &verdicts).map_err(own)?;
+    let kept = args.gates.hold(&verdicts, &run, &facts).map_err(own)?;
     Ok(ExitCode::from(match interrupt.signal() {
         Some(signal) => exit::by_signal(signal),
         None if facts.counts.ok == 0 => exit::UNREACHABLE,

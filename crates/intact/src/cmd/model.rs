@@ -10,6 +10,7 @@ use intact_findings::stored;
 use intact_ledger::store::Reader;
 use intact_ledger::{Producer, Vantage};
 use intact_model::{Chain, Fit, Forecast};
+use intact_report::documents;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -98,8 +99,11 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     };
     let forecast = Forecast::new(&chain, counting, draw);
     if let Some(path) = &args.mermaid {
-        std::fs::write(path, intact_report::mermaid(&forecast.sequence))
-            .with_context(|| format!("--mermaid {}", path.display()))?;
+        std::fs::write(
+            path,
+            intact_report::mermaid(&documents::sequence_of(&forecast.sequence)),
+        )
+        .with_context(|| format!("--mermaid {}", path.display()))?;
     }
     let to = args.json.as_deref();
     json::tell(to, || {
@@ -108,14 +112,8 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     if json::takes_output(to) {
         return Ok(ExitCode::from(exit::FINE));
     }
-    let page = intact_report::terminal::model(
-        &forecast,
-        &subject,
-        fit.as_ref(),
-        args.what_if,
-        console::paper(),
-    );
-    console::print(&page);
+    let page = documents::model(&forecast, &subject, fit.as_ref(), args.what_if);
+    console::print(&intact_report::terminal::write(&page, console::paper()));
     Ok(ExitCode::from(exit::FINE))
 }
 

@@ -1,12 +1,16 @@
-//! Where a page goes: a file whose name says what it is written as.
+//! The files that `--report` names: the ending of the name is the format.
 
 use anyhow::Context;
-use intact_report::page::{Page, Source};
+use intact_report::page::Page;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
+use std::io::Write;
 use std::path::PathBuf;
 
-/// The file that `--report` names.
+/// The variable that names the summary of a step in GitHub Actions; the file's name has no ending.
+const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
+
+/// A file that `--report` names.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PageFile {
     path: PathBuf,
@@ -19,13 +23,16 @@ enum Format {
     Markdown,
 }
 
-/// For clap: a file name that says its kind, in a folder that is there, so that nothing is measured in vain.
+/// For clap: a file name with a known ending, in a folder that exists, so that no measurement is lost.
 pub(crate) fn page_file(word: &str) -> Result<PageFile, String> {
     let path = PathBuf::from(word);
     let format = match path.extension().and_then(OsStr::to_str) {
         Some("html" | "htm") => Format::Html,
         Some("md" | "markdown") => Format::Markdown,
-        _ => return Err("a file name that ends in .html or .md says what to write".to_owned()),
+        _ if std::env::var_os(STEP_SUMMARY).is_some_and(|summary| summary == word) => {
+            Format::Markdown
+        }
+        _ => return Err("the file name has to end in .html or .md".to_owned()),
     };
     let folder = path
         .parent()
@@ -37,14 +44,28 @@ pub(crate) fn page_file(word: &str) -> Result<PageFile, String> {
 }
 
 impl PageFile {
-    /// Writes the page of these runs.
-    pub(crate) fn write(&self, runs: &[Source<'_>]) -> anyhow::Result<()> {
-        let page = Page::new(runs).context("--report")?;
-        let text = match self.format {
-            Format::Html => intact_report::html::write(&page).context("--report")?,
-            Format::Markdown => intact_report::markdown::write(&page),
+    /// Writes these pages. HTML replaces the file. Markdown is appended to it, because the summary of a CI collects the pages of
+    /// several steps.
+    pub(crate) fn write(&self, pages: &[Page<'_>]) -> anyhow::Result<()> {
+        let written = match self.format {
+            Format::Html => {
+                let text = intact_report::html::write(pages).context("--report")?;
+                std::fs::write(&self.path, text)
+            }
+            Format::Markdown => {
+                let text = intact_report::markdown::write(pages);
+                let file = std::fs::OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .open(&self.path);
+                file.and_then(|mut file| file.write_all(text.as_bytes()))
+            }
         };
-        std::fs::write(&self.path, text)
-            .with_context(|| format!("--report: cannot write {}", self.path.display()))
+        written.with_context(|| format!("--report: cannot write {}", self.path.display()))
     }
+}
+
+/// Writes these pages to all files.
+pub(crate) fn write_all(files: &[PageFile], pages: &[Page<'_>]) -> anyhow::Result<()> {
+    files.iter().try_for_each(|file| file.write(pages))
 }

@@ -1,15 +1,15 @@
 //! `intact report`: the pages of stored ledgers, whole or cut off by a kill.
 
 use super::config::Config;
-use super::gates::Gates;
-use super::page::{PageFile, page_file};
+use super::gates::{Gates, evaluate};
+use super::page::{PageFile, page_file, write_all};
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
-use intact_findings::requirement::Document;
+use intact_findings::requirement::{Document, Requirement, Verdict};
 use intact_findings::stored::Stored;
 use intact_ledger::store::Reader;
-use intact_report::page::{BenchRun, CheckRun, CompareRun, LambdaRun, ObservedRun, Source};
+use intact_report::documents::{BenchRun, CheckRun, CompareRun, LambdaRun, Source, TrafficRun};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -30,9 +30,9 @@ pub(crate) struct Args {
     /// Print JSON instead of the page, one document for each ledger
     #[arg(long)]
     json: bool,
-    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
     #[arg(long, value_name = "FILE", value_parser = page_file)]
-    report: Option<PageFile>,
+    report: Vec<PageFile>,
     #[command(flatten)]
     gates: Gates,
 }
@@ -52,27 +52,21 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         let one = Stored::read(folder, &reader).map_err(Failed::unreadable)?;
         stored.push((one, requirements));
     }
-    for (one, _) in &stored {
+    let mut pages = Vec::new();
+    let mut kept = true;
+    for (one, requirements) in &stored {
+        let verdicts = evaluate_all(one, requirements);
+        let mut page = source(one).page();
+        page.requirements.clone_from(&verdicts);
         console::print(&if args.json {
             json(one).context("--json")?
         } else {
-            terminal(one)
+            intact_report::terminal::write(&page, console::paper())
         });
+        pages.push(page);
+        kept &= hold(one, &args.gates, &verdicts)?;
     }
-    if let Some(file) = &args.report {
-        let runs: Vec<Source<'_>> = stored.iter().map(|(one, _)| source(one)).collect();
-        file.write(&runs)?;
-    }
-    let mut kept = true;
-    for (one, requirements) in &stored {
-        kept &= match one {
-            Stored::Bench(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
-            Stored::Check(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
-            Stored::Observed(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
-            Stored::Compared(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
-            Stored::Lambda(one) => args.gates.hold(requirements, &one.run, &one.facts)?,
-        };
-    }
+    write_all(&args.report, &pages)?;
     Ok(ExitCode::from(if kept {
         exit::FINE
     } else {
@@ -91,37 +85,49 @@ fn json(stored: &Stored) -> serde_json::Result<String> {
     }
 }
 
-/// The terminal page of a ledger.
-fn terminal(stored: &Stored) -> String {
-    let paper = console::paper();
+/// The results of the requirements.
+fn evaluate_all(stored: &Stored, requirements: &[Requirement]) -> Vec<Verdict> {
     match stored {
-        Stored::Bench(one) => intact_report::terminal::bench(&one.run, &one.facts, paper),
-        Stored::Check(one) => intact_report::terminal::check(&one.run, &one.facts, paper),
-        Stored::Observed(one) => intact_report::terminal::observed(&one.run, &one.facts, paper),
-        Stored::Compared(one) => intact_report::terminal::compare(&one.run, &one.facts, paper),
-        Stored::Lambda(one) => intact_report::terminal::lambda(&one.run, &one.facts, paper),
+        Stored::Bench(one) => evaluate(requirements, &one.facts),
+        Stored::Check(one) => evaluate(requirements, &one.facts),
+        Stored::Observed(one) => evaluate(requirements, &one.facts),
+        Stored::Compared(one) => evaluate(requirements, &one.facts),
+        Stored::Lambda(one) => evaluate(requirements, &one.facts),
     }
 }
 
-/// The part of a ledger in the page of `--report`.
+/// Whether the gates pass.
+fn hold(stored: &Stored, gates: &Gates, verdicts: &[Verdict]) -> anyhow::Result<bool> {
+    match stored {
+        Stored::Bench(one) => gates.hold(verdicts, &one.run, &one.facts),
+        Stored::Check(one) => gates.hold(verdicts, &one.run, &one.facts),
+        Stored::Observed(one) => gates.hold(verdicts, &one.run, &one.facts),
+        Stored::Compared(one) => gates.hold(verdicts, &one.run, &one.facts),
+        Stored::Lambda(one) => gates.hold(verdicts, &one.run, &one.facts),
+    }
+}
+
+/// The document of a ledger.
 fn source(stored: &Stored) -> Source<'_> {
     match stored {
         Stored::Bench(one) => Source::Bench(BenchRun {
             run: &one.run,
             facts: &one.facts,
-            pictures: &one.charts,
+            charts: &one.charts,
         }),
-        Stored::Observed(one) => Source::Observed(ObservedRun {
+        Stored::Observed(one) => Source::Traffic(TrafficRun {
             run: &one.run,
             facts: &one.facts,
-            pictures: &one.charts,
+            charts: &one.charts,
             inputs: &[],
+            answers: &[],
+            ladder: None,
         }),
-        Stored::Compared(one) => Source::Compared(CompareRun {
+        Stored::Compared(one) => Source::Compare(CompareRun {
             run: &one.run,
             facts: &one.facts,
         }),
-        Stored::Check(one) => Source::Checked(CheckRun {
+        Stored::Check(one) => Source::Check(CheckRun {
             run: &one.run,
             facts: &one.facts,
         }),

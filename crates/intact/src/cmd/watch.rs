@@ -18,17 +18,18 @@ use reporting::Reporting;
 
 use super::config::Config;
 use super::gates::Gates;
+use super::gates::evaluate;
 use super::json;
 use super::observing::Observing;
 use super::output_files::OutputFiles;
-use super::page::{PageFile, page_file};
+use super::page::{PageFile, page_file, write_all};
 use super::run_header;
 use crate::console;
 use crate::exit::{self, Failed};
 use intact_findings::requirement::Document;
 use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::{Producer, Rows, Vantage};
-use intact_report::page::ObservedRun;
+use intact_report::documents::{Source, TrafficRun};
 use intact_watch::{Clock, Ended, KeyLogging, Mode, Outcome, Subjects, WatchError};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -86,9 +87,9 @@ pub(crate) struct Args {
         help_heading = "Output"
     )]
     json: Option<PathBuf>,
-    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
     #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
-    report: Option<PageFile>,
+    report: Vec<PageFile>,
     /// Print no page
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
@@ -171,20 +172,24 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     if let Some(path) = &args.json {
         json::write(path, || intact_report::json::observed(&head, &facts)).map_err(own)?;
     }
-    if let Some(file) = &args.report {
-        let run = ObservedRun {
-            run: &head,
-            facts: &facts,
-            pictures: &observed.pictures(&head),
-            inputs: &[],
-        };
-        file.write(&[run.into()]).map_err(own)?;
-    }
+    let charts = observed.pictures(&head);
+    let verdicts = evaluate(&requirements, &facts);
+    let source = Source::Traffic(TrafficRun {
+        run: &head,
+        facts: &facts,
+        charts: &charts,
+        inputs: &[],
+        answers: &[],
+        ladder: None,
+    });
+    let mut page = source.page();
+    page.requirements.clone_from(&verdicts);
     if !args.quiet {
-        let page = intact_report::terminal::observed(&head, &facts, console::error_paper());
-        console::note(page.trim_end());
+        let text = intact_report::terminal::write(&page, console::error_paper());
+        console::note(text.trim_end());
     }
-    let kept = args.gates.hold(&requirements, &head, &facts).map_err(own)?;
+    write_all(&args.report, &[page]).map_err(own)?;
+    let kept = args.gates.hold(&verdicts, &head, &facts).map_err(own)?;
     Ok(ExitCode::from(if code == exit::FINE && !kept {
         exit::REQUIREMENT
     } else {

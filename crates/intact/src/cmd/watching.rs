@@ -11,6 +11,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use intact_check::{CheckProgress, Packets, ProbeKind, ServerProfile};
 use intact_findings::check::CheckFacts;
 use intact_ledger::{Caveat, Event, Row, Run};
+use intact_report::documents::{self, CheckPart, CheckRun};
+use intact_report::page::Section;
 use std::fs::File;
 use std::io::{IsTerminal, Write as _};
 use std::time::Duration;
@@ -117,7 +119,14 @@ impl Watching {
     fn print_card(&mut self, card: &ServerProfile) {
         let Some(early) = &mut self.early else { return };
         let facts = CheckFacts::new(card, &self.rows);
-        let mut page = intact_report::terminal::check_card(&early.run, &facts, console::paper());
+        let run = CheckRun {
+            run: &early.run,
+            facts: &facts,
+        };
+        let mut page = intact_report::terminal::write(
+            &documents::check(run, CheckPart::Early),
+            console::paper(),
+        );
         page.push_str(&std::mem::take(&mut self.ladders));
         self.bar.suspend(|| {
             console::print(&page);
@@ -178,16 +187,11 @@ impl CheckProgress for Watching {
         if self.wanted.ladder {
             match ladder::of_packets(packets) {
                 Ok((ladders, answers)) => {
-                    let paper = console::paper();
-                    for ladder in &ladders {
-                        self.ladders.push_str(&intact_report::terminal::ladder(
-                            Some(ladder),
-                            &[],
-                            paper,
-                        ));
-                    }
-                    self.ladders
-                        .push_str(&intact_report::terminal::answers(&answers, paper));
+                    let mut sections: Vec<Section> =
+                        ladders.iter().map(documents::ladder).collect();
+                    sections.push(documents::answers(&answers));
+                    self.ladders =
+                        intact_report::terminal::write_sections(&sections, console::paper());
                 }
                 Err(error) => self.tell(format!("--ladder: {error:#}")),
             }

@@ -48,7 +48,7 @@ fn the_card_is_printed_before_the_wait_and_an_interrupt_prints_the_rest() {
             .unwrap_or_else(|| panic!("{title}: {page}"))
     };
     assert_eq!(page.matches("intact check http").count(), 1, "{page}");
-    assert!(at("One request, phase by phase") < at("not probed: "));
+    assert!(at("One request, phase by phase") < at("Not probed"));
 }
 
 /// A check of one hostile server; what is wrong, if anything.
@@ -57,7 +57,8 @@ fn against(hostile: &Hostile) -> Option<String> {
     let url = format!("http://{}/", server.addresses().plain.unwrap());
     let out = intact(&["check", &url, "--timeout", "500ms", "--no-idle"]);
     let page = String::from_utf8(out.stdout).unwrap();
-    let answered = page.contains(", answered with ");
+    let answered =
+        page.contains(" in the first response") && !page.contains("The response was not complete");
     let errors_only = page.contains("Every response was 503: ");
     let wanted = if answered && !errors_only { 0 } else { 3 };
     let told = answered != page.contains("Nothing could be measured: ");
@@ -128,7 +129,7 @@ fn packets_of_each_version_are_shown_and_kept_with_the_keys_inside() {
     let audit = intact(&["audit", file, "--ladder=4"]);
     let page = String::from_utf8(audit.stdout).unwrap();
     assert!(page.contains("HEADERS[1] 200 "), "{page}");
-    assert!(page.contains("4 requests on 4 connections"), "{page}");
+    assert!(page.contains("4 requests, 4 connections opened"), "{page}");
 
     let test = "packets_of_each_version_are_shown_and_kept_with_the_keys_inside";
     if program("tshark", test).is_some() {

@@ -231,7 +231,7 @@ fn a_bench_has_the_gates_of_the_other_commands() {
             fail_on,
             "--junit",
             junit.to_str().unwrap(),
-            "--markdown",
+            "--report",
             markdown.to_str().unwrap(),
         ]);
         out.status.code()
@@ -252,7 +252,7 @@ fn a_bench_has_the_gates_of_the_other_commands() {
     );
     assert_eq!(words("error"), Some(0));
     let pages = std::fs::read_to_string(&markdown).unwrap();
-    assert_eq!(pages.matches("### intact bench").count(), 2, "{pages}");
+    assert_eq!(pages.matches("## intact bench").count(), 2, "{pages}");
 }
 
 #[test]

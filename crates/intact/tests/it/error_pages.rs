@@ -66,7 +66,7 @@ fn a_bench_of_an_error_page_exits_3_and_names_the_option_that_allows_it() {
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
     assert_eq!(
         headline(&out),
-        "Every response was 404 (80 of 80): these figures measure an error page; pass --expect 404 if that is intended"
+        "Every response was 404 (80 of 80): these figures measure an error page; pass --expect 404 if that is intended."
     );
     assert!(!text(&out.stdout).contains("keep-alive saves"));
     no_gate_passes(&words, &OF_A_BENCH);

@@ -215,7 +215,7 @@ fn a_report_has_a_page_and_is_held_against_requirements() {
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     assert!(words(&out.stdout).contains("4 of 4 messages have a result"));
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("keepalive=off") && page.contains("<figure id=\"latency\""));
+    assert!(page.contains("keepalive=off") && page.contains("latency-chart\""));
 
     let held = |expression| intact(&["fleet", "report", &store, "--require", expression]);
     assert_eq!(held("requests > 1").status.code(), Some(0));
@@ -297,7 +297,7 @@ fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
     let page = words(&intact(&["fleet", "report", &store, "--report", &html]).stdout);
     assert!(page.contains("Connections are kept alive."), "{page}");
     let html = std::fs::read_to_string(html).unwrap();
-    assert!(html.contains("<figure id=\"waterfall\""), "{html}");
+    assert!(html.contains("waterfall-chart\""), "{html}");
 }
 
 #[test]

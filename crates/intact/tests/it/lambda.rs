@@ -83,7 +83,7 @@ fn the_document_of_a_function_is_what_its_schema_says() {
     let page = std::fs::read_to_string(page).unwrap();
     for picture in ["latency", "means", "invocations"] {
         assert!(
-            page.contains(&format!("<figure id=\"{picture}\"")),
+            page.contains(&format!("<figure id=\"{picture}-chart\"")),
             "{picture}"
         );
     }

@@ -305,7 +305,10 @@ fn check_demonstration(out: &Output, place: &str) {
         text(&out.stderr)
     );
     let last: Vec<&str> = page.lines().rev().take(2).collect();
-    assert_eq!(last[0], "  Now yours: intact bench https://your.server/");
+    assert_eq!(
+        last[0],
+        "  Your server: `intact bench https://your.server/`"
+    );
     assert!(
         last[1].starts_with("  A request on a new connection takes "),
         "{page}"

@@ -76,13 +76,14 @@ fn gates_close_on_requirements_and_on_findings() {
 fn a_ci_gets_tests_a_summary_and_annotations() {
     let dir = tempfile::tempdir().unwrap();
     let folder = store(&dir.path().join("a"), "stale-reuse/fires");
-    let (junit, markdown) = (dir.path().join("j.xml"), dir.path().join("s.md"));
+    let (junit, markdown) = (dir.path().join("j.xml"), dir.path().join("step_summary"));
     let out = Command::new(env!("CARGO_BIN_EXE_intact"))
         .args(["report", &folder, "--fail-on", "error", "--junit"])
         .arg(&junit)
-        .arg("--markdown")
+        .arg("--report")
         .arg(&markdown)
         .env("GITHUB_ACTIONS", "true")
+        .env("GITHUB_STEP_SUMMARY", &markdown)
         .env_remove("TF_BUILD")
         .output()
         .unwrap();
@@ -91,7 +92,7 @@ fn a_ci_gets_tests_a_summary_and_annotations() {
     let junit = std::fs::read_to_string(junit).unwrap();
     assert!(junit.contains("failures=\"1\""), "{junit}");
     let markdown = std::fs::read_to_string(markdown).unwrap();
-    assert!(markdown.contains("**stale-reuse** (error)"), "{markdown}");
+    assert!(markdown.contains("- **error** `stale-reuse`"), "{markdown}");
 }
 
 #[test]

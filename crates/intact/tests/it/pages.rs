@@ -23,7 +23,7 @@ fn a_bench_leaves_a_page_and_so_do_its_ledgers() {
     let live = std::fs::read_to_string(at("a.html")).unwrap();
     for picture in ["latency", "waterfall", "first-calls", "rounds", "timeline"] {
         assert!(
-            live.contains(&format!("<figure id=\"{picture}\"")),
+            live.contains(&format!("<figure id=\"{picture}-chart\"")),
             "{picture}"
         );
     }
@@ -41,7 +41,7 @@ fn a_bench_leaves_a_page_and_so_do_its_ledgers() {
     assert!(out.status.success(), "{out:?}");
     let both = std::fs::read_to_string(at("both.md")).unwrap();
     assert!(
-        both.contains("### Run 1") && both.contains("### Run 2"),
+        both.contains("## Run 1: intact bench") && both.contains("## Run 2: "),
         "{both}"
     );
 }
@@ -56,9 +56,9 @@ fn a_check_has_a_page_and_so_does_its_ledger() {
     assert!(out.status.success(), "{out:?}");
     let live = std::fs::read_to_string(at("live.html")).unwrap();
     for part in [
-        "<figure id=\"waterfall\"",
+        "<figure id=\"waterfall-chart\"",
         "Limits of a connection",
-        "What to set clients to",
+        "Client settings for this idle limit",
     ] {
         assert!(live.contains(part), "{part}");
     }
@@ -113,7 +113,7 @@ fn what_was_audited_has_a_page_and_so_does_its_ledger() {
         let html = std::fs::read_to_string(at(page)).unwrap();
         for picture in ["waste", "latency", "timeline"] {
             assert!(
-                html.contains(&format!("<figure id=\"{picture}\"")),
+                html.contains(&format!("<figure id=\"{picture}-chart\"")),
                 "{page} {picture}"
             );
         }
@@ -123,5 +123,5 @@ fn what_was_audited_has_a_page_and_so_does_its_ledger() {
         );
     }
     let html = std::fs::read_to_string(at("audit.html")).unwrap();
-    assert!(html.contains("<th scope=\"row\">six.har</th>"));
+    assert!(html.contains("six.har (HAR): 6 entries"), "{html}");
 }

@@ -1,185 +1,332 @@
-//! What a page says, whatever it is written as: verdict, findings, pictures, tables, method.
+//! What a page says, free of any format: one [`Page`] per document, three writers.
 //!
-//! One module for each kind of facts fills a [`Page`]; [`crate::html`] and [`crate::markdown`] write it. Text in here is plain: the
-//! writers escape it. Must not compute: what is shown comes from findings.
+//! A module of [`crate::documents`] fills a page with typed blocks. A writer ([`crate::terminal`], [`crate::html`],
+//! [`crate::markdown`]) lays blocks out. A document knows no writer, a writer knows no document: a table column is added in one
+//! file, and a document is added as one module and one arm of [`crate::documents::Source`].
+//!
+//! - Figures are [`Quantity`] values in spans and cells. A writer prints them with their `Display`, so that the terminal, HTML and
+//!   Markdown show the same digits.
+//! - Each block has a [`Depth`]. `Summary` is on every page. `Full` is in files: the terminal omits it, Markdown folds it.
+//! - Blocks without content are dropped when they are added, and sections without blocks with them. A document need not ask.
+//! - Text of servers and files is kept as it is. Each writer escapes it.
+//! - Raw numbers of tables and charts need no code of their own: [`file`] writes any table or chart as CSV.
 
-mod bench;
-mod by_round;
-mod check;
-mod compare;
-mod download;
-mod environment;
-mod lambda;
-mod observed;
-mod parts;
-mod populations;
-mod timeline;
+mod cell;
+mod chart;
+pub(crate) mod file;
+mod findings;
+mod table;
+mod text;
 
-pub use bench::BenchRun;
-pub use check::CheckRun;
-pub use compare::CompareRun;
-pub use lambda::LambdaRun;
-pub use observed::ObservedRun;
-pub(crate) use parts::{
-    Assessment, Case, Fact, Figure, FindingGroup, Headline, Method, Section, Table,
+pub use cell::{Cell, Value};
+pub use chart::{
+    Axis, Band, Bar, Bars, Chart, ChartKind, Histogram, Lane, Life, Line, LinePoint, Lines, Mark,
+    Panel, Point, Population, ScaleKind, Scatter, Segment, Series, Tick, Timeline, Tone,
 };
+pub use file::File;
+pub use findings::{Case, FindingGroup};
+pub use intact_units::Quantity;
+pub use table::{Column, Rows, Table};
+pub use text::{Span, Text};
+pub(crate) use text::{sentence, text};
 
-use intact_ledger::Run;
+use intact_findings::requirement::Verdict;
+use intact_units::plural;
 
-/// A report in one file.
-pub struct Page {
+/// A document as a page.
+#[derive(Default)]
+pub struct Page<'a> {
     /// The command that measured.
-    pub(crate) command: String,
-    /// What was measured.
-    pub(crate) subject: String,
-    /// When, as RFC 3339.
-    pub(crate) started: String,
-    /// Version of the tool.
-    pub(crate) version: String,
-    /// One for each run.
-    pub(crate) chapters: Vec<Section>,
-}
-
-/// What a page can be made of.
-#[derive(Clone, Copy)]
-pub enum Source<'a> {
-    /// A bench.
-    Bench(BenchRun<'a>),
-    /// What `watch`, `audit` or a server saw.
-    Observed(ObservedRun<'a>),
-    /// Programs side by side.
-    Compared(CompareRun<'a>),
-    /// The card of a server.
-    Checked(CheckRun<'a>),
-    /// A function.
-    Lambda(LambdaRun<'a>),
-}
-
-impl<'a> From<LambdaRun<'a>> for Source<'a> {
-    fn from(run: LambdaRun<'a>) -> Source<'a> {
-        Source::Lambda(run)
-    }
-}
-
-impl<'a> From<BenchRun<'a>> for Source<'a> {
-    fn from(run: BenchRun<'a>) -> Source<'a> {
-        Source::Bench(run)
-    }
-}
-
-impl<'a> From<ObservedRun<'a>> for Source<'a> {
-    fn from(run: ObservedRun<'a>) -> Source<'a> {
-        Source::Observed(run)
-    }
-}
-
-impl<'a> From<CompareRun<'a>> for Source<'a> {
-    fn from(run: CompareRun<'a>) -> Source<'a> {
-        Source::Compared(run)
-    }
-}
-
-impl<'a> From<CheckRun<'a>> for Source<'a> {
-    fn from(run: CheckRun<'a>) -> Source<'a> {
-        Source::Checked(run)
-    }
-}
-
-impl<'a> Source<'a> {
-    fn run(&self) -> &'a Run {
-        match self {
-            Source::Bench(one) => one.run,
-            Source::Observed(one) => one.run,
-            Source::Compared(one) => one.run,
-            Source::Checked(one) => one.run,
-            Source::Lambda(one) => one.run,
-        }
-    }
-
+    pub command: String,
     /// What was measured, and through what.
-    fn subject(&self) -> String {
-        let run = self.run();
-        let subject = match (&run.subject, self) {
-            (Some(subject), _) => subject.clone(),
-            (None, Source::Bench(_)) => "the built-in server".to_owned(),
-            (None, Source::Compared(one)) => {
-                let names: Vec<&str> = one
-                    .run
-                    .variants
-                    .iter()
-                    .map(|one| one.name.as_str())
-                    .collect();
-                names.join(" against ")
-            }
-            (None, Source::Checked(one)) => {
-                let target = one.facts.target.as_ref();
-                target.map_or_else(String::new, |target| target.url.clone())
-            }
-            // a wrapper's program stands behind the dashes
-            (None, Source::Observed(_) | Source::Lambda(_)) => {
-                let mut words = run.argv.iter().skip_while(|word| *word != "--").skip(1);
-                let first = words.next().cloned().unwrap_or_default();
-                words.fold(first, |all, word| all + " " + word)
-            }
-        };
-        match &run.link {
-            Some(link) => format!("{subject} behind {link}"),
-            None => subject,
+    pub subject: String,
+    /// When, as RFC 3339; empty where nothing was run.
+    pub started: String,
+    /// Version of the tool that measured.
+    pub version: String,
+    /// Further lines below the title of the terminal's page; files have them in `method`.
+    pub intro: Vec<Text>,
+    /// The result as one number.
+    pub headline: Option<Headline>,
+    /// The result in sentences, the most important first.
+    pub verdict: Vec<Text>,
+    /// The figures to know at a glance.
+    pub facts: Vec<Fact>,
+    /// The requirements that were checked.
+    pub requirements: Vec<Verdict>,
+    /// What was found.
+    pub sections: Vec<Section>,
+    /// What limits the figures.
+    pub caveats: Vec<Text>,
+    /// How it was measured; in files only.
+    pub method: Option<Section>,
+    /// Documents and raw numbers to save; HTML only.
+    pub files: Vec<File<'a>>,
+}
+
+impl Page<'_> {
+    /// Adds a section, unless it is empty.
+    pub fn section(&mut self, section: impl Into<Option<Section>>) {
+        let section = section.into().filter(|section| !section.blocks.is_empty());
+        self.sections.extend(section);
+    }
+}
+
+/// Where a block is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// On every page.
+    Summary,
+    /// In HTML, and folded in Markdown; the terminal omits it.
+    Full,
+}
+
+/// A part of a page with a title.
+pub struct Section {
+    /// A name for links, unique within the page.
+    pub id: &'static str,
+    /// The title.
+    pub title: Text,
+    /// The content.
+    pub blocks: Vec<(Depth, Block)>,
+}
+
+impl Section {
+    /// A section without content.
+    pub fn new(id: &'static str, title: impl Into<Text>) -> Section {
+        Section {
+            id,
+            title: title.into(),
+            blocks: Vec::new(),
         }
     }
 
-    fn chapter(&self, prefix: String) -> serde_json::Result<Section> {
-        match *self {
-            Source::Bench(one) => bench::chapter(one, prefix),
-            Source::Observed(one) => observed::chapter(one, prefix),
-            Source::Compared(one) => compare::chapter(one, prefix),
-            Source::Checked(one) => check::chapter(one, prefix),
-            Source::Lambda(one) => lambda::chapter(one, prefix),
+    /// Adds what every page shows.
+    pub fn summary(self, content: impl Content) -> Section {
+        self.with(Depth::Summary, content)
+    }
+
+    /// Adds what only files show.
+    pub fn full(self, content: impl Content) -> Section {
+        self.with(Depth::Full, content)
+    }
+
+    fn with(mut self, depth: Depth, content: impl Content) -> Section {
+        let blocks = content
+            .blocks()
+            .into_iter()
+            .filter(|block| !block.is_empty());
+        self.blocks.extend(blocks.map(|block| (depth, block)));
+        self
+    }
+
+    /// The blocks of a depth.
+    pub(crate) fn of(&self, depth: Depth) -> impl Iterator<Item = &Block> {
+        let blocks = self.blocks.iter();
+        blocks.filter_map(move |(own, block)| (*own == depth).then_some(block))
+    }
+}
+
+/// A piece of content.
+pub enum Block {
+    /// A paragraph.
+    Paragraph(Emphasis, Text),
+    /// Items of equal rank.
+    List(Vec<Text>),
+    /// Names and values.
+    Facts(Vec<(&'static str, Text)>),
+    /// A table.
+    Table(Table),
+    /// Findings with their remedies, the worst first.
+    Findings(Vec<FindingGroup>),
+    /// A chart.
+    Chart(Chart),
+    /// Messages between participants over time.
+    Sequence(Sequence),
+    /// Lines to copy; never wrapped.
+    Code(Vec<String>),
+}
+
+impl Block {
+    fn is_empty(&self) -> bool {
+        match self {
+            Block::Paragraph(_, text) => text.is_empty(),
+            Block::List(items) => items.is_empty(),
+            Block::Facts(facts) => facts.is_empty(),
+            Block::Table(table) => table.is_empty(),
+            Block::Findings(groups) => groups.is_empty(),
+            Block::Chart(chart) => chart.kind.is_empty(),
+            Block::Sequence(sequence) => sequence.arrows.is_empty(),
+            Block::Code(lines) => lines.is_empty(),
         }
     }
 }
 
-impl Page {
-    /// The page of one run, or of several one below the other.
-    ///
-    /// # Errors
-    /// The raw numbers could not be written as JSON.
-    pub fn new(sources: &[Source<'_>]) -> serde_json::Result<Page> {
-        let several = sources.len() > 1;
-        let mut chapters = Vec::new();
-        for (nth, source) in (1..).zip(sources) {
-            let prefix = if several {
-                format!("run{nth}-")
-            } else {
-                String::new()
-            };
-            let mut chapter = source.chapter(prefix)?;
-            let run = source.run();
-            chapter.heading = several.then(|| {
-                let (subject, started) = (source.subject(), when(&run.started));
-                format!("Run {nth}: {} {subject}, {started}", run.producer)
-            });
-            chapters.push(chapter);
+/// How much a paragraph asks for attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emphasis {
+    /// As running text.
+    Normal,
+    /// The one thing to read.
+    Strong,
+    /// A note.
+    Faint,
+    /// Needs attention.
+    Alarm,
+}
+
+impl Emphasis {
+    /// Its name in a style sheet.
+    pub(crate) fn class(self) -> &'static str {
+        match self {
+            Emphasis::Normal => "normal",
+            Emphasis::Strong => "strong",
+            Emphasis::Faint => "under",
+            Emphasis::Alarm => "alarm",
         }
-        let mut subjects: Vec<String> = sources.iter().map(Source::subject).collect();
-        subjects.dedup();
-        let mut commands: Vec<&str> = sources
-            .iter()
-            .map(|source| source.run().producer.as_str())
-            .collect();
-        commands.dedup();
-        let first = sources.first().map(Source::run);
-        Ok(Page {
-            command: commands.join(", "),
-            subject: subjects.join(", "),
-            started: first.map_or_else(String::new, |run| run.started.clone()),
-            version: first.map_or_else(String::new, |run| run.version.clone()),
-            chapters,
+    }
+}
+
+/// What can be added to a section: a block, several, or none.
+pub trait Content {
+    /// The blocks.
+    fn blocks(self) -> Vec<Block>;
+}
+
+impl<C: Content> Content for Option<C> {
+    fn blocks(self) -> Vec<Block> {
+        self.map(Content::blocks).unwrap_or_default()
+    }
+}
+
+macro_rules! content {
+    ($(|$content:ident: $from:ty| $blocks:expr),* $(,)?) => {
+        $(impl Content for $from {
+            fn blocks(self) -> Vec<Block> {
+                let $content = self;
+                $blocks
+            }
+        })*
+    };
+}
+
+content! {
+    |block: Block| vec![block],
+    |blocks: Vec<Block>| blocks,
+    |text: Text| vec![text.into()],
+    |table: Table| vec![Block::Table(table)],
+    |chart: Chart| vec![Block::Chart(chart)],
+    |groups: Vec<FindingGroup>| vec![Block::Findings(groups)],
+}
+
+impl From<Text> for Block {
+    fn from(text: Text) -> Block {
+        Block::Paragraph(Emphasis::Normal, text)
+    }
+}
+
+/// A note below other content.
+pub(crate) fn note(words: impl Into<Text>) -> Block {
+    Block::Paragraph(Emphasis::Faint, words.into())
+}
+
+/// Something that needs attention.
+pub(crate) fn alarm(words: impl Into<Text>) -> Block {
+    Block::Paragraph(Emphasis::Alarm, words.into())
+}
+
+/// The result as one number.
+pub struct Headline {
+    /// The number, with its unit.
+    pub number: Text,
+    /// Whether it is good news.
+    pub assessment: Assessment,
+    /// What the number is.
+    pub caption: Text,
+}
+
+impl Headline {
+    /// A number with its assessment and its caption.
+    pub fn new(
+        number: impl Into<Text>,
+        assessment: Assessment,
+        caption: impl Into<Text>,
+    ) -> Option<Headline> {
+        Some(Headline {
+            number: number.into(),
+            assessment,
+            caption: caption.into(),
         })
     }
 }
 
-/// `2026-01-01T00:00:00.123Z` as people read it, in UTC.
+/// Whether a number is good news.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assessment {
+    /// Good.
+    Good,
+    /// Bad.
+    Bad,
+    /// Neither, or not known.
+    Neutral,
+}
+
+/// A figure with its name.
+pub struct Fact {
+    /// The name; it reads well after the figure.
+    pub name: String,
+    /// The figure.
+    pub value: Cell,
+}
+
+impl Fact {
+    /// A figure to know.
+    pub fn new(name: impl Into<String>, value: impl Into<Cell>) -> Fact {
+        Fact {
+            name: name.into(),
+            value: value.into(),
+        }
+    }
+
+    /// A number of things.
+    pub fn counted(count: u64, noun: &str) -> Fact {
+        Fact::new(plural::of(count, noun), count)
+    }
+
+    /// A number of failures; absent if there are none.
+    pub fn failures(count: u64, noun: &str) -> Option<Fact> {
+        let name = format!("{} failed", plural::of(count, noun));
+        (count > 0).then(|| Fact::new(name, Cell::failures(count)))
+    }
+}
+
+/// Messages between participants over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sequence {
+    /// Who takes part, from left to right.
+    pub lanes: Vec<String>,
+    /// The messages in the order of their time.
+    pub arrows: Vec<Arrow>,
+    /// How many further messages are not shown; `None` if there are more and their number is not known.
+    pub more: Option<u64>,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arrow {
+    /// When it leaves, in milliseconds.
+    pub at_ms: f64,
+    /// The lane of the sender.
+    pub from: usize,
+    /// The lane of the receiver.
+    pub to: usize,
+    /// What it is.
+    pub label: String,
+    /// Whether it needs attention, such as a packet that was sent twice.
+    pub is_alarm: bool,
+}
+
+/// `2026-01-01T00:00:00.123Z` as `2026-01-01 00:00:00 UTC`.
 pub(crate) fn when(started: &str) -> String {
     let seconds = started.split('.').next().unwrap_or(started);
     match seconds.trim_end_matches('Z').split_once('T') {
@@ -188,19 +335,12 @@ pub(crate) fn when(started: &str) -> String {
     }
 }
 
-/// Prose cut at its backticks: every second piece is code. A backtick without a partner stays.
-pub(crate) fn pieces(prose: &str) -> impl Iterator<Item = &str> {
-    let alone = prose.matches('`').count() % 2 == 1;
-    let limit = if alone { 1 } else { usize::MAX };
-    prose.splitn(limit, '`')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_time_is_told_to_the_second() {
+    fn a_time_is_printed_to_the_second() {
         assert_eq!(
             when("2026-01-01T10:20:30.123456Z"),
             "2026-01-01 10:20:30 UTC"
@@ -210,10 +350,15 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_between_backticks_is_code() {
-        let told: Vec<&str> = pieces("set `a`, not `b`").collect();
-        assert_eq!(told, ["set ", "a", ", not ", "b", ""]);
-        let told: Vec<&str> = pieces("a ` alone").collect();
-        assert_eq!(told, ["a ` alone"]);
+    fn content_that_says_nothing_is_dropped() {
+        let mut page = Page::default();
+        page.section(
+            Section::new("a", "A")
+                .summary(Block::List(Vec::new()))
+                .full(None::<Table>),
+        );
+        assert!(page.sections.is_empty());
+        page.section(Section::new("a", "A").summary(note("words")));
+        assert_eq!(page.sections.len(), 1);
     }
 }

@@ -1,74 +1,45 @@
-//! Horizontal bars, each with its interval where there is one.
+//! Horizontal bars: whole with their intervals, or stacked from parts such as the phases of a request.
 
-use super::canvas::{Canvas, Rect};
-use super::frame::{AXIS, Frame, LINE, heading, share_a_line};
+use super::canvas::{Anchor, Canvas, Rect, width_of};
+use super::frame::{AXIS, Frame, LINE, Sample, heading, legend, share_a_line};
 use super::scale::Scale;
-use super::{Label, Picture, Svg, Tone};
+use super::{Picture, Svg, tone_class};
+use crate::page::{Axis, Bar, Bars, Segment, Tone};
 
 /// Height of a bar.
-const THICK: f64 = 16.0;
-
-/// One bar.
-#[derive(Clone, Debug)]
-pub struct Bar {
-    /// What it stands for.
-    pub name: String,
-    /// Its colour.
-    pub tone: Tone,
-    /// Its length.
-    pub value: f64,
-    /// The ends of its interval.
-    pub interval: Option<(f64, f64)>,
-    /// The value in words, interval included.
-    pub words: String,
-}
-
-/// Bars over a common axis from zero.
-#[derive(Clone, Debug)]
-pub struct Bars {
-    /// The bars, from top to bottom.
-    pub bars: Vec<Bar>,
-    /// How values are written.
-    pub label: Label,
-}
+const THICK: f64 = 18.0;
 
 impl Picture for Bars {
     fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
-        let longest = self
-            .bars
-            .iter()
-            .map(|bar| bar.interval.map_or(bar.value, |ends| ends.1.max(bar.value)))
-            .fold(0.0, f64::max);
-        let scale = Scale::from_zero(longest, (1.0, width - 8.0), 5);
-        let rows = || {
-            let bars = self.bars.iter();
-            bars.map(|bar| (bar.name.as_str(), bar.words.as_str()))
+        let end = |bar: &Bar| {
+            bar.interval
+                .map_or(bar.value(), |ends| ends.1.max(bar.value()))
         };
-        let one_line = share_a_line(width, rows());
-        let lines = if one_line { 1.0 } else { 2.0 };
-        let row = lines * LINE + THICK + 10.0;
+        let longest = self.0.iter().map(end).fold(0.0, f64::max);
+        let scale = Scale::from_zero(longest, (1.0, width - 8.0), 5);
+        let first = self.draw_legend(&mut canvas);
+        let rows = self.0.iter().map(|bar| (&*bar.name, &*bar.words));
+        let one_line = share_a_line(width, rows);
+        let row = if one_line { LINE } else { 2.0 * LINE } + THICK + 10.0;
         let frame = Frame {
             left: 1.0,
             right: width - 8.0,
-            top: 0.0,
-            bottom: row * self.bars.len() as f64,
+            top: first,
+            bottom: first + row * self.0.len() as f64,
         };
-        frame.x_axis(&mut canvas, &scale, self.label);
-        for (nth, bar) in self.bars.iter().enumerate() {
-            let top = nth as f64 * row;
-            let first = heading(&mut canvas, top, (&bar.name, &bar.words), one_line);
-            let end = scale.place(bar.value);
-            let rect = Rect {
-                x: 1.0,
-                y: first,
-                width: end - 1.0,
-                height: THICK,
-            };
-            let tip = format!("{}: {}", bar.name, bar.words);
-            canvas.rect(&format!("fill {}", bar.tone.class()), rect, &tip);
+        frame.x_axis(&mut canvas, &scale, Axis::Time);
+        for (nth, bar) in self.0.iter().enumerate() {
+            let top = first + nth as f64 * row;
+            let top = heading(&mut canvas, top, (&bar.name, &bar.words), one_line);
+            let mut sum = 0.0;
+            for part in &bar.parts {
+                let (from, to) = (scale.place(sum), scale.place(sum + part.value));
+                sum += part.value;
+                draw_part(&mut canvas, bar, part, (from, to), top);
+            }
             if let Some((low, high)) = bar.interval {
-                let y = first + THICK / 2.0;
+                let y = top + THICK / 2.0;
                 let (low, high) = (scale.place(low), scale.place(high));
                 canvas.line("whisker", (low, y), (high, y));
                 for x in [low, high] {
@@ -77,5 +48,45 @@ impl Picture for Bars {
             }
         }
         canvas.finish(frame.bottom + AXIS, title, description)
+    }
+}
+
+impl Bars {
+    /// What the parts are, where they have names. Returns where the bars may begin.
+    fn draw_legend(&self, canvas: &mut Canvas) -> f64 {
+        let mut entries: Vec<(Tone, &str)> = Vec::new();
+        for part in self.0.iter().flat_map(|bar| &bar.parts) {
+            if !part.name.is_empty() && !entries.iter().any(|(tone, _)| *tone == part.tone) {
+                entries.push((part.tone, &part.name));
+            }
+        }
+        if entries.is_empty() {
+            return 0.0;
+        }
+        // in the order in which they happen, whichever bar has them
+        entries.sort_by_key(|(tone, _)| tone_class(*tone));
+        legend(canvas, 0.0, &entries, Sample::Area) + 4.0
+    }
+}
+
+fn draw_part(canvas: &mut Canvas, bar: &Bar, part: &Segment, (from, to): (f64, f64), y: f64) {
+    let rect = Rect {
+        x: from,
+        y,
+        width: to - from,
+        height: THICK,
+    };
+    let tone = tone_class(part.tone);
+    if part.name.is_empty() {
+        let tip = format!("{}: {}", bar.name, bar.words);
+        canvas.rect(&format!("fill {tone}"), rect, &tip);
+        return;
+    }
+    let value = Axis::Time.label(part.value);
+    let tip = format!("{}, {}: {value}", bar.name, part.name);
+    canvas.rect(&format!("fill part {tone}"), rect, &tip);
+    if width_of(&value) + 6.0 < to - from {
+        let middle = (f64::midpoint(from, to), y + 13.0);
+        canvas.text(&format!("inside on-{tone}"), middle, Anchor::Middle, &value);
     }
 }

@@ -1,7 +1,8 @@
 //! The sheet that shapes are put on, and the only place where SVG text is written.
 
-use super::{Svg, Tone};
+use super::{Svg, tone_class};
 use crate::escape::markup;
+use crate::page::Tone;
 use std::fmt::{self, Write as _};
 
 /// Width of a letter of the 12-unit text, on the wide side: no font is measured here.
@@ -89,10 +90,10 @@ impl Canvas {
         self.body.push_str(if closed { "Z\"/>" } else { "\"/>" });
     }
 
-    /// A dot for what was reused or plain, a diamond for what was fresh, a cross for what failed: told apart without colour.
+    /// A dot for what was reused or plain, a diamond for what was fresh, a cross for what failed: distinct without colour.
     pub(super) fn mark(&mut self, tone: Tone, hollow: bool, at: (f64, f64), tip: &str) {
         let (x, y) = at;
-        let class = tone.class();
+        let class = tone_class(tone);
         let style = if hollow { "hollow" } else { "dot" };
         match tone {
             Tone::Fresh => {
@@ -119,7 +120,7 @@ impl Canvas {
 
     /// A dot, whatever it stands for.
     pub(super) fn dot(&mut self, tone: Tone, at: (f64, f64), tip: &str) {
-        self.circle(&format!("dot {}", tone.class()), at, tip);
+        self.circle(&format!("dot {}", tone_class(tone)), at, tip);
     }
 
     fn circle(&mut self, class: &str, (x, y): (f64, f64), tip: &str) {
@@ -229,10 +230,10 @@ mod tests {
 
     #[test]
     fn coordinates_are_short_and_always_numbers() {
-        let told: Vec<String> = [1.0, 2.345, -0.01, f64::NAN, f64::INFINITY]
+        let printed: Vec<String> = [1.0, 2.345, -0.01, f64::NAN, f64::INFINITY]
             .map(|value| Short(value).to_string())
             .to_vec();
-        assert_eq!(told, ["1", "2.3", "0", "0", "0"]);
+        assert_eq!(printed, ["1", "2.3", "0", "0", "0"]);
     }
 
     #[test]

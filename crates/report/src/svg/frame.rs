@@ -2,7 +2,8 @@
 
 use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of, width_of_bold};
 use super::scale::Scale;
-use super::{Label, Tone};
+use super::tone_class;
+use crate::page::{Axis, Tone};
 
 /// Height of a line of text.
 pub(super) const LINE: f64 = 16.0;
@@ -20,14 +21,14 @@ pub(super) struct Frame {
 
 impl Frame {
     /// The horizontal axis below, with grid lines through the frame. Labels that would touch are left out.
-    pub(super) fn x_axis(&self, canvas: &mut Canvas, scale: &Scale, label: Label) {
+    pub(super) fn x_axis(&self, canvas: &mut Canvas, scale: &Scale, axis: Axis) {
         let wanted = ((self.right - self.left) / 62.0).max(2.0) as usize;
         canvas.line("axis", (self.left, self.bottom), (self.right, self.bottom));
         let mut free = f64::NEG_INFINITY;
         for tick in scale.ticks(wanted) {
             let x = scale.place(tick);
             canvas.line("grid", (x, self.top), (x, self.bottom));
-            let text = label(tick);
+            let text = axis.label(tick);
             let half = width_of(&text) / 2.0;
             let middle = x.clamp(half, canvas.width() - half);
             if middle - half > free {
@@ -38,7 +39,7 @@ impl Frame {
     }
 
     /// The vertical axis to the left, with grid lines through the frame.
-    pub(super) fn y_axis(&self, canvas: &mut Canvas, scale: &Scale, label: Label) {
+    pub(super) fn y_axis(&self, canvas: &mut Canvas, scale: &Scale, axis: Axis) {
         let wanted = ((self.bottom - self.top) / 28.0).max(1.0) as usize;
         for tick in scale.ticks(wanted) {
             let y = scale.place(tick);
@@ -47,19 +48,19 @@ impl Frame {
                 "tick",
                 (self.left - 6.0, y + 4.0),
                 Anchor::End,
-                &label(tick),
+                &axis.label(tick),
             );
         }
     }
 }
 
 /// Width that the labels of a vertical axis need, gap included.
-pub(super) fn y_axis_width(scale: &Scale, height: f64, label: Label) -> f64 {
+pub(super) fn y_axis_width(scale: &Scale, height: f64, axis: Axis) -> f64 {
     let wanted = (height / 28.0).max(1.0) as usize;
     scale
         .ticks(wanted)
         .into_iter()
-        .map(|tick| width_of(&label(tick)))
+        .map(|tick| width_of(&axis.label(tick)))
         .fold(0.0, f64::max)
         + 8.0
 }
@@ -126,10 +127,10 @@ pub(super) fn legend(
                 width: sample_width,
                 height: 10.0,
             };
-            canvas.rect(&format!("fill {}", tone.class()), swatch, "");
+            canvas.rect(&format!("fill {}", tone_class(*tone)), swatch, "");
         } else {
             let ends = [(x, y + 7.0), (x + sample_width, y + 7.0)];
-            canvas.path(&format!("curve {}", tone.class()), &ends, false);
+            canvas.path(&format!("curve {}", tone_class(*tone)), &ends, false);
         }
         let words_at = (x + sample_width + 5.0, y + 11.0);
         canvas.text("label", words_at, Anchor::Start, words);

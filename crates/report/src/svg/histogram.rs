@@ -3,56 +3,15 @@
 use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE};
 use super::scale::Scale;
-use super::{Label, Picture, ScaleKind, Svg, Tone};
+use super::{Picture, Svg, tone_class};
+use crate::page::{Axis, Band, Histogram, Panel, Population, ScaleKind};
 
 /// Width of a bar.
 const BIN: f64 = 5.0;
-/// Share of the values at either end that may lie beyond the axis, where they are told in words.
+/// Share of the values at either end that may lie beyond the axis, where a note counts them.
 const CUT: f64 = 0.002;
 /// Above this ratio of the ends the axis is logarithmic.
 const WIDE: f64 = 12.0;
-
-/// One population of values.
-#[derive(Clone, Debug)]
-pub struct Population {
-    /// What it is called, with its figures: "reused: median 12.5 ms, 1,231 requests".
-    pub words: String,
-    /// Its colour.
-    pub tone: Tone,
-    /// Buckets in rising order: low, high, count.
-    pub buckets: Vec<(f64, f64, u64)>,
-}
-
-/// Populations that belong together.
-#[derive(Clone, Debug)]
-pub struct Panel {
-    /// What it is about; empty when there is only one.
-    pub name: String,
-    /// The populations.
-    pub populations: Vec<Population>,
-    /// A stretch to mark.
-    pub band: Option<Band>,
-}
-
-/// A stretch of the axis that is worth a warning.
-#[derive(Clone, Debug)]
-pub struct Band {
-    /// Where it begins.
-    pub from: f64,
-    /// Where it ends.
-    pub to: f64,
-    /// What it means.
-    pub words: String,
-}
-
-/// A histogram.
-#[derive(Clone, Debug)]
-pub struct Histogram {
-    /// The panels, from top to bottom.
-    pub panels: Vec<Panel>,
-    /// How values are written.
-    pub label: Label,
-}
 
 /// One population in bars.
 struct Binned<'a> {
@@ -64,7 +23,7 @@ impl Histogram {
     /// The ends of the axis without the outliers, and how it is spread.
     fn ends(&self) -> Option<((f64, f64), ScaleKind)> {
         let mut buckets: Vec<(f64, f64, u64)> = self
-            .panels
+            .0
             .iter()
             .flat_map(|panel| &panel.populations)
             .flat_map(|population| population.buckets.iter().copied())
@@ -82,7 +41,7 @@ impl Histogram {
         };
         let low = edge(CUT)?.0;
         let high = edge(1.0 - CUT).or(buckets.last())?.1;
-        let bands = || self.panels.iter().filter_map(|panel| panel.band.as_ref());
+        let bands = || self.0.iter().filter_map(|panel| panel.band.as_ref());
         let low = bands().map(|band| band.from).fold(low, f64::min);
         let high = bands().map(|band| band.to).fold(high, f64::max);
         if high > low.max(1e-9) * WIDE {
@@ -103,9 +62,9 @@ impl Picture for Histogram {
         };
         let bins = (width / BIN) as usize;
         let scale = Scale::new(spread, ends, (1.0, width - 1.0));
-        let panel_height = if self.panels.len() == 1 { 150.0 } else { 72.0 };
+        let panel_height = if self.0.len() == 1 { 150.0 } else { 72.0 };
         let mut top = 0.0;
-        for (nth, panel) in self.panels.iter().enumerate() {
+        for (nth, panel) in self.0.iter().enumerate() {
             top = draw_heading(&mut canvas, panel, top);
             let frame = Frame {
                 left: 1.0,
@@ -116,8 +75,8 @@ impl Picture for Histogram {
             if let Some(band) = &panel.band {
                 draw_band(&mut canvas, &frame, &scale, band);
             }
-            if nth + 1 == self.panels.len() {
-                frame.x_axis(&mut canvas, &scale, self.label);
+            if nth + 1 == self.0.len() {
+                frame.x_axis(&mut canvas, &scale, Axis::Time);
             } else {
                 canvas.line(
                     "axis",
@@ -127,8 +86,13 @@ impl Picture for Histogram {
             }
             let beyond = draw_bars(&mut canvas, &frame, &scale, panel, bins);
             if beyond > 0 {
-                let told = format!("{beyond} beyond →");
-                canvas.text("note", (frame.right, frame.top + 10.0), Anchor::End, &told);
+                let printed = format!("{beyond} beyond →");
+                canvas.text(
+                    "note",
+                    (frame.right, frame.top + 10.0),
+                    Anchor::End,
+                    &printed,
+                );
             }
             top = frame.bottom + 14.0;
         }
@@ -146,7 +110,11 @@ fn draw_heading(canvas: &mut Canvas, panel: &Panel, top: f64) -> f64 {
     }
     let mut x = 0.0;
     for (nth, population) in panel.populations.iter().enumerate() {
-        let wide = width_of(&population.words) + 30.0;
+        let words = match population.name.as_str() {
+            "" => population.words.clone(),
+            name => format!("{name}: {}", population.words),
+        };
+        let wide = width_of(&words) + 30.0;
         if nth == 0 || x + wide > canvas.width() {
             y += LINE;
             x = 0.0;
@@ -157,8 +125,8 @@ fn draw_heading(canvas: &mut Canvas, panel: &Panel, top: f64) -> f64 {
             width: 10.0,
             height: 10.0,
         };
-        canvas.rect(&format!("fill {}", population.tone.class()), swatch, "");
-        let words = fit(&population.words, canvas.width() - 16.0);
+        canvas.rect(&format!("fill {}", tone_class(population.tone)), swatch, "");
+        let words = fit(&words, canvas.width() - 16.0);
         canvas.text("label", (x + 15.0, y - 4.0), Anchor::Start, &words);
         x += wide;
     }
@@ -226,7 +194,7 @@ fn draw_bars(canvas: &mut Canvas, frame: &Frame, scale: &Scale, panel: &Panel, b
     }
     let height = frame.bottom - frame.top - 12.0;
     for binned in &all {
-        let tone = binned.population.tone.class();
+        let tone = tone_class(binned.population.tone);
         let mut outline = Vec::new();
         let mut flush = |outline: &mut Vec<(f64, f64)>| {
             canvas.path(&format!("hump {tone}"), outline, true);
@@ -259,23 +227,22 @@ fn draw_bars(canvas: &mut Canvas, frame: &Frame, scale: &Scale, panel: &Panel, b
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::Tone;
 
     fn histogram(buckets: &[Vec<(f64, f64, u64)>]) -> Histogram {
-        Histogram {
-            panels: vec![Panel {
-                name: String::new(),
-                populations: buckets
-                    .iter()
-                    .map(|buckets| Population {
-                        words: "requests".to_owned(),
-                        tone: Tone::Reused,
-                        buckets: buckets.clone(),
-                    })
-                    .collect(),
-                band: None,
-            }],
-            label: |value| format!("{value}"),
-        }
+        Histogram(vec![Panel {
+            name: String::new(),
+            populations: buckets
+                .iter()
+                .map(|buckets| Population {
+                    name: "all".to_owned(),
+                    words: "requests".to_owned(),
+                    tone: Tone::Reused,
+                    buckets: buckets.clone(),
+                })
+                .collect(),
+            band: None,
+        }])
     }
 
     #[test]
@@ -287,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_outliers_are_told_and_do_not_squeeze_the_rest() {
+    fn a_few_outliers_are_counted_and_do_not_squeeze_the_rest() {
         let svg = histogram(&[vec![(20.0, 21.0, 5000), (9000.0, 9001.0, 2)]])
             .draw(500.0, "t", "d")
             .to_string();

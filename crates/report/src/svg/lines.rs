@@ -3,61 +3,12 @@
 use super::canvas::{Anchor, Canvas, width_of};
 use super::frame::{AXIS, Frame, LINE, Sample, legend, y_axis_width};
 use super::scale::Scale;
-use super::{Label, Picture, ScaleKind, Svg, Tone};
+use super::{Picture, Svg, tone_class};
+use crate::page::{Axis, Line, LinePoint, Lines, Tone};
 
 const HEIGHT: f64 = 190.0;
 /// With more points than this a line goes without dots.
 const DOTS: usize = 60;
-/// Above this ratio of the values' ends the vertical axis is logarithmic.
-const WIDE: f64 = 40.0;
-
-/// A point on a line.
-#[derive(Clone, Copy, Debug)]
-pub struct LinePoint {
-    /// Its place on the horizontal axis.
-    pub x: f64,
-    /// Its value.
-    pub y: f64,
-    /// The ends of its interval.
-    pub interval: Option<(f64, f64)>,
-}
-
-/// One line.
-#[derive(Clone, Debug)]
-pub struct Line {
-    /// What it stands for.
-    pub name: String,
-    /// Its colour and dashes.
-    pub tone: Tone,
-    /// Its points in rising order.
-    pub points: Vec<LinePoint>,
-    /// Points further apart than this are not joined.
-    pub reach: Option<f64>,
-}
-
-/// A vertical line where something changed.
-#[derive(Clone, Debug)]
-pub struct Mark {
-    /// Where.
-    pub x: f64,
-    /// What.
-    pub words: String,
-}
-
-/// Lines over common axes; values from zero, unless they are too far apart for that.
-#[derive(Clone, Debug)]
-pub struct Lines {
-    /// The lines.
-    pub lines: Vec<Line>,
-    /// Marks across all of them.
-    pub marks: Vec<Mark>,
-    /// How the horizontal axis is spread.
-    pub x_spread: ScaleKind,
-    /// How places on it are written.
-    pub x_label: Label,
-    /// How values are written.
-    pub y_label: Label,
-}
 
 impl Picture for Lines {
     fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
@@ -67,13 +18,6 @@ impl Picture for Lines {
                 .iter()
                 .flat_map(|line| &line.points)
                 .filter(|point| point.x.is_finite() && point.y.is_finite())
-        };
-        let Some(highest) = points()
-            .map(|point| point.interval.map_or(point.y, |ends| ends.1))
-            .reduce(f64::max)
-        else {
-            canvas.text("label", (0.0, LINE), Anchor::Start, "nothing to show");
-            return canvas.finish(2.0 * LINE, title, description);
         };
         let entries: Vec<(Tone, &str)> = self
             .lines
@@ -88,45 +32,40 @@ impl Picture for Lines {
                 LINE * self.marks.len().min(3) as f64
             };
         let places = (top + HEIGHT, top);
-        let lowest = points().map(|point| point.y).fold(highest, f64::min);
-        let y_scale = if lowest > 0.0 && highest > lowest * WIDE {
-            let ends = (lowest / 1.3, highest * 1.3);
-            Scale::new(ScaleKind::Logarithmic, ends, places)
-        } else {
-            Scale::from_zero(highest * 1.02, places, (HEIGHT / 28.0) as usize)
-        };
+        let highest = |point: &LinePoint| point.interval.map_or(point.y, |ends| ends.1);
+        let y_scale = Scale::of_values(points().map(highest), places);
         let frame = Frame {
-            left: y_axis_width(&y_scale, HEIGHT, self.y_label),
+            left: y_axis_width(&y_scale, HEIGHT, self.y),
             right: width - 1.0,
             top,
             bottom: top + HEIGHT,
         };
         let xs = |better: fn(f64, f64) -> f64| points().map(|point| point.x).reduce(better);
         let ends = (xs(f64::min).unwrap_or(0.0), xs(f64::max).unwrap_or(1.0));
-        let x_scale = Scale::new(self.x_spread, ends, (frame.left + 8.0, frame.right - 10.0));
-        frame.y_axis(&mut canvas, &y_scale, self.y_label);
-        frame.x_axis(&mut canvas, &x_scale, self.x_label);
+        let x_scale = Scale::new(self.scale, ends, (frame.left + 8.0, frame.right - 10.0));
+        frame.y_axis(&mut canvas, &y_scale, self.y);
+        frame.x_axis(&mut canvas, &x_scale, self.x);
         for (nth, mark) in self.marks.iter().enumerate() {
             let x = x_scale.place(mark.x);
             let y = frame.top - 4.0 - LINE * (nth % 3) as f64;
             canvas.line("change", (x, y), (x, frame.bottom));
             // to the left of its line where there is no room to the right
-            let (beside, anchor) = if x + 4.0 + width_of(&mark.words) <= width {
+            let (left, anchor) = if x + 4.0 + width_of(&mark.words) <= width {
                 (x + 4.0, Anchor::Start)
             } else {
                 (x - 4.0, Anchor::End)
             };
-            canvas.text("note alarm-text", (beside, y), anchor, &mark.words);
+            canvas.text("note alarm-text", (left, y), anchor, &mark.words);
         }
         for line in &self.lines {
-            draw_line(&mut canvas, line, &x_scale, &y_scale, self.y_label);
+            draw_line(&mut canvas, line, &x_scale, &y_scale, self.y);
         }
         canvas.finish(frame.bottom + AXIS, title, description)
     }
 }
 
-fn draw_line(canvas: &mut Canvas, line: &Line, x_scale: &Scale, y_scale: &Scale, label: Label) {
-    let tone = line.tone.class();
+fn draw_line(canvas: &mut Canvas, line: &Line, x_scale: &Scale, y_scale: &Scale, axis: Axis) {
+    let tone = tone_class(line.tone);
     let points: Vec<&LinePoint> = line
         .points
         .iter()
@@ -147,8 +86,8 @@ fn draw_line(canvas: &mut Canvas, line: &Line, x_scale: &Scale, y_scale: &Scale,
     }
     if points.len() <= DOTS {
         for point in points {
-            let tip = format!("{}: {}", line.name, label(point.y));
-            // shapes are told apart by their lines here
+            let tip = format!("{}: {}", line.name, axis.label(point.y));
+            // here the lines distinguish the shapes
             canvas.dot(line.tone, place(point), &tip);
         }
     }

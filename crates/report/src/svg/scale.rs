@@ -1,13 +1,9 @@
 //! From a value to a place, and the round values worth a tick.
 
-/// How values are spread over the axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScaleKind {
-    /// Equal differences are equally far apart.
-    Linear,
-    /// Equal ratios are.
-    Logarithmic,
-}
+use crate::page::ScaleKind;
+
+/// Above this ratio of the ends of its values a scale is logarithmic.
+const WIDE: f64 = 40.0;
 
 /// Maps values in `low..=high` to places in `from..=to`.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +16,19 @@ pub(super) struct Scale {
 }
 
 impl Scale {
+    /// The scale of values: logarithmic if the largest is more than 40 times the smallest, else from zero.
+    pub(super) fn of_values(values: impl Iterator<Item = f64>, places: (f64, f64)) -> Scale {
+        let ends = values.fold((f64::MAX, 0.0), |(low, high): (f64, f64), value| {
+            (low.min(value), high.max(value))
+        });
+        if ends.0 > 0.0 && ends.1 > ends.0 * WIDE {
+            let ends = (ends.0 / 1.3, ends.1 * 1.3);
+            return Scale::new(ScaleKind::Logarithmic, ends, places);
+        }
+        let ticks = ((places.0 - places.1).abs() / 28.0) as usize;
+        Scale::from_zero(ends.1 * 1.03, places, ticks)
+    }
+
     /// A scale over the places `from..=to`. Values that allow none (equal, not positive under a logarithm, no number) give a scale of width one.
     pub(super) fn new(spread: ScaleKind, values: (f64, f64), places: (f64, f64)) -> Scale {
         let (mut low, mut high) = values;

@@ -1,89 +1,26 @@
-//! Scatters: values in the order or at the time at which they happened. Above 5,000 points a grid of densities, so that a page stays
-//! small and a crowd stays readable.
+//! Scatters: single values in their order.
 
-use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of};
+use super::canvas::{Anchor, Canvas, fit, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE, y_axis_width};
 use super::scale::Scale;
-use super::{Label, Picture, ScaleKind, Svg, Tone};
-use std::collections::BTreeMap;
-
-/// From here on points are drawn as densities.
-const CROWD: usize = 5_000;
-/// Side of a cell of the density grid.
-const CELL: f64 = 5.0;
-/// Above this ratio of the values' ends the vertical axis is logarithmic.
-const WIDE: f64 = 40.0;
-
-/// One value.
-#[derive(Clone, Debug)]
-pub struct Point {
-    /// Its place on the horizontal axis.
-    pub x: f64,
-    /// Its value.
-    pub y: f64,
-    /// Its colour and shape.
-    pub tone: Tone,
-    /// Drawn hollow: it is shown, and left out of the figures.
-    pub hollow: bool,
-}
-
-/// Values that belong together.
-#[derive(Clone, Debug)]
-pub struct Series {
-    /// What they are; empty when there is only one cloud.
-    pub name: String,
-    /// The values.
-    pub points: Vec<Point>,
-    /// Levels to mark across, with words.
-    pub levels: Vec<(f64, String)>,
-}
-
-/// A scatter, one panel per cloud over common axes.
-#[derive(Clone, Debug)]
-pub struct Scatter {
-    /// The panels, from top to bottom.
-    pub clouds: Vec<Series>,
-    /// How places on the horizontal axis are written.
-    pub x_label: Label,
-    /// How values are written.
-    pub y_label: Label,
-}
-
-impl Scatter {
-    fn points(&self) -> impl Iterator<Item = &Point> {
-        self.clouds
-            .iter()
-            .flat_map(|cloud| &cloud.points)
-            .filter(|point| point.x.is_finite() && point.y.is_finite())
-    }
-
-    /// The vertical scale of a panel between two places.
-    fn y_scale(&self, top: f64, bottom: f64) -> Option<Scale> {
-        let high = self.points().map(|point| point.y).reduce(f64::max)?;
-        let low = self.points().map(|point| point.y).reduce(f64::min)?;
-        if low > 0.0 && high > low * WIDE {
-            let ends = (low / 1.3, high * 1.3);
-            return Some(Scale::new(ScaleKind::Logarithmic, ends, (bottom, top)));
-        }
-        let ticks = ((bottom - top) / 28.0) as usize;
-        Some(Scale::from_zero(high * 1.04, (bottom, top), ticks))
-    }
-}
+use super::{Picture, Svg};
+use crate::page::{Axis, ScaleKind, Scatter, Series};
 
 impl Picture for Scatter {
     fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
-        let height = if self.clouds.len() == 1 { 190.0 } else { 96.0 };
-        let Some(scale) = self.y_scale(0.0, height) else {
-            canvas.text("label", (0.0, LINE), Anchor::Start, "nothing to show");
-            return canvas.finish(2.0 * LINE, title, description);
+        let height = if self.0.len() == 1 { 190.0 } else { 96.0 };
+        let points = || {
+            let points = self.0.iter().flat_map(|series| &series.points);
+            points.filter(|point| point.x.is_finite() && point.y.is_finite())
         };
-        let left = y_axis_width(&scale, height, self.y_label);
-        let xs = |better: fn(f64, f64) -> f64| self.points().map(|point| point.x).reduce(better);
+        let y_scale = |places| Scale::of_values(points().map(|point| point.y), places);
+        let left = y_axis_width(&y_scale((height, 0.0)), height, Axis::Time);
+        let xs = |better: fn(f64, f64) -> f64| points().map(|point| point.x).reduce(better);
         let ends = (xs(f64::min).unwrap_or(0.0), xs(f64::max).unwrap_or(1.0));
         let x_scale = Scale::new(ScaleKind::Linear, ends, (left + 5.0, width - 6.0));
         let mut top = 0.0;
-        for (nth, cloud) in self.clouds.iter().enumerate() {
+        for (nth, cloud) in self.0.iter().enumerate() {
             if !cloud.name.is_empty() {
                 let name = fit_bold(&cloud.name, width);
                 canvas.text("strong", (0.0, top + 12.0), Anchor::Start, &name);
@@ -95,18 +32,12 @@ impl Picture for Scatter {
                 top,
                 bottom: top + height,
             };
-            let Some(scale) = self.y_scale(frame.top, frame.bottom) else {
-                continue;
-            };
-            frame.y_axis(&mut canvas, &scale, self.y_label);
-            if nth + 1 == self.clouds.len() {
-                frame.x_axis(&mut canvas, &x_scale, self.x_label);
+            let scale = y_scale((frame.bottom, frame.top));
+            frame.y_axis(&mut canvas, &scale, Axis::Time);
+            if nth + 1 == self.0.len() {
+                frame.x_axis(&mut canvas, &x_scale, Axis::Count);
             }
-            if cloud.points.len() > CROWD {
-                draw_densities(&mut canvas, cloud, &x_scale, &scale);
-            } else {
-                self.draw_points(&mut canvas, cloud, &x_scale, &scale);
-            }
+            draw_points(&mut canvas, cloud, &x_scale, &scale);
             for (level, words) in &cloud.levels {
                 let y = scale.place(*level);
                 canvas.line("level", (frame.left, y), (frame.right, y));
@@ -126,88 +57,42 @@ impl Picture for Scatter {
     }
 }
 
-impl Scatter {
-    fn draw_points(&self, canvas: &mut Canvas, cloud: &Series, x: &Scale, y: &Scale) {
-        for point in &cloud.points {
-            let tip = format!("{}: {}", (self.x_label)(point.x), (self.y_label)(point.y));
-            let at = (x.place(point.x), y.place(point.y));
-            canvas.mark(point.tone, point.hollow, at, &tip);
-        }
-    }
-}
-
-/// How often points fall into each cell; a cell has the colour of most of them.
-fn draw_densities(canvas: &mut Canvas, cloud: &Series, x: &Scale, y: &Scale) {
-    let mut cells: BTreeMap<(i32, i32), BTreeMap<String, u64>> = BTreeMap::new();
+fn draw_points(canvas: &mut Canvas, cloud: &Series, x: &Scale, y: &Scale) {
     for point in &cloud.points {
-        let cell = (
-            (x.place(point.x) / CELL) as i32,
-            (y.place(point.y) / CELL) as i32,
+        let tip = format!(
+            "{}: {}",
+            Axis::Count.label(point.x),
+            Axis::Time.label(point.y)
         );
-        *cells
-            .entry(cell)
-            .or_default()
-            .entry(point.tone.class())
-            .or_default() += 1;
-    }
-    let fullest = cells
-        .values()
-        .map(|tones| tones.values().sum::<u64>())
-        .max()
-        .unwrap_or(1) as f64;
-    for ((column, row), tones) in &cells {
-        let count: u64 = tones.values().sum();
-        let Some((tone, _)) = tones.iter().max_by_key(|(_, count)| **count) else {
-            continue;
-        };
-        // five steps of the logarithm: one point must be seen beside ten thousand
-        let step = ((count as f64 + 1.0).ln() / (fullest + 1.0).ln() * 5.0).ceil() as u8;
-        let cell = Rect {
-            x: f64::from(*column) * CELL,
-            y: f64::from(*row) * CELL,
-            width: CELL,
-            height: CELL,
-        };
-        canvas.rect(&format!("fill {tone} d{}", step.clamp(1, 5)), cell, "");
+        let at = (x.place(point.x), y.place(point.y));
+        canvas.mark(point.tone, point.hollow, at, &tip);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::{Point, Tone};
 
     fn scatter(count: usize) -> Scatter {
-        Scatter {
-            clouds: vec![Series {
-                name: String::new(),
-                points: (0..count)
-                    .map(|nth| Point {
-                        x: nth as f64,
-                        y: 10.0 + (nth * 7919 % 90) as f64,
-                        tone: Tone::Reused,
-                        hollow: false,
-                    })
-                    .collect(),
-                levels: Vec::new(),
-            }],
-            x_label: |value| format!("{value}"),
-            y_label: |value| format!("{value}"),
-        }
-    }
-
-    #[test]
-    fn a_crowd_is_drawn_as_densities_and_stays_small() {
-        let few = scatter(CROWD).draw(560.0, "t", "d").to_string();
-        assert!(few.contains("<circle"));
-        let many = scatter(100_000).draw(560.0, "t", "d").to_string();
-        assert!(!many.contains("<circle"));
-        assert!(many.len() < 400_000, "{}", many.len());
+        Scatter(vec![Series {
+            name: String::new(),
+            points: (0..count)
+                .map(|nth| Point {
+                    x: nth as f64,
+                    y: 10.0 + (nth * 7919 % 90) as f64,
+                    tone: Tone::Reused,
+                    hollow: false,
+                })
+                .collect(),
+            levels: Vec::new(),
+        }])
     }
 
     #[test]
     fn values_that_are_no_numbers_do_not_spoil_the_picture() {
         let mut scatter = scatter(3);
-        scatter.clouds[0].points[1].y = f64::NAN;
+        scatter.0[0].points[1].y = f64::NAN;
         let svg = scatter.draw(300.0, "t", "d").to_string();
         assert!(!svg.contains("NaN\" "), "{svg}");
     }

@@ -3,82 +3,35 @@
 use super::canvas::{Anchor, Canvas, Rect, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE};
 use super::scale::Scale;
-use super::{Label, Picture, ScaleKind, Svg, Tone};
+use super::{Picture, Svg, tone_class};
+use crate::page::{Axis, Lane, Life, ScaleKind, Timeline};
 
 /// Distance from one connection to the next.
 const PITCH: f64 = 12.0;
 /// Height of an exchange.
 const TALL: f64 = 9.0;
 
-/// One exchange on a connection.
-#[derive(Clone, Copy, Debug)]
-pub struct Tick {
-    /// When it began.
-    pub from: f64,
-    /// When it ended.
-    pub to: f64,
-    /// Whether it was complete.
-    pub ok: bool,
-}
-
-/// One connection.
-#[derive(Clone, Debug)]
-pub struct Life {
-    /// When its setup began.
-    pub from: f64,
-    /// When it could be used, where that was seen.
-    pub ready: Option<f64>,
-    /// When it ended, or the end of what is shown.
-    pub to: f64,
-    /// Its exchanges.
-    pub ticks: Vec<Tick>,
-    /// What goes on after its end and is not drawn, in words.
-    pub rest: Option<String>,
-    /// How it ended: colour and words; nothing while it was open.
-    pub end: Option<(Tone, String)>,
-    /// What it is, for the tip.
-    pub words: String,
-}
-
-/// Connections that belong together.
-#[derive(Clone, Debug)]
-pub struct Lane {
-    /// What they have in common, with figures.
-    pub name: String,
-    /// The connections, in the order in which they were opened.
-    pub lives: Vec<Life>,
-}
-
-/// Connections over a common time axis.
-#[derive(Clone, Debug)]
-pub struct Timeline {
-    /// Groups, from top to bottom.
-    pub lanes: Vec<Lane>,
-    /// How times are written.
-    pub label: Label,
-}
-
 impl Picture for Timeline {
     fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
         let last = self
-            .lanes
+            .0
             .iter()
             .flat_map(|lane| &lane.lives)
             .map(|life| life.to)
             .fold(0.0, f64::max);
         let first_top = draw_legend(&mut canvas);
         let scale = Scale::new(ScaleKind::Linear, (0.0, last), (2.0, width - 8.0));
-        let height: f64 = self.lanes.iter().map(height_of).sum();
+        let height: f64 = self.0.iter().map(height_of).sum();
         let frame = Frame {
             left: 2.0,
             right: width - 8.0,
             top: first_top,
             bottom: first_top + height,
         };
-        frame.x_axis(&mut canvas, &scale, self.label);
+        frame.x_axis(&mut canvas, &scale, Axis::Time);
         let mut top = first_top;
-        for lane in &self.lanes {
+        for lane in &self.0 {
             let name = fit_bold(&lane.name, width);
             canvas.text("strong halo", (0.0, top + 12.0), Anchor::Start, &name);
             for (nth, life) in lane.lives.iter().enumerate() {
@@ -127,7 +80,7 @@ fn draw_life(canvas: &mut Canvas, life: &Life, scale: &Scale, y: f64) {
         canvas.text("note halo", (x, y + TALL - 0.5), Anchor::Start, words);
     }
     if let Some((tone, words)) = &life.end {
-        let class = format!("fill {}", tone.class());
+        let class = format!("fill {}", tone_class(*tone));
         canvas.rect(&class, rect(to, y - 0.5, 2.5, TALL + 1.0), words);
     }
 }

@@ -1,38 +1,28 @@
-//! Pages for a terminal or a pipe, as text. Width and colour are the caller's to say.
+//! Writes a page for a terminal or a pipe. Width and colour are the caller's. Must not know a document.
+//!
+//! Only blocks of depth `Summary` are written. Names of servers and files are escaped here: no control character reaches a terminal.
 
-mod bench;
-mod cards;
-mod change;
-mod check;
-mod compare;
-mod demonstration;
-mod fix;
-mod inputs;
-mod ladder;
-mod lambda;
-mod model;
-mod observed;
-mod page;
-mod phases;
+mod chart;
 mod table;
 
-pub use bench::bench;
-pub use cards::cards;
-pub use change::change;
-pub(crate) use change::step_side;
-pub use check::{check, check_card, check_limits};
-pub use compare::compare;
-pub use demonstration::demonstration;
-pub use fix::{FixRequest, fix_client, fix_list};
-pub use inputs::inputs;
-pub use ladder::{answers, ladder};
-pub use lambda::lambda;
-pub use model::model;
-pub use observed::observed;
+use super::page::{Block, Depth, Emphasis, FindingGroup, Page, Section, Text, Tone};
+use super::sequence;
+use crate::escape::glue_units;
+use intact_findings::Severity;
+use intact_units::foreign_text::escape;
 
-pub(crate) use intact_units::foreign_text::escape;
+/// Findings with evidence and remedy; `--json` has all.
+const FINDINGS: usize = 12;
+/// Findings of severity `info`, a line each.
+const NOTES: usize = 8;
+/// Subjects of one finding.
+const CASES: usize = 4;
+/// Lines of a sequence.
+const MESSAGES: usize = 60;
+/// Columns that are used at least.
+const NARROWEST: usize = 40;
 
-/// What the page is printed on.
+/// What the page is written on.
 #[derive(Clone, Copy, Debug)]
 pub struct TerminalOptions {
     /// Columns; at least 40 are used.
@@ -42,27 +32,44 @@ pub struct TerminalOptions {
 }
 
 /// A style of text.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// The one thing to read.
+    Plain,
     Strong,
-    /// Beside the point.
     Faint,
-    /// Needs attention.
     Alarm,
-    /// Fresh connections.
     Fresh,
-    /// Reused connections.
     Reused,
+}
+
+impl From<Emphasis> for Style {
+    fn from(emphasis: Emphasis) -> Style {
+        match emphasis {
+            Emphasis::Normal => Style::Plain,
+            Emphasis::Strong => Style::Strong,
+            Emphasis::Faint => Style::Faint,
+            Emphasis::Alarm => Style::Alarm,
+        }
+    }
+}
+
+impl From<Tone> for Style {
+    fn from(tone: Tone) -> Style {
+        match tone {
+            Tone::Fresh => Style::Fresh,
+            Tone::Reused => Style::Reused,
+            Tone::Alarm => Style::Alarm,
+            Tone::Plain | Tone::Series(_) | Tone::Phase(_) => Style::Plain,
+        }
+    }
 }
 
 impl TerminalOptions {
     /// The text in that style, where colour is understood.
-    pub(crate) fn ink(self, ink: Style, text: &str) -> String {
-        if !self.colour {
-            return text.to_owned();
-        }
-        let code = match ink {
+    pub(crate) fn styled(self, style: Style, text: &str) -> String {
+        let code = match style {
+            _ if !self.colour || text.is_empty() => return text.to_owned(),
+            Style::Plain => return text.to_owned(),
             Style::Strong => "1",
             Style::Faint => "2",
             Style::Alarm => "33",
@@ -73,11 +80,282 @@ impl TerminalOptions {
     }
 }
 
-/// Breaks a sentence into lines of at most `width`, later ones indented.
-pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
+/// The page.
+pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
+    let mut out = Output::new(options);
+    let command = format!("intact {}", page.command);
+    let strong = options.styled(Style::Strong, &command);
+    let title = escape(&format!("{command} {}", page.subject));
+    for line in wrap(&title, out.options.width, "    ") {
+        out.line(&line.replacen(&command, &strong, 1));
+    }
+    out.facts(page);
+    for line in &page.intro {
+        out.wrapped(Style::Faint, &escape(&line.to_string()), "");
+    }
+    if !page.verdict.is_empty() {
+        out.line("");
+    }
+    out.body(page);
+    out.text
+}
+
+/// What follows on a page whose beginning was written earlier: no title, and the figures at a glance come last.
+pub fn write_rest(page: &Page<'_>, options: TerminalOptions) -> String {
+    let mut out = Output::new(options);
+    out.line("");
+    out.body(page);
+    out.line("");
+    out.facts(page);
+    out.text
+}
+
+/// Sections without a page around them.
+pub fn write_sections(sections: &[Section], options: TerminalOptions) -> String {
+    let mut out = Output::new(options);
+    sections.iter().for_each(|section| out.section(section));
+    out.text
+}
+
+/// A page while it is written.
+struct Output {
+    options: TerminalOptions,
+    text: String,
+}
+
+impl Output {
+    fn new(options: TerminalOptions) -> Output {
+        Output {
+            options: TerminalOptions {
+                width: options.width.max(NARROWEST),
+                ..options
+            },
+            text: String::new(),
+        }
+    }
+
+    /// The figures at a glance.
+    fn facts(&mut self, page: &Page<'_>) {
+        let facts = page.facts.iter().filter_map(|fact| {
+            let value = fact.value.text()?;
+            Some(format!("{value} {}", fact.name))
+        });
+        let facts: Vec<String> = facts.collect();
+        self.wrapped(Style::Faint, &escape(&facts.join(", ")), "");
+    }
+
+    fn body(&mut self, page: &Page<'_>) {
+        for (nth, sentence) in page.verdict.iter().enumerate() {
+            let style = if nth == 0 {
+                Style::Strong
+            } else {
+                Style::Plain
+            };
+            self.prose(style, sentence, "  ");
+        }
+        for section in &page.sections {
+            self.section(section);
+        }
+        if !page.caveats.is_empty() {
+            self.line("");
+        }
+        for caveat in &page.caveats {
+            self.wrapped(Style::Alarm, &escape(&format!("caveat: {caveat}")), "  ");
+        }
+    }
+
+    fn section(&mut self, section: &Section) {
+        let blocks: Vec<&Block> = section.of(Depth::Summary).collect();
+        if blocks.is_empty() {
+            return;
+        }
+        self.line("");
+        let title = escape(&section.title.to_string());
+        for line in wrap(&title, self.options.width, "  ") {
+            self.line(&self.options.styled(Style::Strong, &line));
+        }
+        for (nth, block) in blocks.into_iter().enumerate() {
+            if nth > 0 && matches!(block, Block::Table(_) | Block::Chart(_) | Block::Code(_)) {
+                self.line("");
+            }
+            self.block(block);
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Paragraph(emphasis, text) => self.prose((*emphasis).into(), text, "  "),
+            Block::List(items) => {
+                for item in items {
+                    self.prose(Style::Plain, &Text::fill("- {}", vec![item.clone()]), "  ");
+                }
+            }
+            Block::Facts(facts) => {
+                for (name, value) in facts {
+                    self.wrapped(Style::Plain, &escape(&format!("{name}: {value}")), "  ");
+                }
+            }
+            Block::Table(table) => self.table(table),
+            Block::Findings(groups) => self.findings(groups),
+            Block::Chart(chart) => {
+                for line in chart::draw(&chart.kind, self.options) {
+                    self.line(&line);
+                }
+            }
+            Block::Sequence(sequence) => self.sequence(sequence),
+            Block::Code(lines) => {
+                for line in lines {
+                    // never wrapped: it is there to be copied
+                    self.line(format!("    {}", escape(line)).trim_end());
+                }
+            }
+        }
+    }
+
+    fn table(&mut self, table: &super::page::Table) {
+        if let Some(caption) = &table.caption {
+            self.prose(Style::Faint, caption, "  ");
+        }
+        let laid_out = table::lay_out(table, self.options);
+        for line in &laid_out.lines {
+            self.line(line);
+        }
+        for note in laid_out.notes.iter().chain(&table.notes) {
+            self.prose(Style::Faint, note, "  ");
+        }
+    }
+
+    fn findings(&mut self, groups: &[FindingGroup]) {
+        let (notes, grave): (Vec<&FindingGroup>, Vec<&FindingGroup>) =
+            groups.iter().partition(|group| group.is_note);
+        for (nth, group) in grave.iter().take(FINDINGS).enumerate() {
+            if nth > 0 {
+                self.line("");
+            }
+            self.finding(group);
+        }
+        if !notes.is_empty() {
+            if !grave.is_empty() {
+                self.line("");
+            }
+            for group in notes.iter().take(NOTES) {
+                let said = format!("info: {} [{}]", claim(group, 0), group.rule);
+                self.wrapped(Style::Plain, &said, "  ");
+                self.further_cases(group, 1);
+            }
+        }
+        let hidden = grave.len().saturating_sub(FINDINGS) + notes.len().saturating_sub(NOTES);
+        if hidden > 0 {
+            self.wrapped(
+                Style::Faint,
+                &format!("{hidden} more findings: see --json"),
+                "",
+            );
+        }
+    }
+
+    fn finding(&mut self, group: &FindingGroup) {
+        let said = format!(
+            "{}: {} [{}]",
+            group.severity.as_str(),
+            claim(group, 0),
+            group.rule
+        );
+        let style = match group.severity {
+            Severity::Info => Style::Plain,
+            Severity::Warning | Severity::Error => Style::Alarm,
+        };
+        self.wrapped(style, &said, "  ");
+        self.prose(Style::Plain, &group.cases[0].evidence, "  ");
+        self.further_cases(group, CASES);
+        if !group.fix.is_empty() {
+            let fix = Text::fill("-> {}", vec![group.fix.clone()]);
+            self.prose(Style::Plain, &fix, "   ");
+        }
+        if let Some(risk) = &group.risk {
+            self.prose(
+                Style::Faint,
+                &Text::fill("but: {}", vec![risk.clone()]),
+                "   ",
+            );
+        }
+    }
+
+    /// The subjects after the first, `most` of them in words.
+    fn further_cases(&mut self, group: &FindingGroup, most: usize) {
+        let shown = group.cases.len().min(most + 1);
+        let mut lines: Vec<String> = (1..shown).map(|nth| claim(group, nth)).collect();
+        if group.cases.len() > shown {
+            lines.push(format!("{} more: see --json", group.cases.len() - shown));
+        }
+        for words in lines {
+            for line in wrap(&format!("also {words}"), self.options.width - 4, "  ") {
+                self.line(&format!("    {line}"));
+            }
+        }
+    }
+
+    fn sequence(&mut self, sequence: &super::page::Sequence) {
+        let Some(lines) = sequence::text(sequence, self.options.width) else {
+            let words = format!(
+                "{} participants do not fit side by side",
+                sequence.lanes.len()
+            );
+            return self.wrapped(Style::Faint, &words, "  ");
+        };
+        for (nth, (is_alarm, line)) in lines.iter().take(MESSAGES + 1).enumerate() {
+            let style = match (nth, is_alarm) {
+                (0, _) => Style::Faint,
+                (_, true) => Style::Alarm,
+                (_, false) => Style::Plain,
+            };
+            self.line(&self.options.styled(style, &escape(line)));
+        }
+        let cut = lines.len().saturating_sub(MESSAGES + 1) as u64;
+        match sequence.more.map(|more| more + cut) {
+            Some(0) => {}
+            Some(more) => self.wrapped(Style::Faint, &format!("and {more} more"), "  "),
+            None => self.wrapped(Style::Faint, "and more", "  "),
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.text.push_str(text.trim_end());
+        self.text.push('\n');
+    }
+
+    fn prose(&mut self, style: Style, text: &Text, indent: &str) {
+        self.wrapped(style, &escape(&text.to_string()), indent);
+    }
+
+    /// Escaped text in lines, all indented by two columns and the later ones by `indent` too.
+    fn wrapped(&mut self, style: Style, text: &str, indent: &str) {
+        for line in wrap(text, self.options.width - 2, indent) {
+            let line = self.options.styled(style, &line);
+            self.line(&format!("  {line}"));
+        }
+    }
+}
+
+/// Subject, claim and cost of a case.
+fn claim(group: &FindingGroup, nth: usize) -> String {
+    let case = &group.cases[nth];
+    let cost = case
+        .cost
+        .as_ref()
+        .map_or_else(String::new, |cost| format!(" Costs {cost}."));
+    let claim = format!("{}{cost}", case.claim);
+    escape(&match case.subject.as_str() {
+        "" => claim,
+        subject => format!("{subject}: {claim}"),
+    })
+}
+
+/// Breaks a text into lines of at most `width`, later ones indented. A number and its unit stay on one line.
+fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
+    for word in glue_units(text).split_ascii_whitespace() {
         let extra = word.chars().count() + usize::from(!line.is_empty());
         if !line.is_empty() && line.chars().count() + extra > width {
             lines.push(std::mem::take(&mut line));
@@ -91,6 +369,21 @@ pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
         lines.push(line);
     }
     lines
+        .iter()
+        .map(|line| line.replace('\u{a0}', " "))
+        .collect()
+}
+
+/// A long name without its middle: both ends are needed to distinguish it.
+fn shorten(name: &str, width: usize) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= width {
+        return name.to_owned();
+    }
+    let tail = width.saturating_sub(1) / 2;
+    let head: String = letters[..width.saturating_sub(1) - tail].iter().collect();
+    let tail: String = letters[letters.len() - tail..].iter().collect();
+    format!("{head}…{tail}")
 }
 
 #[cfg(test)]
@@ -99,9 +392,17 @@ mod tests {
 
     #[test]
     fn a_sentence_is_broken_at_words() {
+        let lines = wrap("one two three four", 9, "  ");
+        assert_eq!(lines, ["one two", "  three", "  four"]);
+        assert_eq!(wrap("it takes 12 ms", 11, ""), ["it takes", "12 ms"]);
+    }
+
+    #[test]
+    fn a_long_name_keeps_both_ends() {
         assert_eq!(
-            wrap("one two three four", 9, "  "),
-            ["one two", "  three", "  four"]
+            shorten("https://api.example.com", 23),
+            "https://api.example.com"
         );
+        assert_eq!(shorten("https://api.example.com", 11), "https…e.com");
     }
 }

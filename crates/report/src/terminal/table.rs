@@ -1,86 +1,150 @@
-//! A table that gives up its least important columns when the paper is narrow.
+//! A table in columns of letters. A narrow terminal drops the least important columns first, then shortens words.
 
-/// A column: its head, how readily it is given up (0: never), and its cells.
-pub(crate) struct Column {
-    pub(crate) head: &'static str,
-    pub(crate) rank: u8,
-    pub(crate) cells: Vec<String>,
+use super::{Style, TerminalOptions, escape, shorten};
+use crate::page::{Column, Table, Text, text};
+
+/// Columns of letters that words get at least, unless they need fewer.
+const WORDS: usize = 34;
+/// Columns of letters that words keep however narrow the terminal is.
+const NARROWEST: usize = 8;
+
+/// A table in lines, its head first, and what is missing from it.
+pub(super) struct LaidOut {
+    pub(super) lines: Vec<String>,
+    pub(super) notes: Vec<Text>,
 }
 
-/// Lays the columns out: the first left-aligned, the others right. Returns the lines and the heads of what had to go.
-pub(crate) fn lay_out(mut columns: Vec<Column>, width: usize) -> (Vec<String>, Vec<&'static str>) {
-    let mut gone = Vec::new();
-    let wide = |column: &Column| {
-        let cells = column.cells.iter().map(|cell| cell.chars().count());
-        cells.max().unwrap_or(0).max(column.head.chars().count())
-    };
-    let total = |columns: &[Column]| columns.iter().map(wide).sum::<usize>() + 2 * columns.len();
-    while total(&columns) > width {
-        let Some(at) = (0..columns.len())
-            .filter(|&at| columns[at].rank > 0)
-            .max_by_key(|&at| columns[at].rank)
-        else {
-            break;
+/// A column in letters.
+struct Letters<'a> {
+    column: &'a Column,
+    cells: Vec<String>,
+    natural: usize,
+    width: usize,
+}
+
+impl<'a> Letters<'a> {
+    fn new(column: &'a Column, rows: usize) -> Letters<'a> {
+        let cells = column.cells.iter().take(rows).map(|cell| {
+            let text = cell.text().map(|text| escape(&text.to_string()));
+            text.unwrap_or_else(|| "-".to_owned())
+        });
+        let cells: Vec<String> = cells.collect();
+        let widths = cells.iter().map(|cell| cell.chars().count());
+        let natural = widths.max().unwrap_or(0).max(column.head.chars().count());
+        let width = if column.is_numeric() {
+            natural
+        } else {
+            natural.min(WORDS)
         };
-        gone.push(columns.remove(at).head);
-    }
-    let rows = columns
-        .iter()
-        .map(|column| column.cells.len())
-        .max()
-        .unwrap_or(0);
-    let widths: Vec<usize> = columns.iter().map(wide).collect();
-    let line = |cell: &dyn Fn(&Column) -> String| {
-        let mut text = String::new();
-        for (at, column) in columns.iter().enumerate() {
-            let cell = cell(column);
-            let gap = " ".repeat(widths[at].saturating_sub(cell.chars().count()));
-            if at == 0 {
-                text.push_str(&format!("  {cell}{gap}"));
-            } else {
-                text.push_str(&format!("  {gap}{cell}"));
-            }
+        Letters {
+            column,
+            cells,
+            natural,
+            width,
         }
-        text.trim_end().to_owned()
-    };
-    let mut lines = vec![line(&|column| column.head.to_owned())];
+    }
+
+    fn padded(&self, text: &str) -> String {
+        let text = shorten(text, self.width);
+        let gap = " ".repeat(self.width.saturating_sub(text.chars().count()));
+        if self.column.is_numeric() {
+            format!("  {gap}{text}")
+        } else {
+            format!("  {text}{gap}")
+        }
+    }
+}
+
+/// Lays a table out.
+pub(super) fn lay_out(table: &Table, options: TerminalOptions) -> LaidOut {
+    let shown = table.columns.iter().filter(|column| !column.is_full);
+    let rows = table.brief.unwrap_or(usize::MAX).min(table.rows());
+    let mut columns: Vec<Letters<'_>> = shown.map(|column| Letters::new(column, rows)).collect();
+    let dropped = fit(&mut columns, options.width);
+    let line = |cell: &dyn Fn(&Letters<'_>) -> String| columns.iter().map(cell).collect::<String>();
+    let head = line(&|letters| letters.padded(&letters.column.head));
+    let mut lines = vec![options.styled(Style::Faint, head.trim_end())];
     for row in 0..rows {
-        lines.push(line(&|column| {
-            column.cells.get(row).cloned().unwrap_or_default()
+        lines.push(line(&|letters| {
+            let cell = letters.padded(&letters.cells[row]);
+            let style = if letters.column.cells[row].is_alarm {
+                Style::Alarm
+            } else {
+                Style::Plain
+            };
+            options.styled(style, &cell)
         }));
     }
-    (lines, gone)
+    let mut notes = Vec::new();
+    if table.rows() > rows {
+        notes.push(text!("{} more rows: see --json", table.rows() - rows));
+    }
+    if !dropped.is_empty() {
+        notes.push(text!("no room for: {} (see --json)", dropped.join(", ")));
+    }
+    LaidOut { lines, notes }
+}
+
+/// Makes the columns fit; returns the heads of those that were dropped.
+fn fit(columns: &mut Vec<Letters<'_>>, width: usize) -> Vec<String> {
+    let total = |columns: &[Letters<'_>]| columns.iter().map(|one| one.width + 2).sum::<usize>();
+    let mut dropped = Vec::new();
+    while total(columns) > width {
+        let ranked = columns
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| one.column.rank > 0);
+        if let Some((at, _)) = ranked.max_by_key(|(_, one)| one.column.rank) {
+            dropped.push(columns.remove(at).column.head.clone());
+            continue;
+        }
+        let words = columns.iter_mut().filter(|one| !one.column.is_numeric());
+        match words.max_by_key(|one| one.width) {
+            Some(widest) if widest.width > NARROWEST => widest.width -= 1,
+            _ => break,
+        }
+    }
+    let mut room = width.saturating_sub(total(columns));
+    for one in columns.iter_mut() {
+        let more = room.min(one.natural - one.width);
+        one.width += more;
+        room -= more;
+    }
+    dropped.reverse();
+    dropped
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::{Quantity, Rows};
+
+    fn lines(width: usize) -> LaidOut {
+        let table = Rows::of(&[("https://a-rather-long-name.example.com", 100.0)])
+            .column("name", |row| row.0)
+            .ranked(9, "p99", |row| Quantity::Time(row.1))
+            .ranked(1, "mean", |_| Quantity::Time(1.0))
+            .table();
+        let options = TerminalOptions {
+            width,
+            colour: false,
+        };
+        lay_out(&table, options)
+    }
 
     #[test]
-    fn a_narrow_paper_costs_the_least_important_columns() {
-        let columns = || {
-            vec![
-                Column {
-                    head: "name",
-                    rank: 0,
-                    cells: vec!["a".to_owned()],
-                },
-                Column {
-                    head: "p99",
-                    rank: 9,
-                    cells: vec!["100 ms".to_owned()],
-                },
-                Column {
-                    head: "mean",
-                    rank: 1,
-                    cells: vec!["1 ms".to_owned()],
-                },
-            ]
-        };
-        let (lines, gone) = lay_out(columns(), 80);
-        assert_eq!((lines.len(), gone.len()), (2, 0));
-        let (lines, gone) = lay_out(columns(), 14);
-        assert_eq!(gone, ["p99"]);
-        assert_eq!(lines[1], "  a     1 ms");
+    fn a_narrow_terminal_drops_the_least_important_columns_and_then_shortens_words() {
+        let wide = lines(80);
+        assert_eq!((wide.lines.len(), wide.notes.len()), (2, 0));
+        assert!(wide.lines[1].contains("https://a-rather-long-name.example.com"));
+        let narrow = lines(46);
+        assert_eq!(narrow.notes[0].to_string(), "no room for: p99 (see --json)");
+        assert!(narrow.lines[1].contains('…') && narrow.lines[1].ends_with("1.00 ms"));
+        assert!(
+            lines(30)
+                .lines
+                .iter()
+                .all(|line| line.chars().count() <= 30)
+        );
     }
 }

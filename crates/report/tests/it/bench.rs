@@ -1,11 +1,13 @@
 //! The page of a bench, from a made-up run: kept connections that the server closes after five requests, against none kept.
 
-use intact_findings::bench::BenchFacts;
+use intact_findings::bench::{BenchFacts, Charts};
+use intact_findings::timeline::Timeline;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Exchange, Failure, Nanos, Outcome, Probes, Producer, Reuse, Round, Run, Side, Sink, Sockets,
     Span, Tally, Vantage, Variant,
 };
+use intact_report::documents::{BenchRun, Source};
 use intact_report::terminal::TerminalOptions;
 
 const MS: u64 = 1_000_000;
@@ -54,7 +56,7 @@ fn exchange(variant: u32, round: u32, nth: u64, fresh: bool) -> Exchange {
     one
 }
 
-fn facts() -> (Run, BenchFacts) {
+fn facts() -> (Run, BenchFacts, Charts) {
     let run = run();
     let mut tally = Tally::new();
     let mut first = Vec::new();
@@ -114,29 +116,28 @@ fn facts() -> (Run, BenchFacts) {
         }
     }
     let facts = BenchFacts::new(&run, &tally, &first).unwrap();
-    (run, facts)
+    let charts = Charts::new(&run, &tally, &facts, &Timeline::of_variants());
+    (run, facts, charts)
 }
 
-fn page(width: usize) -> String {
-    let (run, facts) = facts();
-    intact_report::terminal::bench(
-        &run,
-        &facts,
-        TerminalOptions {
-            width,
-            colour: false,
-        },
-    )
+fn page(width: usize, colour: bool) -> String {
+    let (run, facts, charts) = facts();
+    let source = Source::Bench(BenchRun {
+        run: &run,
+        facts: &facts,
+        charts: &charts,
+    });
+    intact_report::terminal::write(&source.page(), TerminalOptions { width, colour })
 }
 
 #[test]
 fn the_page_on_wide_paper() {
-    insta::assert_snapshot!(page(120));
+    insta::assert_snapshot!(page(120, false));
 }
 
 #[test]
 fn the_page_on_narrow_paper_drops_columns_and_says_which() {
-    let page = page(60);
+    let page = page(60, false);
     for line in page.lines() {
         assert!(line.chars().count() <= 60, "{line:?}");
     }
@@ -145,15 +146,7 @@ fn the_page_on_narrow_paper_drops_columns_and_says_which() {
 
 #[test]
 fn colour_changes_nothing_but_escape_sequences() {
-    let (run, facts) = facts();
-    let coloured = intact_report::terminal::bench(
-        &run,
-        &facts,
-        TerminalOptions {
-            width: 100,
-            colour: true,
-        },
-    );
+    let coloured = page(100, true);
     assert!(coloured.contains("\x1b[1m"));
     let mut plain = String::new();
     let mut rest = coloured.as_str();
@@ -162,21 +155,5 @@ fn colour_changes_nothing_but_escape_sequences() {
         rest = &rest[at..][rest[at..].find('m').unwrap() + 1..];
     }
     plain.push_str(rest);
-    assert_eq!(
-        plain,
-        intact_report::terminal::bench(
-            &run,
-            &facts,
-            TerminalOptions {
-                width: 100,
-                colour: false
-            }
-        )
-    );
-}
-
-#[test]
-fn a_pull_request_gets_the_variants_in_a_table() {
-    let (run, facts) = facts();
-    insta::assert_snapshot!(intact_report::summary::bench(&run, &facts));
+    assert_eq!(plain, page(100, false));
 }

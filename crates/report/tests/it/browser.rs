@@ -5,9 +5,9 @@ use crate::check;
 use crate::chromium::Chromium;
 use crate::compare;
 use crate::made;
-use crate::observed::observed;
+use crate::observed::{observed, with_page};
 use intact_findings::check::CheckFacts;
-use intact_report::page::{CheckRun, CompareRun, ObservedRun, Page, Source};
+use intact_report::documents::{CheckRun, CompareRun, Source};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -119,7 +119,7 @@ fn the_page_of_a_bench_fits_every_screen_and_can_be_clicked_through() {
     let Some(mut browser) = Chromium::start("the page of a bench in a browser") else {
         return;
     };
-    let html = intact_report::html::write(&made::bench(400, "").page()).unwrap();
+    let html = made::bench(400, "").html();
     let file = page("bench.html", &html);
     look_at(&mut browser, &file);
     let names = "[...document.querySelector('table').tBodies[0].rows].map((row) => row.cells[0].textContent)";
@@ -150,28 +150,21 @@ fn the_page_of_an_observed_run_fits_every_screen() {
         return;
     };
     let (run, seen) = observed();
-    let html = intact_report::html::write(
-        &Page::new(&[Source::Observed(ObservedRun {
-            run: &run,
-            facts: &seen.facts(),
-            pictures: &seen.pictures(&run),
-            inputs: &[],
-        })])
-        .unwrap(),
-    )
-    .unwrap();
+    let html = with_page(&run, &seen, |page| {
+        intact_report::html::write(&[page]).unwrap()
+    });
     let file = page("observed.html", &html);
     look_at(&mut browser, &file);
     for figure in [
         "waste",
         "latency",
         "waterfall",
-        "over-time",
+        "latency-over-time",
         "gaps",
         "timeline",
     ] {
         assert!(
-            html.contains(&format!("<figure id=\"{figure}\"")),
+            html.contains(&format!("<figure id=\"{figure}-chart\"")),
             "{figure}"
         );
     }
@@ -184,11 +177,11 @@ fn the_page_of_a_comparison_fits_every_screen() {
         return;
     };
     let (run, facts) = compare::made();
-    let source = Source::Compared(CompareRun {
+    let source = Source::Compare(CompareRun {
         run: &run,
         facts: &facts,
     });
-    let html = intact_report::html::write(&Page::new(&[source]).unwrap()).unwrap();
+    let html = intact_report::html::write(&[source.page()]).unwrap();
     let file = page("compare.html", &html);
     look_at(&mut browser, &file);
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
@@ -201,14 +194,14 @@ fn the_page_of_a_check_fits_every_screen() {
     };
     let run = check::run();
     let facts = CheckFacts::new(&check::card(), &check::rows());
-    let source = CheckRun {
+    let source = Source::Check(CheckRun {
         run: &run,
         facts: &facts,
-    };
-    let html = intact_report::html::write(&Page::new(&[source.into()]).unwrap()).unwrap();
+    });
+    let html = intact_report::html::write(&[source.page()]).unwrap();
     for picture in ["waterfall", "handshakes"] {
         assert!(
-            html.contains(&format!("<figure id=\"{picture}\"")),
+            html.contains(&format!("<figure id=\"{picture}-chart\"")),
             "{picture}"
         );
     }
@@ -223,7 +216,7 @@ fn what_a_server_said_does_nothing_in_a_browser() {
         return;
     };
     let hostile = "</title></style></script><script>window.harmed=1</script><img src=x onerror=window.harmed=1>\" onload=\"window.harmed=1\u{202e}";
-    let html = intact_report::html::write(&made::bench(50, hostile).page()).unwrap();
+    let html = made::bench(50, hostile).html();
     let file = page("hostile.html", &html);
     browser.open(&file, 800, "light");
     assert_eq!(browser.evaluate("window.harmed ?? 0"), 0);

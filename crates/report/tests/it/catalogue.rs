@@ -63,7 +63,7 @@ fn the_table_of_recommendations_is_made_from_the_catalogue() {
 #[test]
 fn the_table_of_clients_is_made_from_the_catalogue() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fix-table.md");
-    let made = intact_report::clients::markdown(&intact_fix::Catalogue::embedded().unwrap());
+    let made = intact_report::documents::fix_table(&intact_fix::Catalogue::embedded().unwrap());
     if std::env::var_os("INTACT_UPDATE").is_some() {
         std::fs::write(path, &made).unwrap();
     }

@@ -1,5 +1,6 @@
 //! The page of a check, from a made-up card: TLS 1.3 only, 60 ms of setup, an idle limit that is announced and a request lost at it.
 
+use crate::written;
 use intact_findings::check::CheckFacts;
 use intact_ledger::server_profile::{
     DnsQuery, EarlyData, Ended, FirstRequest, Found, Http2Seen, IdleLimits, IdleWait, MethodResult,
@@ -10,7 +11,8 @@ use intact_ledger::{
     CloseKind, Exchange, Failure, Nanos, Outcome, Producer, Protocol, Reuse, Row, Run, Side, Span,
     TlsVersion, Vantage,
 };
-use intact_report::page::{CheckRun, Page};
+use intact_report::documents::{CheckPart, CheckRun, check};
+use intact_report::page::Page;
 use intact_report::terminal::TerminalOptions;
 
 const MS: u64 = 1_000_000;
@@ -198,12 +200,17 @@ pub(crate) fn rows() -> Vec<Row> {
     rows
 }
 
+fn of<'a>(run: &'a Run, facts: &'a CheckFacts, part: CheckPart<'_>) -> Page<'a> {
+    check(CheckRun { run, facts }, part)
+}
+
 fn page(card: &ServerProfile, rows: &[Row], width: usize) -> String {
     let paper = TerminalOptions {
         width,
         colour: false,
     };
-    intact_report::terminal::check(&run(), &CheckFacts::new(card, rows), paper)
+    let facts = CheckFacts::new(card, rows);
+    intact_report::terminal::write(&of(&run(), &facts, CheckPart::All), paper)
 }
 
 #[test]
@@ -232,8 +239,10 @@ fn a_card_that_is_printed_early_and_what_follows_say_nothing_twice() {
     };
     let known = CheckFacts::new(&early, &rows());
     let facts = CheckFacts::new(&whole, &rows());
-    let first = intact_report::terminal::check_card(&run(), &known, paper);
-    let rest = intact_report::terminal::check_limits(&known, &facts, paper);
+    let run = run();
+    let first = intact_report::terminal::write(&of(&run, &known, CheckPart::Early), paper);
+    let rest = of(&run, &facts, CheckPart::Rest(&known));
+    let rest = intact_report::terminal::write_rest(&rest, paper);
     for (title, early) in [
         ("Versions", true),
         ("TLS\n", true),
@@ -251,12 +260,17 @@ fn a_card_that_is_printed_early_and_what_follows_say_nothing_twice() {
 #[test]
 fn the_page_of_a_check_as_markdown() {
     let facts = CheckFacts::new(&card(), &rows());
-    let source = CheckRun {
-        run: &run(),
-        facts: &facts,
-    };
-    let page = Page::new(&[source.into()]).unwrap();
-    insta::assert_snapshot!(intact_report::markdown::write(&page));
+    let run = run();
+    let page = of(&run, &facts, CheckPart::All);
+    let (markdown, html) = written::files("check-profile", &[page]);
+    insta::assert_snapshot!(markdown);
+    for words in [
+        "Time of a TLS handshake",
+        "TLS_AES_128_GCM_SHA256",
+        "check.json",
+    ] {
+        assert!(html.contains(words), "{words}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::observed;
 use intact_findings::compare::{CompareFacts, Comparison};
 use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::{ConnectionId, Event, Producer, Run, Scheme, Sink, Vantage, Variant};
+use intact_report::documents::{CompareRun, Source};
 use intact_report::terminal::TerminalOptions;
 use std::collections::BTreeMap;
 
@@ -51,7 +52,11 @@ fn page(width: usize) -> String {
         width,
         colour: false,
     };
-    intact_report::terminal::compare(&run, &facts, paper)
+    let source = Source::Compare(CompareRun {
+        run: &run,
+        facts: &facts,
+    });
+    intact_report::terminal::write(&source.page(), paper)
 }
 
 #[test]
@@ -64,7 +69,11 @@ fn the_page_of_a_comparison_on_a_terminal_of_80_columns() {
 }
 
 #[test]
-fn a_pull_request_gets_programs_and_what_became_of_findings() {
-    let (_, facts) = made();
-    insta::assert_snapshot!(intact_report::summary::compare(&facts));
+fn a_pull_request_gets_programs_and_the_state_of_findings() {
+    let (run, facts) = made();
+    let source = Source::Compare(CompareRun {
+        run: &run,
+        facts: &facts,
+    });
+    insta::assert_snapshot!(intact_report::markdown::write(&[source.page()]));
 }

@@ -9,7 +9,8 @@ use intact_ledger::{
     Exchange, Failure, Nanos, Outcome, Probes, Producer, Reuse, Round, Run, Side, Sink, Sockets,
     Span, Tally, Vantage, Variant,
 };
-use intact_report::page::{BenchRun, Page};
+use intact_report::documents::{BenchRun, Source};
+use intact_report::page::Page;
 
 const MS: f64 = 1e6;
 const VARIANTS: [(&str, u64); 6] = [
@@ -29,16 +30,17 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    pub(crate) fn page(&self) -> Page {
-        Page::new(&[self.as_run().into()]).unwrap()
-    }
-
-    pub(crate) fn as_run(&self) -> BenchRun<'_> {
-        BenchRun {
+    pub(crate) fn page(&self) -> Page<'_> {
+        let run = BenchRun {
             run: &self.run,
             facts: &self.facts,
-            pictures: &self.pictures,
-        }
+            charts: &self.pictures,
+        };
+        Source::Bench(run).page()
+    }
+
+    pub(crate) fn html(&self) -> String {
+        intact_report::html::write(&[self.page()]).unwrap()
     }
 }
 

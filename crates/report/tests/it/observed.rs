@@ -8,6 +8,8 @@ use intact_ledger::{
     Owner, Probes, Producer, Protocol, Reuse, Row, Run, Scheme, Setup, Side, Sink, Span, Target,
     Tls, TlsVersion, Vantage,
 };
+use intact_report::documents::{Source, TrafficRun};
+use intact_report::page::Page;
 use intact_report::terminal::TerminalOptions;
 use std::path::Path;
 
@@ -198,13 +200,33 @@ pub(crate) fn observed() -> (Run, TrafficAnalysis) {
     (run, seen)
 }
 
-fn page(width: usize) -> String {
-    let (run, facts) = facts();
-    let paper = TerminalOptions {
+/// Gives a page to `read`.
+pub(crate) fn with_page<T>(run: &Run, seen: &TrafficAnalysis, read: impl Fn(Page<'_>) -> T) -> T {
+    let (facts, charts) = (seen.facts(), seen.pictures(run));
+    let source = Source::Traffic(TrafficRun {
+        run,
+        facts: &facts,
+        charts: &charts,
+        inputs: &[],
+        answers: &[],
+        ladder: None,
+    });
+    read(source.page())
+}
+
+fn written(run: &Run, seen: &TrafficAnalysis, width: usize) -> String {
+    let options = TerminalOptions {
         width,
         colour: false,
     };
-    intact_report::terminal::observed(&run, &facts, paper)
+    with_page(run, seen, |page| {
+        intact_report::terminal::write(&page, options)
+    })
+}
+
+fn page(width: usize) -> String {
+    let (run, seen) = observed();
+    written(&run, &seen, width)
 }
 
 #[test]
@@ -232,11 +254,7 @@ fn what_a_server_or_a_file_said_cannot_drive_the_terminal() {
         command: "no\x07de".into(),
     });
     seen.record(Event::Opened(&one));
-    let paper = TerminalOptions {
-        width: 140,
-        colour: false,
-    };
-    let page = intact_report::terminal::observed(&run, &seen.facts(), paper);
+    let page = written(&run, &seen, 140);
     assert!(
         page.chars()
             .all(|letter| letter == '\n' || !letter.is_control()),
@@ -333,9 +351,13 @@ fn each_requirement_and_each_rule_is_a_test_for_a_ci() {
 }
 
 #[test]
-fn a_pull_request_gets_a_short_page() {
-    let (run, facts) = facts();
-    insta::assert_snapshot!(intact_report::summary::observed(&run, &facts));
+fn a_pull_request_gets_the_page_of_an_observed_run() {
+    let (run, seen) = observed();
+    let verdicts = verdicts(&seen.facts());
+    insta::assert_snapshot!(with_page(&run, &seen, |mut page| {
+        page.requirements.clone_from(&verdicts);
+        intact_report::markdown::write(&[page])
+    }));
 }
 
 #[test]

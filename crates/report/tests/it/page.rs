@@ -1,21 +1,19 @@
 //! What is in a page, without a browser.
 
 use crate::made;
-use intact_report::page::Page;
 
 #[test]
 fn a_hundred_thousand_exchanges_make_a_page_of_less_than_two_megabytes() {
     let made = made::bench(834, "");
     assert!(made.facts.requests.total > 90_000);
-    let html = intact_report::html::write(&made.page()).unwrap();
+    let html = made.html();
     assert!(html.len() < 2_000_000, "{} bytes", html.len());
 }
 
 #[test]
 fn a_page_of_several_runs_keeps_their_ids_apart() {
     let (a, b) = (made::bench(50, ""), made::bench(60, ""));
-    let page = Page::new(&[a.as_run().into(), b.as_run().into()]).unwrap();
-    let html = intact_report::html::write(&page).unwrap();
+    let html = intact_report::html::write(&[a.page(), b.page()]).unwrap();
     for id in ["run1-latency", "run2-latency", "run1-method", "run2-method"] {
         let times = html.matches(&format!("id=\"{id}\"")).count();
         assert_eq!(times, 1, "{id}");
@@ -24,13 +22,15 @@ fn a_page_of_several_runs_keeps_their_ids_apart() {
 
 #[test]
 fn a_page_as_markdown() {
-    insta::assert_snapshot!(intact_report::markdown::write(&made::bench(60, "").page()));
+    insta::assert_snapshot!(intact_report::markdown::write(
+        &[made::bench(60, "").page()]
+    ));
 }
 
 #[test]
 fn hostile_text_stays_text_in_markdown() {
     let hostile = "|</details><script>[x](javascript:1)`@you";
-    let text = intact_report::markdown::write(&made::bench(50, hostile).page());
+    let text = intact_report::markdown::write(&[made::bench(50, hostile).page()]);
     assert!(!text.contains("<script") && !text.contains("@you") && !text.contains("[x]("));
     let columns: Vec<usize> = text
         .lines()
@@ -42,7 +42,7 @@ fn hostile_text_stays_text_in_markdown() {
 
 #[test]
 fn nothing_is_loaded_from_anywhere() {
-    let html = intact_report::html::write(&made::bench(50, "").page()).unwrap();
+    let html = made::bench(50, "").html();
     for way in [" src=", "url(", "@import", "<link", "<iframe"] {
         assert!(!html.contains(way), "{way}");
     }

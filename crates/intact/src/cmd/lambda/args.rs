@@ -102,9 +102,9 @@ pub(crate) struct Args {
     /// Write a row for each invocation
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) csv: Option<PathBuf>,
-    /// Write the report as one page: .html works anywhere, .md is for a pull request or a CI summary
+    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
     #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
-    pub(super) report: Option<PageFile>,
+    pub(super) report: Vec<PageFile>,
     #[command(flatten)]
     pub(super) gates: Gates,
     /// The runtime client, or a program that speaks the Runtime API; several after a -- each are variants

@@ -1,0 +1,647 @@
+//! The page of a bench: what a new connection per request costs.
+
+use super::common::{
+    GROUPS, by_kind, by_round, caveats, findings, first_of, method, page as start, round_line,
+    sentences, significance,
+};
+use super::{populations, timeline};
+use crate::json;
+use crate::page::*;
+use intact_findings::bench::{
+    BenchFacts, Charts, FirstCall, PerConnection, TimeDifference, VariantFacts,
+};
+use intact_findings::stats::Interval;
+use intact_ledger::{Reuse, Run};
+use intact_units::Quantity::{
+    Bytes, Change, Count, Mean, Probability, Rate, RoundShare, Share, Time,
+};
+
+/// Sentences of the verdict.
+const VERDICTS: usize = 8;
+
+/// A bench, as findings understand it.
+#[derive(Clone, Copy)]
+pub struct BenchRun<'a> {
+    /// The header of its ledger.
+    pub run: &'a Run,
+    /// Its facts.
+    pub facts: &'a BenchFacts,
+    /// The data of its charts.
+    pub charts: &'a Charts,
+}
+
+pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
+    let BenchRun { run, facts, charts } = one;
+    let mut page = start(run, || "the built-in server".to_owned());
+    page.headline = headline(facts);
+    page.verdict = sentences(&facts.verdict[..facts.verdict.len().min(VERDICTS)]);
+    if facts.verdict.len() > VERDICTS {
+        let more = facts.verdict.len() - VERDICTS;
+        page.verdict.push(text!(
+            "{} more comparisons: see the table, or --json.",
+            more
+        ));
+    }
+    page.facts = totals(facts);
+    page.intro = vec![text!("seed {}", run.seed.unwrap_or(0).to_string())];
+    if facts.requests.total > 0 {
+        page.section(
+            Section::new(
+                "variants",
+                "Variants: latency with the setup that was waited for",
+            )
+            .summary(latencies(&facts.variants))
+            .summary(connections(&facts.variants)),
+        );
+    }
+    page.section(findings(&facts.findings, ""));
+    if facts.requests.total > 0 {
+        page.section(latency(one));
+        page.section(phases(one));
+        page.section(first_calls(&facts.variants));
+        page.section(comparisons(one));
+        page.section(lives(charts));
+    }
+    page.section(baseline(facts));
+    page.section(sockets(facts));
+    page.caveats = caveats(&facts.caveats);
+    page.method = Some(method(
+        run,
+        &how(facts),
+        vec![("Seed", run.seed.unwrap_or(0).to_string().into())],
+    ));
+    page.files = vec![
+        File::json("bench.json", "everything as JSON", move || {
+            json::bench(run, facts)
+        }),
+        File::csv("rounds.csv", "the rounds as CSV", move || {
+            rounds_table(facts)
+        }),
+        File::csv("first-calls.csv", "the first calls as CSV", move || {
+            calls_table(facts)
+        }),
+    ];
+    page
+}
+
+fn headline(facts: &BenchFacts) -> Option<Headline> {
+    if facts.requests.ok > 0 && !facts.any_success() {
+        let caption = "is the status of every response";
+        return Headline::new(facts.errors.names(), Assessment::Bad, caption);
+    }
+    if let Some(compared) = facts.headline() {
+        return of_comparison(compared);
+    }
+    let only = facts.variants.first();
+    match only.and_then(|one| Some((one, one.latency_ms.mean?))) {
+        Some((one, mean)) => {
+            let caption = "mean of {} requests; one variant, so there is nothing to compare";
+            Headline::new(
+                Time(mean),
+                Assessment::Neutral,
+                text!(caption, one.requests.ok),
+            )
+        }
+        None => {
+            let number = format!("0 of {}", Count(facts.requests.total));
+            Headline::new(number, Assessment::Bad, "requests had a response")
+        }
+    }
+}
+
+/// The comparison of the first sentence as a number.
+fn of_comparison(compared: &TimeDifference) -> Option<Headline> {
+    let [before, after] = [compared.a_ms, compared.b_ms].map(Time);
+    match (compared.significant, compared.saved_share) {
+        (Some(true), Some(saved)) => {
+            let times = text!("time per request, {} instead of {}", after, before);
+            saving(saved, times)
+        }
+        (Some(false), _) => {
+            let caption = text!("that could be shown: {} and {} per request", before, after);
+            Headline::new("no difference", Assessment::Neutral, caption)
+        }
+        _ => {
+            let number = format!("{before} → {after}");
+            let caption = "per request, without an interval: too few rounds";
+            Headline::new(number, Assessment::Neutral, caption)
+        }
+    }
+}
+
+/// A share that is saved of something, or lost, as a number.
+pub(super) fn saving(saved: Interval, of: Text) -> Option<Headline> {
+    let (sign, assessment, what) = match saved.value >= 0.0 {
+        true => ("−", Assessment::Good, "less"),
+        false => ("+", Assessment::Bad, "more"),
+    };
+    let mut ends = [saved.low.abs(), saved.high.abs()];
+    ends.sort_by(f64::total_cmp);
+    let number = format!("{sign}{}", RoundShare(saved.value.abs()));
+    let caption = text!(
+        "{} {} (95 % interval {} to {})",
+        what,
+        of,
+        Share(ends[0]),
+        Share(ends[1])
+    );
+    Headline::new(number, assessment, caption)
+}
+
+fn totals(facts: &BenchFacts) -> Vec<Fact> {
+    let dials: u64 = facts.connections.failed.values().sum();
+    let counts = [
+        Fact::counted(facts.variants.len() as u64, "variant"),
+        Fact::counted(u64::from(facts.rounds), "interleaved round"),
+        Fact::new("requests measured", facts.requests.total),
+        Fact::new("connections opened", facts.connections.opened),
+    ];
+    let failures = [
+        Fact::failures(facts.requests.failures(), "request"),
+        Fact::failures(dials, "dial"),
+    ];
+    counts
+        .into_iter()
+        .chain(failures.into_iter().flatten())
+        .collect()
+}
+
+fn latencies(variants: &[VariantFacts]) -> Table {
+    Rows::of(variants)
+        .column("variant", |one| &one.name)
+        .ranked(6, "TLS", |one| one.tls.as_ref())
+        .about("as negotiated")
+        .ranked(3, "requests", |one| one.requests.total)
+        .about("measured, without warm-up")
+        .if_any("failed", |one| Cell::failures(one.requests.failures()))
+        .ranked(4, "opened", |one| one.connections.opened)
+        .about("connections")
+        .ranked(5, "reused", |one| one.reuse.map(Share))
+        .about("share of requests on a connection that an earlier request had used")
+        .ranked(2, "req/s", |one| one.rate_per_s.map(Rate))
+        .about("complete requests a second")
+        .column("mean", |one| one.latency_ms.mean.map(Time))
+        .ranked(1, "p50", |one| one.latency_ms.p50.map(Time))
+        .ranked(9, "p90", |one| one.latency_ms.p90.map(Time))
+        .ranked(1, "p99", |one| one.latency_ms.p99.map(Time))
+        .ranked(8, "p99.9", |one| one.latency_ms.p999.map(Time))
+        .ranked(7, "max", |one| one.latency_ms.max.map(Time))
+        .table()
+}
+
+fn connections(variants: &[VariantFacts]) -> Table {
+    let delay = |one: &VariantFacts| Some(Share(one.client_delay_ms.as_ref()?.share));
+    let cpu = |us: Option<f64>| us.map(|us| Time(us / 1e3));
+    Rows::of(variants)
+        .column("variant", |one| &one.name)
+        .ranked(2, "without setup", |one| {
+            one.latency_without_setup_ms.mean.map(Time)
+        })
+        .about("mean latency less the setup")
+        .ranked(1, "setup/conn", |one| one.setup_ms.map(Time))
+        .about("mean")
+        .full("needed", |one| one.connections.needed)
+        .about("connections, for the most requests at once")
+        .if_any("dials failed", |one| {
+            Cell::failures(one.connections.failed.values().sum())
+        })
+        .ranked(3, "req/conn", |one| one.requests_per_connection.map(Mean))
+        .about("mean")
+        .ranked(4, "opened/s", |one| one.churn_per_s.map(Rate))
+        .ranked(8, "resumed", |one| one.resumed_share.map(Share))
+        .about("share of TLS handshakes that resumed a session")
+        .ranked(5, "client CPU", |one| cpu(one.cpu_us_per_request))
+        .about("of the engine, per request")
+        .ranked(6, "server CPU", |one| cpu(one.server_cpu_us_per_request))
+        .about("per request, warm-up included")
+        .ranked(9, "client delay", delay)
+        .about("share of the latency after the last byte had arrived and before the client read it")
+        .ranked(10, "data/req", |one| {
+            Some(Bytes(one.bytes_per_request?.total()))
+        })
+        .about("bytes sent and received")
+        .ranked(11, "headers/req", |one| {
+            Some(Bytes(one.bytes_per_request?.heads()))
+        })
+        .about("bytes of the header sections of request and response")
+        .ranked(7, "ended by", |one| by_kind(&one.connections.ended_by))
+        .table()
+        .caption("Connections and what they cost")
+}
+
+/// Distributions of new and reused, and the means of the variants.
+fn latency(one: BenchRun<'_>) -> Section {
+    let BenchRun { facts, charts, .. } = one;
+    let panels = &charts.latency;
+    let shown = panels.iter().take(GROUPS);
+    let histogram = Histogram(
+        shown
+            .map(|panel| populations::panel(&panel.name, &panel.populations))
+            .collect(),
+    );
+    let modes = facts
+        .variants
+        .iter()
+        .filter(|one| !one.modes.is_empty())
+        .map(|one| {
+            let modes = one.modes.iter().map(|mode| {
+                format!(
+                    "{} {} at {}",
+                    Share(mode.share),
+                    mode.name,
+                    Time(mode.mean_ms)
+                )
+            });
+            text!(
+                "{}: {}.",
+                &one.name,
+                modes.collect::<Vec<String>>().join(", ")
+            )
+            .into()
+        });
+    let bars = facts
+        .variants
+        .iter()
+        .zip(&charts.levels)
+        .filter_map(|(one, level)| {
+            let mean = level.mean_ms;
+            let value = mean.map(|mean| mean.value).or(one.latency_ms.mean)?;
+            let words = match mean {
+                Some(mean) => format!(
+                    "{} ({} to {})",
+                    Time(value),
+                    Time(mean.low),
+                    Time(mean.high)
+                ),
+                None => Time(value).to_string(),
+            };
+            Some(Bar {
+                interval: mean.map(|mean| (mean.low, mean.high)),
+                ..Bar::whole(&one.name, tone(one.keepalive), value, words)
+            })
+        });
+    let means = Bars(bars.take(2 * GROUPS).collect());
+    let words = "Latency of complete requests, setup included; further left is faster. Each panel has its own height.";
+    Section::new("latency", "Latency: new and reused connections")
+        .summary(
+            Chart::new("latency", "Distribution of latency", histogram, words)
+                .notes(first_of(GROUPS, panels.len(), "settings")),
+        )
+        .full(
+            Chart::new(
+                "means",
+                "Mean latency of each variant",
+                means,
+                "Each mean has its own 95 % interval over rounds. To see whether two variants differ, read the comparison round by round: it is sharper than two \
+                 intervals side by side.",
+            )
+            .notes(first_of(2 * GROUPS, facts.variants.len(), "variants")),
+        )
+        .summary(modes.collect::<Vec<Block>>())
+}
+
+fn phases(one: BenchRun<'_>) -> Section {
+    let panels = &one.charts.latency;
+    let bars = panels.iter().take(GROUPS);
+    let bars = Bars(
+        bars.flat_map(|panel| populations::bars(&panel.name, &panel.populations))
+            .collect(),
+    );
+    let table = populations::phases(
+        "variant",
+        &one.facts.variants,
+        |one| one.name.as_str(),
+        |one, phase| populations::mean(&one.phases_ms, phase),
+    );
+    let words = "Mean time that each phase adds to a request. A request is new if it waited for any part of its connection's setup.";
+    Section::new("phases", "Phases: mean over the requests that had them")
+        .summary(table)
+        .full(
+            Chart::new("waterfall", "Where the time goes", bars, words).notes(first_of(
+                GROUPS,
+                panels.len(),
+                "settings",
+            )),
+        )
+}
+
+fn first_calls(variants: &[VariantFacts]) -> Section {
+    let called: Vec<&VariantFacts> = variants
+        .iter()
+        .filter(|one| !one.first_calls.is_empty())
+        .collect();
+    let point = |(nth, call): (usize, &FirstCall)| Point {
+        x: (nth + 1) as f64,
+        y: call.ms,
+        tone: if call.ok {
+            populations::tone(call.reuse)
+        } else {
+            Tone::Alarm
+        },
+        hollow: call.warmup,
+    };
+    let series = called.iter().take(GROUPS).map(|one| Series {
+        name: if called.len() == 1 {
+            String::new()
+        } else {
+            one.name.clone()
+        },
+        points: one.first_calls.iter().enumerate().map(point).collect(),
+        levels: one
+            .tier_means_ms
+            .iter()
+            .flatten()
+            .map(|&ms| (ms, Time(ms).to_string()))
+            .collect(),
+    });
+    let scatter = Scatter(series.collect());
+    let tiers = called
+        .iter()
+        .filter_map(|one| Some(text!("{}: {}.", &one.name, one.tiers.as_ref()?).into()));
+    let words = "◆ waited for a new connection, ● ran on a reused one, × failed. Hollow marks are warm-up, which is not in the latencies.";
+    let chart = Chart::new(
+        "first-calls",
+        "The first calls in their order",
+        scatter,
+        words,
+    )
+    .notes(first_of(GROUPS, called.len(), "variants"));
+    Section::new("first-calls", "First calls, in order")
+        .summary(if called.len() > 1 {
+            chart.wide()
+        } else {
+            chart
+        })
+        .summary(tiers.collect::<Vec<Block>>())
+}
+
+/// Variants compared round by round, and over concurrency.
+fn comparisons(one: BenchRun<'_>) -> Section {
+    Section::new("comparisons", "Comparisons, round by round")
+        .full(comparison_table(&one.facts.comparisons))
+        .full(over_rounds(one))
+        .full(sweep(one.charts))
+}
+
+/// What the second of two variants saves.
+pub(super) fn comparison_table(all: &[TimeDifference]) -> Table {
+    Rows::of(all)
+        .column("of", |one| format!("{} against {}", one.b, one.a))
+        .column("statistic", |one| statistic(one.statistic))
+        .column("first", |one| Time(one.a_ms))
+        .about("mean over rounds")
+        .column("second", |one| Time(one.b_ms))
+        .about("mean over rounds")
+        .column("saved", |one| Cell::interval(one.saved_ms, Time))
+        .about("by the second, with the 95 % interval")
+        .column("share", |one| Cell::interval(one.saved_share, Share))
+        .about("saved, with the 95 % interval")
+        .column("p", |one| one.p_value.map(Probability))
+        .about("of no difference; adjusted if there are more than ten comparisons")
+        .column("result", |one| significance(one.significant))
+        .column("no interval because", |one| one.no_interval_reason.as_ref())
+        .table()
+}
+
+/// A statistic in words.
+pub(super) fn statistic(id: &str) -> &str {
+    match id {
+        "wall" => "wall time",
+        "cpu" => "CPU time",
+        "outbound" => "waiting for responses",
+        other => other,
+    }
+}
+
+fn over_rounds(one: BenchRun<'_>) -> Chart {
+    let variants = &one.facts.variants;
+    let (mut lines, mut marks, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+    for (nth, (variant, level)) in variants.iter().zip(&one.charts.levels).enumerate() {
+        let rounds = variant
+            .rounds
+            .iter()
+            .filter_map(|round| Some((round.round, round.mean_ms?)));
+        let rounds: Vec<(u32, f64)> = rounds.collect();
+        if let Some(change) = level.change {
+            let round = rounds.get(change.at).map_or(0, |round| round.0);
+            let [before, after] = [change.before, change.after].map(Time);
+            let words = "{}: the level changed at round {}, from {} to {} (p = {}).";
+            changes.push(text!(
+                words,
+                &variant.name,
+                round,
+                before,
+                after,
+                Probability(change.p_value)
+            ));
+            if nth < GROUPS {
+                marks.push(Mark {
+                    x: f64::from(round) - 0.5,
+                    words: format!("{before} → {after}"),
+                });
+            }
+        }
+        if nth < GROUPS {
+            lines.push(round_line(nth, &variant.name, rounds.into_iter()));
+        }
+    }
+    if changes.is_empty() {
+        changes.push("No variant changed its level within the run.".into());
+    }
+    let words = "Mean latency in each round. What affected all variants in one round cancels out in the comparison.";
+    Chart::new(
+        "rounds",
+        "Latency over the rounds",
+        by_round(lines, marks),
+        words,
+    )
+    .notes(changes)
+    .notes(first_of(GROUPS, variants.len(), "variants"))
+}
+
+fn sweep(charts: &Charts) -> Chart {
+    let sweeps = &charts.sweeps;
+    let named = |name: &str, keepalive: bool| {
+        let connection = if keepalive { "reused" } else { "not reused" };
+        let axes = name
+            .split(' ')
+            .filter(|axis| !axis.is_empty() && !axis.starts_with("keepalive="));
+        let words: Vec<&str> = std::iter::once(connection).chain(axes).collect();
+        words.join(", ")
+    };
+    let lines = sweeps
+        .iter()
+        .take(GROUPS)
+        .enumerate()
+        .map(|(nth, sweep)| Line {
+            name: named(&sweep.name, sweep.keepalive),
+            tone: match sweeps.len() {
+                2 => tone(sweep.keepalive),
+                _ => Tone::Series(nth as u8),
+            },
+            points: sweep
+                .points
+                .iter()
+                .map(|point| LinePoint {
+                    x: point.concurrency as f64,
+                    y: point.seconds * 1e3,
+                    interval: point.interval.map(|one| (one.low * 1e3, one.high * 1e3)),
+                })
+                .collect(),
+            reach: None,
+        });
+    let lines = Lines {
+        lines: lines.collect(),
+        marks: Vec::new(),
+        scale: ScaleKind::Logarithmic,
+        x: Axis::Count,
+        y: Axis::Time,
+    };
+    let words = "Time for 1,000 requests by the number of connections at once, with the 95 % interval over rounds.";
+    Chart::new("sweep", "Total time by concurrency", lines, words).notes(first_of(
+        GROUPS,
+        sweeps.len(),
+        "settings",
+    ))
+}
+
+fn lives(charts: &Charts) -> Section {
+    let carried = |one: &&PerConnection| one.classes.iter().any(|class| class.1 > 0);
+    let rows: Vec<&PerConnection> = charts.per_connection.iter().filter(carried).collect();
+    let classes = rows.first().map_or(&[][..], |one| &one.classes[..]);
+    let classes: Vec<String> = classes.iter().map(|class| class.0.clone()).collect();
+    let counts = |one: &&PerConnection| one.classes.iter().map(|class| class.1).collect();
+    let table =
+        populations::per_connection("variant", &rows, |one| one.name.as_str(), &classes, counts);
+    let words = "The first requests of each variant's first round on the connections that carried them; (+n): n more are not drawn.";
+    Section::new("connections", "Connections")
+        .full(timeline::chart(&charts.timeline, words))
+        .full(table)
+}
+
+fn baseline(facts: &BenchFacts) -> Option<Section> {
+    let baseline = facts.baseline.as_ref()?;
+    let mut table = Rows::of(&baseline.variants)
+        .column("variant", |one| &one.name)
+        .column("then", |one| one.then_ms.map(Time))
+        .about("mean latency")
+        .column("now", |one| one.now_ms.map(Time))
+        .about("mean latency")
+        .column("change", |one| one.change.map(Change))
+        .column("reused then", |one| one.then_reuse.map(Share))
+        .column("reused now", |one| one.now_reuse.map(Share))
+        .table();
+    if !baseline.unmatched.is_empty() {
+        table = table.note(text!("In one run only: {}.", baseline.unmatched.join(", ")));
+    }
+    let words = "Two runs at two times are not an experiment, so there is no interval. Put both into one bench, or use `compare`.";
+    let title = text!("Compared with the run of {}", when(&baseline.started));
+    Some(Section::new("baseline", title).summary(table.note(Text::prose(words))))
+}
+
+/// What the machine and the server had to do beyond the figures.
+fn sockets(facts: &BenchFacts) -> Section {
+    let ports = |ports: Option<u64>| Text::from(ports.map(Count));
+    let sockets = match facts.sockets.as_slice() {
+        [before, after] => {
+            let words = "Sockets in TIME_WAIT: {} before, {} after. Free ephemeral ports: {} before, {} after.";
+            let (free, left) = (ports(before.free_ports), ports(after.free_ports));
+            Some(note(text!(
+                words,
+                before.time_wait,
+                after.time_wait,
+                free,
+                left
+            )))
+        }
+        _ => None,
+    };
+    let warmup: u64 = facts.variants.iter().map(|one| one.warmup.requests).sum();
+    let words = "The server also received {} requests of warm-up and preflight.";
+    let warmup = (warmup > 0 && facts.requests.total > 0).then(|| note(text!(words, warmup)));
+    Section::new("sockets", "Outside the figures")
+        .summary(sockets)
+        .summary(warmup)
+}
+
+fn how(facts: &BenchFacts) -> Vec<Text> {
+    let rounds = (facts.variants.len() > 1).then(|| {
+        text!(
+            "Every variant ran in each of {} rounds, in a random, balanced order from the seed. Variants that differ in one setting are compared round by round: \
+             what affected both in the same minute cancels out. Intervals are 95 % t intervals over rounds, not over requests, because the requests of one round \
+             are not independent of each other.",
+            facts.rounds
+        )
+    });
+    let connections = Text::plain(
+        "Each round opens new connections. With keep-alive, the first request on each connection that a round opens at its start is warm-up: it is in the chart \
+         of the first calls and not in the latencies. A connection that is opened later, because the server closed one, counts: that cost is the server's. \
+         Latency includes the setup that a request waited for. A percentile with fewer than ten requests beyond it is left out.",
+    );
+    rounds.into_iter().chain([connections]).collect()
+}
+
+/// Every round of every variant.
+fn rounds_table(facts: &BenchFacts) -> Table {
+    let variants = facts.variants.iter();
+    let rows = variants.flat_map(|one| one.rounds.iter().map(move |round| (&one.name, round)));
+    let rows: Vec<_> = rows.collect();
+    let table = Rows::of(&rows)
+        .column("variant", |row| row.0)
+        .column("round", |row| u64::from(row.1.round))
+        .column("requests", |row| row.1.requests)
+        .column("mean", |row| row.1.mean_ms.map(Time))
+        .column("p50", |row| row.1.p50_ms.map(Time))
+        .column("p99", |row| row.1.p99_ms.map(Time));
+    table
+        .column("rate per s", |row| row.1.rate_per_s.map(Rate))
+        .table()
+}
+
+/// The first calls of every variant.
+fn calls_table(facts: &BenchFacts) -> Table {
+    let variants = facts.variants.iter();
+    let rows = variants.flat_map(|one| {
+        let calls = one.first_calls.iter().enumerate();
+        calls.map(move |(nth, call)| (&one.name, nth as u64 + 1, call))
+    });
+    let rows: Vec<_> = rows.collect();
+    Rows::of(&rows)
+        .column("variant", |row| row.0)
+        .column("call", |row| row.1)
+        .column("latency", |row| Time(row.2.ms))
+        .column("reuse", |row| row.2.reuse.map(Reuse::as_str))
+        .column("warmup", |row| row.2.warmup.to_string())
+        .column("ok", |row| row.2.ok.to_string())
+        .table()
+}
+
+/// The tone of a variant: that of the connections that its requests mostly find.
+fn tone(keepalive: bool) -> Tone {
+    if keepalive { Tone::Reused } else { Tone::Fresh }
+}
+
+/// The last words of the demonstration: what a connection costs, and the next command.
+pub fn demonstration(facts: &BenchFacts) -> Section {
+    let saved = facts.comparisons.iter().find_map(|compared| {
+        let share = compared.saved_share.as_ref()?.value;
+        let about = compared.axis.as_deref() == Some("keepalive") && compared.statistic == "mean";
+        (about && share > 0.0).then_some((compared, share))
+    });
+    let cost = saved.map(|(compared, share)| {
+        let words =
+            "A request on a new connection takes {}, on a reused one {}: {} of the time is waste.";
+        let words = text!(
+            words,
+            Time(compared.a_ms),
+            Time(compared.b_ms),
+            RoundShare(share)
+        );
+        Block::Paragraph(Emphasis::Strong, words)
+    });
+    Section::new("next", "Next")
+        .summary(cost)
+        .summary(Text::prose(
+            "Your server: `intact bench https://your.server/`",
+        ))
+}

@@ -1,0 +1,603 @@
+//! The page of a check: the profile of a server, its limits, and what to set clients to.
+
+use super::common::{caveats, findings_in_full, method, page as start, sentences};
+use super::populations::{phase_words, segments};
+use crate::json;
+use crate::page::*;
+use intact_findings::Severity;
+use intact_findings::check::{
+    Address, CheckFacts, CloseFacts, Http2Facts, OldTls, PHASES, RaceAttempt, RaceFacts,
+    Resumption, SmallSample, TlsFacts, VersionFacts,
+};
+use intact_ledger::server_profile::EarlyData;
+use intact_ledger::{Failure, Run};
+use intact_units::Quantity::{Count, Time, Timer};
+use intact_units::plural::counted;
+use std::collections::BTreeMap;
+
+/// A check, as findings understand it.
+#[derive(Clone, Copy)]
+pub struct CheckRun<'a> {
+    /// The header of its ledger.
+    pub run: &'a Run,
+    /// Its facts.
+    pub facts: &'a CheckFacts,
+}
+
+/// Which part of the page is wanted: the limits of a connection take a while to measure.
+#[derive(Clone, Copy)]
+pub enum CheckPart<'a> {
+    /// All of it.
+    All,
+    /// What a few requests show.
+    Early,
+    /// What follows a page that was made of these facts.
+    Rest(&'a CheckFacts),
+}
+
+/// The page, or a part of it.
+pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
+    let CheckRun { run, facts } = one;
+    let target = facts.target.as_ref();
+    let mut page = start(run, || {
+        target.map_or_else(String::new, |target| target.url.clone())
+    });
+    if let Some(target) = target {
+        page.subject.clone_from(&target.url);
+    }
+    page.headline = headline(facts);
+    let is_new = |sentence: &&String| match part {
+        CheckPart::Rest(known) => !known.verdict.contains(sentence),
+        CheckPart::All | CheckPart::Early => true,
+    };
+    let verdict: Vec<String> = facts.verdict.iter().filter(is_new).cloned().collect();
+    page.verdict = sentences(&verdict);
+    page.facts = totals(facts);
+    page.intro = intro(facts);
+    if !matches!(part, CheckPart::Rest(_)) {
+        page.section(names(facts));
+        page.section(versions(facts));
+        page.section(waterfall(facts));
+        page.section(tls(facts));
+        page.section(facts.http2.as_ref().map(http2));
+        page.section(state(facts));
+    }
+    if matches!(part, CheckPart::Early) {
+        return page;
+    }
+    page.section(limits(facts));
+    // a failed first request is the verdict itself
+    let found = match target {
+        Some(target) if target.failed.is_some() => &[][..],
+        _ => &facts.findings,
+    };
+    let own = facts
+        .findings
+        .first()
+        .map_or("", |finding| finding.subject.as_str());
+    page.section(findings_in_full(found, own));
+    page.section(settings(facts));
+    page.section(skipped(facts));
+    page.caveats = caveats(&facts.caveats);
+    let details = page
+        .intro
+        .iter()
+        .map(|line| ("First request", line.clone()));
+    page.method = Some(method(run, &how(), details.collect()));
+    page.files = vec![File::json("check.json", "everything as JSON", move || {
+        json::check(run, facts)
+    })];
+    page
+}
+
+/// How long a connection is kept, or that it is not.
+fn headline(facts: &CheckFacts) -> Option<Headline> {
+    let is_grave = facts
+        .findings
+        .iter()
+        .any(|finding| finding.severity > Severity::Info);
+    let assessment = if is_grave {
+        Assessment::Bad
+    } else {
+        Assessment::Good
+    };
+    let idle = facts.idle_timeout.as_ref();
+    let limit = idle.and_then(|idle| match (idle.measured_s, idle.at_least_s) {
+        (Some(limit), _) => Some(Timer(limit * 1e3).to_string()),
+        (None, least) => least.map(|limit| format!("≥ {}", Timer(limit * 1e3))),
+    });
+    let bad = |number: &str, caption: &str| Headline::new(number, Assessment::Bad, caption);
+    match (facts.any_success(), facts.keeps(), limit) {
+        _ if facts.errors.is_all() => bad(&facts.errors.names(), "is the status of every response"),
+        (false, ..) => bad("no response", "to the first request"),
+        (true, Some(false), _) => bad("closed", "after every response"),
+        (true, _, Some(limit)) => {
+            Headline::new(limit, assessment, "is how long an idle connection is kept")
+        }
+        (true, kept, None) => {
+            let number = kept.map_or("a response", |_| "kept");
+            Headline::new(
+                number,
+                assessment,
+                "connections; the idle limit was not measured",
+            )
+        }
+    }
+}
+
+fn totals(facts: &CheckFacts) -> Vec<Fact> {
+    let mut totals = vec![
+        Fact::counted(facts.requests.total, "request"),
+        Fact::new("connections opened", facts.connections.opened),
+    ];
+    let status = facts.target.as_ref().and_then(|target| target.status);
+    totals.extend(
+        status.map(|status| Fact::new("in the first response", format!("status {status}"))),
+    );
+    totals
+}
+
+/// The circumstances of the first request.
+fn intro(facts: &CheckFacts) -> Vec<Text> {
+    let Some(target) = &facts.target else {
+        return Vec::new();
+    };
+    let server = target
+        .server
+        .as_ref()
+        .map(|server| text!("Server: {}", server));
+    let followed = target
+        .followed
+        .iter()
+        .map(|hop| text!("followed: {} to {}", hop.status.to_string(), &hop.to));
+    let cut = (target.status.is_some() && !target.is_complete())
+        .then(|| Text::plain("The response was not complete"));
+    let by_head = target
+        .by_head
+        .then(|| Text::plain("later requests used HEAD because the body is large"));
+    server
+        .into_iter()
+        .chain(followed)
+        .chain(cut)
+        .chain(by_head)
+        .collect()
+}
+
+/// Addresses of the name, asked of the system and of name servers.
+fn names(facts: &CheckFacts) -> Option<Section> {
+    let names = facts.names.as_ref()?;
+    let system = Address {
+        kind: "both".to_owned(),
+        server: "getaddrinfo".to_owned(),
+        lookup_ms: names.lookup_ms.unwrap_or_default(),
+        addresses: names.addresses.clone(),
+        ttl_s: None,
+        aliases: Vec::new(),
+        error: names.error.clone(),
+    };
+    let rows: Vec<&Address> = std::iter::once(&system).chain(&names.asked).collect();
+    let table = Rows::of(&rows)
+        .column("asked", |one| &one.server)
+        .column("for", |one| &one.kind)
+        .column("took", |one| Time(one.lookup_ms))
+        .column("TTL", |one| {
+            one.ttl_s.map(|ttl| Timer(f64::from(ttl) * 1e3))
+        })
+        .about("the smallest on the way")
+        .column("addresses", |one| {
+            let addresses: Vec<String> = one.addresses.iter().map(ToString::to_string).collect();
+            match &one.error {
+                Some(error) => error.clone(),
+                None if addresses.is_empty() => "no address".to_owned(),
+                None => addresses.join(", "),
+            }
+        })
+        .ranked(1, "by way of", |one| one.aliases.join(", "));
+    Some(Section::new("names", text!("Name {}", &names.name)).summary(table.table()))
+}
+
+/// HTTP and TLS versions, and whether a connection survives other methods.
+fn versions(facts: &CheckFacts) -> Section {
+    // a TLS version that the server refuses takes one line, not one for each version of HTTP
+    let is_refused = |tls: Option<&'static str>| {
+        let mut all = facts.versions.iter().filter(|one| one.tls == tls);
+        tls.is_some() && all.all(|one| one.failed == Some(Failure::TlsVersion.id()))
+    };
+    let shown: Vec<&VersionFacts> = facts
+        .versions
+        .iter()
+        .filter(|one| !is_refused(one.tls))
+        .collect();
+    let table = Rows::of(&shown)
+        .column("HTTP", |one| one.name())
+        .column("TLS", |one| one.tls)
+        .column("reused", |one| {
+            Cell::from(reused(one)).alarm_if(one.reused == Some(false) && one.http != "1.0")
+        })
+        .about("the server responded to a second request on the same connection")
+        .ranked(1, "curl says", |one| one.curl)
+        .about("after the first response")
+        .ranked(2, "Connection", |one| one.connection.as_ref())
+        .about("as sent")
+        .ranked(3, "Keep-Alive", |one| one.keep_alive.as_ref())
+        .about("as sent")
+        .full("cipher", |one| one.cipher.as_ref())
+        .table();
+    let mut refused: Vec<&str> = facts.versions.iter().filter_map(|one| one.tls).collect();
+    refused.retain(|tls| {
+        facts
+            .versions
+            .iter()
+            .any(|one| one.tls == Some(*tls) && is_refused(one.tls))
+    });
+    refused.dedup();
+    let refused = refused
+        .into_iter()
+        .map(|tls| note(text!("TLS {} offered: refused", tls)));
+    let older = facts.tls_older.iter().map(offered);
+    let survives = Rows::of(&facts.methods)
+        .column("request", |one| &one.what)
+        .column("status", |one| one.status.map(|status| status.to_string()))
+        .column("connection after it", |one| {
+            let word = match one.kept {
+                Some(true) => "kept",
+                Some(false) => "closed",
+                None => one.failed.unwrap_or("no response"),
+            };
+            Cell::from(word).alarm_if(one.kept == Some(false))
+        })
+        .table()
+        .caption("After other methods and statuses");
+    Section::new(
+        "versions",
+        "Versions: does a second request reuse the connection?",
+    )
+    .summary(table)
+    .summary(refused.chain(older).collect::<Vec<Block>>())
+    .summary(survives)
+}
+
+fn offered(old: &OldTls) -> Block {
+    let result = match old.accepted {
+        Some(true) => "accepted",
+        Some(false) => "refused",
+        None => "no response",
+    };
+    let detail = old
+        .detail
+        .as_ref()
+        .map_or_else(String::new, |detail| format!(" ({detail})"));
+    note(text!("TLS {} offered: {}{}", old.version, result, detail))
+}
+
+/// Whether the connection was reused, or why there was nothing to reuse.
+fn reused(one: &VersionFacts) -> &'static str {
+    let not_supported = [Failure::TlsAlpn, Failure::TlsVersion].map(Failure::id);
+    match (one.reused, one.failed) {
+        (Some(true), _) => "yes",
+        (Some(false), _) => "no",
+        (None, Some(kind)) if not_supported.contains(&kind) => "not supported",
+        (None, Some(_)) if one.http == "2" && one.tls.is_none() => "not supported",
+        (None, Some(kind)) => kind,
+        (None, None) => "",
+    }
+}
+
+type Phases = BTreeMap<&'static str, Option<SmallSample>>;
+
+/// The median of a phase.
+fn median(phases: &Phases, phase: &str) -> Option<f64> {
+    Some(phases.get(phase)?.as_ref()?.median)
+}
+
+/// The first request on a connection and the next ones.
+fn waterfall(facts: &CheckFacts) -> Section {
+    let rows = [
+        ("first request", &facts.phases_ms.fresh),
+        ("next requests", &facts.phases_ms.reused),
+    ];
+    let has_any = |(_, phases): &(&str, &Phases)| phases.values().any(Option::is_some);
+    let rows: Vec<(&str, &Phases)> = rows.into_iter().filter(has_any).collect();
+    let taken = |phases: &Phases| {
+        phases
+            .get("total")
+            .and_then(Option::as_ref)
+            .map_or(0, |few| few.count)
+    };
+    let mut table = Rows::of(&rows).column("", |row| row.0);
+    for phase in PHASES.into_iter().filter(|phase| *phase != "without_setup") {
+        let (head, meaning) = match phase {
+            "total" => ("total", "with setup"),
+            phase => phase_words(phase),
+        };
+        table = table
+            .column(head, move |row| median(row.1, phase).map(Time))
+            .about(meaning);
+    }
+    let bars = rows.iter().map(|(name, phases)| {
+        let parts = PHASES
+            .iter()
+            .filter(|phase| !matches!(**phase, "total" | "without_setup"));
+        Bar {
+            name: (*name).to_owned(),
+            words: median(phases, "total")
+                .map_or_else(String::new, |total| Time(total).to_string()),
+            parts: segments(parts.filter_map(|phase| Some((*phase, median(phases, phase)?)))),
+            interval: None,
+        }
+    });
+    let bars = Bars(bars.collect());
+    let words = "The median of each phase: on new connections, and on the same ones after that. A kept connection saves what only the first request waits for.";
+    let title = "One request, phase by phase (medians of {} first and {} next ones)";
+    let title = text!(
+        title,
+        taken(&facts.phases_ms.fresh),
+        taken(&facts.phases_ms.reused)
+    );
+    Section::new("waterfall", title)
+        .summary(table.table())
+        .summary(Chart::new("waterfall", "Where the time goes", bars, words))
+        .full(handshakes(facts))
+}
+
+/// The resumption that was tried with a TLS version.
+fn resumption<'a>(facts: &'a CheckFacts, version: &str) -> Option<&'a Resumption> {
+    facts.resumption.iter().find(|one| one.version == version)
+}
+
+/// The time of a handshake, in full and resumed.
+fn handshakes(facts: &CheckFacts) -> Chart {
+    let bar = |name: String, tone, ms| Bar::whole(name, tone, ms, Time(ms).to_string());
+    let mut bars = Vec::new();
+    for tls in &facts.tls {
+        bars.push(bar(
+            format!("TLS {}", tls.version),
+            Tone::Fresh,
+            tls.handshake_ms,
+        ));
+        if let Some(again) = resumption(facts, tls.version).filter(|again| again.accepted) {
+            let name = format!("TLS {} resumed", tls.version);
+            bars.push(bar(name, Tone::Reused, again.handshake_ms));
+        }
+    }
+    let words = "One handshake of each kind, without the setup of TCP.";
+    Chart::new("handshakes", "Time of a TLS handshake", Bars(bars), words)
+}
+
+fn tls(facts: &CheckFacts) -> Section {
+    let early = |one: &TlsFacts| match resumption(facts, one.version)?.early_data? {
+        EarlyData::Accepted => Some("accepted"),
+        EarlyData::Rejected => Some("rejected"),
+        EarlyData::NotOffered => Some("not offered"),
+    };
+    let table = Rows::of(&facts.tls)
+        .column("TLS", |one| one.version)
+        .column("full", |one| Time(one.handshake_ms))
+        .about("handshake")
+        .column("resumed", |one| match resumption(facts, one.version) {
+            Some(again) if again.accepted => Cell::from(Time(again.handshake_ms)),
+            Some(_) => Cell::from("refused"),
+            None => Cell::default(),
+        })
+        .about("handshake of a second connection")
+        .column("0-RTT", early)
+        .about("a request in the first flight")
+        .ranked(2, "tickets", |one| one.tickets.map(u64::from))
+        .about("until the first response")
+        .ranked(1, "first bytes", |one| one.to_first_response_ms.map(Time))
+        .about("from our hello to the first bytes of the server")
+        .ranked(1, "rest", |one| one.rest_ms.map(Time))
+        .about("our checks, and with TLS 1.2 another round trip")
+        .table();
+    let certificates = facts.tls.iter().map(|one| {
+        let cipher = one.cipher.as_deref().unwrap_or("cipher unknown");
+        let certificates = counted(u64::from(one.certificates), "certificate");
+        note(text!(
+            "TLS {}: {}, {} of {} bytes",
+            one.version,
+            cipher,
+            certificates,
+            one.chain_bytes
+        ))
+    });
+    Section::new("tls", "TLS")
+        .summary(table)
+        .summary(certificates.collect::<Vec<Block>>())
+}
+
+fn http2(http2: &Http2Facts) -> Section {
+    let settings = http2
+        .settings
+        .iter()
+        .map(|(name, value)| format!("{name} {}", Count(u64::from(*value))));
+    let settings: Vec<String> = settings.collect();
+    let settings = (!settings.is_empty()).then(|| text!("SETTINGS: {}", settings.join(", ")));
+    let rows: Vec<usize> = (0..http2.response_header_bytes.len()).collect();
+    let bytes = |all: &[u64], nth: usize| all.get(nth).copied();
+    let table = Rows::of(&rows)
+        .column("response", |nth| *nth as u64 + 1)
+        .column("HEADERS to DATA", |nth| {
+            match http2.headers_to_data_ms.get(*nth).copied().flatten() {
+                Some(0.0) => Cell::from("together"),
+                Some(gap) => Time(gap).into(),
+                None => "no body".into(),
+            }
+        })
+        .column("request headers", |nth| {
+            bytes(&http2.request_head_bytes, *nth)
+        })
+        .about("bytes of the header block")
+        .column("response headers", |nth| {
+            bytes(&http2.response_header_bytes, *nth)
+        })
+        .about("bytes of the header block")
+        .table();
+    Section::new("http2", "HTTP/2")
+        .summary(settings)
+        .summary(table)
+}
+
+fn state(facts: &CheckFacts) -> Option<Section> {
+    let state = facts.state.as_ref()?;
+    let parts = [
+        ("cookies", &state.cookies),
+        ("authentication", &state.authentication),
+        ("differs between connections", &state.affinity),
+    ];
+    let parts = parts.into_iter().filter(|(_, names)| !names.is_empty());
+    let parts = parts.map(|(what, names)| (what, Text::plain(names.join(", "))));
+    Some(
+        Section::new(
+            "state",
+            "State that ties a client to a connection or a server",
+        )
+        .summary(Block::Facts(parts.collect())),
+    )
+}
+
+/// What is limited, announced, measured, and how the connection ended.
+type Limit = (String, Cell, Cell, String);
+
+fn limits(facts: &CheckFacts) -> Section {
+    let none = Cell::default;
+    let seconds = |value: Option<f64>| value.map(|seconds| Time(seconds * 1e3));
+    let measured = |value, least| Cell::measured(seconds(value), seconds(least));
+    let mut rows: Vec<Limit> = Vec::new();
+    if let Some(idle) = &facts.idle_timeout {
+        let announced = idle.announced_s.map(|limit| Timer(f64::from(limit) * 1e3));
+        let between = match facts.keeps() {
+            Some(false) => "not kept".into(),
+            _ => measured(idle.measured_s, idle.at_least_s),
+        };
+        let end = ended(idle.ended.as_ref(), false);
+        rows.push((
+            "idle between requests".to_owned(),
+            announced.into(),
+            between,
+            end,
+        ));
+        let least = idle.before_first_request_at_least_s;
+        let before = measured(idle.before_first_request_s, least);
+        if !before.is_absent() {
+            let end = ended(idle.before_first_request_ended.as_ref(), false);
+            rows.push(("idle before the first".to_owned(), none(), before, end));
+        }
+    }
+    if let Some(load) = &facts.idle_under_load {
+        let name = format!("idle with {} others", load.connections);
+        let limit = measured(load.measured_s, load.at_least_s);
+        rows.push((name, none(), limit, ended(load.ended.as_ref(), false)));
+    }
+    if let Some(max) = &facts.max_requests {
+        let count = |count: Option<u32>| count.map(|count| Count(u64::from(count)));
+        let limit = Cell::measured(count(max.measured), count(max.at_least));
+        let end = ended(max.ended.as_ref(), max.last_announced);
+        rows.push((
+            "requests".to_owned(),
+            count(max.announced).into(),
+            limit,
+            end,
+        ));
+    }
+    if let Some(age) = &facts.max_age {
+        let limit = measured(age.measured_s, age.at_least_s);
+        let end = ended(age.ended.as_ref(), age.last_announced);
+        rows.push(("age".to_owned(), none(), limit, end));
+    }
+    let mut table = Rows::of(&rows)
+        .column("limit", |row| &row.0)
+        .column("announced", |row| row.1.clone())
+        .about("by Keep-Alive: timeout, max")
+        .column("measured", |row| row.2.clone())
+        .about("until the server ended it")
+        .ranked(1, "ended by", |row| &row.3)
+        .table();
+    if rows
+        .iter()
+        .any(|row| matches!(row.2.value, Value::AtLeast(_)))
+    {
+        table = table.note("≥: the limit was not reached while the check watched.");
+    }
+    let race = facts.race.as_ref();
+    let race = race.map(|race| {
+        race.attempts
+            .iter()
+            .map(|one| attempt(race, one))
+            .collect::<Vec<Block>>()
+    });
+    Section::new("limits", "Limits of a connection")
+        .summary(table)
+        .summary(race)
+}
+
+/// A request around the idle limit.
+fn attempt(race: &RaceFacts, one: &RaceAttempt) -> Block {
+    let apart = (one.idle_s - race.limit_s) * 1e3;
+    let when = if apart < 0.0 { "before" } else { "after" };
+    let result = match (one.answered, one.sent) {
+        (true, _) => "a response".to_owned(),
+        (false, false) => "not sent, the server had closed".to_owned(),
+        (false, true) => format!("lost ({})", one.failed.unwrap_or("failed")),
+    };
+    let words = text!(
+        "A request {} {} the idle limit: {}",
+        tick(apart),
+        when,
+        result
+    );
+    if one.is_lost() {
+        alarm(words)
+    } else {
+        note(words)
+    }
+}
+
+/// A time without zeros at its end.
+fn tick(ms: f64) -> String {
+    intact_units::number::tick(ms.abs())
+}
+
+/// How a connection ended; `announced`: the client may have closed because the server announced its limit.
+fn ended(closing: Option<&CloseFacts>, announced: bool) -> String {
+    match closing {
+        None if announced => "the client, as announced".to_owned(),
+        None => String::new(),
+        Some(closing) if closing.announced => format!("{}, announced", closing.words()),
+        Some(closing) => closing.words(),
+    }
+}
+
+fn settings(facts: &CheckFacts) -> Section {
+    let table = Rows::of(&facts.settings)
+        .column("client", |one| one.client)
+        .column("option", |one| &one.option)
+        .table();
+    Section::new("settings", "Client settings for this idle limit").summary(table)
+}
+
+/// Probes that did not run; those with one reason together.
+fn skipped(facts: &CheckFacts) -> Section {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for one in &facts.skipped {
+        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
+            Some((_, probes)) => probes.push(&one.probe),
+            None => reasons.push((&one.why, vec![&one.probe])),
+        }
+    }
+    let line = |(why, probes): &(&str, Vec<&str>)| {
+        note(sentence(&format!("{}: {why}", probes.join(", "))))
+    };
+    Section::new("skipped", "Not probed").summary(reasons.iter().map(line).collect::<Vec<Block>>())
+}
+
+fn how() -> [Text; 2] {
+    [
+        Text::plain(
+            "Probes ran one after the other, each on connections of its own, within a budget that was printed first. Idle time runs from the kernel's receive \
+             timestamp of the last byte of a response to that of the server's end. A limit that was not reached is a lower bound.",
+        ),
+        Text::plain(
+            "The report shows the median of five or ten samples. Percentiles would need more samples.",
+        ),
+    ]
+}

@@ -1,0 +1,161 @@
+//! What the pages of all runs have in common: title, method, lists of what was left out.
+
+use crate::page::*;
+use intact_findings::Finding;
+use intact_ledger::{Caveat, Rows, Run};
+use intact_units::Quantity;
+
+/// Series, panels or variants in one chart.
+pub(super) const GROUPS: usize = 8;
+
+/// A page with the title of a run; `subject` where its header has none.
+pub(super) fn page<'a>(run: &Run, subject: impl FnOnce() -> String) -> Page<'a> {
+    let subject = run.subject.clone().unwrap_or_else(subject);
+    Page {
+        command: run.producer.as_str().to_owned(),
+        subject: match &run.link {
+            Some(link) => format!("{subject} behind {link}"),
+            None => subject,
+        },
+        started: run.started.clone(),
+        version: run.version.clone(),
+        ..Page::default()
+    }
+}
+
+/// The version of this program, for pages about no run.
+pub(super) fn own_version() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
+/// The command line of a wrapped program: it follows the dashes.
+pub(super) fn program(run: &Run) -> String {
+    let words = run.argv.iter().skip_while(|word| *word != "--").skip(1);
+    words.cloned().collect::<Vec<String>>().join(" ")
+}
+
+/// Sentences of a verdict.
+pub(super) fn sentences(verdict: &[String]) -> Vec<Text> {
+    verdict.iter().map(|words| sentence(words)).collect()
+}
+
+/// What limits the figures, in the words of the JSON document.
+pub(super) fn caveats(caveats: &[Caveat]) -> Vec<Text> {
+    let end = |words: &str| if words.ends_with('.') { "" } else { "." };
+    let texts = caveats
+        .iter()
+        .map(|one| Text::prose(&format!("{}{}", one.message, end(&one.message))));
+    texts.collect()
+}
+
+/// What stands out; `own` is the subject that the page has already.
+pub(super) fn findings(findings: &[Finding], own: &str) -> Section {
+    stand_out(FindingGroup::all(findings, own))
+}
+
+/// The same, with evidence and remedy of every finding on every page.
+pub(super) fn findings_in_full(findings: &[Finding], own: &str) -> Section {
+    let mut groups = FindingGroup::all(findings, own);
+    groups.iter_mut().for_each(|group| group.is_note = false);
+    stand_out(groups)
+}
+
+fn stand_out(groups: Vec<FindingGroup>) -> Section {
+    Section::new("findings", "What stands out, and what to change").summary(groups)
+}
+
+/// How a run was measured: paragraphs, then facts, `further` ones included.
+pub(super) fn method(
+    run: &Run,
+    paragraphs: &[Text],
+    further: Vec<(&'static str, Text)>,
+) -> Section {
+    let host = &run.host;
+    let cpus = host
+        .cpus
+        .map_or_else(String::new, |cpus| format!(", {cpus} processors"));
+    let maybe = |words: &Option<String>| Text::plain(words.clone().unwrap_or_default());
+    let rows = match run.rows {
+        Rows::All => "all",
+        Rows::Sample => "a sample; counts are complete",
+    };
+    let mut facts = vec![
+        ("Command", Text::plain(run.argv.join(" "))),
+        ("Started", when(&run.started).into()),
+    ];
+    facts.extend(further);
+    facts.extend([
+        (
+            "Machine",
+            Text::plain(format!("{} {}{cpus}", host.os, host.arch)),
+        ),
+        ("Kernel", maybe(&host.kernel)),
+        ("TCP congestion control", maybe(&host.congestion_control)),
+        (
+            "Link",
+            Text::plain(run.link.as_deref().unwrap_or("as it is")),
+        ),
+        ("Rows in the ledger", rows.into()),
+        ("Run", Text::plain(&run.id)),
+    ]);
+    facts.retain(|(_, words)| !words.to_string().trim().is_empty());
+    let mut section = Section::new("method", "How it was measured");
+    for paragraph in paragraphs {
+        section = section.full(paragraph.clone());
+    }
+    section.blocks.push((Depth::Full, Block::Facts(facts)));
+    section
+}
+
+/// A note on what a chart leaves out, if anything.
+pub(super) fn first_of(shown: usize, all: usize, what: &str) -> Option<Text> {
+    (all > shown).then(|| text!("The first {} of {} {}.", shown, all, what))
+}
+
+/// A line through these points.
+pub(super) fn line(name: &str, tone: Tone, points: impl Iterator<Item = (f64, f64)>) -> Line {
+    let point = |(x, y)| LinePoint {
+        x,
+        y,
+        interval: None,
+    };
+    Line {
+        name: name.to_owned(),
+        tone,
+        points: points.map(point).collect(),
+        reach: None,
+    }
+}
+
+/// The line of the `nth` variant, by round and milliseconds.
+pub(super) fn round_line(nth: usize, name: &str, rounds: impl Iterator<Item = (u32, f64)>) -> Line {
+    let points = rounds.map(|(round, ms)| (f64::from(round), ms));
+    line(name, Tone::Series(nth as u8), points)
+}
+
+/// A run round by round.
+pub(super) fn by_round(lines: Vec<Line>, marks: Vec<Mark>) -> Lines {
+    Lines {
+        lines,
+        marks,
+        scale: ScaleKind::Linear,
+        x: Axis::Count,
+        y: Axis::Time,
+    }
+}
+
+/// Whether a difference is significant, where there is an interval.
+pub(super) fn significance(significant: Option<bool>) -> &'static str {
+    match significant {
+        Some(true) => "differs",
+        Some(false) => "not shown",
+        None => "no interval",
+    }
+}
+
+/// Counts by kind: `client 40, server 3`.
+pub(super) fn by_kind<'a>(counts: impl IntoIterator<Item = (&'a &'static str, &'a u64)>) -> String {
+    let counts = counts.into_iter();
+    let words = counts.map(|(kind, count)| format!("{kind} {}", Quantity::Count(*count)));
+    words.collect::<Vec<String>>().join(", ")
+}

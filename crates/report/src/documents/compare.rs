@@ -1,0 +1,337 @@
+//! The page of a comparison of programs: whether the change helped, by how much, and the state of each finding.
+
+use super::bench::{saving, statistic};
+use super::common::{by_round, caveats, method, page as start, round_line, significance};
+use crate::json;
+use crate::page::*;
+use intact_findings::Severity;
+use intact_findings::compare::{
+    CompareFacts, FindingChange, FindingState, ProgramFacts, RoundFigures,
+};
+use intact_ledger::Run;
+use intact_units::Quantity::{Count, Mean, Share, Time};
+use intact_units::plural;
+
+/// Programs in one chart.
+const PROGRAMS: usize = 8;
+
+/// A comparison, as findings understand it.
+#[derive(Clone, Copy)]
+pub struct CompareRun<'a> {
+    /// The header of its ledger.
+    pub run: &'a Run,
+    /// Its facts.
+    pub facts: &'a CompareFacts,
+}
+
+pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
+    let CompareRun { run, facts } = one;
+    let names = || {
+        let names = run.variants.iter().map(|one| one.name.as_str());
+        names.collect::<Vec<&str>>().join(" against ")
+    };
+    let mut page = start(run, names);
+    page.headline = headline(facts);
+    // a sentence begins with the name of a program
+    page.verdict = facts
+        .verdict
+        .iter()
+        .map(|words| text!("{}.", Text::prose(words)))
+        .collect();
+    page.facts = totals(facts);
+    let title = match facts.rounds {
+        0 | 1 => "Programs",
+        _ => "Programs, one run each on average",
+    };
+    page.section(Section::new("programs", title).summary(programs(&facts.variants)));
+    let title = "Less than the first program, round by round";
+    page.section(Section::new("differences", title).summary(differences(facts)));
+    for (state, id, title) in [
+        (FindingState::Gone, "gone", "Findings that are gone"),
+        (FindingState::New, "new", "New findings, and what to change"),
+        (FindingState::Unchanged, "unchanged", "Findings that stay"),
+    ] {
+        page.section(changes(facts, state, Section::new(id, title)));
+    }
+    page.section(charts(facts));
+    page.section(
+        Section::new("findings", "All findings of the programs")
+            .full(FindingGroup::all(&facts.findings, "")),
+    );
+    page.caveats = caveats(&facts.caveats);
+    page.method = Some(method(run, &how(facts), Vec::new()));
+    page.files = vec![
+        File::json("compare.json", "everything as JSON", move || {
+            json::compare(run, facts)
+        }),
+        File::csv("rounds.csv", "the rounds as CSV", move || rounds(facts)),
+    ];
+    page
+}
+
+/// The first difference of times as a number.
+fn headline(facts: &CompareFacts) -> Option<Headline> {
+    let mut comparisons = facts.comparisons.iter();
+    let first = comparisons.find_map(|one| Some((one, one.saved_share?)));
+    match first {
+        Some((one, share)) if one.significant == Some(true) => {
+            saving(share, text!("{} per run", statistic(one.statistic)))
+        }
+        Some((one, _)) => {
+            let caption = text!("in {} that could be shown", statistic(one.statistic));
+            Headline::new("no difference", Assessment::Neutral, caption)
+        }
+        None => {
+            let opened = facts.variants.iter().take(2);
+            let opened = opened.map(|one| Count(one.connections.opened).to_string());
+            let opened: Vec<String> = opened.collect();
+            Headline::new(
+                opened.join(" → "),
+                Assessment::Neutral,
+                "connections opened",
+            )
+        }
+    }
+}
+
+fn totals(facts: &CompareFacts) -> Vec<Fact> {
+    let counts = [
+        Fact::counted(facts.variants.len() as u64, "program"),
+        Fact::new(
+            format!(
+                "{} of each",
+                plural::of(u64::from(facts.rounds), "interleaved round")
+            ),
+            u64::from(facts.rounds),
+        ),
+        Fact::new("requests", facts.requests.total),
+        Fact::new("connections opened", facts.connections.opened),
+        Fact::new("reused", facts.reuse.map(Share)),
+    ];
+    let failed = Fact::failures(facts.requests.failures(), "request");
+    counts.into_iter().chain(failed).collect()
+}
+
+/// A row per program; counts are of one run.
+fn programs(variants: &[ProgramFacts]) -> Table {
+    let each = |sum: u64, one: &ProgramFacts| {
+        let rounds = one.rounds.len();
+        (rounds > 0).then(|| Mean(sum as f64 / rounds as f64))
+    };
+    Rows::of(variants)
+        .column("program", |one| &one.name)
+        .column("wall", |one| one.wall_ms.map(|wall| Time(wall.mean)))
+        .about("mean time of a run")
+        .ranked(3, "CPU", |one| one.cpu_ms.map(|cpu| Time(cpu.mean)))
+        .about("mean of a run")
+        .ranked(1, "requests", |one| {
+            Cell::from(each(one.requests.total, one)).inferred_if(!one.inferred.is_empty())
+        })
+        .if_any("failed", |one| {
+            let failures = one.requests.failures();
+            Cell::from(each(failures, one)).alarm_if(failures > 0)
+        })
+        .column("opened", |one| each(one.connections.opened, one))
+        .about("connections")
+        .ranked(4, "needed", |one| each(one.connections.needed, one))
+        .about("connections, for the most requests at once")
+        .column("reused", |one| one.reuse.map(Share))
+        .about("share of requests")
+        .ranked(5, "TLS", |one| each(one.handshakes.total(), one))
+        .about("handshakes")
+        .ranked(6, "lookups", |one| each(one.lookups, one))
+        .ranked(2, "wasted", |one| {
+            let rounds = one.rounds.len().max(1) as f64;
+            one.wasted_ms.map(|ms| Time(ms / rounds))
+        })
+        .about("setup of connections that were not needed")
+        .table()
+}
+
+/// A time or a count of one program compared with the first.
+struct Difference<'a> {
+    program: &'a str,
+    figure: &'a str,
+    first: Cell,
+    second: Cell,
+    less: Cell,
+    share: Cell,
+    significant: Option<bool>,
+}
+
+/// Times and counts with their intervals; a count that is equal in all rounds is left out.
+fn differences(facts: &CompareFacts) -> Table {
+    let times = facts.comparisons.iter().map(|one| Difference {
+        program: &one.b,
+        figure: match one.statistic {
+            "outbound" => "waiting",
+            other => statistic(other),
+        },
+        first: Time(one.a_ms).into(),
+        second: Time(one.b_ms).into(),
+        less: Cell::interval(one.saved_ms, Time),
+        share: Cell::interval(one.saved_share, Share),
+        significant: one.significant,
+    });
+    let differ = facts
+        .counts
+        .iter()
+        .filter(|one| one.a_mean != one.b_mean || one.significant == Some(true));
+    let counts = differ.map(|one| Difference {
+        program: &one.b,
+        figure: match one.count {
+            "handshakes" => "TLS",
+            "stale" => "stale reuses",
+            other => other,
+        },
+        first: Mean(one.a_mean).into(),
+        second: Mean(one.b_mean).into(),
+        less: Cell::interval(one.reduction, Mean),
+        share: one
+            .reduction
+            .filter(|_| one.a_mean > 0.0)
+            .map(|less| Share(less.value / one.a_mean))
+            .into(),
+        significant: one.significant,
+    });
+    let rows: Vec<Difference<'_>> = times.chain(counts).collect();
+    if rows.iter().all(|one| one.less.is_absent()) {
+        return Table::default();
+    }
+    let several = facts.variants.len() > 2;
+    Rows::of(&rows)
+        .column("program", |one| several.then_some(one.program))
+        .column("of one run", |one| one.figure)
+        .full("first", |one| one.first.clone())
+        .about("program, mean over rounds")
+        .full("second", |one| one.second.clone())
+        .about("program, mean over rounds")
+        .column("less", |one| one.less.clone())
+        .about("with the 95 % interval")
+        .ranked(1, "share", |one| one.share.clone())
+        .about("less, of the first, with the 95 % interval")
+        .column("result", |one| significance(one.significant))
+        .table()
+}
+
+/// The findings in one state: those that matter on every page, notes in files.
+fn changes(facts: &CompareFacts, state: FindingState, section: Section) -> Section {
+    let ours = facts.changes.iter().filter(|change| change.fate == state);
+    let (grave, notes): (Vec<&FindingChange>, Vec<&FindingChange>) =
+        ours.partition(|change| change.finding.severity > Severity::Info);
+    let several = facts.variants.len() > 2;
+    let item = |change: &&FindingChange| {
+        let finding = &change.finding;
+        let program = if several {
+            format!("{}: ", change.b)
+        } else {
+            String::new()
+        };
+        let claim = Text::prose(&finding.claim);
+        text!(
+            "{}{}: {} [{}]",
+            program,
+            &finding.subject,
+            claim,
+            finding.rule
+        )
+    };
+    let notes = Block::List(notes.iter().map(item).collect());
+    if state != FindingState::New {
+        let items = Block::List(grave.iter().map(item).collect());
+        return section.summary(items).full(notes);
+    }
+    let findings: Vec<_> = grave.iter().map(|change| change.finding.clone()).collect();
+    section
+        .summary(FindingGroup::all(&findings, ""))
+        .full(notes)
+}
+
+fn charts(facts: &CompareFacts) -> Section {
+    let bars = facts
+        .variants
+        .iter()
+        .take(PROGRAMS)
+        .enumerate()
+        .filter_map(|(nth, program)| {
+            let wall = program.wall_ms?;
+            let words = format!(
+                "{} ({} to {})",
+                Time(wall.mean),
+                Time(wall.min),
+                Time(wall.max)
+            );
+            // the other programs are compared with the first
+            let tone = if nth == 0 { Tone::Plain } else { Tone::Reused };
+            Some(Bar::whole(&program.name, tone, wall.mean, words))
+        });
+    let bars = Bars(bars.collect());
+    let words = "Mean wall time of a run, with the shortest and the longest. To see whether programs differ, read the differences round by round.";
+    Section::new("times", "Times of the programs")
+        .full(Chart::new(
+            "means",
+            "Wall time of the programs",
+            bars,
+            words,
+        ))
+        .full(over_rounds(
+            facts,
+            "wall",
+            "Wall time of each run",
+            |round| round.wall_ms,
+        ))
+        .full(over_rounds(facts, "cpu", "CPU time of each run", |round| {
+            round.cpu_ms
+        }))
+}
+
+fn over_rounds(
+    facts: &CompareFacts,
+    id: &'static str,
+    title: &str,
+    of: fn(&RoundFigures) -> Option<f64>,
+) -> Chart {
+    let lines = facts
+        .variants
+        .iter()
+        .take(PROGRAMS)
+        .enumerate()
+        .map(|(nth, program)| {
+            let rounds = program
+                .rounds
+                .iter()
+                .filter_map(|round| Some((round.round, of(round)?)));
+            round_line(nth, &program.name, rounds)
+        });
+    let words = "By round. What affected all programs in one round cancels out in the comparison.";
+    Chart::new(id, title, by_round(lines.collect(), Vec::new()), words)
+}
+
+fn how(facts: &CompareFacts) -> [Text; 2] {
+    let rounds = if facts.rounds > 1 {
+        "The programs ran in interleaved rounds under `watch`, each run as a process of its own. The first round warmed up and is left out. Programs are compared \
+         round by round, so that what affected both in the same minute cancels out. Intervals are 95 % t intervals over rounds."
+    } else {
+        "Each program ran once. A difference may be chance, so there are no intervals."
+    };
+    let avoidable = "A connection is avoidable if it was opened beyond the number that the most requests at once to its destination need, within one run.";
+    [Text::prose(rounds), avoidable.into()]
+}
+
+/// Every round of every program.
+fn rounds(facts: &CompareFacts) -> Table {
+    let rows = facts.variants.iter();
+    let rows = rows.flat_map(|one| one.rounds.iter().map(move |round| (&one.name, round)));
+    let rows: Vec<_> = rows.collect();
+    Rows::of(&rows)
+        .column("program", |row| row.0)
+        .column("round", |row| u64::from(row.1.round))
+        .column("wall", |row| row.1.wall_ms.map(Time))
+        .column("cpu", |row| row.1.cpu_ms.map(Time))
+        .column("outbound", |row| row.1.outbound_ms.map(Time))
+        .column("requests", |row| row.1.requests)
+        .column("failed", |row| row.1.failed)
+        .column("connections", |row| row.1.connections)
+        .column("avoidable", |row| row.1.avoidable)
+        .table()
+}

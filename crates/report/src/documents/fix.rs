@@ -1,0 +1,575 @@
+//! The pages of `fix`: all clients, and one client with what to set; and the tables of docs/fix-table.md.
+//!
+//! [`measured`] has the columns of a measurement, for every page. The terminal shows the most important ones.
+
+use super::common::own_version;
+use crate::markdown;
+use crate::page::*;
+use intact_fix::{
+    Advice, Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Idle, KeepAliveHeader,
+    Language, LifetimeFacts, Load, Measurement, RequestOutcome, RequestOutcomes, Role,
+    TcpKeepalive, Variant,
+};
+use intact_units::Quantity::{self, Timer};
+use intact_units::plural::counted;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Which versions of a client are meant, and the idle limit of the server.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FixRequest<'a> {
+    /// The server's idle limit, if it is known.
+    pub server_idle: Option<Duration>,
+    /// A version of the client, or the beginning of one.
+    pub version: Option<&'a str>,
+}
+
+impl FixRequest<'_> {
+    fn includes(&self, one: &Measurement) -> bool {
+        let is_wanted = |version: &String, wanted: &str| {
+            let rest = version.strip_prefix(wanted);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.version.is_none_or(|wanted| {
+            let mut versions = one.versions.values();
+            versions.any(|version| is_wanted(version, wanted))
+        })
+    }
+}
+
+/// A measurement of a variant.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    client: &'a Client,
+    variant: &'a Variant,
+    one: &'a Measurement,
+}
+
+/// The measurements of a variant, the newest runtime last.
+fn rows<'a>(catalogue: &'a Catalogue, client: &'a Client, variant: &'a Variant) -> Vec<Row<'a>> {
+    let measured = catalogue.of(client, variant);
+    let mut rows: Vec<Row<'_>> = measured
+        .map(|one| Row {
+            client,
+            variant,
+            one,
+        })
+        .collect();
+    rows.sort_by_key(|row| version_key(row.runtime()));
+    rows
+}
+
+impl Row<'_> {
+    fn runtime(&self) -> Option<&String> {
+        self.one.versions.get(self.client.language.id())
+    }
+}
+
+/// Versions in the order of their numbers.
+pub(crate) fn version_key(version: Option<&String>) -> Vec<u64> {
+    let parts = version.map(|version| version.split(|letter: char| !letter.is_ascii_digit()));
+    let numbers = parts.into_iter().flatten();
+    numbers.filter_map(|part| part.parse().ok()).collect()
+}
+
+/// A table while its columns are added.
+type Columns<'a> = Rows<'a, Row<'a>>;
+
+/// Adds what was measured to a table that names its rows.
+fn measured<'a>(table: Columns<'a>) -> Table {
+    type Facts<'f> = &'f ClientFacts;
+    let facts = |row: &'a Row<'a>| -> Facts<'a> { &row.one.facts };
+    let plain = move |row| facts(row).plain.as_ref();
+    let tls = move |row| facts(row).tls.as_ref();
+    table
+        .column("10", move |row| connections(plain(row).map(in_turn)))
+        .about("connections for 10 requests in turn")
+        .ranked(1, "3x10", move |row| {
+            connections(plain(row).and_then(at_once))
+        })
+        .about("connections for 3 rounds of 10 requests at once")
+        .full("TLS 10 / 3x10", move |row| {
+            both(tls(row), |count| connections(count).text())
+        })
+        .about("connections over TLS, 10 requests in turn / 3 rounds of 10 at once")
+        .full("resumed", move |row| both(tls(row), resumed))
+        .about("TLS sessions resumed, 10 requests in turn / 3 rounds of 10 at once")
+        .column("idle limit", move |row| facts(row).idle.map(idle))
+        .about("idle connections are kept")
+        .ranked(4, "hint", move |row| facts(row).keep_alive_header.map(hint))
+        .about("Keep-Alive: timeout=3 of the server")
+        .ranked(3, "race", move |row| {
+            let stale = &facts(row).stale;
+            outcome(&[stale.race_fin, stale.race_rst])
+        })
+        .about("request that arrives as the server closes, GET / POST")
+        .full("dead", move |row| {
+            let stale = &facts(row).stale;
+            outcome(&[stale.fin, stale.rst])
+        })
+        .about("request 1 s after the server closed, GET / POST")
+        .full("unread", move |row| {
+            let (small, large) = (&facts(row).unread_small, &facts(row).unread_large);
+            pair([small, large].map(|count| connections(count.as_ref()).text()))
+        })
+        .about("connections for 10 unread bodies of 100 bytes / 1 MB")
+        .full("404", move |row| connections(facts(row).not_found.as_ref()))
+        .about("connections for 10 responses with status 404")
+        .full("probes", move |row| facts(row).tcp_keepalive.map(probes))
+        .about("TCP keep-alive probes")
+        .full("cookies", move |row| facts(row).cookies.map(cookies))
+        .about("cookies that the server sets")
+        .full("lookups", move |row| {
+            let lookups = facts(row).lookups?;
+            Some(text!("{} / {}", lookups.kept, lookups.closed))
+        })
+        .about("lookups for 10 requests in turn, connections kept / closed by the server")
+        .full("TTL 1 s", move |row| {
+            facts(row).lookups?.dns_cached.map(cached)
+        })
+        .about("an address with a TTL of 1 s is used for")
+        .full("longest life", move |row| facts(row).life.map(life))
+        .about("limit on the life of a connection in use")
+        .full("`Connection`", move |row| {
+            let field = facts(row).connection_field.as_deref();
+            field.map(|field| if field.is_empty() { "none" } else { field })
+        })
+        .about("value of the request's field `Connection`")
+        .full("measured", |row| &row.one.date)
+        .about("day of the measurement")
+        .table()
+}
+
+fn in_turn(load: &Load) -> &Count {
+    &load.sequential
+}
+
+fn at_once(load: &Load) -> Option<&Count> {
+    load.concurrent.as_ref()
+}
+
+fn connections(count: Option<&Count>) -> Cell {
+    let Some(count) = count else {
+        return Cell::default();
+    };
+    let http = match count.http.as_str() {
+        "1.1" => String::new(),
+        http => format!(" (HTTP/{http})"),
+    };
+    let failed = match count.failed {
+        0 => String::new(),
+        failed => format!(", {failed} failed"),
+    };
+    if http.is_empty() && failed.is_empty() {
+        return count.connections.into();
+    }
+    Cell::from(text!("{}{}{}", count.connections, http, failed)).alarm_if(count.failed > 0)
+}
+
+fn resumed(count: Option<&Count>) -> Option<Text> {
+    let count = count?;
+    Some(text!("{} of {}", count.resumed?, count.connections))
+}
+
+/// In turn / at once, each as `of` has it.
+fn both(load: Option<&Load>, of: fn(Option<&Count>) -> Option<Text>) -> Option<Text> {
+    pair([of(load.map(in_turn)), of(load.and_then(at_once))])
+}
+
+/// Two values; absent if both are.
+fn pair([one, other]: [Option<Text>; 2]) -> Option<Text> {
+    let text = |text: Option<Text>| text.unwrap_or_else(|| "-".into());
+    (one.is_some() || other.is_some()).then(|| text!("{} / {}", text(one), text(other)))
+}
+
+fn seconds(seconds: f64) -> Quantity {
+    Timer(seconds * 1e3)
+}
+
+fn at_least(least: f64) -> Cell {
+    Value::AtLeast(seconds(least)).into()
+}
+
+fn idle(idle: Idle) -> Cell {
+    match idle {
+        Idle::NotKept => "not kept".into(),
+        Idle::Closed { after_s } => seconds(after_s).into(),
+        Idle::Abandoned => "left open, unused".into(),
+        Idle::DiscardedAtNextUse { within_s } => text!("{}, at next use", seconds(within_s)).into(),
+        Idle::Kept { for_s } => at_least(for_s),
+    }
+}
+
+fn hint(header: KeepAliveHeader) -> &'static str {
+    match header {
+        KeepAliveHeader::Obeyed => "obeyed",
+        KeepAliveHeader::Ignored => "ignored",
+    }
+}
+
+/// GET / POST, the worse of several ways to close.
+fn outcome(ways: &[Option<RequestOutcomes>]) -> Option<Text> {
+    let words = |outcome| match outcome {
+        RequestOutcome::Fine => (0, "fine"),
+        RequestOutcome::SentTwice => (1, "sent twice"),
+        RequestOutcome::Error => (2, "error"),
+        RequestOutcome::SentTwiceInVain => (3, "sent twice, error"),
+    };
+    let worst = |pick: fn(&RequestOutcomes) -> Option<RequestOutcome>| {
+        let outcomes = ways.iter().flatten().filter_map(pick);
+        outcomes.map(words).max().map(|(_, words)| words.into())
+    };
+    pair([worst(|one| one.get), worst(|one| one.post)])
+}
+
+fn probes(probes: TcpKeepalive) -> Text {
+    match probes {
+        TcpKeepalive::Off => "off".into(),
+        TcpKeepalive::On { after_s } => text!("after {}", seconds(f64::from(after_s))),
+    }
+}
+
+fn cookies(cookies: Cookies) -> &'static str {
+    match cookies {
+        Cookies::Kept => "kept",
+        Cookies::Dropped => "dropped",
+    }
+}
+
+fn cached(cached: DnsCaching) -> Cell {
+    match cached {
+        DnsCaching::Until { after_s } => seconds(after_s).into(),
+        DnsCaching::Throughout { for_s } => at_least(for_s),
+    }
+}
+
+fn life(life: LifetimeFacts) -> Cell {
+    match life {
+        LifetimeFacts::Ended { after_s } => seconds(after_s).into(),
+        LifetimeFacts::Unlimited { for_s } => text!("none in {}", seconds(for_s)).into(),
+    }
+}
+
+/// The title of a language.
+fn title(language: Language) -> &'static str {
+    match language {
+        Language::Node => "Node",
+        Language::Python => "Python",
+        Language::Go => "Go",
+        Language::Java => "Java",
+        Language::Rust => "Rust",
+        Language::Php => "PHP",
+        Language::Ruby => "Ruby",
+        Language::Shell => "Commands",
+    }
+}
+
+/// The clients of each language that has some.
+fn by_language<'a>(clients: &[&'a Client]) -> Vec<(Language, Vec<&'a Client>)> {
+    let of = |language| {
+        let clients = clients
+            .iter()
+            .filter(move |client| client.language == language);
+        (language, clients.copied().collect::<Vec<&Client>>())
+    };
+    let mut all: Vec<_> = Language::ALL.into_iter().map(of).collect();
+    all.retain(|(_, clients)| !clients.is_empty());
+    all
+}
+
+/// All clients, a row each: what the default does with the newest runtime.
+pub fn fix_list(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static> {
+    let mut page = Page {
+        command: "fix".to_owned(),
+        subject: counted(clients.len() as u64, "client"),
+        verdict: ABOUT.map(Text::prose).to_vec(),
+        version: own_version(),
+        ..Page::default()
+    };
+    for (language, clients) in by_language(clients) {
+        let newest = clients.iter().filter_map(|client| {
+            let default = client.variant(Role::Default)?;
+            rows(catalogue, client, default).pop()
+        });
+        let newest: Vec<Row<'_>> = newest.collect();
+        let table = Rows::of(&newest)
+            .column("client", |row| &row.client.id)
+            .full("versions", |row| row.one.versions_told());
+        page.section(Section::new(language.id(), title(language)).summary(measured(table)));
+    }
+    page
+}
+
+const ABOUT: [&str; 3] = [
+    "The defaults of each client, on the newest version measured.",
+    "`10` and `3x10` are the connections for 10 requests in turn and for 3 rounds of 10 at once: 1 and 10 are the best values. `race` is the outcome of a \
+     GET / POST that arrives as the server closes.",
+    "`intact fix CLIENT` prints what to set; `--server-idle 60s` is for a server that closes idle connections after 60 s.",
+];
+
+/// One client: whether it reuses connections, what to set, and the effect.
+pub fn fix_client(
+    catalogue: &Catalogue,
+    client: &Client,
+    request: FixRequest<'_>,
+) -> Page<'static> {
+    let mut page = Page {
+        command: "fix".to_owned(),
+        subject: if client.id == client.name {
+            client.name.clone()
+        } else {
+            format!("{}: {}", client.id, client.name)
+        },
+        version: own_version(),
+        ..Page::default()
+    };
+    let of = |variant| {
+        let mut rows = rows(catalogue, client, variant);
+        rows.retain(|row| request.includes(row.one));
+        rows
+    };
+    let default = client.variant(Role::Default);
+    let defaults = default.map_or_else(Vec::new, of);
+    page.verdict = defaults
+        .last()
+        .map(|row| verdict(client, row))
+        .into_iter()
+        .collect();
+    let reuse = |row: &Row<'_>| text!("{}: {}", row.one.versions_told(), reuse(&row.one.facts));
+    let since = client
+        .since
+        .iter()
+        .map(|since| text!("Reuses connections: {}", Text::prose(since)));
+    let items = defaults.iter().map(reuse).chain(since);
+    let heading = text!("By default: {}", default.map_or("", |one| &one.title));
+    page.section(Section::new("default", heading).summary(Block::List(items.collect())));
+    page.section(advice(catalogue, client, &defaults, request));
+    page.section(behaviour(client, defaults.last()));
+    let all: Vec<Row<'_>> = client.variants.iter().flat_map(of).collect();
+    let table = Rows::of(&all)
+        .column("variant", |row| &row.variant.id)
+        .ranked(2, "runtime", |row| row.runtime());
+    let titles = client
+        .variants
+        .iter()
+        .map(|one| text!("{}: {}", &one.id, Text::prose(&one.title)));
+    let words = "`10` and `3x10` are the connections for 10 requests in turn and for 3 rounds of 10 at once.";
+    page.section(
+        Section::new("variants", "All variants")
+            .summary(measured(table).note(Text::prose(words)))
+            .summary(Block::List(titles.collect())),
+    );
+    for (id, title, lines) in notes(client) {
+        let lines = lines.iter().map(|line| Text::prose(line));
+        page.section(Section::new(id, title).summary(Block::List(lines.collect())));
+    }
+    page
+}
+
+/// What people wrote about a client.
+fn notes(client: &Client) -> [(&'static str, &'static str, &[String]); 2] {
+    [
+        ("options", "Options", &client.options),
+        ("traps", "Traps", &client.traps),
+    ]
+}
+
+/// Whether the newest version reuses connections by default.
+fn verdict(client: &Client, newest: &Row<'_>) -> Text {
+    let load = newest.one.facts.plain.as_ref();
+    let words = match load.map(|load| load.sequential.is_reused()) {
+        Some(true) => "{} reuses connections by default ({}).",
+        Some(false) => "{} does not reuse connections by default ({}).",
+        None => "Reuse by {} was not measured ({}).",
+    };
+    text!(words, &client.name, newest.one.versions_told())
+}
+
+/// Whether the default reuses connections, and the counts.
+fn reuse(facts: &ClientFacts) -> Text {
+    let Some(load) = &facts.plain else {
+        return "not measured".into();
+    };
+    let count = &load.sequential;
+    let answer = if count.is_reused() { "yes" } else { "no" };
+    let opened = counted(count.connections, "connection");
+    let burst = load.concurrent.as_ref().filter(|_| count.is_reused());
+    let burst = burst.map_or_else(Text::default, |burst| {
+        text!(", 3 rounds of 10 at once took {}", burst.connections)
+    });
+    text!(
+        "{}, {} requests in turn took {}{}",
+        answer,
+        count.requests,
+        opened,
+        burst
+    )
+}
+
+/// What to set, for the versions that differ.
+fn advice(
+    catalogue: &Catalogue,
+    client: &Client,
+    defaults: &[Row<'_>],
+    request: FixRequest<'_>,
+) -> Section {
+    let mut all: Vec<(Advice, Vec<String>)> = Vec::new();
+    for row in defaults {
+        let Some(advice) = catalogue.advise(client, row.one, request.server_idle) else {
+            continue;
+        };
+        match all.iter_mut().find(|(known, _)| *known == advice) {
+            Some((_, versions)) => versions.push(row.one.versions_told()),
+            None => all.push((advice, vec![row.one.versions_told()])),
+        }
+    }
+    let is_for_all = all.len() == 1 && all[0].1.len() == defaults.len();
+    let server = request.server_idle.map_or_else(Text::default, |idle| {
+        text!(
+            "The server closes idle connections after {}. ",
+            seconds(idle.as_secs_f64())
+        )
+    });
+    let mut section = Section::new("advice", "What to set");
+    for (advice, versions) in all {
+        let versions = (!is_for_all).then(|| text!("With {}:", versions.join("; with ")));
+        let (words, snippet) = one_advice(client, &advice);
+        section = section
+            .summary(versions)
+            .summary(text!("{}{}", server.clone(), words))
+            .summary(Block::Code(copied(snippet)));
+    }
+    section
+}
+
+/// Lines to copy; a writer escapes a tab, which is a control character.
+fn copied(snippet: &str) -> Vec<String> {
+    let lines = snippet.lines();
+    lines.map(|line| line.replace('\t', "    ")).collect()
+}
+
+/// An advice in words, and the lines to copy.
+fn one_advice<'a>(client: &Client, advice: &'a Advice) -> (Text, &'a str) {
+    match advice {
+        Advice::Nothing { client_idle_s } => {
+            let words = "Nothing to set: the client closes them after {}, before the server does.";
+            (text!(words, seconds(*client_idle_s)), "")
+        }
+        Advice::Set {
+            client_idle_s,
+            snippet,
+            ..
+        } => {
+            let words = match client_idle_s {
+                Some(idle) => text!(
+                    "Keep them for at most {}, so that the client closes first:",
+                    seconds(*idle)
+                ),
+                None => "Turn reuse on:".into(),
+            };
+            (words, snippet)
+        }
+        Advice::Survive {
+            snippet, get, post, ..
+        } => {
+            let outcome = match (get, post) {
+                (true, true) => {
+                    "It repeats a GET and a POST that arrive as the server closes. The server may process a POST twice."
+                }
+                (true, false) => {
+                    "It repeats a GET that arrives as the server closes. A POST fails: decide whether to repeat it."
+                }
+                (false, _) => {
+                    "A request that arrives as the server closes fails: repeat the requests that may be repeated."
+                }
+            };
+            (
+                text!("{} has no idle limit to set. {}", &client.name, outcome),
+                snippet,
+            )
+        }
+        Advice::Impossible => {
+            let words = "{} cannot reuse connections: see the traps below.";
+            (text!(words, &client.name), "")
+        }
+    }
+}
+
+/// What the default does, with all that was measured of the newest version.
+fn behaviour(client: &Client, newest: Option<&Row<'_>>) -> Section {
+    let Some(row) = newest else {
+        return Section::new("behaviour", "");
+    };
+    let rows = [*row];
+    let table = measured(Rows::of(&rows));
+    let seen = table.columns.into_iter().filter_map(|column| {
+        let value = column.cells.into_iter().next()?.text()?;
+        Some(text!("{}: {}", Text::prose(column.meaning), value))
+    });
+    let life = client.life.iter().map(|life| {
+        text!(
+            "option for the longest life, as documented and not measured: {}",
+            life
+        )
+    });
+    let title = text!("What the default does: {}", row.one.versions_told());
+    Section::new("behaviour", title).summary(Block::List(seen.chain(life).collect()))
+}
+
+/// The page docs/fix-table.md.
+pub fn fix_table(catalogue: &Catalogue) -> String {
+    let mut out = REFERENCE.to_owned();
+    let all: Vec<&Client> = catalogue.clients.iter().collect();
+    let variants = all
+        .iter()
+        .flat_map(|client| client.variants.iter().map(move |one| (*client, one)));
+    let every: Vec<Row<'_>> = variants
+        .flat_map(|(client, one)| rows(catalogue, client, one))
+        .collect();
+    for column in measured(Rows::of(&every)).columns {
+        let _ = writeln!(out, "- *{}*: {}", column.head, column.meaning);
+    }
+    for (language, clients) in by_language(&all) {
+        let _ = write!(out, "\n## {}\n", title(language));
+        for client in clients {
+            let _ = write!(
+                out,
+                "\n### {} (`intact fix {}`)\n\n",
+                client.name, client.id
+            );
+            if let Some(since) = &client.since {
+                let _ = writeln!(out, "Reuses connections by default: {since}.\n");
+            }
+            if let Some(life) = &client.life {
+                let _ = writeln!(
+                    out,
+                    "Option that limits a connection's life, as documented and not measured: {life}.\n"
+                );
+            }
+            let of = |variant| rows(catalogue, client, variant);
+            let rows: Vec<Row<'_>> = client.variants.iter().flat_map(of).collect();
+            let table = Rows::of(&rows)
+                .column("variant", |row| {
+                    text!("{}: {}", &row.variant.id, Text::prose(&row.variant.title))
+                })
+                .column("versions", |row| row.one.versions_told());
+            out.push_str(&markdown::table(&measured(table)));
+            for (_, title, lines) in notes(client).into_iter().filter(|one| !one.2.is_empty()) {
+                let _ = write!(out, "{title}:\n\n");
+                lines.iter().for_each(|line| {
+                    let _ = writeln!(out, "- {line}");
+                });
+                out.push('\n');
+            }
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out + "\n"
+}
+
+const REFERENCE: &str = "# What HTTP clients do with their connections
+
+Generated from `clients/catalogue.toml` and `clients/measured.json`; a test compares this page with them. [fix.md](fix.md) describes the measurement. The server
+counts connections. The columns:
+
+";

@@ -1,0 +1,436 @@
+//! The page of a function: what an invocation costs, what the function does on the network, and which connections a freeze ends.
+
+use super::bench::comparison_table;
+use super::common::{
+    GROUPS, by_round, caveats, findings, first_of, method, page as start, program, round_line,
+    sentences,
+};
+use super::populations::typical;
+use crate::json;
+use crate::page::*;
+use intact_findings::lambda::{
+    FreezeEffect, Freezes, FrozenConnection, InvocationFacts, Kind, LambdaFacts, Sent, VariantFacts,
+};
+use intact_ledger::Run;
+use intact_units::Quantity::{Count, Mean, Share, Time};
+use intact_units::plural::{self, counted};
+
+/// Invocations of a variant that are drawn one by one.
+const FIRST: usize = 500;
+
+/// A function's run, as findings understand it.
+#[derive(Clone, Copy)]
+pub struct LambdaRun<'a> {
+    /// The header of its ledger.
+    pub run: &'a Run,
+    /// Its facts.
+    pub facts: &'a LambdaFacts,
+}
+
+/// A kind of invocation of a variant.
+type Row<'a> = (&'a VariantFacts, &'a Kind);
+
+pub(super) fn page(one: LambdaRun<'_>) -> Page<'_> {
+    let LambdaRun { run, facts } = one;
+    let rows: Vec<Row<'_>> = facts
+        .variants
+        .iter()
+        .flat_map(|variant| variant.kinds.iter().map(move |kind| (variant, kind)))
+        .collect();
+    let mut page = start(run, || program(run));
+    page.headline = headline(facts);
+    page.verdict = sentences(&facts.verdict);
+    page.facts = totals(facts);
+    let title = "Invocations: the function's own time";
+    page.section(
+        Section::new("kinds", title)
+            .summary(kinds(&rows))
+            .full(times(facts))
+            .full(calls(facts)),
+    );
+    let title = "Connections that a freeze found open";
+    page.section(Section::new("freezes", title).summary(freezes(&rows)));
+    page.section(findings(&facts.findings, ""));
+    page.section(failures(facts, &rows));
+    page.section(
+        Section::new("comparisons", "What each variant saves, round by round")
+            .full(comparison_table(&facts.comparisons))
+            .full(means(facts))
+            .full(over_rounds(facts)),
+    );
+    page.section(Section::new("sent", "What the function sent").full(sent(facts)));
+    page.caveats = caveats(&facts.caveats);
+    page.method = Some(method(run, &how(facts), Vec::new()));
+    page.files = vec![
+        File::json("lambda.json", "the figures as JSON", move || {
+            // the invocations are there as CSV, at a fifth of the size
+            let figures = LambdaFacts {
+                invocations: Vec::new(),
+                ..facts.clone()
+            };
+            json::lambda(run, &figures)
+        }),
+        File::csv("invocations.csv", "every invocation as CSV", move || {
+            invocations(run, facts)
+        }),
+    ];
+    page
+}
+
+/// What the best variant saves; with one variant, the time of a warm call.
+fn headline(facts: &LambdaFacts) -> Option<Headline> {
+    let saved = facts
+        .comparisons
+        .iter()
+        .filter_map(|one| Some((one, one.saved_ms?)));
+    let saved = saved.max_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    let unanswered = facts.counts.total - facts.counts.ok;
+    match saved {
+        Some((one, saved)) if saved.low > 0.0 => {
+            let caption = "per invocation with {} (95 % interval {} to {})";
+            let caption = text!(caption, &one.b, Time(saved.low), Time(saved.high));
+            Headline::new(format!("−{}", Time(saved.value)), Assessment::Good, caption)
+        }
+        Some(_) => {
+            let caption = "between the variants that could be shown";
+            Headline::new("no difference", Assessment::Neutral, caption)
+        }
+        None if unanswered > 0 => {
+            let number = format!("{} of {}", Count(unanswered), Count(facts.counts.total));
+            Headline::new(number, Assessment::Bad, "invocations had no response")
+        }
+        None => {
+            let mean = facts.variants.first().and_then(|one| one.warm_ms.mean)?;
+            let caption = "mean of an invocation in a warm environment";
+            Headline::new(Time(mean), Assessment::Neutral, caption)
+        }
+    }
+}
+
+fn totals(facts: &LambdaFacts) -> Vec<Fact> {
+    let environments = facts.variants.iter().map(|one| one.environments).sum();
+    let mut totals = vec![
+        Fact::counted(facts.counts.total, "invocation"),
+        Fact::counted(environments, "environment"),
+    ];
+    totals.extend(
+        facts
+            .connections
+            .as_ref()
+            .map(|all| Fact::new("connections opened", all.opened)),
+    );
+    if let Some(requests) = &facts.requests {
+        totals.push(Fact::new("requests sent", requests.total));
+        totals.push(Fact::new("reused", facts.reuse.map(Share)));
+    }
+    totals.extend(Fact::failures(
+        facts.counts.total - facts.counts.ok,
+        "invocation",
+    ));
+    let freezes = || {
+        facts
+            .invocations
+            .iter()
+            .filter_map(|one| one.freeze.as_ref())
+    };
+    let states = freezes().flat_map(|freeze| &freeze.connection_states);
+    let died = states.filter(|state| state.is_death()).count() as u64;
+    if died > 0 {
+        let failed = freezes()
+            .filter(|freeze| freeze.effect == FreezeEffect::Failed)
+            .count();
+        let failed = failed as u64;
+        let names = [
+            (died, "connection", "died in a freeze"),
+            (failed, "invocation", "failed because of it"),
+        ];
+        totals.extend(names.map(|(count, noun, what)| {
+            let name = format!("{} {what}", plural::of(count, noun));
+            Fact::new(name, Cell::failures(count))
+        }));
+    }
+    totals.retain(|fact| !fact.value.is_absent());
+    totals
+}
+
+fn kinds(rows: &[Row<'_>]) -> Table {
+    Rows::of(rows)
+        .column("variant", |(variant, _)| variant_name(rows, variant))
+        .column("kind", |(_, kind)| &kind.name)
+        .column("count", |(_, kind)| kind.count)
+        .column("failed", |(_, kind)| Cell::failures(kind.failed))
+        .column("mean", |(_, kind)| kind.latency_ms.mean.map(Time))
+        .ranked(1, "p50", |(_, kind)| kind.latency_ms.p50.map(Time))
+        .full("p90", |(_, kind)| kind.latency_ms.p90.map(Time))
+        .ranked(2, "p99", |(_, kind)| kind.latency_ms.p99.map(Time))
+        .ranked(3, "max", |(_, kind)| kind.latency_ms.max.map(Time))
+        .ranked(4, "start", |(_, kind)| {
+            kind.init_ms.as_ref()?.mean.map(Time)
+        })
+        .about("mean start of the environment")
+        .ranked(2, "conns/inv", |(_, kind)| {
+            kind.connections_per_invocation.map(Mean)
+        })
+        .about("connections that the function opened, per invocation")
+        .full("req/inv", |(_, kind)| {
+            kind.requests_per_invocation.map(Mean)
+        })
+        .about("requests that the function sent, per invocation")
+        .table()
+}
+
+/// The variant of a row, where there are several.
+fn variant_name<'a>(rows: &[Row<'_>], variant: &'a VariantFacts) -> Option<&'a str> {
+    let is_other = |(other, _): &Row<'_>| other.name != variant.name;
+    rows.iter().any(is_other).then_some(variant.name.as_str())
+}
+
+fn freezes(rows: &[Row<'_>]) -> Table {
+    let frozen = rows
+        .iter()
+        .filter_map(|&(variant, kind)| Some((variant, kind, kind.freezes.as_ref()?)));
+    let frozen: Vec<(&VariantFacts, &Kind, &Freezes)> = frozen.collect();
+    let mut table = Rows::of(&frozen)
+        .column("variant", |(variant, ..)| variant_name(rows, variant))
+        .column("after", |(_, kind, _)| &kind.name)
+        .column("open", |(.., one)| one.open)
+        .about("connections that were open when it began");
+    for state in FrozenConnection::ALL {
+        let count = move |one: &Freezes| one.connection_states.get(&state).copied().unwrap_or(0);
+        table = table.if_any(state.words(), move |(.., one)| count(one));
+    }
+    let effect = |one: &Freezes, effect| one.effect.get(&effect).copied().unwrap_or(0);
+    table
+        .ranked(1, "recovered", |(.., one)| {
+            effect(one, FreezeEffect::Recovered)
+        })
+        .about("invocations after a freeze in which a connection had died")
+        .ranked(1, "failed", |(.., one)| {
+            Cell::failures(effect(one, FreezeEffect::Failed))
+        })
+        .about("invocations after a freeze in which a connection had died")
+        .table()
+}
+
+/// Invocations without a response, and those with several.
+fn failures(facts: &LambdaFacts, rows: &[Row<'_>]) -> Section {
+    let failed = rows.iter().flat_map(|&(variant, kind)| {
+        kind.failures
+            .iter()
+            .map(move |(words, times)| (variant, kind, words, *times))
+    });
+    let failed: Vec<_> = failed.collect();
+    let table = Rows::of(&failed)
+        .column("variant", |(variant, ..)| variant_name(rows, variant))
+        .column("kind", |(_, kind, ..)| &kind.name)
+        .column("times", |row| Cell::failures(row.3))
+        .column("error", |row| row.2)
+        .table();
+    let several = facts
+        .invocations
+        .iter()
+        .filter(|call| call.duplicate_response > 0)
+        .count();
+    let is_any = several > 0;
+    let several = counted(several as u64, "invocation");
+    let words = "{} had more than one response, which Lambda refuses.";
+    Section::new("failures", "What failed")
+        .summary(table)
+        .summary(is_any.then(|| alarm(text!(words, several))))
+}
+
+/// Cold waits for a setup, warm does not; after a freeze is neither.
+fn tone(kind: &str) -> Tone {
+    match kind {
+        "cold" => Tone::Fresh,
+        "warm" => Tone::Reused,
+        _ => Tone::Plain,
+    }
+}
+
+/// The name of a variant in a chart; empty where there is one.
+fn name(facts: &LambdaFacts, variant: &VariantFacts) -> String {
+    match facts.variants.len() {
+        1 => String::new(),
+        _ => variant.name.clone(),
+    }
+}
+
+fn left_out(facts: &LambdaFacts) -> Option<Text> {
+    first_of(GROUPS, facts.variants.len(), "variants")
+}
+
+fn times(facts: &LambdaFacts) -> Chart {
+    let population = |kind: &Kind| Population {
+        name: kind.name.clone(),
+        words: format!(
+            "{}, {} responses",
+            typical(kind.latency_ms.p50, kind.latency_ms.mean),
+            Count(kind.count - kind.failed)
+        ),
+        tone: tone(&kind.name),
+        buckets: kind.buckets.clone(),
+    };
+    let timed = |kind: &&Kind| kind.latency_ms.mean.is_some();
+    let panels = facts.variants.iter().take(GROUPS).map(|variant| Panel {
+        name: name(facts, variant),
+        populations: variant.kinds.iter().filter(timed).map(population).collect(),
+        band: None,
+    });
+    let histogram = Histogram(
+        panels
+            .filter(|panel| !panel.populations.is_empty())
+            .collect(),
+    );
+    let words = "The function's own time of each invocation with a response, without the start of the environment. Each panel has its own height.";
+    Chart::new("latency", "Time of an invocation", histogram, words)
+        .wide()
+        .notes(left_out(facts))
+}
+
+fn means(facts: &LambdaFacts) -> Option<Chart> {
+    let bars = facts
+        .variants
+        .iter()
+        .take(GROUPS)
+        .enumerate()
+        .filter_map(|(nth, variant)| {
+            let value = variant.warm_ms.mean?;
+            let each = variant
+                .sent
+                .as_ref()
+                .and_then(|sent| sent.connections_per_invocation);
+            let each =
+                each.map_or_else(String::new, |each| format!(", connections: {}", Mean(each)));
+            let tone = if nth == 0 { Tone::Plain } else { Tone::Reused };
+            Some(Bar::whole(
+                &variant.name,
+                tone,
+                value,
+                format!("{}{each}", Time(value)),
+            ))
+        });
+    let bars: Vec<Bar> = bars.collect();
+    let words = "Mean time of a warm invocation, and the connections that it opened. To see whether variants differ, read the comparison round by round.";
+    let title = "Mean time of an invocation, by variant";
+    (bars.len() > 1).then(|| Chart::new("means", title, Bars(bars), words).notes(left_out(facts)))
+}
+
+fn over_rounds(facts: &LambdaFacts) -> Chart {
+    let lines = facts
+        .variants
+        .iter()
+        .take(GROUPS)
+        .enumerate()
+        .map(|(nth, variant)| {
+            let rounds = variant
+                .rounds
+                .iter()
+                .map(|round| (round.round, round.mean_ms));
+            round_line(nth, &variant.name, rounds)
+        });
+    let words = "Mean time in each round, without cold and failed invocations. What affected all variants in one round cancels out in the comparison.";
+    Chart::new(
+        "rounds",
+        "Over the rounds",
+        by_round(lines.collect(), Vec::new()),
+        words,
+    )
+    .notes(left_out(facts))
+}
+
+fn calls(facts: &LambdaFacts) -> Chart {
+    let point = |(nth, call): (usize, &InvocationFacts)| Point {
+        x: (nth + 1) as f64,
+        y: call.duration_ms,
+        tone: match (call.is_ok(), call.init_ms) {
+            (false, _) => Tone::Alarm,
+            (true, Some(_)) => Tone::Fresh,
+            (true, None) => Tone::Reused,
+        },
+        hollow: call.frozen_ms.is_some(),
+    };
+    let series = facts
+        .variants
+        .iter()
+        .take(GROUPS)
+        .enumerate()
+        .map(|(index, variant)| {
+            let ours = facts
+                .invocations
+                .iter()
+                .filter(|call| call.variant == index);
+            Series {
+                name: name(facts, variant),
+                points: ours.take(FIRST).enumerate().map(point).collect(),
+                levels: Vec::new(),
+            }
+        });
+    let scatter = Scatter(series.collect());
+    let words = "The first 500 invocations of each variant in their order. ◆ cold, ● warm, ○ after a freeze, × no response.";
+    Chart::new("invocations", "The first invocations", scatter, words)
+        .wide()
+        .notes(left_out(facts))
+}
+
+fn sent(facts: &LambdaFacts) -> Option<Table> {
+    facts.connections.as_ref()?;
+    let of = |one: &VariantFacts, cell: fn(&Sent) -> Cell| one.sent.as_ref().map(cell);
+    let table = Rows::of(&facts.variants)
+        .column("variant", |one| &one.name)
+        .column("requests", |one| {
+            of(one, |sent| {
+                Cell::from(sent.requests).inferred_if(!sent.inferred.is_empty())
+            })
+        })
+        .column("connections", |one| of(one, |sent| sent.connections.into()))
+        .column("per environment", |one| {
+            of(one, |sent| {
+                sent.connections_per_environment.map(Mean).into()
+            })
+        })
+        .about("connections")
+        .column("per warm invocation", |one| {
+            of(one, |sent| sent.connections_per_invocation.map(Mean).into())
+        })
+        .about("connections")
+        .column("avoidable", |one| of(one, |sent| sent.avoidable.into()))
+        .about("connections beyond what the environments needed")
+        .column("reused", |one| of(one, |sent| sent.reuse.map(Share).into()))
+        .about("share of requests")
+        .table();
+    Some(table)
+}
+
+fn how(facts: &LambdaFacts) -> Vec<Text> {
+    let first = "Each environment was a process with a Runtime API of its own. A round of a variant began with a new environment. The time of an invocation is the \
+                 function's own: from the moment at which it runs and has its event until its response is complete. The start of the environment is separate.";
+    let rounds = "Variants ran in interleaved rounds and are compared round by round, without cold and failed invocations, so that what affected both in the same \
+                  minute cancels out. Intervals are 95 % t intervals over rounds.";
+    let relay = "A relay recorded the connections, as in `intact watch`. A connection belongs to the invocation during which it was opened.";
+    let paragraphs = [
+        Some(first),
+        (facts.variants.len() > 1).then_some(rounds),
+        facts.connections.as_ref().map(|_| relay),
+    ];
+    paragraphs.into_iter().flatten().map(Text::prose).collect()
+}
+
+/// Every invocation.
+fn invocations(run: &Run, facts: &LambdaFacts) -> Table {
+    Rows::of(&facts.invocations)
+        .column("variant", |call| {
+            Some(&run.variants.get(call.variant)?.name)
+        })
+        .column("round", |call| u64::from(call.round))
+        .column("environment", |call| call.environment)
+        .column("at", |call| Time(call.at_ms))
+        .column("duration", |call| Time(call.duration_ms))
+        .column("init", |call| call.init_ms.map(Time))
+        .column("frozen", |call| call.frozen_ms.map(Time))
+        .column("outcome", |call| call.outcome)
+        .column("connections", |call| call.connections)
+        .column("requests", |call| call.requests)
+        .column("detail", |call| call.detail.as_ref())
+        .table()
+}

@@ -1,0 +1,52 @@
+//! Fills pages: a module for each document. Must not compute, and must not know a writer.
+
+mod bench;
+mod check;
+mod common;
+mod compare;
+pub(crate) mod fix;
+mod fleet;
+mod lambda;
+mod model;
+mod populations;
+mod timeline;
+mod traffic;
+
+pub use bench::{BenchRun, demonstration};
+pub use check::{CheckPart, CheckRun, page as check};
+pub use compare::CompareRun;
+pub use fix::{FixRequest, fix_client, fix_list, fix_table};
+pub use fleet::{campaign, first_checks, profiles};
+pub use lambda::LambdaRun;
+pub use model::{model, sequence_of};
+pub use traffic::{InputFacts, LadderFacts, TrafficRun, answers, ladder};
+
+use super::page::Page;
+
+/// What a page can be made of.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// A bench.
+    Bench(BenchRun<'a>),
+    /// A comparison of programs.
+    Compare(CompareRun<'a>),
+    /// The profile of a server.
+    Check(CheckRun<'a>),
+    /// The invocations of a function.
+    Lambda(LambdaRun<'a>),
+    /// Traffic that `watch`, `audit` or a server observed.
+    Traffic(TrafficRun<'a>),
+}
+
+impl<'a> Source<'a> {
+    /// The page.
+    pub fn page(self) -> Page<'a> {
+        match self {
+            Source::Bench(one) => bench::page(one),
+            Source::Compare(one) => compare::page(one),
+            Source::Check(one) => check::page(one, CheckPart::All),
+            Source::Lambda(one) => lambda::page(one),
+            Source::Traffic(one) => traffic::page(one),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Charts in lines of letters: bars, stacked bars, distributions and single values. Lines and timelines are for files.
+
+use super::{Style, TerminalOptions, escape, shorten};
+use crate::page::{Axis, Bars, ChartKind, Histogram, Scatter, Tone};
+
+const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Letters that a name gets at most.
+const NAME: usize = 34;
+/// Letters that a drawing needs next to its figures, and that it gets at most.
+const DRAWING: (usize, usize) = (20, 100);
+/// Letters that a bar gets at most.
+const BAR: usize = 60;
+
+/// The lines of a chart; none for a kind that needs a picture.
+pub(super) fn draw(kind: &ChartKind, options: TerminalOptions) -> Vec<String> {
+    match kind {
+        ChartKind::Bars(bars) => draw_bars(bars, options),
+        ChartKind::Histogram(histogram) => draw_histogram(histogram, options),
+        ChartKind::Scatter(scatter) => draw_scatter(scatter, options),
+        ChartKind::Lines(_) | ChartKind::Timeline(_) => Vec::new(),
+    }
+}
+
+/// Letters with their styles, neighbours of one style together.
+#[derive(Default)]
+struct Painted(Vec<(Style, String)>);
+
+impl Painted {
+    fn push(&mut self, style: Style, letter: char, times: usize) {
+        let letters = std::iter::repeat_n(letter, times);
+        match self.0.last_mut() {
+            Some((last, text)) if *last == style => text.extend(letters),
+            _ => self.0.push((style, letters.collect())),
+        }
+    }
+
+    fn line(&self, options: TerminalOptions) -> String {
+        let runs = self.0.iter();
+        runs.map(|(style, text)| options.styled(*style, text))
+            .collect()
+    }
+}
+
+/// A letter as high as `value` on a scale up to `most`.
+fn height(value: f64, most: f64) -> char {
+    HEIGHTS[((value / most * 8.0).ceil() as usize).clamp(1, 8) - 1]
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> (Vec<String>, usize) {
+    let names: Vec<String> = names.map(|name| shorten(&escape(name), NAME)).collect();
+    let width = names
+        .iter()
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or(0);
+    (names, width)
+}
+
+fn draw_bars(bars: &Bars, options: TerminalOptions) -> Vec<String> {
+    let (names, name_width) = names(bars.0.iter().map(|bar| &*bar.name));
+    let words = bars.0.iter().map(|bar| bar.words.chars().count());
+    let room = options
+        .width
+        .saturating_sub(name_width + words.max().unwrap_or(0) + 6);
+    let room = room.clamp(10, BAR) as f64;
+    let longest = bars.0.iter().map(|bar| bar.value()).fold(0.0, f64::max);
+    let mut legend: Vec<(char, &str)> = Vec::new();
+    let mut lines = Vec::new();
+    for (bar, name) in bars.0.iter().zip(names) {
+        let mut painted = Painted::default();
+        for part in &bar.parts {
+            let letter = letter(&mut legend, &part.name);
+            let times = (part.value / longest.max(1e-9) * room).round() as usize;
+            painted.push(part.tone.into(), letter, times);
+        }
+        let drawn = painted.line(options);
+        lines.push(format!(
+            "  {name:name_width$}  {drawn} {}",
+            escape(&bar.words)
+        ));
+    }
+    if !legend.is_empty() {
+        let parts: Vec<String> = legend
+            .iter()
+            .map(|(letter, name)| format!("{letter} {name}"))
+            .collect();
+        lines.push(options.styled(Style::Faint, &format!("  {}", parts.join(", "))));
+    }
+    lines
+}
+
+/// The letter of a part: the first of its name that no other part has.
+fn letter<'a>(legend: &mut Vec<(char, &'a str)>, name: &'a str) -> char {
+    if let Some((letter, _)) = legend.iter().find(|(_, known)| *known == name) {
+        return *letter;
+    }
+    let letters = || name.chars().map(|letter| letter.to_ascii_lowercase());
+    let free = letters().find(|letter| !legend.iter().any(|(taken, _)| taken == letter));
+    let Some(letter) = free.or(letters().next()) else {
+        return '█';
+    };
+    legend.push((letter, name));
+    letter
+}
+
+/// A row per population on a common logarithmic scale, each to its own height.
+fn draw_histogram(histogram: &Histogram, options: TerminalOptions) -> Vec<String> {
+    let rows = histogram.populations().map(|(panel, one)| {
+        let names = [panel.name.as_str(), one.name.as_str()];
+        let names = names.into_iter().filter(|name| !name.is_empty());
+        (names.collect::<Vec<&str>>().join(", "), one)
+    });
+    let rows: Vec<_> = rows.collect();
+    let buckets = rows.iter().flat_map(|(_, one)| &one.buckets);
+    let ends =
+        buckets
+            .filter(|bucket| bucket.2 > 0)
+            .fold(None, |ends: Option<(f64, f64)>, bucket| {
+                let (low, high) = (bucket.0.max(1e-4), bucket.1);
+                Some(ends.map_or((low, high), |ends| (ends.0.min(low), ends.1.max(high))))
+            });
+    let Some((least, most)) = ends.filter(|ends| ends.1.is_finite()) else {
+        return Vec::new();
+    };
+    let (names, name_width) = names(rows.iter().map(|(name, _)| name.as_str()));
+    let words = rows.iter().map(|(_, one)| one.words.chars().count());
+    let words_width = words.max().unwrap_or(0);
+    let left = options.width.saturating_sub(name_width + words_width + 6);
+    let fits = left >= DRAWING.0;
+    let room = if fits {
+        left
+    } else {
+        options.width.saturating_sub(name_width + 4)
+    };
+    let columns = room.clamp(DRAWING.0, DRAWING.1);
+    let ratio = (most / least).ln().max(1e-9);
+    let place = |ms: f64| {
+        let share = (ms.max(least) / least).ln() / ratio;
+        ((share * columns as f64) as usize).min(columns - 1)
+    };
+    let mut lines = Vec::new();
+    for ((_, one), name) in rows.iter().zip(&names) {
+        let mut counts = vec![0.0f64; columns];
+        for &(low, high, count) in &one.buckets {
+            counts[place(f64::midpoint(low, high))] += count as f64;
+        }
+        let tallest = counts.iter().copied().fold(0.0, f64::max);
+        let mut painted = Painted::default();
+        for count in counts {
+            let letter = if count == 0.0 {
+                ' '
+            } else {
+                height(count, tallest)
+            };
+            painted.push(one.tone.into(), letter, 1);
+        }
+        let words = if fits {
+            format!("  {}", escape(&one.words))
+        } else {
+            String::new()
+        };
+        lines.push(format!(
+            "  {name:name_width$}  {}{words}",
+            painted.line(options)
+        ));
+    }
+    lines.push(scale(
+        name_width,
+        columns,
+        [least, (least * most).sqrt(), most],
+        options,
+    ));
+    if !fits {
+        let words = rows.iter().zip(&names);
+        lines.extend(words.map(|((_, one), name)| format!("  {name}: {}", escape(&one.words))));
+    }
+    lines
+}
+
+/// The line with the values at both ends and in the middle.
+fn scale(indent: usize, columns: usize, values: [f64; 3], options: TerminalOptions) -> String {
+    let [left, middle, right] = values.map(|value| Axis::Time.label(value));
+    let used: usize = [&left, &middle, &right]
+        .map(|one| one.chars().count())
+        .iter()
+        .sum();
+    let gap = columns.saturating_sub(used);
+    let scale = format!(
+        "{left}{:first$}{middle}{:second$}{right}",
+        "",
+        "",
+        first = gap / 2,
+        second = gap - gap / 2
+    );
+    format!("  {:indent$}  {}", "", options.styled(Style::Faint, &scale))
+}
+
+/// A letter per value in order, all series to one height.
+fn draw_scatter(scatter: &Scatter, options: TerminalOptions) -> Vec<String> {
+    let points = scatter.0.iter().flat_map(|series| &series.points);
+    let tallest = points.map(|point| point.y).fold(0.0, f64::max);
+    if tallest <= 0.0 {
+        return Vec::new();
+    }
+    let (names, name_width) = names(scatter.0.iter().map(|series| &*series.name));
+    let room = options.width.saturating_sub(name_width + 4).max(10);
+    let mut lines = Vec::new();
+    for (series, name) in scatter.0.iter().zip(names) {
+        let mut painted = Painted::default();
+        for point in series.points.iter().take(room) {
+            let letter = match point.tone {
+                Tone::Alarm => '×',
+                _ => height(point.y, tallest),
+            };
+            painted.push(point.tone.into(), letter, 1);
+        }
+        lines.push(format!("  {name:name_width$}  {}", painted.line(options)));
+    }
+    let highest = format!("  full height: {}", Axis::Time.label(tallest));
+    lines.push(options.styled(Style::Faint, &highest));
+    lines
+}

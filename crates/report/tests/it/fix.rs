@@ -1,0 +1,73 @@
+//! The pages of the catalogue of clients.
+
+use crate::written;
+use intact_fix::Catalogue;
+use intact_report::documents::{FixRequest, fix_client, fix_list, fix_table};
+use std::time::Duration;
+
+#[test]
+fn all_clients_of_a_language_are_in_a_table() {
+    let catalogue = Catalogue::embedded().unwrap();
+    let found = catalogue.find("python").unwrap();
+    let page = || fix_list(&catalogue, &found.clients);
+    insta::assert_snapshot!(written::terminal(&[page()]));
+    let (markdown, html) = written::files("fix-clients", &[page()]);
+    for head in ["resumed", "unread", "longest life"] {
+        assert!(markdown.contains(head) && html.contains(head), "{head}");
+    }
+}
+
+#[test]
+fn a_client_has_what_to_set_for_the_limit_of_the_server() {
+    let catalogue = Catalogue::embedded().unwrap();
+    let found = catalogue.find("axios").unwrap();
+    let request = FixRequest {
+        server_idle: Some(Duration::from_secs(6)),
+        version: found.version,
+    };
+    let page = || fix_client(&catalogue, found.clients[0], request);
+    insta::assert_snapshot!(written::terminal(&[page()]));
+    let (markdown, html) = written::files("fix-client", &[page()]);
+    for words in ["timeout: 4000", "idle connections are kept"] {
+        assert!(markdown.contains(words) && html.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn a_version_that_is_asked_for_leaves_out_the_others() {
+    let catalogue = Catalogue::embedded().unwrap();
+    let found = catalogue.find("node-http").unwrap();
+    let client = found.clients[0];
+    let of = |version| {
+        let request = FixRequest {
+            version,
+            ..FixRequest::default()
+        };
+        written::terminal(&[fix_client(&catalogue, client, request)])
+    };
+    assert!(of(None).contains("node 24") && of(None).contains("node 18"));
+    assert!(of(Some("18")).contains("node 18") && !of(Some("18")).contains("node 24"));
+    assert!(!of(Some("1")).contains("node 18"));
+}
+
+#[test]
+fn every_client_has_a_page_and_is_in_the_reference() {
+    let catalogue = Catalogue::embedded().unwrap();
+    let reference = fix_table(&catalogue);
+    for client in &catalogue.clients {
+        let page = fix_client(&catalogue, client, FixRequest::default());
+        let page = written::terminal(&[page]);
+        assert!(!page.contains("\\t"), "{page}");
+        assert!(
+            page.contains("By default: ") && page.contains("All variants"),
+            "{page}"
+        );
+        assert!(reference.contains(&format!("(`intact fix {}`)", client.id)));
+        let measured = catalogue
+            .measured
+            .iter()
+            .filter(|one| one.client == client.id);
+        let rows = reference.lines().filter(|line| line.starts_with("| "));
+        assert!(rows.count() >= measured.count());
+    }
+}
