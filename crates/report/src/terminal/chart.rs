@@ -1,6 +1,6 @@
 //! Charts in lines of letters: bars, stacked bars, distributions and single values. Lines and timelines are for files.
 
-use super::{Style, TerminalOptions, escape, shorten};
+use super::{FAINT, Style, TerminalOptions, escape, of_tone, shorten};
 use crate::page::{Axis, Bars, ChartKind, Histogram, Scatter, Tone};
 
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -36,7 +36,7 @@ impl Painted {
 
     fn line(&self, options: TerminalOptions) -> String {
         let runs = self.0.iter();
-        runs.map(|(style, text)| options.styled(*style, text))
+        runs.map(|(style, text)| options.styled(style, text))
             .collect()
     }
 }
@@ -71,7 +71,7 @@ fn draw_bars(bars: &Bars, options: TerminalOptions) -> Vec<String> {
         for part in &bar.parts {
             let letter = letter(&mut legend, &part.name);
             let times = (part.value / longest.max(1e-9) * room).round() as usize;
-            painted.push(part.tone.into(), letter, times);
+            painted.push(of_tone(part.tone), letter, times);
         }
         let drawn = painted.line(options);
         lines.push(format!(
@@ -84,7 +84,7 @@ fn draw_bars(bars: &Bars, options: TerminalOptions) -> Vec<String> {
             .iter()
             .map(|(letter, name)| format!("{letter} {name}"))
             .collect();
-        lines.push(options.styled(Style::Faint, &format!("  {}", parts.join(", "))));
+        lines.push(options.styled(FAINT, &format!("  {}", parts.join(", "))));
     }
     lines
 }
@@ -152,7 +152,7 @@ fn draw_histogram(histogram: &Histogram, options: TerminalOptions) -> Vec<String
             } else {
                 height(count, tallest)
             };
-            painted.push(one.tone.into(), letter, 1);
+            painted.push(of_tone(one.tone), letter, 1);
         }
         let words = if fits {
             format!("  {}", escape(&one.words))
@@ -192,7 +192,7 @@ fn scale(indent: usize, columns: usize, values: [f64; 3], options: TerminalOptio
         first = gap / 2,
         second = gap - gap / 2
     );
-    format!("  {:indent$}  {}", "", options.styled(Style::Faint, &scale))
+    format!("  {:indent$}  {}", "", options.styled(FAINT, &scale))
 }
 
 /// A letter per value in order, all series to one height.
@@ -212,11 +212,11 @@ fn draw_scatter(scatter: &Scatter, options: TerminalOptions) -> Vec<String> {
                 Tone::Alarm => '×',
                 _ => height(point.y, tallest),
             };
-            painted.push(point.tone.into(), letter, 1);
+            painted.push(of_tone(point.tone), letter, 1);
         }
         lines.push(format!("  {name:name_width$}  {}", painted.line(options)));
     }
     let highest = format!("  full height: {}", Axis::Time.label(tallest));
-    lines.push(options.styled(Style::Faint, &highest));
+    lines.push(options.styled(FAINT, &highest));
     lines
 }

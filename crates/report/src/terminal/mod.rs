@@ -31,52 +31,39 @@ pub struct TerminalOptions {
     pub colour: bool,
 }
 
-/// A style of text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
-    Plain,
-    Strong,
-    Faint,
-    Alarm,
-    Fresh,
-    Reused,
-}
+/// A style of text: the parameter of the escape sequence that begins it (ECMA-48, SGR); none for plain text.
+type Style = &'static str;
 
-impl From<Emphasis> for Style {
-    fn from(emphasis: Emphasis) -> Style {
-        match emphasis {
-            Emphasis::Normal => Style::Plain,
-            Emphasis::Strong => Style::Strong,
-            Emphasis::Faint => Style::Faint,
-            Emphasis::Alarm => Style::Alarm,
-        }
+const PLAIN: Style = "";
+const STRONG: Style = "1";
+const FAINT: Style = "2";
+const ALARM: Style = "33";
+
+fn of_emphasis(emphasis: Emphasis) -> Style {
+    match emphasis {
+        Emphasis::Normal => PLAIN,
+        Emphasis::Strong => STRONG,
+        Emphasis::Faint => FAINT,
+        Emphasis::Alarm => ALARM,
     }
 }
 
-impl From<Tone> for Style {
-    fn from(tone: Tone) -> Style {
-        match tone {
-            Tone::Fresh => Style::Fresh,
-            Tone::Reused => Style::Reused,
-            Tone::Alarm => Style::Alarm,
-            Tone::Plain | Tone::Series(_) | Tone::Phase(_) => Style::Plain,
-        }
+fn of_tone(tone: Tone) -> Style {
+    match tone {
+        Tone::Fresh => "31",
+        Tone::Reused => "32",
+        Tone::Alarm => ALARM,
+        Tone::Plain | Tone::Series(_) | Tone::Phase(_) => PLAIN,
     }
 }
 
 impl TerminalOptions {
     /// The text in that style, where colour is understood.
-    pub(crate) fn styled(self, style: Style, text: &str) -> String {
-        let code = match style {
-            _ if !self.colour || text.is_empty() => return text.to_owned(),
-            Style::Plain => return text.to_owned(),
-            Style::Strong => "1",
-            Style::Faint => "2",
-            Style::Alarm => "33",
-            Style::Fresh => "31",
-            Style::Reused => "32",
-        };
-        format!("\x1b[{code}m{text}\x1b[0m")
+    fn styled(self, style: Style, text: &str) -> String {
+        if !self.colour || style.is_empty() || text.is_empty() {
+            return text.to_owned();
+        }
+        format!("\x1b[{style}m{text}\x1b[0m")
     }
 }
 
@@ -84,14 +71,14 @@ impl TerminalOptions {
 pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
     let mut out = Output::new(options);
     let command = format!("intact {}", page.command);
-    let strong = options.styled(Style::Strong, &command);
+    let strong = options.styled(STRONG, &command);
     let title = escape(&format!("{command} {}", page.subject));
     for line in wrap(&title, out.options.width, "    ") {
         out.line(&line.replacen(&command, &strong, 1));
     }
     out.facts(page);
     for line in &page.intro {
-        out.wrapped(Style::Faint, &escape(&line.to_string()), "");
+        out.wrapped(FAINT, &escape(&line.to_string()), "");
     }
     if !page.verdict.is_empty() {
         out.line("");
@@ -141,16 +128,12 @@ impl Output {
             Some(format!("{value} {}", fact.name))
         });
         let facts: Vec<String> = facts.collect();
-        self.wrapped(Style::Faint, &escape(&facts.join(", ")), "");
+        self.wrapped(FAINT, &escape(&facts.join(", ")), "");
     }
 
     fn body(&mut self, page: &Page<'_>) {
         for (nth, sentence) in page.verdict.iter().enumerate() {
-            let style = if nth == 0 {
-                Style::Strong
-            } else {
-                Style::Plain
-            };
+            let style = if nth == 0 { STRONG } else { PLAIN };
             self.prose(style, sentence, "  ");
         }
         for section in &page.sections {
@@ -160,7 +143,7 @@ impl Output {
             self.line("");
         }
         for caveat in &page.caveats {
-            self.wrapped(Style::Alarm, &escape(&format!("caveat: {caveat}")), "  ");
+            self.wrapped(ALARM, &escape(&format!("caveat: {caveat}")), "  ");
         }
     }
 
@@ -172,7 +155,7 @@ impl Output {
         self.line("");
         let title = escape(&section.title.to_string());
         for line in wrap(&title, self.options.width, "  ") {
-            self.line(&self.options.styled(Style::Strong, &line));
+            self.line(&self.options.styled(STRONG, &line));
         }
         for (nth, block) in blocks.into_iter().enumerate() {
             if nth > 0 && matches!(block, Block::Table(_) | Block::Chart(_) | Block::Code(_)) {
@@ -184,15 +167,15 @@ impl Output {
 
     fn block(&mut self, block: &Block) {
         match block {
-            Block::Paragraph(emphasis, text) => self.prose((*emphasis).into(), text, "  "),
+            Block::Paragraph(emphasis, text) => self.prose(of_emphasis(*emphasis), text, "  "),
             Block::List(items) => {
                 for item in items {
-                    self.prose(Style::Plain, &Text::fill("- {}", vec![item.clone()]), "  ");
+                    self.prose(PLAIN, &Text::fill("- {}", vec![item.clone()]), "  ");
                 }
             }
             Block::Facts(facts) => {
                 for (name, value) in facts {
-                    self.wrapped(Style::Plain, &escape(&format!("{name}: {value}")), "  ");
+                    self.wrapped(PLAIN, &escape(&format!("{name}: {value}")), "  ");
                 }
             }
             Block::Table(table) => self.table(table),
@@ -214,14 +197,14 @@ impl Output {
 
     fn table(&mut self, table: &super::page::Table) {
         if let Some(caption) = &table.caption {
-            self.prose(Style::Faint, caption, "  ");
+            self.prose(FAINT, caption, "  ");
         }
         let laid_out = table::lay_out(table, self.options);
         for line in &laid_out.lines {
             self.line(line);
         }
         for note in laid_out.notes.iter().chain(&table.notes) {
-            self.prose(Style::Faint, note, "  ");
+            self.prose(FAINT, note, "  ");
         }
     }
 
@@ -240,17 +223,13 @@ impl Output {
             }
             for group in notes.iter().take(NOTES) {
                 let said = format!("info: {} [{}]", claim(group, 0), group.rule);
-                self.wrapped(Style::Plain, &said, "  ");
+                self.wrapped(PLAIN, &said, "  ");
                 self.further_cases(group, 1);
             }
         }
         let hidden = grave.len().saturating_sub(FINDINGS) + notes.len().saturating_sub(NOTES);
         if hidden > 0 {
-            self.wrapped(
-                Style::Faint,
-                &format!("{hidden} more findings: see --json"),
-                "",
-            );
+            self.wrapped(FAINT, &format!("{hidden} more findings: see --json"), "");
         }
     }
 
@@ -262,22 +241,18 @@ impl Output {
             group.rule
         );
         let style = match group.severity {
-            Severity::Info => Style::Plain,
-            Severity::Warning | Severity::Error => Style::Alarm,
+            Severity::Info => PLAIN,
+            Severity::Warning | Severity::Error => ALARM,
         };
         self.wrapped(style, &said, "  ");
-        self.prose(Style::Plain, &group.cases[0].evidence, "  ");
+        self.prose(PLAIN, &group.cases[0].evidence, "  ");
         self.further_cases(group, CASES);
         if !group.fix.is_empty() {
             let fix = Text::fill("-> {}", vec![group.fix.clone()]);
-            self.prose(Style::Plain, &fix, "   ");
+            self.prose(PLAIN, &fix, "   ");
         }
         if let Some(risk) = &group.risk {
-            self.prose(
-                Style::Faint,
-                &Text::fill("but: {}", vec![risk.clone()]),
-                "   ",
-            );
+            self.prose(FAINT, &Text::fill("but: {}", vec![risk.clone()]), "   ");
         }
     }
 
@@ -301,21 +276,21 @@ impl Output {
                 "{} participants do not fit side by side",
                 sequence.lanes.len()
             );
-            return self.wrapped(Style::Faint, &words, "  ");
+            return self.wrapped(FAINT, &words, "  ");
         };
         for (nth, (is_alarm, line)) in lines.iter().take(MESSAGES + 1).enumerate() {
             let style = match (nth, is_alarm) {
-                (0, _) => Style::Faint,
-                (_, true) => Style::Alarm,
-                (_, false) => Style::Plain,
+                (0, _) => FAINT,
+                (_, true) => ALARM,
+                (_, false) => PLAIN,
             };
             self.line(&self.options.styled(style, &escape(line)));
         }
         let cut = lines.len().saturating_sub(MESSAGES + 1) as u64;
         match sequence.more.map(|more| more + cut) {
             Some(0) => {}
-            Some(more) => self.wrapped(Style::Faint, &format!("and {more} more"), "  "),
-            None => self.wrapped(Style::Faint, "and more", "  "),
+            Some(more) => self.wrapped(FAINT, &format!("and {more} more"), "  "),
+            None => self.wrapped(FAINT, "and more", "  "),
         }
     }
 

@@ -1,6 +1,6 @@
 //! A table in columns of letters. A narrow terminal drops the least important columns first, then shortens words.
 
-use super::{Style, TerminalOptions, escape, shorten};
+use super::{ALARM, FAINT, PLAIN, TerminalOptions, escape, shorten};
 use crate::page::{Column, Table, Text, text};
 
 /// Columns of letters that words get at least, unless they need fewer.
@@ -63,14 +63,14 @@ pub(super) fn lay_out(table: &Table, options: TerminalOptions) -> LaidOut {
     let dropped = fit(&mut columns, options.width);
     let line = |cell: &dyn Fn(&Letters<'_>) -> String| columns.iter().map(cell).collect::<String>();
     let head = line(&|letters| letters.padded(&letters.column.head));
-    let mut lines = vec![options.styled(Style::Faint, head.trim_end())];
+    let mut lines = vec![options.styled(FAINT, head.trim_end())];
     for row in 0..rows {
         lines.push(line(&|letters| {
             let cell = letters.padded(&letters.cells[row]);
             let style = if letters.column.cells[row].is_alarm {
-                Style::Alarm
+                ALARM
             } else {
-                Style::Plain
+                PLAIN
             };
             options.styled(style, &cell)
         }));
