@@ -117,7 +117,7 @@ pub struct TlsFigures {
 }
 
 impl ObservedFacts {
-    pub(super) fn new(books: &Tracker, rules: &[Box<dyn Rule>]) -> ObservedFacts {
+    pub(super) fn new(books: &Tracker, rules: &[Rule]) -> ObservedFacts {
         let mut caveats = books.caveats();
         let findings = findings(books, rules, &mut caveats);
         let missing = Unobserved::by_caveats(&caveats);
@@ -163,7 +163,7 @@ impl ObservedFacts {
 }
 
 /// The findings of all rules, the worst and most expensive first; a caveat states how many are beyond the limit.
-fn findings(books: &Tracker, rules: &[Box<dyn Rule>], caveats: &mut Vec<Caveat>) -> Vec<Finding> {
+fn findings(books: &Tracker, rules: &[Rule], caveats: &mut Vec<Caveat>) -> Vec<Finding> {
     let mut bill = Attribution::new(books);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in rules {
