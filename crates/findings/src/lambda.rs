@@ -20,7 +20,7 @@ pub use frozen::{Freeze, FreezeEffect, FrozenConnection};
 pub use invocation::InvocationFacts;
 pub use variant::{Freezes, Kind, RoundMean, Sent, VariantFacts};
 
-use crate::figures::{Connections, Requests};
+use crate::figures::{Connections, ObservedCounts, Requests};
 use crate::finding::Finding;
 use crate::time_difference;
 use crate::traffic::TrafficAnalysis;
@@ -132,14 +132,8 @@ impl Invocations {
                 *counts.failed.entry(call.outcome).or_default() += 1;
             }
         }
-        let (mut requests, mut connections) = (Requests::default(), Connections::default());
-        let (mut reused, mut known) = (0, 0);
-        for observed in variants.iter().filter_map(|one| one.observed.as_deref()) {
-            requests.add(&observed.requests);
-            connections.add(&observed.connections);
-            reused += observed.reused;
-            known += observed.totals.reuse_known;
-        }
+        let observed = variants.iter().filter_map(|one| one.observed.as_deref());
+        let sent = ObservedCounts::sum(observed.map(|facts| &facts.totals.counts)).counts;
         LambdaFacts {
             verdict: verdict::sentences(&variants, &comparisons),
             findings: findings(&variants),
@@ -147,10 +141,10 @@ impl Invocations {
             variants,
             comparisons,
             counts,
-            requests: watched.then_some(requests),
-            connections: watched.then_some(connections),
-            reused: watched.then_some(reused),
-            reuse: (known > 0).then(|| reused as f64 / known as f64),
+            requests: watched.then_some(sent.requests),
+            connections: watched.then_some(sent.connections),
+            reused: watched.then_some(sent.reused),
+            reuse: sent.reuse,
             invocations,
         }
     }

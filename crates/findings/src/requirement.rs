@@ -15,6 +15,7 @@ mod measured;
 mod metric;
 mod parse;
 mod parse_error;
+mod traffic_source;
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,6 +31,7 @@ pub use metric::{
     StatusSelector, TrafficMetric,
 };
 pub use parse_error::{ParseError, ParseErrorKind};
+pub(crate) use traffic_source::TrafficSource;
 
 /// A requirement that was understood. Printing it gives an expression that reads back as the same requirement.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,9 +4,9 @@ use super::{BenchFacts, VariantFacts};
 use crate::figures::NANOS_PER_MS;
 use crate::requirement::{
     FindingSelector, LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric,
+    TrafficSource,
 };
 use crate::unobserved::Unobserved;
-use intact_ledger::Failure;
 
 const NANOS_PER_US: f64 = 1e3;
 
@@ -135,50 +135,29 @@ impl BenchFacts {
     }
 }
 
-/// Requests and connections: counts always have a value, zero is one.
+/// Requests and connections; the reuse state of every request is known.
 fn traffic(
     variant: &VariantFacts,
     metric: TrafficMetric,
     unobserved: &Unobserved,
 ) -> Result<Measured, NoData> {
     let connections = &variant.connections;
-    let requests = &variant.requests;
-    let opened = connections.opened;
-    let of_requests = |count: u64| unobserved.requests(count, requests.total);
-    let of_connections = |count: u64| unobserved.connections(count, opened);
     let present = |value: Option<f64>| value.ok_or(NoData::NothingHappened);
-    match metric {
-        TrafficMetric::Requests => of_requests(requests.total),
-        TrafficMetric::Ok => of_requests(requests.ok),
-        TrafficMetric::Failed => of_requests(requests.failures()),
-        TrafficMetric::FailedWith(kind) => of_requests(requests.failed_with(kind)),
-        TrafficMetric::Stale => of_requests(requests.failed_with(Failure::Stale)),
-        TrafficMetric::Status(status) => of_requests(requests.of_status(status)),
-        TrafficMetric::Connections => of_connections(opened),
-        TrafficMetric::ConnectionsFailed => of_connections(connections.failed.values().sum()),
-        TrafficMetric::Needed => of_connections(connections.needed),
-        TrafficMetric::Avoidable => {
-            unobserved.avoidable(opened.saturating_sub(connections.needed), opened)
-        }
-        TrafficMetric::Lookups => of_connections(variant.lookups),
-        TrafficMetric::Reused => unobserved.reused(variant.reused, requests.total, requests.total),
-        TrafficMetric::Reuse => unobserved.reuse(variant.reused, requests.total, requests.total),
-        TrafficMetric::RequestsPerConnection => {
-            present(variant.requests_per_connection).map(|ratio| unobserved.ratio(ratio))
-        }
-        TrafficMetric::Churn => {
-            present(variant.churn_per_s).map(|churn| unobserved.at_least_connections(churn))
-        }
-        TrafficMetric::BytesPerRequest => present(variant.bytes_per_request.map(|one| one.total()))
-            .map(|bytes| unobserved.statistic(bytes)),
-        TrafficMetric::HeaderBytesPerRequest => {
-            present(variant.bytes_per_request.map(|one| one.heads()))
-                .map(|bytes| unobserved.statistic(bytes))
-        }
-        TrafficMetric::ResumedShare => {
-            present(variant.resumed_share).map(|share| unobserved.share_of_connections(share))
-        }
-    }
+    let bytes = variant.bytes_per_request;
+    let source = TrafficSource {
+        counts: &variant.counts,
+        runs: 1.0,
+        avoidable: connections.opened.saturating_sub(connections.needed),
+        reuse_known: variant.requests.total,
+        lookups: variant.lookups,
+        requests_per_connection: variant.requests_per_connection,
+        resumed_share: variant.resumed_share,
+        churn_per_s: present(variant.churn_per_s),
+        bytes_per_request: present(bytes.map(|one| one.total())),
+        header_bytes_per_request: present(bytes.map(|one| one.heads())),
+        unobserved,
+    };
+    source.value(metric)
 }
 
 #[cfg(test)]
