@@ -15,8 +15,8 @@ mod metrics;
 mod variant;
 mod verdict;
 
-pub use crate::time_difference::TimeDifference;
-pub use count_difference::CountDifference;
+pub use crate::time_difference::{TimeDifference, TimeStatistic};
+pub use count_difference::{CountDifference, CountStatistic};
 pub use finding_change::{FindingChange, FindingState};
 pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 

@@ -22,7 +22,7 @@ pub use variant::{Freezes, Kind, RoundMean, Sent, VariantFacts};
 
 use crate::figures::{Connections, ObservedCounts, Requests};
 use crate::finding::Finding;
-use crate::time_difference;
+use crate::time_difference::{self, TimeStatistic};
 use crate::traffic::TrafficAnalysis;
 use crate::unobserved::Unobserved;
 use intact_ledger::{CONNECTIONS_NOT_FOLLOWED, Caveat, Event, Invocation, Run, Sink};
@@ -123,7 +123,7 @@ impl Invocations {
             })
             .collect();
         let pairs = time_difference::against_the_first(&variants, |round| Some(round.mean_ms));
-        let comparisons = time_difference::times("mean", &pairs);
+        let comparisons = time_difference::times(TimeStatistic::Mean, &pairs);
         let mut counts = Counts::default();
         for call in &invocations {
             counts.total += 1;

@@ -1,11 +1,11 @@
 //! A bench's figures as requirements ask for them: subjects are the variants, times in nanoseconds, shares of 1.
 
 use super::{BenchFacts, VariantFacts};
-use crate::figures::NANOS_PER_MS;
 use crate::requirement::{
     FindingSelector, LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric,
     TrafficSource,
 };
+use crate::time_difference::{TimeDifference, TimeStatistic, saved};
 use crate::unobserved::Unobserved;
 
 const NANOS_PER_US: f64 = 1e3;
@@ -90,10 +90,8 @@ impl BenchFacts {
                 .cpu_us_per_request
                 .map(each)
                 .ok_or(NoData::NothingHappened),
-            Metric::Saved => self.saved(variant, |compared| {
-                Some(compared.saved_ms?.low * NANOS_PER_MS)
-            }),
-            Metric::SavedShare => self.saved(variant, |compared| Some(compared.saved_share?.low)),
+            Metric::Saved => self.saved(variant, TimeDifference::least_saved),
+            Metric::SavedShare => self.saved(variant, TimeDifference::least_share),
             Metric::Findings(_)
             | Metric::Traffic(_)
             | Metric::IdleTimeout
@@ -111,27 +109,19 @@ impl BenchFacts {
             .count()
     }
 
-    /// What the variant saves against the one that it is held against, by the mean.
+    /// What the variant saves against the one that it is compared with, by the mean.
     fn saved(
         &self,
         variant: &VariantFacts,
-        low: impl Fn(&super::TimeDifference) -> Option<f64>,
+        low: impl Fn(&TimeDifference) -> Option<f64>,
     ) -> Result<f64, NoData> {
-        let compared = self
-            .comparisons
-            .iter()
-            .find(|compared| compared.statistic == "mean" && compared.b == variant.name)
-            .ok_or_else(|| {
-                if self.variants.iter().any(|one| one.no_success.is_some()) {
-                    NoData::CannotSee("no request of a variant that it is compared with succeeded")
-                } else {
-                    NoData::NotMeasured("it is the one that others are held against")
-                }
-            })?;
-        low(compared).ok_or(NoData::TooFew {
-            had: variant.rounds.len() as u64,
-            needed: crate::stats::MIN_ROUNDS as u64,
-        })
+        let uncompared = if self.variants.iter().any(|one| one.no_success.is_some()) {
+            NoData::CannotSee("no request of a variant that it is compared with succeeded")
+        } else {
+            NoData::NotMeasured("the others are compared with it")
+        };
+        let b = (&*variant.name, variant.rounds.len());
+        saved(&self.comparisons, b, TimeStatistic::Mean, low, uncompared)
     }
 }
 

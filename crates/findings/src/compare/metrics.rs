@@ -6,7 +6,7 @@ use crate::figures::{NANOS_PER_MS, share};
 use crate::requirement::{
     Measured, Metric, MetricSource, NoData, Subject, TrafficMetric, TrafficSource,
 };
-use crate::stats::MIN_ROUNDS;
+use crate::time_difference::{TimeDifference, TimeStatistic, saved};
 use crate::unobserved::Unobserved;
 
 /// A comparison has the wall time of programs, and no latencies of requests.
@@ -50,12 +50,8 @@ impl MetricSource for CompareFacts {
                 (None, _) => Err(NoData::NotMeasured("stored ledgers do not contain it")),
                 (_, 0) => Err(NoData::NothingHappened),
             },
-            Metric::Saved => self
-                .saved(program, |one| Some(one.saved_ms?.low * NANOS_PER_MS))
-                .map(Measured::exactly),
-            Metric::SavedShare => self
-                .saved(program, |one| Some(one.saved_share?.low))
-                .map(Measured::exactly),
+            Metric::Saved => self.saved(program, TimeDifference::least_saved),
+            Metric::SavedShare => self.saved(program, TimeDifference::least_share),
             Metric::Findings(selector) => {
                 let findings = program.findings.iter().map(|one| &one.finding);
                 let found = findings.filter(|one| selector.selects(one.rule, one.severity));
@@ -101,24 +97,16 @@ fn traffic(
 }
 
 impl CompareFacts {
-    /// What a program saves of the baseline's wall time, at the end of the interval that saves least.
+    /// What a program saves of the baseline's wall time.
     fn saved(
         &self,
         program: &ProgramFacts,
-        low: impl Fn(&super::TimeDifference) -> Option<f64>,
-    ) -> Result<f64, NoData> {
-        let mut walls = self
-            .comparisons
-            .iter()
-            .filter(|one| one.statistic == "wall");
-        let compared = walls
-            .find(|one| one.b == program.name)
-            .ok_or(NoData::NotMeasured(
-                "it is the one that others are held against, or a stored ledger",
-            ))?;
-        low(compared).ok_or(NoData::TooFew {
-            had: program.rounds.len() as u64,
-            needed: MIN_ROUNDS as u64,
-        })
+        low: impl Fn(&TimeDifference) -> Option<f64>,
+    ) -> Result<Measured, NoData> {
+        let uncompared =
+            NoData::NotMeasured("the others are compared with it, or it is a stored ledger");
+        let b = (&*program.name, program.rounds.len());
+        let saved = saved(&self.comparisons, b, TimeStatistic::Wall, low, uncompared);
+        saved.map(Measured::exactly)
     }
 }
