@@ -49,9 +49,9 @@ pub struct CompareFacts {
     pub comparisons: Vec<TimeDifference>,
     /// Counts of each program against the baseline, for one run each.
     pub counts: Vec<CountDifference>,
-    /// What became of the baseline's findings, and which are new.
+    /// The state of the baseline's findings, and the new findings.
     pub changes: Vec<FindingChange>,
-    /// What stands out in the programs that are held against the baseline; the subject begins with the program's name.
+    /// What stands out in the programs that are compared with the baseline; the subject begins with the program's name.
     pub findings: Vec<Finding>,
     /// The counts of all programs and rounds.
     #[serde(flatten)]
@@ -76,7 +76,7 @@ impl Comparison {
         }
     }
 
-    /// Adds a round of a program from facts that were worked out elsewhere, such as those of a stored ledger; wall and CPU time in
+    /// Adds a round of a program from facts that were computed elsewhere, such as those of a stored ledger; wall and CPU time in
     /// nanoseconds. Programs that the run does not name are left out.
     pub fn take(
         &mut self,
@@ -148,7 +148,7 @@ fn challengers(programs: &[ProgramFacts]) -> Vec<Finding> {
 embeds!(CompareFacts, traffic: TrafficCounts);
 
 impl CompareFacts {
-    /// Whether any program got an answer, or opened connections that we could not look into.
+    /// Whether any program had a response, or opened connections whose content cannot be read.
     pub fn any_success(&self) -> bool {
         self.variants.iter().any(|one| one.any_success())
     }

@@ -1,5 +1,5 @@
 //! What invocations of a function found out: cold against warm, what each did on the network, which connections died in a freeze and
-//! what the next invocation saw of it, and variants held against each other round by round.
+//! what the next invocation saw of it, and variants compared round by round.
 //!
 //! ```text
 //! let mut invoked = Invoked::new(&run);      // a intact_ledger::Sink: feed it live, or replay a stored ledger
@@ -40,14 +40,14 @@ pub struct Invocations {
     caveats: Vec<Caveat>,
 }
 
-/// How many invocations there were, and what became of them.
+/// How many invocations there were, and their outcomes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     /// All.
     pub total: u64,
     /// Those that were answered.
     pub ok: u64,
-    /// The others by what became of them.
+    /// The others by their outcome.
     pub failed: BTreeMap<&'static str, u64>,
 }
 
@@ -56,13 +56,13 @@ pub struct Counts {
 pub struct LambdaFacts {
     /// Sentences, the one that matters most first.
     pub verdict: Vec<String>,
-    /// The variants, the one held against first.
+    /// The variants, the reference first.
     pub variants: Vec<VariantFacts>,
     /// Each against the first.
     pub comparisons: Vec<TimeDifference>,
     /// The invocations of all variants.
     pub counts: Counts,
-    /// As in every document: what the function sent; absent where nobody looked.
+    /// As in every document: what the function sent; absent where connections were not watched.
     pub requests: Option<Requests>,
     /// As in every document.
     pub connections: Option<Connections>,

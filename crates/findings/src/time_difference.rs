@@ -45,7 +45,7 @@ impl TimeStatistic {
 /// One comparison: what `b` saves against `a`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimeDifference {
-    /// The one held against: of a bench keep-alive off, resumption off, else the axis' first value; elsewhere the first.
+    /// The reference: of a bench keep-alive off, resumption off, else the axis' first value; elsewhere the first.
     pub a: String,
     /// The one that might save something.
     pub b: String,

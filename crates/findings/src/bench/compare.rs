@@ -1,4 +1,4 @@
-//! Variants that differ in one axis, held against each other round by round, and the sentences that say so.
+//! Variants that differ in one axis, compared round by round, and the sentences about them.
 
 use super::variant::{RoundFigures, VariantFacts};
 use crate::stats::{Interval, MIN_ROUNDS, requests_until_alike};
@@ -48,7 +48,7 @@ fn partners(run: &Run) -> Vec<Partners> {
             let family: Vec<usize> = (0..run.variants.len())
                 .filter(|index| *index == b || same_rest(index))
                 .collect();
-            // keep-alive and resumption are remedies: they are held against doing without
+            // keep-alive and resumption are remedies: they are compared with doing without
             let off = matches!(axis.as_str(), "keepalive" | "resume")
                 .then(|| {
                     family

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Why a variant has no success: see [`VariantFacts::no_success`].
 const NO_RESPONSE: &str = "no measured request succeeded";
 
-/// How long answers lay in our client delay before we read them.
+/// How long responses waited in the kernel before the client read them.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ClientDelay {
     /// Median, in milliseconds.

@@ -31,7 +31,7 @@ pub enum CountStatistic {
 pub struct CountDifference {
     /// The baseline.
     pub a: String,
-    /// The program held against it.
+    /// The program compared with it.
     pub b: String,
     /// What is counted.
     pub count: CountStatistic,

@@ -124,7 +124,7 @@ impl<'a> Attribution<'a> {
         self.needed[destination]
     }
 
-    /// The avoidable connections that nobody has claimed yet.
+    /// The avoidable connections that no rule has claimed yet.
     pub fn left(&self, destination: usize) -> u64 {
         self.left[destination]
     }

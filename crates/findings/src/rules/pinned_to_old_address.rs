@@ -26,7 +26,7 @@ pub(super) static DOC: Doc = Doc {
 };
 
 struct Known {
-    /// The first answer without it; `None` while it is in the answers.
+    /// The first lookup result without it; `None` while the results have it.
     missing_since: Option<Nanos>,
 }
 

@@ -62,7 +62,7 @@ impl Sender {
     }
 }
 
-/// A failure that somebody may retry.
+/// A failure that the client may retry.
 struct Broken {
     connection: Option<ConnectionId>,
     sender: Sender,
@@ -84,7 +84,7 @@ struct Retry {
 struct RetriedRequest {
     failed: HashMap<Fingerprint, Broken>,
     order: VecDeque<Fingerprint>,
-    /// Retries of functions: an invocation that is told of later may have begun in between.
+    /// Retries of functions: an invocation that is recorded later may have begun in between.
     open: VecDeque<Retry>,
     seen: BTreeMap<usize, Seen>,
 }
@@ -100,7 +100,7 @@ impl RetriedRequest {
             && sender.may_be(broken.sender)
             && exchange.at.since(broken.end) <= SOON;
         let began = again.then_some(broken.at);
-        // what comes after the answer is a request of its own
+        // what comes after the response is a request of its own
         let is_answered = exchange.outcome == Outcome::Ok && exchange.end >= broken.end;
         if again || is_answered {
             self.failed.remove(&fingerprint);

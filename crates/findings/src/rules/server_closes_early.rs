@@ -20,7 +20,7 @@ pub(super) static DOC: Doc = Doc {
 
 #[derive(Default)]
 struct ServerClosesEarly {
-    /// Least and most exchanges on connections that the server ended after an answer.
+    /// Least and most exchanges on connections that the server ended after a response.
     carried: BTreeMap<usize, (u64, u64)>,
 }
 

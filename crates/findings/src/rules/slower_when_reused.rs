@@ -1,4 +1,4 @@
-//! `slower-when-reused`: the answer takes longer on a kept connection than on a new one.
+//! `slower-when-reused`: the response takes longer on a kept connection than on a new one.
 
 use super::waits::Waits;
 use super::{Attribution, Doc};

@@ -49,7 +49,7 @@ impl Fold for StaleReuse {
                 }
             }
             Event::Closed(closed) if closed.close.moment == Some(ClosePoint::Stale) => {
-                // told by its exchange already, where that was seen
+                // counted with its exchange already, where that was seen
                 let told = context
                     .live
                     .and_then(|live| live.last.as_ref())

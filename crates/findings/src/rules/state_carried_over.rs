@@ -30,7 +30,7 @@ struct Carried {
 #[derive(Default)]
 struct StateCarriedOver {
     connections: HashMap<ConnectionId, Carried>,
-    /// Exchanges with another credential on an authenticated connection, and beside an unchanged cookie.
+    /// Exchanges with another credential on an authenticated connection, and with an unchanged cookie.
     seen: BTreeMap<usize, (u64, u64)>,
 }
 

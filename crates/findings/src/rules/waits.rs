@@ -1,4 +1,4 @@
-//! How long requests on fresh and on reused connections waited for the first byte of their answer.
+//! How long requests on fresh and on reused connections waited for the first byte of their response.
 
 use super::Attribution;
 use crate::statement::{Statement, Value, statement};

@@ -31,7 +31,7 @@ pub struct ObservedFacts {
     pub totals: Figures,
     /// Each destination, the one that wastes most first.
     pub destinations: Vec<Destination>,
-    /// What stands out, the worst and dearest first.
+    /// What stands out, the worst and most expensive first.
     pub findings: Vec<Finding>,
     /// What the programs took of the processors, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
