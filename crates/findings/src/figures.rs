@@ -136,12 +136,8 @@ impl Requests {
     pub(crate) fn add(&mut self, other: &Requests) {
         self.total += other.total;
         self.ok += other.ok;
-        for (&kind, count) in &other.failed {
-            *self.failed.entry(kind).or_default() += count;
-        }
-        for (&status, count) in &other.status {
-            *self.status.entry(status).or_default() += count;
-        }
+        add_counts(&mut self.failed, &other.failed);
+        add_counts(&mut self.status, &other.status);
     }
 }
 
@@ -162,12 +158,14 @@ impl Connections {
     pub(crate) fn add(&mut self, other: &Connections) {
         self.opened += other.opened;
         self.needed += other.needed;
-        for (&kind, count) in &other.failed {
-            *self.failed.entry(kind).or_default() += count;
-        }
-        for (&by, count) in &other.ended_by {
-            *self.ended_by.entry(by).or_default() += count;
-        }
+        add_counts(&mut self.failed, &other.failed);
+        add_counts(&mut self.ended_by, &other.ended_by);
+    }
+}
+
+fn add_counts<K: Ord + Copy>(sum: &mut BTreeMap<K, u64>, other: &BTreeMap<K, u64>) {
+    for (&key, count) in other {
+        *sum.entry(key).or_default() += count;
     }
 }
 

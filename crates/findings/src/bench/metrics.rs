@@ -2,8 +2,7 @@
 
 use super::{BenchFacts, VariantFacts};
 use crate::requirement::{
-    FindingSelector, LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric,
-    TrafficSource,
+    LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric, TrafficSource,
 };
 use crate::time_difference::{TimeDifference, TimeStatistic, saved};
 use crate::unobserved::Unobserved;
@@ -42,7 +41,11 @@ impl MetricSource for BenchFacts {
         let unobserved = Unobserved::by_caveats(&self.caveats);
         match metric {
             Metric::Traffic(metric) => traffic(variant, *metric, &unobserved),
-            Metric::Findings(selector) => Ok(unobserved.findings(self.found(variant, selector))),
+            Metric::Findings(selector) => {
+                let findings = self.findings.iter();
+                let of_variant = findings.filter(|one| one.subject == variant.name);
+                Ok(selector.count(of_variant, &unobserved))
+            }
             metric => self
                 .figure(variant, metric)
                 .map(|value| unobserved.statistic(value)),
@@ -98,15 +101,6 @@ impl BenchFacts {
             | Metric::MaxRequests
             | Metric::Invocation(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
-    }
-
-    fn found(&self, variant: &VariantFacts, selector: &FindingSelector) -> usize {
-        self.findings
-            .iter()
-            .filter(|finding| {
-                finding.subject == variant.name && selector.selects(finding.rule, finding.severity)
-            })
-            .count()
     }
 
     /// What the variant saves against the one that it is compared with, by the mean.

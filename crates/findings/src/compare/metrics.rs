@@ -54,8 +54,7 @@ impl MetricSource for CompareFacts {
             Metric::SavedShare => self.saved(program, TimeDifference::least_share),
             Metric::Findings(selector) => {
                 let findings = program.findings.iter().map(|one| &one.finding);
-                let found = findings.filter(|one| selector.selects(one.rule, one.severity));
-                Ok(unobserved.findings(found.count()))
+                Ok(selector.count(findings, &unobserved))
             }
             Metric::Load(_) | Metric::IdleTimeout | Metric::MaxRequests | Metric::Invocation(_) => {
                 Err(NoData::NOT_IN_DOCUMENT)

@@ -52,9 +52,8 @@ impl MetricSource for LambdaFacts {
             )
             .map(Measured::exactly),
             Metric::Findings(selector) => {
-                let findings = observed?.findings.iter();
-                let found = findings.filter(|one| selector.selects(one.rule, one.severity));
-                Ok(observed?.totals.unobserved.findings(found.count()))
+                let observed = observed?;
+                Ok(selector.count(&observed.findings, &observed.totals.unobserved))
             }
             Metric::Latency(statistic) => variant
                 .warm_ms

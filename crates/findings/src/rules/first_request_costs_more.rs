@@ -1,13 +1,12 @@
 //! `first-request-costs-more`: a new connection costs more than its handshakes.
 
-use super::waits::Waits;
+use super::waits::{self, is_longer};
 use super::{Attribution, Doc};
 use crate::finding::{Finding, Severity};
 use crate::statement::{nanos, statement};
 
-/// How much longer the median must be, in nanoseconds and as a factor.
+/// How much longer the median must be, in nanoseconds.
 const LONGER: f64 = 1_000_000.0;
-const FACTOR: f64 = 1.5;
 
 pub(super) static DOC: Doc = Doc {
     id: "first-request-costs-more",
@@ -21,25 +20,12 @@ pub(super) static DOC: Doc = Doc {
 };
 
 fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (name, waits) in Waits::of_each(bill) {
-        let (fresh, reused) = (waits.fresh, waits.reused);
-        if fresh - reused < LONGER || fresh < reused * FACTOR {
-            continue;
-        }
-        let said = statement!(
+    waits::findings(bill, &DOC, Severity::Info, |fresh, reused| {
+        is_longer(fresh, reused, LONGER).then(|| statement!(
             "a new connection costs {extra} beyond its handshakes: its first response takes {fresh}, later ones {reused}",
             extra = nanos(fresh - reused),
             fresh = nanos(fresh),
             reused = nanos(reused)
-        );
-        findings.push(Finding::by(
-            &DOC,
-            Severity::Info,
-            name,
-            said,
-            waits.samples(),
-        ));
-    }
-    findings
+        ))
+    })
 }

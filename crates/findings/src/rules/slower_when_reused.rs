@@ -1,13 +1,12 @@
 //! `slower-when-reused`: the response takes longer on a kept connection than on a new one.
 
-use super::waits::Waits;
+use super::waits::{self, is_longer};
 use super::{Attribution, Doc};
 use crate::finding::{Finding, Severity};
 use crate::statement::{nanos, statement};
 
-/// How much longer the median must be, in nanoseconds and as a factor.
+/// How much longer the median must be, in nanoseconds.
 const LONGER: f64 = 15_000_000.0;
-const FACTOR: f64 = 1.5;
 
 pub(super) static DOC: Doc = Doc {
     id: "slower-when-reused",
@@ -21,24 +20,13 @@ pub(super) static DOC: Doc = Doc {
 };
 
 fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (name, waits) in Waits::of_each(bill) {
-        let (fresh, reused) = (waits.fresh, waits.reused);
-        if reused - fresh < LONGER || reused < fresh * FACTOR {
-            continue;
-        }
-        let said = statement!(
-            "the first byte takes {reused} on a reused connection, {fresh} on a fresh one",
-            reused = nanos(reused),
-            fresh = nanos(fresh)
-        );
-        findings.push(Finding::by(
-            &DOC,
-            Severity::Warning,
-            name,
-            said,
-            waits.samples(),
-        ));
-    }
-    findings
+    waits::findings(bill, &DOC, Severity::Warning, |fresh, reused| {
+        is_longer(reused, fresh, LONGER).then(|| {
+            statement!(
+                "the first byte takes {reused} on a reused connection, {fresh} on a fresh one",
+                reused = nanos(reused),
+                fresh = nanos(fresh)
+            )
+        })
+    })
 }

@@ -54,12 +54,10 @@ impl MetricSource for ObservedFacts {
         let Metric::Findings(selector) = metric else {
             return figures.value(metric);
         };
-        let found = self
-            .findings
-            .iter()
-            .filter(|finding| destination.is_none_or(|one| finding.subject == one.origin))
-            .filter(|finding| selector.selects(finding.rule, finding.severity));
-        Ok(figures.unobserved.findings(found.count()))
+        let findings = self.findings.iter();
+        let of_subject =
+            findings.filter(|one| destination.is_none_or(|place| one.subject == place.origin));
+        Ok(selector.count(of_subject, &figures.unobserved))
     }
 
     fn unobserved(&self) -> Unobserved {
