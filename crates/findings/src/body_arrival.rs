@@ -1,5 +1,5 @@
-//! How answers come: head and body together, or the body later. HTTP/1.1 servers tend to send both in one packet, HTTP/2 servers
-//! HEADERS and DATA apart; what the gap between them costs is told. One pass, a few counters.
+//! How responses arrive: header section and body together, or the body later. HTTP/1.1 servers tend to send both in one packet, HTTP/2 servers
+//! HEADERS and DATA apart; the cost of the gap between them is reported. One pass, a few counters.
 
 use crate::figures::NANOS_PER_MS;
 use intact_ledger::{Event, Exchange, Sink};
@@ -21,7 +21,7 @@ struct Shape {
     latency: u64,
 }
 
-/// How the answers of one protocol came; only those with a body.
+/// How the responses of one protocol arrived; only those with a body.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BodyArrivalFacts {
     /// `1` for HTTP/1, `2` where there are streams.
@@ -32,12 +32,12 @@ pub struct BodyArrivalFacts {
     pub body_after_headers: u64,
     /// How much later, in milliseconds, mean over those.
     pub gap_ms: Option<f64>,
-    /// All gaps as a share of the latency of all these answers.
+    /// All gaps as a share of the latency of all these responses.
     pub gap_share: Option<f64>,
 }
 
 impl BodyArrival {
-    /// What was found out; protocols without an answer are left out.
+    /// What was found out; protocols without a response are left out.
     pub fn facts(&self) -> Vec<BodyArrivalFacts> {
         let each = [("1", self.plain), ("2", self.streams)];
         let seen = each

@@ -24,7 +24,7 @@ pub use versions::{
 };
 
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
-use crate::figures::{Connections, Requests};
+use crate::figures::{Requests, TrafficCounts, embeds, share};
 use crate::finding::{Finding, Severity};
 use crate::statement::Statement;
 use intact_ledger::server_profile::{ServerProfile, Skipped, State};
@@ -69,14 +69,9 @@ pub struct CheckFacts {
     pub state: Option<State>,
     /// Client options for the idle limit that was found, ready to be copied.
     pub settings: Vec<Setting>,
-    /// Requests of all probes.
-    pub requests: Requests,
-    /// Connections of all probes.
-    pub connections: Connections,
-    /// Exchanges on a connection that was already open.
-    pub reused: u64,
-    /// The same as a share of all.
-    pub reuse: Option<f64>,
+    /// The counts of all probes.
+    #[serde(flatten)]
+    pub counts: TrafficCounts,
     /// Probes that did not run, and why.
     pub skipped: Vec<Skipped>,
     /// What stands out, the worst first.
@@ -87,6 +82,8 @@ pub struct CheckFacts {
     #[serde(skip)]
     pub errors: ErrorResponses,
 }
+
+embeds!(CheckFacts, counts: TrafficCounts);
 
 impl CheckFacts {
     /// Works the facts out, from all that the probes caused.
@@ -118,16 +115,12 @@ impl CheckFacts {
             http2: card.h2.as_ref().map(Http2Facts::of),
             state: card.state.clone(),
             settings: Vec::new(),
-            requests: Requests::default(),
-            connections: Connections::default(),
-            reused: 0,
-            reuse: None,
+            counts: counts(tally),
             skipped: card.skipped.clone(),
             findings: Vec::new(),
             caveats: tally.caveats.clone(),
             errors: ErrorResponses::default(),
         };
-        facts.count(tally);
         facts.errors = errors(card, &facts.requests);
         facts.settings = facts
             .safe_idle_s()
@@ -175,39 +168,39 @@ impl CheckFacts {
             .map(|attempt| attempt.idle_s);
         Some(announced.into_iter().chain(lost).fold(measured, f64::min))
     }
+}
 
-    fn count(&mut self, tally: &Tally) {
-        for cell in &tally.cells {
-            for group in &cell.groups {
-                let count = group.count();
-                self.requests.total += count;
-                match group.key.outcome {
-                    Outcome::Ok => self.requests.ok += count,
-                    Outcome::Failed(kind) => {
-                        *self.requests.failed.entry(kind.id()).or_default() += count;
-                    }
-                }
-                if group.key.reuse == Some(Reuse::Reused) {
-                    self.reused += count;
-                }
+/// The counts of all probes.
+fn counts(tally: &Tally) -> TrafficCounts {
+    let mut all = TrafficCounts::default();
+    let (requests, connections) = (&mut all.requests, &mut all.connections);
+    for cell in &tally.cells {
+        for group in &cell.groups {
+            let count = group.count();
+            requests.total += count;
+            match group.key.outcome {
+                Outcome::Ok => requests.ok += count,
+                Outcome::Failed(kind) => *requests.failed.entry(kind.id()).or_default() += count,
             }
-            for (&status, count) in &cell.status {
-                *self.requests.status.entry(status).or_default() += count;
-            }
-            let connections = &cell.connections;
-            self.connections.opened += connections.opened;
-            for (kind, count) in &connections.failed {
-                *self.connections.failed.entry(kind.id()).or_default() += count;
-            }
-            for (by, count) in &connections.ended_by {
-                *self.connections.ended_by.entry(by.id()).or_default() += count;
+            if group.key.reuse == Some(Reuse::Reused) {
+                all.reused += count;
             }
         }
-        // probes send one request at a time, so that one connection would do
-        self.connections.needed = u64::from(self.requests.total > 0);
-        self.reuse =
-            (self.requests.total > 0).then(|| self.reused as f64 / self.requests.total as f64);
+        for (&status, count) in &cell.status {
+            *requests.status.entry(status).or_default() += count;
+        }
+        connections.opened += cell.connections.opened;
+        for (kind, count) in &cell.connections.failed {
+            *connections.failed.entry(kind.id()).or_default() += count;
+        }
+        for (by, count) in &cell.connections.ended_by {
+            *connections.ended_by.entry(by.id()).or_default() += count;
+        }
     }
+    // probes send one request at a time, so that one connection would do
+    connections.needed = u64::from(requests.total > 0);
+    all.reuse = share(all.reused, requests.total);
+    all
 }
 
 /// The errors among the responses to the URL. The probe of methods asks for other responses on purpose.

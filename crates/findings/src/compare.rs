@@ -15,12 +15,12 @@ mod metrics;
 mod variant;
 mod verdict;
 
-pub use crate::time_difference::TimeDifference;
-pub use count_difference::CountDifference;
+pub use crate::time_difference::{TimeDifference, TimeStatistic};
+pub use count_difference::{CountDifference, CountStatistic};
 pub use finding_change::{FindingChange, FindingState};
 pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 
-use crate::figures::{Connections, Requests};
+use crate::figures::{ObservedCounts, TrafficCounts, embeds};
 use crate::finding::Finding;
 use crate::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{Caveat, Event, Run, Sink};
@@ -49,18 +49,13 @@ pub struct CompareFacts {
     pub comparisons: Vec<TimeDifference>,
     /// Counts of each program against the baseline, for one run each.
     pub counts: Vec<CountDifference>,
-    /// What became of the baseline's findings, and which are new.
+    /// The state of the baseline's findings, and the new findings.
     pub changes: Vec<FindingChange>,
-    /// What stands out in the programs that are held against the baseline; the subject begins with the program's name.
+    /// What stands out in the programs that are compared with the baseline; the subject begins with the program's name.
     pub findings: Vec<Finding>,
-    /// As in every document: the requests of all programs and rounds.
-    pub requests: Requests,
-    /// As in every document.
-    pub connections: Connections,
-    /// As in every document.
-    pub reused: u64,
-    /// As in every document.
-    pub reuse: Option<f64>,
+    /// The counts of all programs and rounds.
+    #[serde(flatten)]
+    pub traffic: TrafficCounts,
     /// Rounds that every program has completed.
     pub rounds: u32,
     /// What limits the figures.
@@ -81,7 +76,7 @@ impl Comparison {
         }
     }
 
-    /// Adds a round of a program from facts that were worked out elsewhere, such as those of a stored ledger; wall and CPU time in
+    /// Adds a round of a program from facts that were computed elsewhere, such as those of a stored ledger; wall and CPU time in
     /// nanoseconds. Programs that the run does not name are left out.
     pub fn take(
         &mut self,
@@ -117,18 +112,8 @@ impl Comparison {
                 "a round that did not come to its end is left out",
             ));
         }
-        let (mut requests, mut connections) = (Requests::default(), Connections::default());
-        for one in &variants {
-            requests.add(&one.requests);
-            connections.add(&one.connections);
-        }
-        let reused = variants.iter().map(|one| one.reused).sum();
-        let known: u64 = variants.iter().map(|one| one.reuse_known).sum();
         CompareFacts {
-            requests,
-            connections,
-            reused,
-            reuse: (known > 0).then(|| reused as f64 / known as f64),
+            traffic: ObservedCounts::sum(variants.iter().map(|one| &one.counts)).counts,
             findings: challengers(&variants),
             verdict: verdict::sentences(&variants, &comparisons, &counts, &changes),
             variants,
@@ -160,12 +145,12 @@ fn challengers(programs: &[ProgramFacts]) -> Vec<Finding> {
     each.collect()
 }
 
+embeds!(CompareFacts, traffic: TrafficCounts);
+
 impl CompareFacts {
-    /// Whether any program got an answer, or opened connections that we could not look into.
+    /// Whether any program had a response, or opened connections whose content cannot be read.
     pub fn any_success(&self) -> bool {
-        self.variants.iter().any(|one| {
-            one.requests.ok > 0 || (one.requests.total == 0 && one.connections.opened > 0)
-        })
+        self.variants.iter().any(|one| one.any_success())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What programs took of the processors, and for what kind of work: figures that an observer measured beside the ledger.
+//! What programs took of the processors, and for what kind of work: figures that an observer measured in addition to the ledger.
 
 use intact_ledger::Caveat;
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::iter::Sum;
 use std::time::Duration;
 
-/// Below so many samples shares are rough, and that is told.
+/// Below this number of samples shares are rough, and a caveat states this.
 const FEW: u64 = 400;
 
 /// What the programs took of the processors.
@@ -15,7 +15,7 @@ pub struct CpuFacts {
     /// The program and all that it started.
     #[serde(flatten)]
     pub program: CpuUse,
-    /// Processes that were looked at beside it, such as a resolver's.
+    /// Other processes that were measured, such as a resolver's.
     pub other_processes: Vec<OtherProcess>,
     /// Samples a second of processor time; absent where nothing was sampled.
     pub samples_per_s: Option<u64>,
@@ -25,12 +25,12 @@ pub struct CpuFacts {
     pub gaps: Vec<String>,
 }
 
-/// What somebody took of the processors.
+/// What processes took of the processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CpuUse {
-    /// In the program itself, in milliseconds; absent where it could not be told.
+    /// In the program itself, in milliseconds; absent where it is not known.
     pub user_ms: Option<f64>,
-    /// In the kernel on its behalf, in milliseconds; absent where it could not be told.
+    /// In the kernel on its behalf, in milliseconds; absent where it is not known.
     pub system_ms: Option<f64>,
     /// What for; absent without samples.
     pub work: Option<WorkShares>,
@@ -60,7 +60,7 @@ impl Sum for CpuUse {
     }
 }
 
-/// A process that was looked at beside the program.
+/// A process that was measured in addition to the program.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OtherProcess {
     /// Its number.

@@ -1,6 +1,7 @@
 //! The figures that every document has: requests, connections, latency, phases. Must not know who measured them.
 
 use crate::requirement::{NoData, PhaseStatistic, Statistic, StatusSelector};
+use crate::unobserved::Unobserved;
 use intact_ledger::{Failure, Histogram};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,16 +9,107 @@ use std::collections::BTreeMap;
 
 pub(crate) const NANOS_PER_MS: f64 = 1e6;
 
+/// Lets the figures that a document embeds be read as its own fields.
+macro_rules! embeds {
+    ($document:ty, $field:ident: $figures:ty) => {
+        impl std::ops::Deref for $document {
+            type Target = $figures;
+
+            fn deref(&self) -> &$figures {
+                &self.$field
+            }
+        }
+    };
+}
+pub(crate) use embeds;
+
+/// The counts that every JSON document about traffic has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct TrafficCounts {
+    /// Requests.
+    pub requests: Requests,
+    /// Connections.
+    pub connections: Connections,
+    /// Requests on a connection that an earlier request had used.
+    pub reused: u64,
+    /// Their share of the requests whose state is known; absent when it is known of none.
+    pub reuse: Option<f64>,
+}
+
+impl TrafficCounts {
+    /// Whether any request had a response, or connections were opened whose content cannot be read.
+    pub(crate) fn any_success(&self) -> bool {
+        self.requests.ok > 0 || (self.requests.total == 0 && self.connections.opened > 0)
+    }
+}
+
+/// The counts of observed traffic, which can be added up over runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct ObservedCounts {
+    /// Requests, connections and reuse.
+    #[serde(flatten)]
+    pub counts: TrafficCounts,
+    /// Connections opened beyond those needed.
+    pub avoidable: u64,
+    /// Requests of which it is known whether their connection was reused.
+    pub reuse_known: u64,
+    /// What of the traffic is missing from these figures.
+    #[serde(skip)]
+    pub unobserved: Unobserved,
+    /// Why figures are inferred; empty when all were observed.
+    pub inferred: Vec<String>,
+    /// Sum of the setups of avoidable connections, each taken as the destination's mean.
+    pub wasted_ms: Option<f64>,
+}
+
+embeds!(ObservedCounts, counts: TrafficCounts);
+
+impl ObservedCounts {
+    /// Adds those of another run.
+    pub(crate) fn add(&mut self, other: &ObservedCounts) {
+        let counts = &mut self.counts;
+        counts.requests.add(&other.requests);
+        counts.connections.add(&other.connections);
+        counts.reused += other.reused;
+        self.avoidable += other.avoidable;
+        self.reuse_known += other.reuse_known;
+        self.unobserved.add(&other.unobserved);
+        counts.reuse = share(counts.reused, self.reuse_known);
+        for reason in &other.inferred {
+            if !self.inferred.contains(reason) {
+                self.inferred.push(reason.clone());
+            }
+        }
+        if let Some(wasted) = other.wasted_ms {
+            self.wasted_ms = Some(self.wasted_ms.unwrap_or(0.0) + wasted);
+        }
+    }
+
+    /// The sum over runs.
+    pub(crate) fn sum<'a>(all: impl IntoIterator<Item = &'a ObservedCounts>) -> ObservedCounts {
+        let mut sum = ObservedCounts::default();
+        for one in all {
+            sum.add(one);
+        }
+        sum
+    }
+}
+
+/// A part of a whole; absent where there is no whole.
+pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
 /// Counts of requests (`requests` in every JSON document).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Requests {
     /// Measured exchanges, however they ended.
     pub total: u64,
-    /// Complete answers of any status (or as `--expect` says).
+    /// Complete responses of any status, or as `--expect` demands.
     pub ok: u64,
     /// The others by kind.
     pub failed: BTreeMap<&'static str, u64>,
-    /// Final status codes of complete answers, warm-up included.
+    /// Final status codes of complete responses, warm-up included.
     pub status: BTreeMap<u16, u64>,
 }
 
@@ -44,12 +136,8 @@ impl Requests {
     pub(crate) fn add(&mut self, other: &Requests) {
         self.total += other.total;
         self.ok += other.ok;
-        for (&kind, count) in &other.failed {
-            *self.failed.entry(kind).or_default() += count;
-        }
-        for (&status, count) in &other.status {
-            *self.status.entry(status).or_default() += count;
-        }
+        add_counts(&mut self.failed, &other.failed);
+        add_counts(&mut self.status, &other.status);
     }
 }
 
@@ -62,7 +150,7 @@ pub struct Connections {
     pub failed: BTreeMap<&'static str, u64>,
     /// Who ended them.
     pub ended_by: BTreeMap<&'static str, u64>,
-    /// How many the peak overlap needs: connections open anew each round.
+    /// How many the peak overlap of requests needs; each round opens new ones.
     pub needed: u64,
 }
 
@@ -70,12 +158,14 @@ impl Connections {
     pub(crate) fn add(&mut self, other: &Connections) {
         self.opened += other.opened;
         self.needed += other.needed;
-        for (&kind, count) in &other.failed {
-            *self.failed.entry(kind).or_default() += count;
-        }
-        for (&by, count) in &other.ended_by {
-            *self.ended_by.entry(by).or_default() += count;
-        }
+        add_counts(&mut self.failed, &other.failed);
+        add_counts(&mut self.ended_by, &other.ended_by);
+    }
+}
+
+fn add_counts<K: Ord + Copy>(sum: &mut BTreeMap<K, u64>, other: &BTreeMap<K, u64>) {
+    for (&key, count) in other {
+        *sum.entry(key).or_default() += count;
     }
 }
 

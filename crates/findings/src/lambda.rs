@@ -1,5 +1,5 @@
 //! What invocations of a function found out: cold against warm, what each did on the network, which connections died in a freeze and
-//! what the next invocation saw of it, and variants held against each other round by round.
+//! what the next invocation saw of it, and variants compared round by round.
 //!
 //! ```text
 //! let mut invoked = Invoked::new(&run);      // a intact_ledger::Sink: feed it live, or replay a stored ledger
@@ -20,9 +20,9 @@ pub use frozen::{Freeze, FreezeEffect, FrozenConnection};
 pub use invocation::InvocationFacts;
 pub use variant::{Freezes, Kind, RoundMean, Sent, VariantFacts};
 
-use crate::figures::{Connections, Requests};
+use crate::figures::{Connections, ObservedCounts, Requests};
 use crate::finding::Finding;
-use crate::time_difference;
+use crate::time_difference::{self, TimeStatistic};
 use crate::traffic::TrafficAnalysis;
 use crate::unobserved::Unobserved;
 use intact_ledger::{CONNECTIONS_NOT_FOLLOWED, Caveat, Event, Invocation, Run, Sink};
@@ -40,14 +40,14 @@ pub struct Invocations {
     caveats: Vec<Caveat>,
 }
 
-/// How many invocations there were, and what became of them.
+/// How many invocations there were, and their outcomes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     /// All.
     pub total: u64,
     /// Those that were answered.
     pub ok: u64,
-    /// The others by what became of them.
+    /// The others by their outcome.
     pub failed: BTreeMap<&'static str, u64>,
 }
 
@@ -56,13 +56,13 @@ pub struct Counts {
 pub struct LambdaFacts {
     /// Sentences, the one that matters most first.
     pub verdict: Vec<String>,
-    /// The variants, the one held against first.
+    /// The variants, the reference first.
     pub variants: Vec<VariantFacts>,
     /// Each against the first.
     pub comparisons: Vec<TimeDifference>,
     /// The invocations of all variants.
     pub counts: Counts,
-    /// As in every document: what the function sent; absent where nobody looked.
+    /// As in every document: what the function sent; absent where connections were not watched.
     pub requests: Option<Requests>,
     /// As in every document.
     pub connections: Option<Connections>,
@@ -123,7 +123,7 @@ impl Invocations {
             })
             .collect();
         let pairs = time_difference::against_the_first(&variants, |round| Some(round.mean_ms));
-        let comparisons = time_difference::times("mean", &pairs);
+        let comparisons = time_difference::times(TimeStatistic::Mean, &pairs);
         let mut counts = Counts::default();
         for call in &invocations {
             counts.total += 1;
@@ -132,14 +132,8 @@ impl Invocations {
                 *counts.failed.entry(call.outcome).or_default() += 1;
             }
         }
-        let (mut requests, mut connections) = (Requests::default(), Connections::default());
-        let (mut reused, mut known) = (0, 0);
-        for observed in variants.iter().filter_map(|one| one.observed.as_deref()) {
-            requests.add(&observed.requests);
-            connections.add(&observed.connections);
-            reused += observed.reused;
-            known += observed.totals.reuse_known;
-        }
+        let observed = variants.iter().filter_map(|one| one.observed.as_deref());
+        let sent = ObservedCounts::sum(observed.map(|facts| &facts.totals.counts)).counts;
         LambdaFacts {
             verdict: verdict::sentences(&variants, &comparisons),
             findings: findings(&variants),
@@ -147,10 +141,10 @@ impl Invocations {
             variants,
             comparisons,
             counts,
-            requests: watched.then_some(requests),
-            connections: watched.then_some(connections),
-            reused: watched.then_some(reused),
-            reuse: (known > 0).then(|| reused as f64 / known as f64),
+            requests: watched.then_some(sent.requests),
+            connections: watched.then_some(sent.connections),
+            reused: watched.then_some(sent.reused),
+            reuse: sent.reuse,
             invocations,
         }
     }

@@ -1,4 +1,4 @@
-//! What a run is held against: `keepalive=on: p99 < 50ms`, `avoidable == 0`.
+//! What a run is checked against: `keepalive=on: p99 < 50ms`, `avoidable == 0`.
 //!
 //! ```text
 //! requirement = [ selector *( "," selector ) ":" ] metric op value [ unit ]
@@ -15,6 +15,7 @@ mod measured;
 mod metric;
 mod parse;
 mod parse_error;
+mod traffic_source;
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,6 +31,7 @@ pub use metric::{
     StatusSelector, TrafficMetric,
 };
 pub use parse_error::{ParseError, ParseErrorKind};
+pub(crate) use traffic_source::TrafficSource;
 
 /// A requirement that was understood. Printing it gives an expression that reads back as the same requirement.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +75,7 @@ impl Requirement {
         self.value
     }
 
-    /// Refuses a metric or selector that `document` never has: better told before the run than after it.
+    /// Refuses a metric or selector that `document` never has: an error before the run is better than one after it.
     pub fn check_for(&self, document: Document) -> Result<(), ParseError> {
         parse::check_for(self, document)
     }

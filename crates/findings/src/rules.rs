@@ -39,69 +39,104 @@ use crate::finding::Finding;
 use crate::traffic::Context;
 use intact_ledger::Event;
 
-/// What a rule says of itself.
+/// The documentation of a rule, and how it is applied.
 #[derive(Debug)]
 pub struct Doc {
     /// The stable id.
     pub id: &'static str,
-    /// What is wrong when it speaks.
+    /// What is wrong when the rule has a finding.
     pub what: &'static str,
-    /// What it rests on.
+    /// The events and figures that it uses.
     pub evidence: &'static str,
-    /// From when on it speaks, and why from there.
+    /// From when on it has a finding, and why from there.
     pub threshold: &'static str,
-    /// When it is wrong, or right and harmless.
+    /// When a finding is wrong, or right and harmless.
     pub false_positives: &'static str,
     /// What to do.
     pub fix: &'static str,
     /// What the remedy can break, or what breaks without it.
     pub risk: &'static str,
+    fold: fn() -> Box<dyn Fold>,
+}
+
+/// A rule at work: its documentation and its state.
+pub struct Rule {
+    doc: &'static Doc,
+    fold: Box<dyn Fold>,
+}
+
+impl Rule {
+    /// Its documentation.
+    pub fn doc(&self) -> &'static Doc {
+        self.doc
+    }
+
+    /// Takes one event, which the tracker has already taken.
+    pub(crate) fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        self.fold.observe(event, context);
+    }
+
+    /// The findings so far; can be called repeatedly.
+    pub(crate) fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+        self.fold.findings(bill)
+    }
 }
 
 /// A fold over the events with bounded state.
-pub trait Rule: Send {
-    /// What it says of itself.
-    fn doc(&self) -> &'static Doc;
-
-    /// Takes one event, which the books hold already.
+trait Fold: Send {
+    /// See [`Rule::observe`].
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         let _ = (event, context);
     }
 
-    /// What it found; called as often as somebody wants to know.
+    /// See [`Rule::findings`].
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding>;
+}
+
+/// A rule that concludes from the tracker's counts alone.
+impl<F: Fn(&mut Attribution<'_>) -> Vec<Finding> + Send> Fold for F {
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+        self(bill)
+    }
 }
 
 /// Distinct things that a rule keeps apart for each destination or name.
 const KEPT: usize = 4096;
 
-/// All rules, the most specific first: in this order they claim avoidable setups.
-pub fn all() -> Vec<Box<dyn Rule>> {
-    vec![
-        Box::<stale_reuse::StaleReuse>::default(),
-        Box::<body_not_drained::BodyNotDrained>::default(),
-        Box::new(connection_close_sent::ConnectionCloseSent),
-        Box::<close_announced_not_kept::CloseAnnouncedNotKept>::default(),
-        Box::<server_closes_early::ServerClosesEarly>::default(),
-        Box::<new_connection_per_query::NewConnectionPerQuery>::default(),
-        Box::new(pool_too_small::PoolTooSmall),
-        Box::new(h2_not_multiplexed::H2NotMultiplexed),
-        Box::new(new_client_per_request::NewClientPerRequest),
-        Box::new(pool_per_worker::PoolPerWorker),
-        Box::new(new_connection_per_request::NewConnectionPerRequest),
-        Box::<retried_request::RetriedRequest>::default(),
-        Box::new(idle_timeout_race::IdleTimeoutRace),
-        Box::new(lookup_per_request::LookUpPerRequest),
-        Box::<ports_running_out::PortsRunningOut>::default(),
-        Box::new(tls_never_resumed::TlsNeverResumed),
-        Box::new(old_tls::OldTls),
-        Box::new(h2_available_unused::H2AvailableUnused),
-        Box::new(slower_when_reused::SlowerWhenReused),
-        Box::new(first_request_costs_more::FirstRequestCostsMore),
-        Box::<pinned_to_old_address::PinnedToOldAddress>::default(),
-        Box::<state_carried_over::StateCarriedOver>::default(),
-        Box::<tcp_keepalive_is_not_reuse::TcpKeepaliveIsNotReuse>::default(),
-    ]
+/// The most specific first: in this order they claim avoidable setups.
+static DOCS: [&Doc; 23] = [
+    &stale_reuse::DOC,
+    &body_not_drained::DOC,
+    &connection_close_sent::DOC,
+    &close_announced_not_kept::DOC,
+    &server_closes_early::DOC,
+    &new_connection_per_query::DOC,
+    &pool_too_small::DOC,
+    &h2_not_multiplexed::DOC,
+    &new_client_per_request::DOC,
+    &pool_per_worker::DOC,
+    &new_connection_per_request::DOC,
+    &retried_request::DOC,
+    &idle_timeout_race::DOC,
+    &lookup_per_request::DOC,
+    &ports_running_out::DOC,
+    &tls_never_resumed::DOC,
+    &old_tls::DOC,
+    &h2_available_unused::DOC,
+    &slower_when_reused::DOC,
+    &first_request_costs_more::DOC,
+    &pinned_to_old_address::DOC,
+    &state_carried_over::DOC,
+    &tcp_keepalive_is_not_reuse::DOC,
+];
+
+/// All rules, in the order in which they claim avoidable setups.
+pub fn all() -> Vec<Rule> {
+    let rule = |&doc: &&'static Doc| Rule {
+        doc,
+        fold: (doc.fold)(),
+    };
+    DOCS.iter().map(rule).collect()
 }
 
 #[cfg(test)]

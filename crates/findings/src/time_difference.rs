@@ -1,26 +1,59 @@
 //! Times of one variant, function or program against another's: one figure for each round, paired by round, and what is sure of the difference.
 //! Which pairs and which figures is the caller's matter.
 
+use crate::figures::NANOS_PER_MS;
+use crate::requirement::NoData;
 use crate::stats::{
-    Adjusted, Confidence, Interval, NoInterval, PairedDifference, adjust, paired_difference,
-    paired_share_saved,
+    Adjusted, Confidence, Interval, MIN_ROUNDS, NoInterval, PairedDifference, adjust,
+    paired_difference, paired_share_saved,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// Which time of a round is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeStatistic {
+    /// Mean latency of a bench, setup included; of a function the mean time of an invocation.
+    Mean,
+    /// Median latency of a bench.
+    P50,
+    /// 99th percentile of the latency of a bench.
+    P99,
+    /// Wall time of a program.
+    Wall,
+    /// CPU time of a program.
+    Cpu,
+    /// Sum of the latencies of a program's requests.
+    Outbound,
+}
+
+impl TimeStatistic {
+    /// What a table calls it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::P50 => "p50",
+            Self::P99 => "p99",
+            Self::Wall => "wall time",
+            Self::Cpu => "CPU time",
+            Self::Outbound => "waiting for responses",
+        }
+    }
+}
+
 /// One comparison: what `b` saves against `a`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimeDifference {
-    /// The one held against: of a bench keep-alive off, resumption off, else the axis' first value; elsewhere the first.
+    /// The reference: of a bench keep-alive off, resumption off, else the axis' first value; elsewhere the first.
     pub a: String,
     /// The one that might save something.
     pub b: String,
     /// The axis in which they differ, where there are axes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub axis: Option<String>,
-    /// Which time: of a bench `mean`, `p50` or `p99` of the latency, setup included; of programs `wall`, `cpu`, or `outbound` (the time their
-    /// requests took together); of a function `mean`, per invocation.
-    pub statistic: &'static str,
+    /// Which time is compared.
+    pub statistic: TimeStatistic,
     /// Its mean over the rounds that both completed, in milliseconds, of `a` and `b`.
     pub a_ms: f64,
     /// See `a_ms`.
@@ -38,6 +71,35 @@ pub struct TimeDifference {
     /// Where `a` and `b` stand in the run.
     #[serde(skip)]
     pub(crate) indices: (usize, usize),
+}
+
+/// The metric `saved` or `saved-share` of the variant `b`, which has this number of rounds: the end of the interval that saves least.
+/// `uncompared` is the reason where the variant is compared with no other.
+pub(crate) fn saved(
+    all: &[TimeDifference],
+    (b, rounds): (&str, usize),
+    statistic: TimeStatistic,
+    low: impl Fn(&TimeDifference) -> Option<f64>,
+    uncompared: NoData,
+) -> Result<f64, NoData> {
+    let mut all = all.iter();
+    let compared = all.find(|one| one.statistic == statistic && one.b == b);
+    low(compared.ok_or(uncompared)?).ok_or(NoData::TooFew {
+        had: rounds as u64,
+        needed: MIN_ROUNDS as u64,
+    })
+}
+
+impl TimeDifference {
+    /// The least time that is saved, in nanoseconds.
+    pub(crate) fn least_saved(&self) -> Option<f64> {
+        Some(self.saved_ms?.low * NANOS_PER_MS)
+    }
+
+    /// The least share that is saved.
+    pub(crate) fn least_share(&self) -> Option<f64> {
+        Some(self.saved_share?.low)
+    }
 }
 
 /// A figure of two over the rounds that both completed.
@@ -101,7 +163,7 @@ pub(crate) fn against_the_first<T: Rounds>(
 }
 
 /// The comparisons of one time, adjusted for each other where there are many.
-pub(crate) fn times(statistic: &'static str, pairs: &[Pair<'_>]) -> Vec<TimeDifference> {
+pub(crate) fn times(statistic: TimeStatistic, pairs: &[Pair<'_>]) -> Vec<TimeDifference> {
     let both = differences(pairs)
         .into_iter()
         .zip(held(pairs, paired_share_saved));

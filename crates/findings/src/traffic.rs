@@ -45,7 +45,7 @@ use level_shift::OverTime;
 /// A fold over the events of a run.
 pub struct TrafficAnalysis {
     books: Tracker,
-    rules: Vec<Box<dyn Rule>>,
+    rules: Vec<Rule>,
     timeline: Timeline,
     over_time: OverTime,
 }

@@ -1,11 +1,11 @@
-//! A stored bench beside this one. Two runs at two times are no experiment: the change is told without an interval.
+//! A stored bench compared with this one. Two runs at two times are no experiment: the change is reported without an interval.
 
 use super::BenchFacts;
 use intact_ledger::Run;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// This run beside an earlier one.
+/// This run compared with an earlier one.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Baseline {
     /// The earlier run's id.
@@ -36,7 +36,7 @@ pub struct BaselineChange {
 }
 
 impl Baseline {
-    /// Sets `now` beside `then`.
+    /// Compares `now` with `then`.
     pub fn new(then_run: &Run, then: &BenchFacts, now: &BenchFacts) -> Baseline {
         let mut variants = Vec::new();
         let mut unmatched = Vec::new();

@@ -231,7 +231,7 @@ fn classes(exchanges: &Histogram) -> Vec<(String, u64)> {
     let mut counts = [0u64; CLASSES.len() + 1];
     for (low, _, count) in exchanges.buckets() {
         let class = CLASSES.partition_point(|&end| end < low);
-        // nothing was carried: beside the classes, which begin at one
+        // nothing was carried: not in the classes, which begin at one
         if low > 0 {
             counts[class] += count;
         }

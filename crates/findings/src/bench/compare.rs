@@ -1,8 +1,8 @@
-//! Variants that differ in one axis, held against each other round by round, and the sentences that say so.
+//! Variants that differ in one axis, compared round by round, and the sentences about them.
 
 use super::variant::{RoundFigures, VariantFacts};
 use crate::stats::{Interval, MIN_ROUNDS, requests_until_alike};
-use crate::time_difference::{self, Pair, Rounds, TimeDifference};
+use crate::time_difference::{self, Pair, Rounds, TimeDifference, TimeStatistic};
 use intact_ledger::Run;
 use intact_units::number::{per_second, signed_time, time, whole_percent};
 
@@ -28,10 +28,10 @@ pub fn compare(run: &Run, variants: &[VariantFacts]) -> Vec<TimeDifference> {
 
 type Statistic = fn(&RoundFigures) -> Option<f64>;
 
-const STATISTICS: [(&str, Statistic); 3] = [
-    ("mean", |round| round.mean_ms),
-    ("p50", |round| round.p50_ms),
-    ("p99", |round| round.p99_ms),
+const STATISTICS: [(TimeStatistic, Statistic); 3] = [
+    (TimeStatistic::Mean, |round| round.mean_ms),
+    (TimeStatistic::P50, |round| round.p50_ms),
+    (TimeStatistic::P99, |round| round.p99_ms),
 ];
 
 fn partners(run: &Run) -> Vec<Partners> {
@@ -48,7 +48,7 @@ fn partners(run: &Run) -> Vec<Partners> {
             let family: Vec<usize> = (0..run.variants.len())
                 .filter(|index| *index == b || same_rest(index))
                 .collect();
-            // keep-alive and resumption are remedies: they are held against doing without
+            // keep-alive and resumption are remedies: they are compared with doing without
             let off = matches!(axis.as_str(), "keepalive" | "resume")
                 .then(|| {
                     family
@@ -81,7 +81,7 @@ fn partners(run: &Run) -> Vec<Partners> {
 /// The figures of a pair; none where they would mislead.
 fn pair<'a>(
     partners: &'a Partners,
-    statistic: &str,
+    statistic: TimeStatistic,
     of: Statistic,
     variants: &'a [VariantFacts],
 ) -> Option<Pair<'a>> {
@@ -92,7 +92,7 @@ fn pair<'a>(
     let values = time_difference::paired(a, b, of);
     let had = values.0.len();
     // a percentile that some rounds cannot support is not compared on the others
-    let whole = statistic == "mean" || had >= a.rounds.len().min(b.rounds.len());
+    let whole = statistic == TimeStatistic::Mean || had >= a.rounds.len().min(b.rounds.len());
     (had > 0 && whole).then(|| Pair {
         a: &a.name,
         b: &b.name,
@@ -121,7 +121,7 @@ pub(super) fn by_weight<'a>(
 ) -> Vec<&'a TimeDifference> {
     let mut means: Vec<&TimeDifference> = comparisons
         .iter()
-        .filter(|compared| compared.statistic == "mean")
+        .filter(|compared| compared.statistic == TimeStatistic::Mean)
         .collect();
     means.sort_by_key(|compared| {
         let at_one = variants[compared.indices.1].concurrency != 1;

@@ -275,7 +275,7 @@ pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
         (
             "client-delay",
             variants.iter().map(late).collect(),
-            "we read answers late, by that share of the latency on average (client delay); the latency told ends at the kernel's stamp and leaves that out, requests/s cannot (more --threads, or a smaller -c)",
+            "we read answers late, by that share of the latency on average (client delay); the latency ends at the kernel's receive timestamp and leaves that out, requests/s cannot (more --threads, or a smaller -c)",
         ),
         (
             "client-saturated",

@@ -1,12 +1,11 @@
 //! A bench's figures as requirements ask for them: subjects are the variants, times in nanoseconds, shares of 1.
 
 use super::{BenchFacts, VariantFacts};
-use crate::figures::NANOS_PER_MS;
 use crate::requirement::{
-    FindingSelector, LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric,
+    LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric, TrafficSource,
 };
+use crate::time_difference::{TimeDifference, TimeStatistic, saved};
 use crate::unobserved::Unobserved;
-use intact_ledger::Failure;
 
 const NANOS_PER_US: f64 = 1e3;
 
@@ -42,7 +41,11 @@ impl MetricSource for BenchFacts {
         let unobserved = Unobserved::by_caveats(&self.caveats);
         match metric {
             Metric::Traffic(metric) => traffic(variant, *metric, &unobserved),
-            Metric::Findings(selector) => Ok(unobserved.findings(self.found(variant, selector))),
+            Metric::Findings(selector) => {
+                let findings = self.findings.iter();
+                let of_variant = findings.filter(|one| one.subject == variant.name);
+                Ok(selector.count(of_variant, &unobserved))
+            }
             metric => self
                 .figure(variant, metric)
                 .map(|value| unobserved.statistic(value)),
@@ -90,10 +93,8 @@ impl BenchFacts {
                 .cpu_us_per_request
                 .map(each)
                 .ok_or(NoData::NothingHappened),
-            Metric::Saved => self.saved(variant, |compared| {
-                Some(compared.saved_ms?.low * NANOS_PER_MS)
-            }),
-            Metric::SavedShare => self.saved(variant, |compared| Some(compared.saved_share?.low)),
+            Metric::Saved => self.saved(variant, TimeDifference::least_saved),
+            Metric::SavedShare => self.saved(variant, TimeDifference::least_share),
             Metric::Findings(_)
             | Metric::Traffic(_)
             | Metric::IdleTimeout
@@ -102,83 +103,45 @@ impl BenchFacts {
         }
     }
 
-    fn found(&self, variant: &VariantFacts, selector: &FindingSelector) -> usize {
-        self.findings
-            .iter()
-            .filter(|finding| {
-                finding.subject == variant.name && selector.selects(finding.rule, finding.severity)
-            })
-            .count()
-    }
-
-    /// What the variant saves against the one that it is held against, by the mean.
+    /// What the variant saves against the one that it is compared with, by the mean.
     fn saved(
         &self,
         variant: &VariantFacts,
-        low: impl Fn(&super::TimeDifference) -> Option<f64>,
+        low: impl Fn(&TimeDifference) -> Option<f64>,
     ) -> Result<f64, NoData> {
-        let compared = self
-            .comparisons
-            .iter()
-            .find(|compared| compared.statistic == "mean" && compared.b == variant.name)
-            .ok_or_else(|| {
-                if self.variants.iter().any(|one| one.no_success.is_some()) {
-                    NoData::CannotSee("no request of a variant that it is compared with succeeded")
-                } else {
-                    NoData::NotMeasured("it is the one that others are held against")
-                }
-            })?;
-        low(compared).ok_or(NoData::TooFew {
-            had: variant.rounds.len() as u64,
-            needed: crate::stats::MIN_ROUNDS as u64,
-        })
+        let uncompared = if self.variants.iter().any(|one| one.no_success.is_some()) {
+            NoData::CannotSee("no request of a variant that it is compared with succeeded")
+        } else {
+            NoData::NotMeasured("the others are compared with it")
+        };
+        let b = (&*variant.name, variant.rounds.len());
+        saved(&self.comparisons, b, TimeStatistic::Mean, low, uncompared)
     }
 }
 
-/// Requests and connections: counts always have a value, zero is one.
+/// Requests and connections; the reuse state of every request is known.
 fn traffic(
     variant: &VariantFacts,
     metric: TrafficMetric,
     unobserved: &Unobserved,
 ) -> Result<Measured, NoData> {
     let connections = &variant.connections;
-    let requests = &variant.requests;
-    let opened = connections.opened;
-    let of_requests = |count: u64| unobserved.requests(count, requests.total);
-    let of_connections = |count: u64| unobserved.connections(count, opened);
     let present = |value: Option<f64>| value.ok_or(NoData::NothingHappened);
-    match metric {
-        TrafficMetric::Requests => of_requests(requests.total),
-        TrafficMetric::Ok => of_requests(requests.ok),
-        TrafficMetric::Failed => of_requests(requests.failures()),
-        TrafficMetric::FailedWith(kind) => of_requests(requests.failed_with(kind)),
-        TrafficMetric::Stale => of_requests(requests.failed_with(Failure::Stale)),
-        TrafficMetric::Status(status) => of_requests(requests.of_status(status)),
-        TrafficMetric::Connections => of_connections(opened),
-        TrafficMetric::ConnectionsFailed => of_connections(connections.failed.values().sum()),
-        TrafficMetric::Needed => of_connections(connections.needed),
-        TrafficMetric::Avoidable => {
-            unobserved.avoidable(opened.saturating_sub(connections.needed), opened)
-        }
-        TrafficMetric::Lookups => of_connections(variant.lookups),
-        TrafficMetric::Reused => unobserved.reused(variant.reused, requests.total, requests.total),
-        TrafficMetric::Reuse => unobserved.reuse(variant.reused, requests.total, requests.total),
-        TrafficMetric::RequestsPerConnection => {
-            present(variant.requests_per_connection).map(|ratio| unobserved.ratio(ratio))
-        }
-        TrafficMetric::Churn => {
-            present(variant.churn_per_s).map(|churn| unobserved.at_least_connections(churn))
-        }
-        TrafficMetric::BytesPerRequest => present(variant.bytes_per_request.map(|one| one.total()))
-            .map(|bytes| unobserved.statistic(bytes)),
-        TrafficMetric::HeaderBytesPerRequest => {
-            present(variant.bytes_per_request.map(|one| one.heads()))
-                .map(|bytes| unobserved.statistic(bytes))
-        }
-        TrafficMetric::ResumedShare => {
-            present(variant.resumed_share).map(|share| unobserved.share_of_connections(share))
-        }
-    }
+    let bytes = variant.bytes_per_request;
+    let source = TrafficSource {
+        counts: &variant.counts,
+        runs: 1.0,
+        avoidable: connections.opened.saturating_sub(connections.needed),
+        reuse_known: variant.requests.total,
+        lookups: variant.lookups,
+        requests_per_connection: variant.requests_per_connection,
+        resumed_share: variant.resumed_share,
+        churn_per_s: present(variant.churn_per_s),
+        bytes_per_request: present(bytes.map(|one| one.total())),
+        header_bytes_per_request: present(bytes.map(|one| one.heads())),
+        unobserved,
+    };
+    source.value(metric)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::measured_rounds::MeasuredRounds;
 use super::populations;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
-use crate::figures::{Connections, Latency, NANOS_PER_MS, PhaseTime, Requests};
+use crate::figures::{Latency, NANOS_PER_MS, PhaseTime, Requests, TrafficCounts, embeds, share};
 use crate::population::buckets_ms;
 use intact_experiment::{AxisError, AxisValues, TlsChoice};
 use intact_ledger::{
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Why a variant has no success: see [`VariantFacts::no_success`].
 const NO_RESPONSE: &str = "no measured request succeeded";
 
-/// How long answers lay in our client delay before we read them.
+/// How long responses waited in the kernel before the client read them.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ClientDelay {
     /// Median, in milliseconds.
@@ -131,14 +131,9 @@ pub struct VariantFacts {
     pub concurrency: u64,
     /// Streams per connection.
     pub streams: u64,
-    /// Measured requests.
-    pub requests: Requests,
-    /// Connections.
-    pub connections: Connections,
-    /// Measured exchanges on a connection that carried one before.
-    pub reused: u64,
-    /// Their share of the measured exchanges; absent without any.
-    pub reuse: Option<f64>,
+    /// The counts of measured requests.
+    #[serde(flatten)]
+    pub counts: TrafficCounts,
     /// Share of TLS handshakes that resumed a session; absent when plain.
     pub resumed_share: Option<f64>,
     /// Complete exchanges a second.
@@ -195,6 +190,8 @@ pub struct VariantFacts {
     pub index: u32,
 }
 
+embeds!(VariantFacts, counts: TrafficCounts);
+
 impl VariantFacts {
     /// The figures of the variant at `index`; an error where its axes cannot be read.
     pub(super) fn new<'a>(
@@ -223,8 +220,6 @@ impl VariantFacts {
             resume: axes.resume,
             concurrency: axes.concurrency.into(),
             streams: axes.streams.into(),
-            reuse: share(reused, requests.total),
-            reused,
             resumed_share: share(resumed, handshakes),
             rate_per_s: seconds.map(|seconds| requests.ok as f64 / seconds),
             churn_per_s: seconds.map(|seconds| connections.opened as f64 / seconds),
@@ -249,8 +244,12 @@ impl VariantFacts {
             tiers: tiers.map(|(words, _)| words),
             first_calls: calls.iter().map(|call| FirstCall::of(call)).collect(),
             lookups: all.lookups.count() + all.lookups_failed,
-            requests,
-            connections,
+            counts: TrafficCounts {
+                reuse: share(reused, requests.total),
+                reused,
+                requests,
+                connections,
+            },
             warmup: measured.warmup,
             rounds: measured.rounds,
             index,
@@ -312,10 +311,6 @@ fn buckets(all: &Cell, reuse: Reuse) -> Vec<(f64, f64, u64)> {
 
 fn mean_ms(nanos: Option<f64>) -> Option<f64> {
     nanos.map(|nanos| nanos / NANOS_PER_MS)
-}
-
-fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// Microseconds of processor time for each of `count`.

@@ -1,4 +1,4 @@
-//! Whether connections are kept at all, for how many requests, after which answers; and the summary of a check in sentences.
+//! Whether connections are kept at all, for how many requests, after which responses; and the summary of a check in sentences.
 
 use super::{CheckFacts, Target, finding};
 use crate::finding::{Finding, Severity};
@@ -52,7 +52,7 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
     told
 }
 
-/// How a failed first request is told, with the way out.
+/// The sentence about a failed first request, with the remedy.
 fn unmeasured(target: &Target, failure: Failure) -> String {
     let detail = target
         .detail

@@ -24,12 +24,12 @@ pub const PHASES: [&str; 9] = [
 ];
 /// A difference below this is the machine's, not the server's, in milliseconds.
 const NOTEWORTHY: f64 = 1.0;
-/// Reuse that makes an answer later by as much is no coincidence: delayed acknowledgements begin at 40 ms.
+/// Reuse that delays a response by as much is no coincidence: delayed acknowledgements begin at 40 ms.
 const SLOWER: f64 = 10.0;
 /// A share of the first request's time below which reuse saves next to nothing.
 const LITTLE: f64 = 0.1;
 
-/// A handful of measurements, in milliseconds. Too few for percentiles: the middle one claims to be no more than that.
+/// A handful of measurements, in milliseconds. Too few for percentiles: the median claims to be no more than that.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SmallSample {
     /// The mean.
@@ -216,7 +216,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Five connections with three requests each: setup, the first answer, the next ones, in milliseconds.
+    /// Five connections with three requests each: setup, the first response, the next ones, in milliseconds.
     fn found(setup: u64, first: u64, next: u64) -> Vec<&'static str> {
         let mut rows = Vec::new();
         for connection in 0..5u64 {

@@ -14,11 +14,11 @@ const NANOS_PER_S: f64 = 1e9;
 pub struct CloseFacts {
     /// `fin`, `close-notify`, `goaway`, `rst` or `silent`.
     pub how: CloseKind,
-    /// Who was first; absent when it cannot be told.
+    /// Who was first; absent when it is not known.
     pub by: Option<Side>,
-    /// Whether the last answer had announced it.
+    /// Whether the last response had announced it.
     pub announced: bool,
-    /// The status of an answer that nobody had asked for (408, for example).
+    /// The status of an unsolicited response (408, for example).
     pub unsolicited_status: Option<u16>,
 }
 
@@ -51,7 +51,7 @@ impl CloseFacts {
 /// How long an idle connection is kept. A limit that was not reached is a lower bound: `measured_s` is absent then.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct IdleTimeout {
-    /// From the last answer to the server's end, in seconds.
+    /// From the last response to the server's end, in seconds.
     pub measured_s: Option<f64>,
     /// So long the server did not end it, in seconds, where it never did while we watched.
     pub at_least_s: Option<f64>,
@@ -103,12 +103,12 @@ fn split(waited: Option<IdleWait>) -> (Option<f64>, Option<f64>) {
     }
 }
 
-/// The idle limit of one connection while others idle beside it.
+/// The idle limit of one connection while others idle too.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HeldFacts {
     /// The others, as many as the server took.
     pub connections: u32,
-    /// From the last answer to the server's end, in seconds.
+    /// From the last response to the server's end, in seconds.
     pub measured_s: Option<f64>,
     /// So long the server did not end it, in seconds.
     pub at_least_s: Option<f64>,
@@ -140,7 +140,7 @@ pub struct MaxAgeFacts {
     pub at_least_s: Option<f64>,
     /// Answers until then.
     pub answered: u32,
-    /// Whether the last answer said that it is the last.
+    /// Whether the last response announced the end.
     pub last_announced: bool,
     /// How it was ended; absent where the server said so and left the closing to us.
     pub ended: Option<CloseFacts>,
@@ -167,15 +167,15 @@ pub struct MaxRequests {
     pub measured: Option<u32>,
     /// So many were answered and the connection stood.
     pub at_least: Option<u32>,
-    /// `Keep-Alive: max=` of the first answer.
+    /// `Keep-Alive: max=` of the first response.
     pub announced: Option<u32>,
     /// What was spoken.
     pub http: &'static str,
-    /// Whether the last answer said that it is the last.
+    /// Whether the last response announced the end.
     pub last_announced: bool,
     /// How it was ended; absent where the server said so and left the closing to us.
     pub ended: Option<CloseFacts>,
-    /// How the request after the last answer failed, where the end was not announced.
+    /// How the request after the last response failed, where the end was not announced.
     pub failed: Option<&'static str>,
 }
 

@@ -31,11 +31,7 @@ impl MetricSource for CheckFacts {
         match metric {
             Metric::IdleTimeout => self.idle_value(),
             Metric::MaxRequests => self.max_value(),
-            Metric::Findings(selector) => {
-                let findings = self.findings.iter();
-                let found = findings.filter(|one| selector.selects(one.rule, one.severity));
-                Ok(self.unobserved().findings(found.count()))
-            }
+            Metric::Findings(selector) => Ok(selector.count(&self.findings, &self.unobserved())),
             Metric::Traffic(_)
             | Metric::Latency(_)
             | Metric::WithoutSetup(_)

@@ -21,7 +21,7 @@ fn ms(span: Span) -> f64 {
 pub struct Target {
     /// The URL that was probed in the end, without its query.
     pub url: String,
-    /// The status; absent when there was no answer.
+    /// The status; absent when there was no response.
     pub status: Option<u16>,
     /// How the request failed.
     pub failed: Option<&'static str>,
@@ -155,11 +155,11 @@ pub struct VersionFacts {
     pub supported: bool,
     /// Whether a second request was answered on the same connection.
     pub reused: Option<bool>,
-    /// What curl would say of the connection after the first answer: `left intact` or `closing`.
+    /// What curl would print about the connection after the first response: `left intact` or `closing`.
     pub curl: Option<&'static str>,
-    /// The status of the first answer.
+    /// The status of the first response.
     pub status: Option<u16>,
-    /// The version in the answer's status line.
+    /// The version in the response's status line.
     pub response_version: Option<&'static str>,
     /// The cipher suite.
     pub cipher: Option<String>,
@@ -169,7 +169,7 @@ pub struct VersionFacts {
     pub connection: Option<String>,
     /// `Keep-Alive`, as sent.
     pub keep_alive: Option<String>,
-    /// Fields that HTTP/2 forbids and the answer had (RFC 9113 section 8.2.2).
+    /// Fields that HTTP/2 forbids and the response had (RFC 9113 section 8.2.2).
     pub forbidden: Vec<String>,
     /// How the request failed.
     pub failed: Option<&'static str>,
@@ -220,7 +220,7 @@ pub struct TlsFacts {
     pub cipher: Option<String>,
     /// The full handshake, in milliseconds.
     pub handshake_ms: f64,
-    /// Of that, until the first bytes of the server's answer came: a round trip and the server's part of the key exchange.
+    /// Of that, until the first bytes of the server's response came: a round trip and the server's part of the key exchange.
     pub to_first_response_ms: Option<f64>,
     /// Of that, the rest: our checks of the chain, and with TLS 1.2 another round trip.
     pub rest_ms: Option<f64>,
@@ -230,7 +230,7 @@ pub struct TlsFacts {
     pub certificates: u32,
     /// Their bytes.
     pub chain_bytes: u64,
-    /// Tickets until the first answer was complete; absent for TLS 1.2, where they are not told.
+    /// Tickets until the first response was complete; absent for TLS 1.2, where they are not counted.
     pub tickets: Option<u32>,
 }
 
@@ -257,7 +257,7 @@ impl TlsFacts {
 pub struct OldTls {
     /// `1.0`, `1.1`.
     pub version: &'static str,
-    /// Whether the server took it; absent when it did not answer in time.
+    /// Whether the server took it; absent when it did not respond in time.
     pub accepted: Option<bool>,
     /// What it said instead.
     pub detail: Option<String>,
@@ -332,11 +332,11 @@ impl MethodFacts {
 pub struct Http2Facts {
     /// The server's SETTINGS by name, as sent.
     pub settings: BTreeMap<String, u32>,
-    /// From the end of HEADERS to the first DATA, for each answer, in milliseconds; 0: together; absent: no body.
+    /// From the end of HEADERS to the first DATA, for each response, in milliseconds; 0: together; absent: no body.
     pub headers_to_data_ms: Vec<Option<f64>>,
     /// Bytes of the header block of each request.
     pub request_head_bytes: Vec<u64>,
-    /// Bytes of the header block of each answer.
+    /// Bytes of the header block of each response.
     pub response_header_bytes: Vec<u64>,
 }
 

@@ -2,19 +2,39 @@
 
 use super::variant::{ProgramFacts, RoundFigures};
 use crate::stats::Interval;
-use crate::time_difference::{self, Rounds, TimeDifference};
+use crate::time_difference::{self, Rounds, TimeDifference, TimeStatistic};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+/// What is counted in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CountStatistic {
+    /// Connections opened.
+    Connections,
+    /// Connections opened beyond those needed.
+    Avoidable,
+    /// Requests.
+    Requests,
+    /// Requests that failed.
+    Failed,
+    /// Requests on a connection that the server had closed.
+    Stale,
+    /// TLS handshakes.
+    Handshakes,
+    /// Names looked up.
+    Lookups,
+}
 
 /// A count of a program against the baseline's, for one run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CountDifference {
     /// The baseline.
     pub a: String,
-    /// The program held against it.
+    /// The program compared with it.
     pub b: String,
-    /// `connections`, `avoidable`, `requests`, `failed`, `stale`, `handshakes`, `lookups`.
-    pub count: &'static str,
+    /// What is counted.
+    pub count: CountStatistic,
     /// Mean over the rounds that both completed, of `a` and `b`.
     pub a_mean: f64,
     /// See `a_mean`.
@@ -39,20 +59,28 @@ impl Rounds for ProgramFacts {
 
 type Of = fn(&RoundFigures) -> Option<f64>;
 
-const TIMES: [(&str, Of); 3] = [
-    ("wall", |round| round.wall_ms),
-    ("cpu", |round| round.cpu_ms),
-    ("outbound", |round| round.outbound_ms),
+const TIMES: [(TimeStatistic, Of); 3] = [
+    (TimeStatistic::Wall, |round| round.wall_ms),
+    (TimeStatistic::Cpu, |round| round.cpu_ms),
+    (TimeStatistic::Outbound, |round| round.outbound_ms),
 ];
 
-const COUNTS: [(&str, Of); 7] = [
-    ("connections", |round| Some(round.connections as f64)),
-    ("avoidable", |round| Some(round.avoidable as f64)),
-    ("requests", |round| Some(round.requests as f64)),
-    ("failed", |round| Some(round.failed as f64)),
-    ("stale", |round| Some(round.stale as f64)),
-    ("handshakes", |round| Some(round.handshakes as f64)),
-    ("lookups", |round| Some(round.lookups as f64)),
+const COUNTS: [(CountStatistic, Of); 7] = [
+    (CountStatistic::Connections, |round| {
+        Some(round.connections as f64)
+    }),
+    (CountStatistic::Avoidable, |round| {
+        Some(round.avoidable as f64)
+    }),
+    (CountStatistic::Requests, |round| {
+        Some(round.requests as f64)
+    }),
+    (CountStatistic::Failed, |round| Some(round.failed as f64)),
+    (CountStatistic::Stale, |round| Some(round.stale as f64)),
+    (CountStatistic::Handshakes, |round| {
+        Some(round.handshakes as f64)
+    }),
+    (CountStatistic::Lookups, |round| Some(round.lookups as f64)),
 ];
 
 pub(super) fn times(programs: &[ProgramFacts]) -> Vec<TimeDifference> {

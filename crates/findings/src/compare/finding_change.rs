@@ -1,11 +1,11 @@
-//! What became of the baseline's findings in each other program. Must not weigh them against times.
+//! The state of the baseline's findings in each other program. Must not weigh them against times.
 
 use super::variant::{Found, ProgramFacts};
 use crate::finding::Finding;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What became of a finding.
+/// The state of a finding in another program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingState {
@@ -13,18 +13,18 @@ pub enum FindingState {
     New,
     /// In more than half of the baseline's rounds, and in none of the program's.
     Gone,
-    /// In some rounds of both, or in too few to tell.
+    /// In some rounds of both, or in too few to decide.
     Unchanged,
 }
 
-/// A finding of the baseline or of another program, and what became of it.
+/// A finding of the baseline or of another program, and its state.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FindingChange {
     /// The baseline.
     pub a: String,
-    /// The program held against it.
+    /// The program compared with it.
     pub b: String,
-    /// What became of it.
+    /// The outcome.
     pub fate: FindingState,
     /// Rounds of `a` that had it.
     pub a_rounds: u32,

@@ -1,12 +1,13 @@
 //! A comparison as requirements ask for it: subjects are the programs, counts are those of one run on average. Without a selector
-//! a requirement is about the programs that are held against the baseline, so the baseline is the last subject.
+//! a requirement is about the programs that are compared with the baseline, so the baseline is the last subject.
 
 use super::{CompareFacts, ProgramFacts};
-use crate::figures::NANOS_PER_MS;
-use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject, TrafficMetric};
-use crate::stats::MIN_ROUNDS;
+use crate::figures::{NANOS_PER_MS, share};
+use crate::requirement::{
+    Measured, Metric, MetricSource, NoData, Subject, TrafficMetric, TrafficSource,
+};
+use crate::time_difference::{TimeDifference, TimeStatistic, saved};
 use crate::unobserved::Unobserved;
-use intact_ledger::Failure;
 
 /// A comparison has the wall time of programs, and no latencies of requests.
 const ONLY_WALL_TIME: NoData = NoData::NotMeasured(
@@ -49,16 +50,11 @@ impl MetricSource for CompareFacts {
                 (None, _) => Err(NoData::NotMeasured("stored ledgers do not contain it")),
                 (_, 0) => Err(NoData::NothingHappened),
             },
-            Metric::Saved => self
-                .saved(program, |one| Some(one.saved_ms?.low * NANOS_PER_MS))
-                .map(Measured::exactly),
-            Metric::SavedShare => self
-                .saved(program, |one| Some(one.saved_share?.low))
-                .map(Measured::exactly),
+            Metric::Saved => self.saved(program, TimeDifference::least_saved),
+            Metric::SavedShare => self.saved(program, TimeDifference::least_share),
             Metric::Findings(selector) => {
                 let findings = program.findings.iter().map(|one| &one.finding);
-                let found = findings.filter(|one| selector.selects(one.rule, one.severity));
-                Ok(unobserved.findings(found.count()))
+                Ok(selector.count(findings, &unobserved))
             }
             Metric::Load(_) | Metric::IdleTimeout | Metric::MaxRequests | Metric::Invocation(_) => {
                 Err(NoData::NOT_IN_DOCUMENT)
@@ -81,75 +77,35 @@ fn traffic(
     metric: TrafficMetric,
     unobserved: &Unobserved,
 ) -> Result<Measured, NoData> {
-    let rounds = program.rounds.len() as f64;
-    let requests = &program.requests;
-    let total = requests.total;
-    let opened = program.connections.opened;
-    let of_requests = |sum: u64| Ok(unobserved.requests(sum, total)?.divided_by(rounds));
-    let of_connections = |sum: u64| Ok(unobserved.connections(sum, opened)?.divided_by(rounds));
-    match metric {
-        TrafficMetric::Requests => of_requests(total),
-        TrafficMetric::Ok => of_requests(requests.ok),
-        TrafficMetric::Failed => of_requests(requests.failures()),
-        TrafficMetric::FailedWith(kind) => of_requests(requests.failed_with(kind)),
-        TrafficMetric::Stale => of_requests(requests.failed_with(Failure::Stale)),
-        TrafficMetric::Status(status) => of_requests(requests.of_status(status)),
-        TrafficMetric::Connections => of_connections(opened),
-        TrafficMetric::ConnectionsFailed => {
-            of_connections(program.connections.failed.values().sum())
-        }
-        TrafficMetric::Needed => of_connections(program.connections.needed),
-        TrafficMetric::Avoidable => Ok(unobserved
-            .avoidable(program.avoidable, opened)?
-            .divided_by(rounds)),
-        TrafficMetric::Reused => Ok(unobserved
-            .reused(program.reused, program.reuse_known, total)?
-            .divided_by(rounds)),
-        TrafficMetric::Reuse => unobserved.reuse(program.reused, program.reuse_known, total),
-        TrafficMetric::RequestsPerConnection => {
-            unobserved.requests(total, total)?;
-            unobserved.connections(opened, opened)?;
-            let ratio = total as f64 / opened as f64;
-            Some(ratio)
-                .filter(|ratio| ratio.is_finite())
-                .map(|ratio| unobserved.ratio(ratio))
-                .ok_or(NoData::NothingHappened)
-        }
-        TrafficMetric::Lookups => {
-            Ok(Measured::count(program.lookups, unobserved.traffic.is_none()).divided_by(rounds))
-        }
-        TrafficMetric::ResumedShare => match program.handshakes.total() {
-            0 => Err(NoData::NothingHappened),
-            all => {
-                let share = program.handshakes.resumed as f64 / all as f64;
-                Ok(unobserved.share_of_connections(share))
-            }
-        },
-        TrafficMetric::Churn
-        | TrafficMetric::BytesPerRequest
-        | TrafficMetric::HeaderBytesPerRequest => Err(ONLY_WALL_TIME),
-    }
+    let (requests, opened) = (program.requests.total, program.connections.opened);
+    let handshakes = program.handshakes;
+    let source = TrafficSource {
+        counts: &program.counts,
+        runs: program.rounds.len() as f64,
+        avoidable: program.avoidable,
+        reuse_known: program.reuse_known,
+        lookups: program.lookups,
+        requests_per_connection: (opened > 0).then(|| requests as f64 / opened as f64),
+        resumed_share: share(handshakes.resumed, handshakes.total()),
+        churn_per_s: Err(ONLY_WALL_TIME),
+        bytes_per_request: Err(ONLY_WALL_TIME),
+        header_bytes_per_request: Err(ONLY_WALL_TIME),
+        unobserved,
+    };
+    source.value(metric)
 }
 
 impl CompareFacts {
-    /// What a program saves of the baseline's wall time, at the end of the interval that saves least.
+    /// What a program saves of the baseline's wall time.
     fn saved(
         &self,
         program: &ProgramFacts,
-        low: impl Fn(&super::TimeDifference) -> Option<f64>,
-    ) -> Result<f64, NoData> {
-        let mut walls = self
-            .comparisons
-            .iter()
-            .filter(|one| one.statistic == "wall");
-        let compared = walls
-            .find(|one| one.b == program.name)
-            .ok_or(NoData::NotMeasured(
-                "it is the one that others are held against, or a stored ledger",
-            ))?;
-        low(compared).ok_or(NoData::TooFew {
-            had: program.rounds.len() as u64,
-            needed: MIN_ROUNDS as u64,
-        })
+        low: impl Fn(&TimeDifference) -> Option<f64>,
+    ) -> Result<Measured, NoData> {
+        let uncompared =
+            NoData::NotMeasured("the others are compared with it, or it is a stored ledger");
+        let b = (&*program.name, program.rounds.len());
+        let saved = saved(&self.comparisons, b, TimeStatistic::Wall, low, uncompared);
+        saved.map(Measured::exactly)
     }
 }

@@ -1,10 +1,9 @@
 //! One of the programs: figures of each of its rounds, sums over them, its findings and in how many rounds they stood.
 
-use crate::figures::{Connections, NANOS_PER_MS, Requests};
+use crate::figures::{NANOS_PER_MS, ObservedCounts, embeds};
 use crate::finding::Finding;
 use crate::traffic::{ObservedFacts, TrafficAnalysis};
-use crate::unobserved::Unobserved;
-use intact_ledger::{Event, Handshake, Run, Sink};
+use intact_ledger::{Event, Failure, Handshake, Run, Sink};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -65,7 +64,7 @@ pub struct RoundFigures {
 }
 
 /// What is known of one program.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct ProgramFacts {
     /// What it is called.
     pub name: String,
@@ -73,25 +72,9 @@ pub struct ProgramFacts {
     pub wall_ms: Option<Spread>,
     /// CPU time of a run.
     pub cpu_ms: Option<Spread>,
-    /// Requests of all rounds.
-    pub requests: Requests,
-    /// Connections of all rounds; `needed` is the sum of what each run needs.
-    pub connections: Connections,
-    /// Connections opened beyond those needed.
-    pub avoidable: u64,
-    /// Requests on a connection that was there already.
-    pub reused: u64,
-    /// Their share of those requests of which it is known; absent when it is known of none.
-    pub reuse: Option<f64>,
-    /// Requests of which it is known whether their connection was reused.
-    pub reuse_known: u64,
-    /// What of the traffic is missing from these figures.
-    #[serde(skip)]
-    pub unobserved: Unobserved,
-    /// Why figures are worked out and not seen; empty when all were seen.
-    pub inferred: Vec<String>,
-    /// Setup of avoidable connections.
-    pub wasted_ms: Option<f64>,
+    /// Counts of all rounds; `needed` is the sum over the rounds.
+    #[serde(flatten)]
+    pub counts: ObservedCounts,
     /// TLS handshakes of all rounds.
     pub handshakes: Handshakes,
     /// Names looked up in all rounds.
@@ -103,6 +86,8 @@ pub struct ProgramFacts {
     /// Each round.
     pub rounds: Vec<RoundFigures>,
 }
+
+embeds!(ProgramFacts, counts: ObservedCounts);
 
 /// A finding and how often it was made.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -129,22 +114,7 @@ impl Program {
             begun: false,
             facts: ProgramFacts {
                 name: name.to_owned(),
-                wall_ms: None,
-                cpu_ms: None,
-                requests: Requests::default(),
-                connections: Connections::default(),
-                avoidable: 0,
-                reused: 0,
-                reuse: None,
-                reuse_known: 0,
-                unobserved: Unobserved::default(),
-                inferred: Vec::new(),
-                wasted_ms: None,
-                handshakes: Handshakes::default(),
-                lookups: 0,
-                lookups_failed: 0,
-                findings: Vec::new(),
-                rounds: Vec::new(),
+                ..ProgramFacts::default()
             },
         }
     }
@@ -193,28 +163,13 @@ impl Program {
             outbound_ms: totals.outbound_ms,
             requests: totals.requests.total,
             failed: totals.requests.failures(),
-            stale: totals.requests.failed.get("stale").copied().unwrap_or(0),
+            stale: totals.requests.failed_with(Failure::Stale),
             connections: totals.connections.opened,
             avoidable: totals.avoidable,
             handshakes: handshakes.total(),
             lookups: totals.lookups.total,
         });
-        ours.requests.add(&totals.requests);
-        ours.connections.add(&totals.connections);
-        ours.avoidable += totals.avoidable;
-        ours.reused += totals.reused;
-        ours.reuse_known += totals.reuse_known;
-        ours.unobserved.add(&totals.unobserved);
-        let known = ours.reuse_known;
-        ours.reuse = (known > 0).then(|| ours.reused as f64 / known as f64);
-        for reason in &totals.inferred {
-            if !ours.inferred.contains(reason) {
-                ours.inferred.push(reason.clone());
-            }
-        }
-        if let Some(wasted) = totals.wasted_ms {
-            ours.wasted_ms = Some(ours.wasted_ms.unwrap_or(0.0) + wasted);
-        }
+        ours.counts.add(&totals.counts);
         ours.handshakes.full += handshakes.full;
         ours.handshakes.resumed += handshakes.resumed;
         ours.handshakes.unknown += handshakes.unknown;

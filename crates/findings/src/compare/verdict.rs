@@ -1,10 +1,10 @@
-//! The first sentences of a comparison: wall time, then what became of connections, failures and findings.
+//! The first sentences of a comparison: wall time, then the changes of connections, failures and findings.
 
-use super::count_difference::CountDifference;
+use super::count_difference::{CountDifference, CountStatistic};
 use super::finding_change::{FindingChange, FindingState};
 use super::variant::ProgramFacts;
 use crate::finding::Severity;
-use crate::time_difference::TimeDifference;
+use crate::time_difference::{TimeDifference, TimeStatistic};
 use intact_units::number::{mean, time, whole_percent};
 
 pub(super) fn sentences(
@@ -19,12 +19,12 @@ pub(super) fn sentences(
     }
     for other in programs.iter().skip(1) {
         let name = &other.name;
-        let of = |statistic: &str| {
+        let of = |statistic: TimeStatistic| {
             let mut times = times.iter();
             times.find(|one| one.b == *name && one.statistic == statistic)
         };
         // of stored ledgers only the requests' time is known
-        if let Some(compared) = of("wall").or_else(|| of("outbound")) {
+        if let Some(compared) = of(TimeStatistic::Wall).or_else(|| of(TimeStatistic::Outbound)) {
             said.push(time_sentence(compared));
         }
         let counted: Vec<String> = counts
@@ -57,10 +57,7 @@ pub(super) fn sentences(
 }
 
 fn time_sentence(one: &TimeDifference) -> String {
-    let what = match one.statistic {
-        "wall" => "wall time",
-        _ => "waiting for answers",
-    };
+    let what = one.statistic.words();
     let (a, b) = (time(one.a_ms), time(one.b_ms));
     match (one.significant, one.saved_share, one.saved_ms) {
         (Some(true), Some(share), _) => {
@@ -91,7 +88,7 @@ fn time_sentence(one: &TimeDifference) -> String {
             one.a,
             one.no_interval_reason
                 .as_deref()
-                .unwrap_or("no interval can be told")
+                .unwrap_or("there is no interval")
         ),
     }
 }
@@ -99,12 +96,13 @@ fn time_sentence(one: &TimeDifference) -> String {
 /// `connections 100 -> 1`.
 fn count(one: &CountDifference) -> String {
     let name = match one.count {
-        "handshakes" => "TLS handshakes",
-        "lookups" => "lookups",
-        "failed" => "failed requests",
-        "stale" => "stale reuses",
-        "avoidable" => "avoidable ones",
-        other => other,
+        CountStatistic::Connections => "connections",
+        CountStatistic::Avoidable => "avoidable ones",
+        CountStatistic::Requests => "requests",
+        CountStatistic::Failed => "failed requests",
+        CountStatistic::Stale => "stale reuses",
+        CountStatistic::Handshakes => "TLS handshakes",
+        CountStatistic::Lookups => "lookups",
     };
     format!("{name} {} -> {}", mean(one.a_mean), mean(one.b_mean))
 }

@@ -39,7 +39,7 @@ pub struct CardsFacts {
     pub failed: BTreeMap<&'static str, u64>,
     /// Those that found connections kept alive.
     pub kept: u64,
-    /// Those that found them closed after each answer.
+    /// Those that found them closed after each response.
     pub not_kept: u64,
     /// Requests of all checks.
     pub requests: u64,
@@ -53,9 +53,9 @@ pub struct CardsFacts {
     pub max_requests: Option<Spread>,
     /// So many it took where the limit was not reached.
     pub max_requests_at_least: Option<Spread>,
-    /// A request on a new connection, in milliseconds: of each card the middle one.
+    /// A request on a new connection, in milliseconds: of each profile the median.
     pub fresh_ms: Option<Spread>,
-    /// A request on a connection that was open, in milliseconds: of each card the middle one.
+    /// A request on a connection that was open, in milliseconds: of each profile the median.
     pub reused_ms: Option<Spread>,
     /// What stands out, the worst first.
     pub findings: Vec<CommonFinding>,
@@ -68,7 +68,7 @@ pub struct CardsFacts {
 pub struct Spread {
     /// The smallest.
     pub min: f64,
-    /// The middle one; the upper of the two in the middle.
+    /// The median; of an even count the upper one.
     pub median: f64,
     /// The largest.
     pub max: f64,

@@ -1,15 +1,15 @@
-//! What became of the connections that a freeze found open, and what the invocation after it saw of that.
+//! The states of the connections that a freeze found open, and what the invocation after it saw of that.
 
 use super::traffic::{TrackedConnection, Traffic};
 use intact_ledger::{CloseKind, Invocation, Nanos, Side};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What became of one connection over a freeze.
+/// The state of one connection after a freeze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrozenConnection {
-    /// It carried an answer afterwards.
+    /// It carried a response afterwards.
     Kept,
     /// Nothing was sent onto it, and it did not end before the next freeze.
     Unused,
@@ -50,7 +50,7 @@ impl FrozenConnection {
         }
     }
 
-    /// Whether the connection was dead, whoever noticed.
+    /// Whether the connection was dead, whichever side noticed.
     pub fn is_death(self) -> bool {
         matches!(
             self,

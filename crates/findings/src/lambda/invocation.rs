@@ -1,4 +1,4 @@
-//! One invocation, as every document tells it.
+//! One invocation, as every document reports it.
 
 use super::frozen::{self, Freeze};
 use super::traffic::{self, Traffic};
@@ -32,13 +32,13 @@ pub struct InvocationFacts {
     /// Answers after the first, all refused.
     pub duplicate_response: u32,
     /// Connections that were opened from its start (with its environment's, if it was cold) to the start of the next; absent where
-    /// nobody looked.
+    /// connections were not watched.
     pub connections: Option<u64>,
     /// Requests that the function began in that time.
     pub requests: Option<u64>,
     /// Those on a connection that was there already.
     pub reused: Option<u64>,
-    /// What became of the connections that the freeze before it found open.
+    /// The states of the connections that the freeze before it found open.
     pub freeze: Option<Freeze>,
 }
 
@@ -61,7 +61,7 @@ impl InvocationFacts {
     }
 }
 
-/// All invocations, with what they did on the network where somebody looked.
+/// All invocations, with what they did on the network where connections were watched.
 pub(super) fn calls(invocations: &[Invocation], traffic: Option<&Traffic>) -> Vec<InvocationFacts> {
     let ends = traffic::until(invocations);
     let ms = |nanos: u64| nanos as f64 / 1e6;

@@ -4,7 +4,7 @@
 use super::{LambdaFacts, VariantFacts};
 use crate::figures::NANOS_PER_MS;
 use crate::requirement::{InvocationMetric, Measured, Metric, MetricSource, NoData, Subject};
-use crate::stats::MIN_ROUNDS;
+use crate::time_difference::{TimeDifference, TimeStatistic, saved};
 use crate::unobserved::Unobserved;
 
 const NOT_WATCHED: &str = "its connections were not watched (--watch off)";
@@ -43,11 +43,17 @@ impl MetricSource for LambdaFacts {
                 .cold_start_ms
                 .map(|ms| Measured::exactly(ms * NANOS_PER_MS))
                 .ok_or(NoData::NothingHappened),
-            Metric::Saved => self.saved(variant).map(Measured::exactly),
+            Metric::Saved => saved(
+                &self.comparisons,
+                (&variant.name, variant.rounds.len()),
+                TimeStatistic::Mean,
+                TimeDifference::least_saved,
+                NoData::NotMeasured("the others are compared with it"),
+            )
+            .map(Measured::exactly),
             Metric::Findings(selector) => {
-                let findings = observed?.findings.iter();
-                let found = findings.filter(|one| selector.selects(one.rule, one.severity));
-                Ok(observed?.totals.unobserved.findings(found.count()))
+                let observed = observed?;
+                Ok(selector.count(&observed.findings, &observed.totals.unobserved))
             }
             Metric::Latency(statistic) => variant
                 .warm_ms
@@ -73,20 +79,5 @@ impl MetricSource for LambdaFacts {
             }
         }
         all
-    }
-}
-
-impl LambdaFacts {
-    /// What a variant saves against the first, at the end of the interval that saves least.
-    fn saved(&self, variant: &VariantFacts) -> Result<f64, NoData> {
-        let compared = self.comparisons.iter().find(|one| one.b == variant.name);
-        let compared = compared.ok_or(NoData::NotMeasured(
-            "it is the one that others are held against",
-        ))?;
-        let saved = compared.saved_ms.ok_or(NoData::TooFew {
-            had: variant.rounds.len() as u64,
-            needed: MIN_ROUNDS as u64,
-        })?;
-        Ok(saved.low * NANOS_PER_MS)
     }
 }

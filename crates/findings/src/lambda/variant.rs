@@ -24,11 +24,11 @@ pub struct Kind {
     pub latency_ms: Latency,
     /// The start of the environment; of cold ones only.
     pub init_ms: Option<Latency>,
-    /// Connections opened for each; absent where nobody looked.
+    /// Connections opened for each; absent where connections were not watched.
     pub connections_per_invocation: Option<f64>,
     /// Requests that each made.
     pub requests_per_invocation: Option<f64>,
-    /// What the freezes before them did; of frozen ones only, where somebody looked.
+    /// What the freezes before them did; of frozen ones only, where connections were watched.
     pub freezes: Option<Freezes>,
     /// What those said that failed, each with how often; the most frequent first, ten at most.
     pub failures: Vec<(String, u64)>,
@@ -42,7 +42,7 @@ pub struct Kind {
 pub struct Freezes {
     /// Connections that were open when they began.
     pub open: u64,
-    /// What became of them.
+    /// Their states after the freezes.
     pub connection_states: BTreeMap<FrozenConnection, u64>,
     /// What the invocations after them saw.
     pub effect: BTreeMap<FreezeEffect, u64>,
@@ -88,7 +88,7 @@ pub struct Sent {
     pub connections_per_invocation: Option<f64>,
     /// Opened for each environment.
     pub connections_per_environment: Option<f64>,
-    /// Why figures are worked out and not seen; empty when all were seen.
+    /// Why figures are inferred; empty when all were observed.
     pub inferred: Vec<String>,
 }
 
@@ -105,13 +105,13 @@ pub struct VariantFacts {
     pub cold_start_ms: Option<f64>,
     /// The function's own time of all that were answered and not cold.
     pub warm_ms: Latency,
-    /// What it sent; absent where nobody looked.
+    /// What it sent; absent where connections were not watched.
     pub sent: Option<Sent>,
     /// Cold, warm, and after each pause.
     pub kinds: Vec<Kind>,
     /// Rounds.
     pub rounds: Vec<RoundMean>,
-    /// Its traffic as `watch` would tell it.
+    /// Its traffic as `watch` would report it.
     #[serde(skip)]
     pub observed: Option<Box<ObservedFacts>>,
 }

@@ -2,6 +2,7 @@
 
 use super::frozen::FreezeEffect;
 use super::variant::{Kind, VariantFacts};
+use crate::stats::Interval;
 use crate::time_difference::TimeDifference;
 use intact_units::number::time;
 
@@ -9,9 +10,7 @@ pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference
     let mut told: Vec<&TimeDifference> = comparisons.iter().collect();
     // what differs most comes first; where nothing is shown the order stays
     let shown = |one: &TimeDifference| {
-        let saved = one
-            .saved_ms
-            .filter(|saved| saved.low > 0.0 || saved.high < 0.0);
+        let saved = one.saved_ms.filter(Interval::excludes_zero);
         saved.map_or(0.0, |saved| saved.value.abs())
     };
     told.sort_by(|a, b| shown(b).total_cmp(&shown(a)));
@@ -53,7 +52,7 @@ fn sentence(compared: &TimeDifference) -> String {
             time(*a_ms),
             compared.no_interval_reason.as_deref().unwrap_or_default()
         ),
-        Some(saved) if saved.low <= 0.0 && saved.high >= 0.0 => format!(
+        Some(saved) if !saved.excludes_zero() => format!(
             "{b} against {a}: no difference shown; it lies between {} and {} of {} per invocation",
             time(saved.low),
             time(saved.high),

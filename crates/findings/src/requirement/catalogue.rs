@@ -8,7 +8,7 @@ use super::metric::{
 use crate::finding::Severity;
 use intact_ledger::{Failure, Phase, Producer};
 
-/// The documents that a requirement can be held against, one per command that measures.
+/// The documents that a requirement can be checked against, one per command that measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Document {
     /// `intact check`
@@ -205,7 +205,7 @@ const fn findings(selector: FindingSelector) -> MetricKey {
 /// Every metric, in the order in which help lists them.
 #[rustfmt::skip] // a table is read by its rows
 pub static METRICS: &[MetricEntry] = &[
-    row("requests", traffic(TrafficMetric::Requests), Count, TRAFFIC, "exchanges, whatever became of them"),
+    row("requests", traffic(TrafficMetric::Requests), Count, TRAFFIC, "exchanges, whatever their outcome"),
     row("ok", traffic(TrafficMetric::Ok), Count, TRAFFIC, "exchanges that got a complete response of any status"),
     row("failed", traffic(TrafficMetric::Failed), Count, TRAFFIC, "exchanges that did not"),
     row("failed.<kind>", Family(Parameter::Kind), Count, TRAFFIC, "exchanges that failed in this way"),
@@ -257,7 +257,7 @@ pub static METRICS: &[MetricEntry] = &[
     row("saved-share", One(Metric::SavedShare), Share, EXPERIMENTS, "the same as a share of the baseline"),
     row("idle-timeout", One(Metric::IdleTimeout), Time, CARDS, "how long the server keeps an idle connection"),
     row("max-requests", One(Metric::MaxRequests), Count, CARDS, "how many requests the server takes on one connection"),
-    row("invocations", invocation(InvocationMetric::Invocations), Count, &[Lambda], "invocations of the function, whatever became of them"),
+    row("invocations", invocation(InvocationMetric::Invocations), Count, &[Lambda], "invocations of the function, whatever their outcome"),
     row("invocations-failed", invocation(InvocationMetric::Failed), Count, &[Lambda], "invocations that were not answered"),
     row("connections-per-invocation", invocation(InvocationMetric::ConnectionsPerInvocation), Ratio, &[Lambda], "connections opened for each invocation that found its environment there"),
     row("cold-start", invocation(InvocationMetric::ColdStart), Time, &[Lambda], "mean of the first calls, the start of the environment included"),

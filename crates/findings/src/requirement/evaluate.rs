@@ -14,9 +14,9 @@ pub struct Subject {
     pub labels: Vec<(&'static str, String)>,
 }
 
-/// Whoever knows what was measured.
+/// A document as the source of metrics.
 pub trait MetricSource {
-    /// All subjects, in the order in which they are told.
+    /// All subjects, in the order in which they are reported.
     fn subjects(&self) -> Vec<Subject>;
 
     /// How many of the first subjects a requirement without selectors is about; all where there is no such number.
@@ -66,7 +66,7 @@ impl NoData {
         NoData::CannotSee("this command does not measure it");
 }
 
-/// What became of a requirement.
+/// The result of a requirement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     requirement: Requirement,
@@ -75,7 +75,7 @@ pub struct Verdict {
     unmatched: Option<(Selector, Vec<String>)>,
 }
 
-/// A requirement held against one subject; prints as one line without a break.
+/// A requirement checked against one subject; prints as one line without a break.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequirementResult {
     subject: String,
@@ -83,7 +83,7 @@ pub struct RequirementResult {
     sentence: String,
 }
 
-/// What became of a requirement for one subject.
+/// The result of a requirement for one subject.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
     /// Measured, in base units, and met.
@@ -94,7 +94,7 @@ pub enum Outcome {
     Undecided(Measured),
     /// Not measured, and so not met.
     NoData(NoData),
-    /// Left out: the variant fixes the metric by what it is (selector, value), and nobody asked for this one by name.
+    /// Left out: the variant fixes the metric by what it is (selector, value), and no selector names the variant.
     FixedBy(&'static str, &'static str),
 }
 
@@ -230,12 +230,12 @@ impl Verdict {
         &self.requirement
     }
 
-    /// What became of it, subject by subject; empty when no subject was found.
+    /// The results, subject by subject; empty when no subject was found.
     pub fn held(&self) -> &[RequirementResult] {
         &self.held
     }
 
-    /// Why it was held against nothing at all, when it was.
+    /// Why it was checked against no subject, when it was.
     pub fn nothing_held(&self) -> Option<String> {
         if let ([], Some((selector, offered))) = (self.held.as_slice(), &self.unmatched) {
             return Some(if offered.is_empty() {
@@ -250,7 +250,7 @@ impl Verdict {
         }
         if self.held.is_empty() {
             let all_at_once = "nothing here fits all selectors at once; drop one";
-            let nothing = "nothing was measured that it could be held against";
+            let nothing = "nothing was measured that it could be compared with";
             return Some(
                 if self.requirement.selectors.is_empty() {
                     nothing
@@ -269,12 +269,12 @@ impl Verdict {
 }
 
 impl RequirementResult {
-    /// What it was held against.
+    /// The subject that it was checked against.
     pub fn subject(&self) -> &str {
         &self.subject
     }
 
-    /// What became of it.
+    /// The outcome.
     pub fn outcome(&self) -> Outcome {
         self.outcome
     }

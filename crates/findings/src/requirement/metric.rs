@@ -1,6 +1,8 @@
 //! What a requirement is about: the metrics as types. Their names, units and meanings are in [`super::catalogue`].
 
-use crate::finding::Severity;
+use super::Measured;
+use crate::finding::{Finding, Severity};
+use crate::unobserved::Unobserved;
 use intact_ledger::{Failure, Phase};
 
 /// One metric; families carry their parameter.
@@ -157,13 +159,18 @@ pub enum FindingSelector {
 }
 
 impl FindingSelector {
-    /// Whether a finding of `rule` and `severity` is counted.
-    pub(crate) fn selects(&self, rule: &str, severity: Severity) -> bool {
-        match self {
+    /// How many of `findings` are counted; more may be in what was not observed.
+    pub(crate) fn count<'a>(
+        &self,
+        findings: impl IntoIterator<Item = &'a Finding>,
+        unobserved: &Unobserved,
+    ) -> Measured {
+        let selects = |one: &&Finding| match self {
             Self::All => true,
-            Self::Rule(id) => id == rule,
-            Self::Severity(wanted) => *wanted == severity,
-        }
+            Self::Rule(id) => id == one.rule,
+            Self::Severity(wanted) => *wanted == one.severity,
+        };
+        unobserved.findings(findings.into_iter().filter(selects).count())
     }
 }
 

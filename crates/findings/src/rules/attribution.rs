@@ -1,9 +1,9 @@
 //! Cost attribution: assigns each avoidable setup of a destination to one rule.
 
+use super::{Client, Doc};
 use crate::figures::NANOS_PER_MS;
-use crate::finding::Severity;
-use crate::rules::Client;
-use crate::statement::{Statement, Value, statement};
+use crate::finding::{Finding, Severity};
+use crate::statement::{Statement, Value, connections, statement};
 use crate::traffic::{Counts, OpenReason, Tracker};
 use std::collections::BTreeSet;
 
@@ -48,7 +48,38 @@ impl Claim {
     }
 }
 
-/// The avoidable setups that nobody has claimed yet.
+/// The openings at one destination that a rule has claimed.
+pub(super) struct ClaimedOpenings<'a> {
+    pub(super) destination: usize,
+    pub(super) name: String,
+    pub(super) counts: &'a Counts,
+    pub(super) needed: u64,
+    pub(super) client: Option<Client>,
+    pub(super) openings: u64,
+    pub(super) claim: Claim,
+}
+
+impl ClaimedOpenings<'_> {
+    /// `3 connections were opened`, and why.
+    pub(super) fn opened(&self, why: &str) -> Statement {
+        let openings = connections(self.openings);
+        let text = format!("{openings:#} opened {why}");
+        Statement::written(text, vec![("openings", openings)])
+    }
+
+    /// A finding that costs what was claimed.
+    pub(super) fn finding(
+        &self,
+        doc: &'static Doc,
+        said: Statement,
+        evidence: impl Into<Statement>,
+    ) -> Finding {
+        let severity = self.claim.severity();
+        Finding::by(doc, severity, self.name.clone(), said, evidence).costing(self.claim)
+    }
+}
+
+/// The avoidable setups that no rule has claimed yet.
 #[derive(Debug)]
 pub struct Attribution<'a> {
     books: &'a Tracker,
@@ -93,17 +124,9 @@ impl<'a> Attribution<'a> {
         self.needed[destination]
     }
 
-    /// The avoidable connections that nobody has claimed yet.
+    /// The avoidable connections that no rule has claimed yet.
     pub fn left(&self, destination: usize) -> u64 {
         self.left[destination]
-    }
-
-    /// How many openings had one of these reasons.
-    pub fn openings(&self, destination: usize, whys: &[OpenReason]) -> u64 {
-        let why = &self.books.destinations.counts[destination].why;
-        whys.iter()
-            .map(|one| why.get(one).copied().unwrap_or(0))
-            .sum()
     }
 
     /// Why connections were opened of which no rule has spoken yet, and how many for each reason; the most frequent first.
@@ -120,16 +143,22 @@ impl<'a> Attribution<'a> {
         found
     }
 
-    /// Claims, at each destination, what is left and was opened for one of these reasons: (destination, openings, claim),
-    /// where at least `least` can be claimed.
-    pub fn claim_by(&mut self, whys: &[OpenReason], least: u64) -> Vec<(usize, u64, Claim)> {
+    /// Claims, at each destination, what is left and was opened for this reason, where at least `least` can be claimed.
+    pub(super) fn claim_by(&mut self, why: OpenReason, least: u64) -> Vec<ClaimedOpenings<'a>> {
         let mut claims = Vec::new();
-        for destination in 0..self.left.len() {
-            let openings = self.openings(destination, whys);
-            if openings.min(self.left[destination]) >= least.max(1) {
-                claims.push((destination, openings, self.claim(destination, openings)));
-                self.explained
-                    .extend(whys.iter().map(|&why| (destination, why)));
+        for (destination, name, counts) in self.destinations() {
+            let openings = counts.why.get(&why).copied().unwrap_or(0);
+            if openings.min(self.left[destination]) >= least {
+                claims.push(ClaimedOpenings {
+                    destination,
+                    name,
+                    counts,
+                    needed: self.needed[destination],
+                    client: self.client(destination),
+                    openings,
+                    claim: self.claim(destination, openings),
+                });
+                self.explained.insert((destination, why));
             }
         }
         claims

@@ -1,13 +1,13 @@
-//! `body-not-drained`: the client closed connections because it had not read the answer to its end.
+//! `body-not-drained`: the client closed connections because it had not read the response to its end.
 
-use super::{Attribution, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Fold, Remedy};
 use crate::finding::Finding;
-use crate::statement::{Value, connections, statement, text};
+use crate::statement::{Value, statement, text};
 use crate::traffic::{Context, OpenReason};
 use intact_ledger::{Event, Exchange};
 use std::collections::BTreeMap;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "body-not-drained",
     what: "The client did not read a response to its end. The unread rest blocks the connection, so the library closes it and the next request pays for a new one.",
     evidence: "Fewer bytes read than `Content-Length` announced (or a truncated response), and the client closed the connection right after; or the client's RST right after a complete response, which a close with unread bytes sends (RFC 2525 section 2.17).",
@@ -15,6 +15,7 @@ static DOC: Doc = Doc {
     false_positives: "A download that a person cancelled; a client that resets on purpose (SO_LINGER 0); a client that closes on purpose rather than read a large body, which is right where the rest is more expensive than a new connection.",
     fix: "Read every response to its end, also when only its status matters",
     risk: "Reading a large or endless body to its end costs more than a new connection: set a limit, and close the connection beyond it",
+    fold: || Box::<BodyNotDrained>::default(),
 };
 
 struct Example {
@@ -24,15 +25,11 @@ struct Example {
 }
 
 #[derive(Default)]
-pub(super) struct BodyNotDrained {
+struct BodyNotDrained {
     examples: BTreeMap<usize, Example>,
 }
 
-impl Rule for BodyNotDrained {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
+impl Fold for BodyNotDrained {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         let (Event::Exchange(exchange), Some(destination)) = (event, context.destination) else {
             return;
@@ -53,24 +50,20 @@ impl Rule for BodyNotDrained {
     }
 
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(&[OpenReason::Undrained], 1);
-        let found = claims.into_iter().map(|(destination, openings, claim)| {
-            let evidence = match self.examples.get(&destination) {
-                Some(one) => statement!(
+        let claims = bill.claim_by(OpenReason::Undrained, 1);
+        let found = claims.iter().map(|one| {
+            let evidence = match self.examples.get(&one.destination) {
+                Some(first) => statement!(
                     "first seen: {read} of {announced} of {request} were read",
-                    read = Value::Number(one.read),
-                    announced = Value::Bytes(one.announced),
-                    request = text(&one.what),
+                    read = Value::Number(first.read),
+                    announced = Value::Bytes(first.announced),
+                    request = text(&first.what),
                 ),
                 None => "the client reset the connection right after the response, which a close with unread bytes does".into(),
             };
-            let said = statement!(
-                "{openings:#} opened because the last response was not read to its end",
-                openings = connections(openings)
-            );
-            Finding::by(&DOC, claim.severity(), bill.name(destination), said, evidence)
-                .costing(claim)
-                .in_words_of(bill.client(destination), Remedy::Drain)
+            let said = one.opened("because the last response was not read to its end");
+            let finding = one.finding(&DOC, said, evidence);
+            finding.in_words_of(one.client, Remedy::Drain)
         });
         found.collect()
     }

@@ -33,7 +33,7 @@ pub enum Client {
 pub enum Remedy {
     /// Make one client and use it for every call.
     ShareClient,
-    /// Read answers to their end.
+    /// Read responses to their end.
     Drain,
     /// Keep more idle connections.
     WidenPool,

@@ -1,13 +1,13 @@
 //! `close-announced-not-kept`: the server promised to keep the connection and closed it.
 
-use super::{Attribution, Doc, Rule};
+use super::{Attribution, Doc, Fold};
 use crate::finding::Finding;
-use crate::statement::{Value, connections, nanos, statement};
+use crate::statement::{Value, nanos, statement};
 use crate::traffic::{Context, OpenReason};
 use intact_ledger::{ClosePoint, Event, Side};
 use std::collections::BTreeMap;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "close-announced-not-kept",
     what: "The server's response announced a persistent connection (`Keep-Alive: timeout=`, or HTTP/1.1 without `Connection: close`), and the server closed immediately. The client notices with its next request.",
     evidence: "No announcement of the end, and the server's FIN right after a complete response; the announced `Keep-Alive`.",
@@ -15,19 +15,16 @@ static DOC: Doc = Doc {
     false_positives: "A server that is being restarted; a load balancer without a back end.",
     fix: "Find what closes: a worker that ends after each request, a timeout of the wrong layer, a balancer; otherwise let the server send `Connection: close`, so that clients know",
     risk: "Until this is fixed, a request may race the server's FIN and fail (`stale-reuse`)",
+    fold: || Box::<CloseAnnouncedNotKept>::default(),
 };
 
 #[derive(Default)]
-pub(super) struct CloseAnnouncedNotKept {
-    /// Closes that broke a promise, and the longest time from the answer to the FIN in nanoseconds.
+struct CloseAnnouncedNotKept {
+    /// Closes that broke a promise, and the longest time from the response to the FIN in nanoseconds.
     seen: BTreeMap<usize, (u64, u64)>,
 }
 
-impl Rule for CloseAnnouncedNotKept {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
+impl Fold for CloseAnnouncedNotKept {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         let (Event::Closed(closed), Some(live)) = (event, context.live) else {
             return;
@@ -44,10 +41,10 @@ impl Rule for CloseAnnouncedNotKept {
     }
 
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(&[OpenReason::NotKept], 1);
-        let found = claims.into_iter().map(|(destination, openings, claim)| {
-            let (closes, latest) = self.seen.get(&destination).copied().unwrap_or_default();
-            let mut evidence = match bill.counts(destination).announced_timeout_s {
+        let claims = bill.claim_by(OpenReason::NotKept, 1);
+        let found = claims.iter().map(|one| {
+            let (closes, latest) = self.seen.get(&one.destination).copied().unwrap_or_default();
+            let mut evidence = match one.counts.announced_timeout_s {
                 Some(seconds) => statement!(
                     "the server announced `Keep-Alive: timeout={announced}`",
                     announced = Value::Seconds(seconds.into())
@@ -61,12 +58,8 @@ impl Rule for CloseAnnouncedNotKept {
                     latest = nanos(latest as f64)
                 ));
             }
-            let said = statement!(
-                "{openings:#} opened because the server closed the last one without an announcement",
-                openings = connections(openings)
-            );
-            Finding::by(&DOC, claim.severity(), bill.name(destination), said, evidence)
-                .costing(claim)
+            let said = one.opened("because the server closed the last one without an announcement");
+            one.finding(&DOC, said, evidence)
         });
         found.collect()
     }

@@ -1,11 +1,11 @@
 //! `connection-close-sent`: one side says with each exchange that the connection will end.
 
-use super::{Attribution, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy};
 use crate::finding::Finding;
 use crate::statement::{Value, statement, text};
 use crate::traffic::OpenReason;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "connection-close-sent",
     what: "`Connection: close` (in HTTP/1.0: no `Connection: keep-alive`) is sent with the first exchange of a connection, so it carries nothing else.",
     evidence: "Exchanges in which the client or the server announced the end; for the server only on the first exchange of a connection, since ending after many is a limit (`server-closes-early`).",
@@ -13,41 +13,26 @@ static DOC: Doc = Doc {
     false_positives: "The very last request of a program may announce the end: it leads to no further opening and is not counted. Servers announce it while they shut down.",
     fix: "Leave `Connection: close` out: look for a header set by hand, an option such as DisableKeepAlives or force_close, HTTP/1.0, or a proxy between that adds it",
     risk: "Connections that stay open hold sockets on both sides and can meet the server's idle timer: set the client's idle limit below the server's",
+    fold: || Box::new(findings),
 };
 
-pub(super) struct ConnectionCloseSent;
-
-impl Rule for ConnectionCloseSent {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (why, side) in [
-            (OpenReason::ClientAnnounced, "client"),
-            (OpenReason::ServerAnnouncedAtOnce, "server"),
-        ] {
-            for (destination, openings, claim) in bill.claim_by(&[why], 1) {
-                let said = statement!(
-                    "the {side} ends connections after one request: {announcements} (`Connection: close` or HTTP/1.0) led to a new connection",
-                    side = text(side),
-                    announcements = Value::Count(openings, "announcement")
-                );
-                let client = bill.client(destination).filter(|_| side == "client");
-                findings.push(
-                    Finding::by(
-                        &DOC,
-                        claim.severity(),
-                        bill.name(destination),
-                        said,
-                        claim.statement(),
-                    )
-                    .costing(claim)
-                    .in_words_of(client, Remedy::StopClosing),
-                );
-            }
-        }
-        findings
-    }
+fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    let sides = [
+        (OpenReason::ClientAnnounced, "client"),
+        (OpenReason::ServerAnnouncedAtOnce, "server"),
+    ];
+    let found = sides.into_iter().flat_map(|(why, side)| {
+        let claims = bill.claim_by(why, 1).into_iter();
+        claims.map(move |one| {
+            let said = statement!(
+                "the {side} ends connections after one request: {announcements} (`Connection: close` or HTTP/1.0) led to a new connection",
+                side = text(side),
+                announcements = Value::Count(one.openings, "announcement")
+            );
+            let client = one.client.filter(|_| side == "client");
+            let finding = one.finding(&DOC, said, one.claim.statement());
+            finding.in_words_of(client, Remedy::StopClosing)
+        })
+    });
+    found.collect()
 }

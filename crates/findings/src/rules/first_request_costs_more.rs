@@ -1,15 +1,14 @@
 //! `first-request-costs-more`: a new connection costs more than its handshakes.
 
-use super::waits::Waits;
-use super::{Attribution, Doc, Rule};
+use super::waits::{self, is_longer};
+use super::{Attribution, Doc};
 use crate::finding::{Finding, Severity};
 use crate::statement::{nanos, statement};
 
-/// How much longer the median must be, in nanoseconds and as a factor.
+/// How much longer the median must be, in nanoseconds.
 const LONGER: f64 = 1_000_000.0;
-const FACTOR: f64 = 1.5;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "first-request-costs-more",
     what: "The first response on a new connection takes longer than later ones, without the handshakes: something warms up per connection (authentication, a cache, a thread, a proxy's own connection).",
     evidence: "The median of `wait` over complete requests, fresh and reused separately.",
@@ -17,36 +16,16 @@ static DOC: Doc = Doc {
     false_positives: "Different requests on fresh and on reused connections (a log-in first, a search later). This is an observation; `intact bench` measures the cause.",
     fix: "One more reason to keep connections: what it takes is not in the cost of the other findings, which count handshakes and lookups only",
     risk: "None beyond those of keeping connections",
+    fold: || Box::new(findings),
 };
 
-pub(super) struct FirstRequestCostsMore;
-
-impl Rule for FirstRequestCostsMore {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (name, waits) in Waits::of_each(bill) {
-            let (fresh, reused) = (waits.fresh, waits.reused);
-            if fresh - reused < LONGER || fresh < reused * FACTOR {
-                continue;
-            }
-            let said = statement!(
-                "a new connection costs {extra} beyond its handshakes: its first response takes {fresh}, later ones {reused}",
-                extra = nanos(fresh - reused),
-                fresh = nanos(fresh),
-                reused = nanos(reused)
-            );
-            findings.push(Finding::by(
-                &DOC,
-                Severity::Info,
-                name,
-                said,
-                waits.samples(),
-            ));
-        }
-        findings
-    }
+fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    waits::findings(bill, &DOC, Severity::Info, |fresh, reused| {
+        is_longer(fresh, reused, LONGER).then(|| statement!(
+            "a new connection costs {extra} beyond its handshakes: its first response takes {fresh}, later ones {reused}",
+            extra = nanos(fresh - reused),
+            fresh = nanos(fresh),
+            reused = nanos(reused)
+        ))
+    })
 }

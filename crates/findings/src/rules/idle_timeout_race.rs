@@ -1,11 +1,11 @@
 //! `idle-timeout-race`: connections are reused when the server's idle timer is about to fire.
 
-use super::{Attribution, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, statement, timer_nanos};
 use crate::traffic::{at_least, danger_from, server_limit};
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "idle-timeout-race",
     what: "Requests are sent on connections that were idle for nearly as long as the server allows. Sooner or later one crosses the server's FIN and fails (\"socket hang up\").",
     evidence: "Idle time before each reuse against the server's limit: `Keep-Alive: timeout=` or the shortest observed idle time before a close, whichever is shorter.",
@@ -13,56 +13,49 @@ static DOC: Doc = Doc {
     false_positives: "Servers that keep connections longer than announced (Node: one second); requests that are retried anyway.",
     fix: "Set the client's idle limit below the server's, with room to spare",
     risk: "A shorter limit in the client costs a few more connections; a longer one in the server costs it memory for each silent client",
+    fold: || Box::new(findings),
 };
 
-pub(super) struct IdleTimeoutRace;
-
-impl Rule for IdleTimeoutRace {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (destination, name, counts) in bill.destinations() {
-            let (Some(limit), Some(detail)) = (server_limit(counts), &counts.detail) else {
-                continue;
-            };
-            let risky = at_least(&detail.gaps, danger_from(limit));
-            if risky == 0 {
-                continue;
-            }
-            let all = detail.gaps.count();
-            let idle_limit = timer_nanos(limit);
-            let mut evidence = match counts.announced_timeout_s {
-                Some(seconds) => statement!(
-                    "the server's idle timeout is {idle_limit} (`Keep-Alive: timeout={announced}`)",
-                    idle_limit = idle_limit.clone(),
-                    announced = Value::Seconds(seconds.into())
-                ),
-                None => statement!(
-                    "the server's idle timeout is {idle_limit} (as observed)",
-                    idle_limit = idle_limit.clone()
-                ),
-            };
-            if let Some(longest) = detail.gaps.max() {
-                evidence = evidence.and(statement!(
-                    "the longest idle time before a reuse was {longest}",
-                    longest = timer_nanos(longest)
-                ));
-            }
-            let said = statement!(
-                "{late} of {reuses} ({late_of_reuses}) came after an idle time of {danger_from} or more",
-                late = Value::Number(risky),
-                reuses = Value::Count(all, "reuse"),
-                late_of_reuses = Value::Share(risky as f64 / all as f64),
-                danger_from = timer_nanos(danger_from(limit))
-            );
-            let mut finding = Finding::by(&DOC, Severity::Warning, name, said, evidence);
-            let below = statement!("below {idle_limit}", idle_limit = idle_limit);
-            finding.fix = finding.fix.then(": ", below);
-            findings.push(finding.in_words_of(bill.client(destination), Remedy::ShortenIdle));
+fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (destination, name, counts) in bill.destinations() {
+        let (Some(limit), Some(detail)) = (server_limit(counts), &counts.detail) else {
+            continue;
+        };
+        let risky = at_least(&detail.gaps, danger_from(limit));
+        if risky == 0 {
+            continue;
         }
-        findings
+        let all = detail.gaps.count();
+        let idle_limit = timer_nanos(limit);
+        let mut evidence = match counts.announced_timeout_s {
+            Some(seconds) => statement!(
+                "the server's idle timeout is {idle_limit} (`Keep-Alive: timeout={announced}`)",
+                idle_limit = idle_limit.clone(),
+                announced = Value::Seconds(seconds.into())
+            ),
+            None => statement!(
+                "the server's idle timeout is {idle_limit} (as observed)",
+                idle_limit = idle_limit.clone()
+            ),
+        };
+        if let Some(longest) = detail.gaps.max() {
+            evidence = evidence.and(statement!(
+                "the longest idle time before a reuse was {longest}",
+                longest = timer_nanos(longest)
+            ));
+        }
+        let said = statement!(
+            "{late} of {reuses} ({late_of_reuses}) came after an idle time of {danger_from} or more",
+            late = Value::Number(risky),
+            reuses = Value::Count(all, "reuse"),
+            late_of_reuses = Value::Share(risky as f64 / all as f64),
+            danger_from = timer_nanos(danger_from(limit))
+        );
+        let mut finding = Finding::by(&DOC, Severity::Warning, name, said, evidence);
+        let below = statement!("below {idle_limit}", idle_limit = idle_limit);
+        finding.fix = finding.fix.then(": ", below);
+        findings.push(finding.in_words_of(bill.client(destination), Remedy::ShortenIdle));
     }
+    findings
 }

@@ -1,13 +1,13 @@
 //! `lookup-per-request`: a name is resolved again and again.
 
-use super::{Attribution, Doc, Rule};
+use super::{Attribution, Doc};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, connections, nanos, requests, statement, text};
 
 /// Lookups of one name from which on it speaks.
 const LEAST: u64 = 5;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "lookup-per-request",
     what: "A name is looked up for (nearly) every request. Each takes a round trip to the resolver, and can fail.",
     evidence: "Lookups of a name against requests to destinations of that name; their time and failures.",
@@ -15,67 +15,60 @@ static DOC: Doc = Doc {
     false_positives: "A record whose TTL is shorter than the pauses between requests. Where requests cannot be seen, connections are counted instead.",
     fix: "Reuse connections, which need no lookup; then cache in the process or on the machine (systemd-resolved, dnsmasq, CoreDNS)",
     risk: "A cache that outlives the TTL sends requests to machines that no longer exist",
+    fold: || Box::new(findings),
 };
 
-pub(super) struct LookUpPerRequest;
-
-impl Rule for LookUpPerRequest {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let books = bill.books();
-        let mut findings = Vec::new();
-        for (name, lookups) in &books.lookups.names {
-            let (mut carried, mut opened, mut subject) = (0, 0, None);
-            for (place, counts) in books
-                .destinations
-                .keys
-                .iter()
-                .zip(&books.destinations.counts)
+fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    let books = bill.books();
+    let mut findings = Vec::new();
+    for (name, lookups) in &books.lookups.names {
+        let (mut carried, mut opened, mut subject) = (0, 0, None);
+        for (place, counts) in books
+            .destinations
+            .keys
+            .iter()
+            .zip(&books.destinations.counts)
+        {
+            if place
+                .origin
+                .as_ref()
+                .is_some_and(|origin| origin.host == *name)
             {
-                if place
-                    .origin
-                    .as_ref()
-                    .is_some_and(|origin| origin.host == *name)
-                {
-                    carried += counts.requests;
-                    opened += counts.opened;
-                    subject.get_or_insert_with(|| place.name());
-                }
+                carried += counts.requests;
+                opened += counts.opened;
+                subject.get_or_insert_with(|| place.name());
             }
-            let work = carried.max(opened);
-            if lookups.total < LEAST || lookups.total * 2 < work || work == 0 {
-                continue;
-            }
-            let said = statement!(
-                "{lookups} of {name} for {requests} on {connections}",
-                lookups = Value::Count(lookups.total, "lookup"),
-                name = text(name),
-                requests = requests(carried),
-                connections = connections(opened)
-            );
-            let took = lookups.nanos as f64;
-            let mut evidence = statement!(
-                "{together} in total, {each} each",
-                together = nanos(took),
-                each = nanos(took / lookups.total as f64)
-            );
-            if lookups.failed > 0 {
-                evidence = evidence.and(statement!(
-                    "{lookups_failed} failed",
-                    lookups_failed = Value::Number(lookups.failed)
-                ));
-            }
-            let severity = if lookups.failed > 0 {
-                Severity::Warning
-            } else {
-                Severity::Info
-            };
-            let subject = subject.unwrap_or_else(|| name.to_string());
-            findings.push(Finding::by(&DOC, severity, subject, said, evidence));
         }
-        findings
+        let work = carried.max(opened);
+        if lookups.total < LEAST || lookups.total * 2 < work || work == 0 {
+            continue;
+        }
+        let said = statement!(
+            "{lookups} of {name} for {requests} on {connections}",
+            lookups = Value::Count(lookups.total, "lookup"),
+            name = text(name),
+            requests = requests(carried),
+            connections = connections(opened)
+        );
+        let took = lookups.nanos as f64;
+        let mut evidence = statement!(
+            "{together} in total, {each} each",
+            together = nanos(took),
+            each = nanos(took / lookups.total as f64)
+        );
+        if lookups.failed > 0 {
+            evidence = evidence.and(statement!(
+                "{lookups_failed} failed",
+                lookups_failed = Value::Number(lookups.failed)
+            ));
+        }
+        let severity = if lookups.failed > 0 {
+            Severity::Warning
+        } else {
+            Severity::Info
+        };
+        let subject = subject.unwrap_or_else(|| name.to_string());
+        findings.push(Finding::by(&DOC, severity, subject, said, evidence));
     }
+    findings
 }

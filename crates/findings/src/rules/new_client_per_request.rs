@@ -1,11 +1,10 @@
 //! `new-client-per-request`: a connection is opened although the same program has an idle one to the same place.
 
-use super::{Attribution, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy};
 use crate::finding::Finding;
-use crate::statement::{connections, statement};
 use crate::traffic::OpenReason;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "new-client-per-request",
     what: "The program opens a connection although it has an idle one to the same destination: there are several pools, usually because a client, session or agent is made for each call.",
     evidence: "An older connection of the same process (or, in a capture, the same client address) to the same destination that was open, had carried a complete response, and was idle at that moment.",
@@ -13,32 +12,15 @@ static DOC: Doc = Doc {
     false_positives: "Separate pools on purpose (per tenant, per credential, a browser's partitions). In a capture, several programs behind one address look like one.",
     fix: "Make one client for the life of the program and give it to every call",
     risk: "A shared client shares cookies, default headers and credentials; and a long-lived client must notice that a name resolves to other addresses (`pinned-to-old-address`)",
+    fold: || Box::new(findings),
 };
 
-pub(super) struct NewClientPerRequest;
-
-impl Rule for NewClientPerRequest {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(&[OpenReason::IdleExisted], 2);
-        let found = claims.into_iter().map(|(destination, openings, claim)| {
-            let said = statement!(
-                "{openings:#} opened though the same client had an idle one",
-                openings = connections(openings)
-            );
-            Finding::by(
-                &DOC,
-                claim.severity(),
-                bill.name(destination),
-                said,
-                claim.statement(),
-            )
-            .costing(claim)
-            .in_words_of(bill.client(destination), Remedy::ShareClient)
-        });
-        found.collect()
-    }
+fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = bill.claim_by(OpenReason::IdleExisted, 2);
+    let found = claims.iter().map(|one| {
+        let said = one.opened("though the same client had an idle one");
+        let finding = one.finding(&DOC, said, one.claim.statement());
+        finding.in_words_of(one.client, Remedy::ShareClient)
+    });
+    found.collect()
 }

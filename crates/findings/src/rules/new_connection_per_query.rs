@@ -1,6 +1,6 @@
 //! `new-connection-per-query`: a data base, cache or queue is dialled for each piece of work.
 
-use super::{Attribution, Doc, Rule};
+use super::{Attribution, Doc, Fold};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, connections, statement, text};
 use crate::traffic::{Context, Counts};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Avoidable connections from which on it speaks.
 const LEAST: u64 = 3;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "new-connection-per-query",
     what: "A client of Redis, PostgreSQL, MySQL or AMQP opens a connection for each piece of work. In addition to TCP and TLS, each pays for authentication, and for a process or thread of the server.",
     evidence: "The protocol, detected by its first bytes; connections opened one after the other against the most that were open at the same time; the bytes of each.",
@@ -18,19 +18,16 @@ static DOC: Doc = Doc {
     false_positives: "A pooler on the same machine (PgBouncer) makes connections cheap; a script that runs once has nothing to pool.",
     fix: "Use the driver's pool, made once for the process, or a pooler next to the server",
     risk: "A pooled connection keeps what the last user set on it (transactions, session variables, prepared statements): reset it on return",
+    fold: || Box::<NewConnectionPerQuery>::default(),
 };
 
 #[derive(Default)]
-pub(super) struct NewConnectionPerQuery {
+struct NewConnectionPerQuery {
     /// Bytes of ended connections, both ways, and how many ended.
     bytes: BTreeMap<usize, (u64, u64)>,
 }
 
-impl Rule for NewConnectionPerQuery {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
+impl Fold for NewConnectionPerQuery {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         let (Event::Closed(closed), Some(live)) = (event, context.live) else {
             return;

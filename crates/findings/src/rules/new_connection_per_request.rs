@@ -1,7 +1,7 @@
 //! `new-connection-per-request`: more connections than the requests needed, and no more specific rule knows why.
 
 use super::new_connection_per_query::spoken;
-use super::{Attribution, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy};
 use crate::finding::Finding;
 use crate::statement::{Statement, Value, connections, counts, requests, statement, timer_nanos};
 use crate::traffic::{Counts, OpenReason};
@@ -12,7 +12,7 @@ const LEAST: u64 = 2;
 /// A client that does keep connections closes one all the same after an unread response, which an observer cannot always see.
 const DROPPED: &str = "If there is one already, look for responses that are not read to their end (`body-not-drained`)";
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "new-connection-per-request",
     what: "The client opens more connections than it needs: each pays for lookup, TCP and TLS again.",
     evidence: "Connections opened against those that the peak overlap of requests needs, minus those that more specific rules have claimed; the end of the connection that each one replaces.",
@@ -20,55 +20,47 @@ static DOC: Doc = Doc {
     false_positives: "Requests minutes apart, where no idle limit would have kept the connection; programs that make one call and end.",
     fix: "Keep connections open between requests: one client with keep-alive for the life of the program",
     risk: "A kept connection can meet the server's idle timer (`stale-reuse`), stays with one address (`pinned-to-old-address`) and one server of several",
+    fold: || Box::new(findings),
 };
 
-pub(super) struct NewConnectionPerRequest;
-
-impl Rule for NewConnectionPerRequest {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (destination, name, counts) in bill.destinations() {
-            let left = bill.left(destination);
-            // for these even three are nothing: `new-connection-per-query` decides
-            if left < LEAST || spoken(counts).is_some() {
-                continue;
-            }
-            let claim = bill.claim(destination, left);
-            let reasons = bill.unexplained(destination);
-            let evidence = if reasons.is_empty() {
-                claim.statement()
-            } else {
-                opened_for(&reasons)
-            };
-            let said = opened(counts, bill.needed(destination));
-            let first = reasons.first().map(|(_, why)| *why);
-            let client = bill.client(destination);
-            let mut finding =
-                Finding::by(&DOC, claim.severity(), name, said, evidence).costing(claim);
-            let mut remedy = Remedy::ShareClient;
-            if let Some((fix, other)) = first.and_then(other_remedy) {
-                remedy = other;
-                finding.fix = fix.into();
-                if let (Some(idle), Remedy::LengthenIdle) = (counts.client_idle, remedy) {
-                    let now = statement!(
-                        "(it closes after {client_idle} now)",
-                        client_idle = timer_nanos(idle)
-                    );
-                    finding.fix = finding.fix.then(" ", now);
-                }
-            }
-            finding = finding.in_words_of(client, remedy);
-            if first == Some(OpenReason::ClientAtOnce) {
-                finding.fix = finding.fix.then(". ", DROPPED);
-            }
-            findings.push(finding);
+fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (destination, name, counts) in bill.destinations() {
+        let left = bill.left(destination);
+        // for these even three are nothing: `new-connection-per-query` decides
+        if left < LEAST || spoken(counts).is_some() {
+            continue;
         }
-        findings
+        let claim = bill.claim(destination, left);
+        let reasons = bill.unexplained(destination);
+        let evidence = if reasons.is_empty() {
+            claim.statement()
+        } else {
+            opened_for(&reasons)
+        };
+        let said = opened(counts, bill.needed(destination));
+        let first = reasons.first().map(|(_, why)| *why);
+        let client = bill.client(destination);
+        let mut finding = Finding::by(&DOC, claim.severity(), name, said, evidence).costing(claim);
+        let mut remedy = Remedy::ShareClient;
+        if let Some((fix, other)) = first.and_then(other_remedy) {
+            remedy = other;
+            finding.fix = fix.into();
+            if let (Some(idle), Remedy::LengthenIdle) = (counts.client_idle, remedy) {
+                let now = statement!(
+                    "(it closes after {client_idle} now)",
+                    client_idle = timer_nanos(idle)
+                );
+                finding.fix = finding.fix.then(" ", now);
+            }
+        }
+        finding = finding.in_words_of(client, remedy);
+        if first == Some(OpenReason::ClientAtOnce) {
+            finding.fix = finding.fix.then(". ", DROPPED);
+        }
+        findings.push(finding);
     }
+    findings
 }
 
 /// How many connections there were, for what, and how many were needed.

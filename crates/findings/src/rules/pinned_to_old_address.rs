@@ -1,6 +1,6 @@
 //! `pinned-to-old-address`: a name leads elsewhere, and the pool has not noticed.
 
-use super::{Attribution, Doc, KEPT, Rule};
+use super::{Attribution, Doc, Fold, KEPT};
 use crate::finding::{Finding, Severity};
 use crate::statement::{requests, statement, text, timer_nanos};
 use crate::traffic::Context;
@@ -14,7 +14,7 @@ const GONE: u64 = 30_000_000_000;
 /// Addresses that are followed for each name.
 const ADDRESSES: usize = 32;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "pinned-to-old-address",
     what: "The name resolves to other addresses now, and the pool still sends to the old one: after a fail-over, a deployment or a scale-out, kept connections do not move.",
     evidence: "Results of lookups over time against the peer addresses of the connections that carry requests.",
@@ -22,10 +22,11 @@ static DOC: Doc = Doc {
     false_positives: "Servers that hand out a changing subset of many live addresses. Needs a lookup during the run, so a program without a later lookup is not detected.",
     fix: "Give connections a maximum age (minutes), or close the pool when the lookup result changes",
     risk: "A maximum age costs a few new connections; without one, reuse defeats fail-over by DNS",
+    fold: || Box::<PinnedToOldAddress>::default(),
 };
 
 struct Known {
-    /// The first answer without it; `None` while it is in the answers.
+    /// The first lookup result without it; `None` while the results have it.
     missing_since: Option<Nanos>,
 }
 
@@ -36,7 +37,7 @@ struct Seen {
 }
 
 #[derive(Default)]
-pub(super) struct PinnedToOldAddress {
+struct PinnedToOldAddress {
     names: HashMap<Arc<str>, (BTreeMap<IpAddr, Known>, u32)>,
     seen: BTreeMap<usize, Seen>,
 }
@@ -73,11 +74,7 @@ impl PinnedToOldAddress {
     }
 }
 
-impl Rule for PinnedToOldAddress {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
+impl Fold for PinnedToOldAddress {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         match event {
             Event::Lookup(lookup) => self.answered(lookup),

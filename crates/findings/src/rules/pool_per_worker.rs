@@ -1,11 +1,11 @@
 //! `pool-per-worker`: each process has a pool of its own, and they are not busy at the same time.
 
-use super::{Attribution, Doc, Rule};
+use super::{Attribution, Doc};
 use crate::finding::{Finding, Severity};
-use crate::statement::{Value, connections, statement};
+use crate::statement::{Value, statement};
 use crate::traffic::OpenReason;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "pool-per-worker",
     what: "Several processes (workers, forks) each keep connections to the same destination. None can use another's, so together they hold more than the load needs.",
     evidence: "Connections to one destination opened by different processes while another process had an idle one.",
@@ -13,28 +13,22 @@ static DOC: Doc = Doc {
     false_positives: "Nearly always by design. It matters where there are hundreds of workers (connection limits of the server) or where workers live for one request.",
     fix: "Fewer workers with more threads each, or one local proxy that pools for all of them",
     risk: "A local proxy is one more hop and one more service; threads share what processes isolate",
+    fold: || Box::new(findings),
 };
 
-pub(super) struct PoolPerWorker;
-
-impl Rule for PoolPerWorker {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(&[OpenReason::OtherProcess], 2);
-        let found = claims.into_iter().map(|(destination, openings, claim)| {
-            let said = statement!(
-                "{openings:#} opened though another process had an idle one",
-                openings = connections(openings)
-            );
-            let evidence = statement!(
-                "{processes} opened connections there",
-                processes = Value::Count(bill.counts(destination).pids.len() as u64, "process")
-            );
-            Finding::by(&DOC, Severity::Info, bill.name(destination), said, evidence).costing(claim)
-        });
-        found.collect()
-    }
+fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = bill.claim_by(OpenReason::OtherProcess, 2);
+    let found = claims.iter().map(|one| {
+        let said = one.opened("though another process had an idle one");
+        let processes = Value::Count(one.counts.pids.len() as u64, "process");
+        let evidence = statement!(
+            "{processes} opened connections there",
+            processes = processes
+        );
+        Finding {
+            severity: Severity::Info,
+            ..one.finding(&DOC, said, evidence)
+        }
+    });
+    found.collect()
 }

@@ -1,11 +1,11 @@
 //! `pool-too-small`: more requests run at once than the pool keeps connections for.
 
-use super::{Attribution, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Remedy};
 use crate::finding::Finding;
-use crate::statement::{Value, connections, requests, statement};
+use crate::statement::{Value, requests, statement};
 use crate::traffic::OpenReason;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "pool-too-small",
     what: "Requests run concurrently on more connections than the pool keeps idle (Go keeps 2 for each host, urllib3 1, HttpURLConnection 5): after each burst the pool closes the rest, and the next burst opens them again.",
     evidence: "The client closed connections right after a complete response while it kept and reused others to the same destination; the peak overlap of requests.",
@@ -13,35 +13,21 @@ static DOC: Doc = Doc {
     false_positives: "A burst at the start that never comes again.",
     fix: "Let the pool keep as many idle connections for this destination as run concurrently",
     risk: "Idle connections cost the server memory and sockets, and each can meet its idle timer",
+    fold: || Box::new(findings),
 };
 
-pub(super) struct PoolTooSmall;
-
-impl Rule for PoolTooSmall {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(&[OpenReason::PoolFull], 2);
-        let found = claims.into_iter().map(|(destination, openings, claim)| {
-            let needed = bill.needed(destination);
-            let said = statement!(
-                "{openings:#} opened again because the pool had closed them after use",
-                openings = connections(openings)
-            );
-            let evidence = statement!(
-                "up to {at_once} at the same time, and the client closed connections right after a response while it kept others",
-                at_once = requests(needed)
-            );
-            let mut finding =
-                Finding::by(&DOC, claim.severity(), bill.name(destination), said, evidence);
-            let size = statement!("{needed}", needed = Value::Number(needed));
-            finding.fix = finding.fix.then(": ", size);
-            finding
-                .costing(claim)
-                .in_words_of(bill.client(destination), Remedy::WidenPool)
-        });
-        found.collect()
-    }
+fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = bill.claim_by(OpenReason::PoolFull, 2);
+    let found = claims.iter().map(|one| {
+        let said = one.opened("again because the pool had closed them after use");
+        let evidence = statement!(
+            "up to {at_once} at the same time, and the client closed connections right after a response while it kept others",
+            at_once = requests(one.needed)
+        );
+        let mut finding = one.finding(&DOC, said, evidence);
+        let size = statement!("{needed}", needed = Value::Number(one.needed));
+        finding.fix = finding.fix.then(": ", size);
+        finding.in_words_of(one.client, Remedy::WidenPool)
+    });
+    found.collect()
 }

@@ -1,6 +1,6 @@
 //! `ports-running-out`: connections are opened faster than TIME_WAIT gives their ports back.
 
-use super::{Attribution, Doc, Rule};
+use super::{Attribution, Doc, Fold};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, connections, statement};
 use crate::traffic::{Context, Counts};
@@ -16,7 +16,7 @@ const HALF: f64 = 0.5;
 /// A rate over less than this, in seconds, is no rate.
 const SHORTEST: u64 = 1;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "ports-running-out",
     what: "Each connection that the client closes first keeps its port in TIME_WAIT for 60 s. At enough new connections a second to one destination no port is left (EADDRNOTAVAIL, \"cannot assign requested address\").",
     evidence: "The most connections opened to one destination within 60 s (a shorter run is projected) against the ephemeral range; which side closed first and so holds TIME_WAIT; dials that failed with no-free-port.",
@@ -24,6 +24,7 @@ static DOC: Doc = Doc {
     false_positives: "tcp_tw_reuse lets Linux reuse a port after a second with TCP timestamps; several local addresses multiply the range.",
     fix: "Reuse connections first. A wider net.ipv4.ip_local_port_range only moves the limit",
     risk: "Where the server closes first, TIME_WAIT is the server's and costs the client nothing",
+    fold: || Box::<PortsRunningOut>::default(),
 };
 
 /// Openings in each of the last 60 seconds.
@@ -54,15 +55,11 @@ impl Window {
 }
 
 #[derive(Default)]
-pub(super) struct PortsRunningOut {
+struct PortsRunningOut {
     windows: BTreeMap<usize, Window>,
 }
 
-impl Rule for PortsRunningOut {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
+impl Fold for PortsRunningOut {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         if let (Event::Opened(connection), Some(destination)) = (event, context.destination) {
             self.windows

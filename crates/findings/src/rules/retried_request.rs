@@ -1,6 +1,6 @@
 //! `retried-request`: the same request was sent again on another connection.
 
-use super::{Attribution, Doc, KEPT, Rule};
+use super::{Attribution, Doc, Fold, KEPT};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, requests, statement, text};
 use crate::traffic::Context;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 /// A request that comes so long after the failure of its like, in nanoseconds, is a new one.
 const SOON: u64 = 10_000_000_000;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "retried-request",
     what: "A request failed with its connection and was sent again on another one. The library reports nothing, and the server may process the request twice.",
     evidence: "The same fingerprint (method, full target and body) by the same process on another connection, within 10 s of a failure that broke the connection before the response was complete and before an equal request got a response, or a retry that the producer itself recorded. In a function: within the same invocation. Needs visible requests.",
@@ -20,6 +20,7 @@ static DOC: Doc = Doc {
     false_positives: "A person who presses the button again; a client that polls the same URL and lost one connection.",
     fix: "Remove the cause (`stale-reuse`, resets); let only idempotent requests be retried, and give the others an idempotency key",
     risk: "Without retries, each connection that ends while idle becomes an error of the program",
+    fold: || Box::<RetriedRequest>::default(),
 };
 
 #[derive(Clone, Default)]
@@ -61,7 +62,7 @@ impl Sender {
     }
 }
 
-/// A failure that somebody may retry.
+/// A failure that the client may retry.
 struct Broken {
     connection: Option<ConnectionId>,
     sender: Sender,
@@ -80,10 +81,10 @@ struct Retry {
 }
 
 #[derive(Default)]
-pub(super) struct RetriedRequest {
+struct RetriedRequest {
     failed: HashMap<Fingerprint, Broken>,
     order: VecDeque<Fingerprint>,
-    /// Retries of functions: an invocation that is told of later may have begun in between.
+    /// Retries of functions: an invocation that is recorded later may have begun in between.
     open: VecDeque<Retry>,
     seen: BTreeMap<usize, Seen>,
 }
@@ -99,7 +100,7 @@ impl RetriedRequest {
             && sender.may_be(broken.sender)
             && exchange.at.since(broken.end) <= SOON;
         let began = again.then_some(broken.at);
-        // what comes after the answer is a request of its own
+        // what comes after the response is a request of its own
         let is_answered = exchange.outcome == Outcome::Ok && exchange.end >= broken.end;
         if again || is_answered {
             self.failed.remove(&fingerprint);
@@ -164,11 +165,7 @@ impl RetriedRequest {
     }
 }
 
-impl Rule for RetriedRequest {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
+impl Fold for RetriedRequest {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         let (exchange, destination) = match (event, context.destination) {
             (Event::Exchange(exchange), Some(destination)) => (exchange, destination),

@@ -1,15 +1,14 @@
-//! `slower-when-reused`: the answer takes longer on a kept connection than on a new one.
+//! `slower-when-reused`: the response takes longer on a kept connection than on a new one.
 
-use super::waits::Waits;
-use super::{Attribution, Doc, Rule};
+use super::waits::{self, is_longer};
+use super::{Attribution, Doc};
 use crate::finding::{Finding, Severity};
 use crate::statement::{nanos, statement};
 
-/// How much longer the median must be, in nanoseconds and as a factor.
+/// How much longer the median must be, in nanoseconds.
 const LONGER: f64 = 15_000_000.0;
-const FACTOR: f64 = 1.5;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "slower-when-reused",
     what: "The first byte takes longer on reused connections than on fresh ones. Usually Nagle's algorithm on one side meets delayed acknowledgements on the other: about 40 ms a request.",
     evidence: "The median of `wait` over complete requests, fresh and reused separately.",
@@ -17,35 +16,17 @@ static DOC: Doc = Doc {
     false_positives: "Different requests on fresh and on reused connections (a log-in first, a search later). This is an observation; `intact bench` measures the cause.",
     fix: "Set TCP_NODELAY on both sides, and write header section and body with one call",
     risk: "TCP_NODELAY with several writes sends more and smaller packets",
+    fold: || Box::new(findings),
 };
 
-pub(super) struct SlowerWhenReused;
-
-impl Rule for SlowerWhenReused {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (name, waits) in Waits::of_each(bill) {
-            let (fresh, reused) = (waits.fresh, waits.reused);
-            if reused - fresh < LONGER || reused < fresh * FACTOR {
-                continue;
-            }
-            let said = statement!(
+fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    waits::findings(bill, &DOC, Severity::Warning, |fresh, reused| {
+        is_longer(reused, fresh, LONGER).then(|| {
+            statement!(
                 "the first byte takes {reused} on a reused connection, {fresh} on a fresh one",
                 reused = nanos(reused),
                 fresh = nanos(fresh)
-            );
-            findings.push(Finding::by(
-                &DOC,
-                Severity::Warning,
-                name,
-                said,
-                waits.samples(),
-            ));
-        }
-        findings
-    }
+            )
+        })
+    })
 }

@@ -1,13 +1,13 @@
 //! `stale-reuse`: requests were sent onto connections that the server had closed.
 
-use super::{Attribution, Claim, Doc, Remedy, Rule};
+use super::{Attribution, Claim, Doc, Fold, Remedy};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, requests, statement, timer_nanos};
 use crate::traffic::{Context, OpenReason};
 use intact_ledger::{ClosePoint, Event, Failure, Outcome};
 use std::collections::BTreeMap;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "stale-reuse",
     what: "A request was sent on a pooled connection that the server had closed: \"socket hang up\", \"connection closed before message completed\", BadStatusLine.",
     evidence: "Exchanges with the outcome `stale` (a used connection ended before the first byte of the response) and connections with the close point `stale`; the idle times before them.",
@@ -15,6 +15,7 @@ static DOC: Doc = Doc {
     false_positives: "A server that is restarted closes all its connections together: a burst at one moment is a deployment, not a timer.",
     fix: "Let the client close idle connections before the server does (client's idle limit < server's), and retry idempotent requests once",
     risk: "A retry of a request that is not idempotent may be processed twice; shortening the client's idle limit costs a few more connections",
+    fold: || Box::<StaleReuse>::default(),
 };
 
 #[derive(Default)]
@@ -26,15 +27,11 @@ struct Seen {
 }
 
 #[derive(Default)]
-pub(super) struct StaleReuse {
+struct StaleReuse {
     seen: BTreeMap<usize, Seen>,
 }
 
-impl Rule for StaleReuse {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
+impl Fold for StaleReuse {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         let Some(destination) = context.destination else {
             return;
@@ -52,7 +49,7 @@ impl Rule for StaleReuse {
                 }
             }
             Event::Closed(closed) if closed.close.moment == Some(ClosePoint::Stale) => {
-                // told by its exchange already, where that was seen
+                // counted with its exchange already, where that was seen
                 let told = context
                     .live
                     .and_then(|live| live.last.as_ref())
@@ -66,8 +63,9 @@ impl Rule for StaleReuse {
     }
 
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(&[OpenReason::Stale], 1).into_iter();
-        let claims: BTreeMap<usize, Claim> = claims.map(|(at, _, claim)| (at, claim)).collect();
+        let claims = bill.claim_by(OpenReason::Stale, 1).into_iter();
+        let claims: BTreeMap<usize, Claim> =
+            claims.map(|one| (one.destination, one.claim)).collect();
         let mut findings = Vec::new();
         for (&destination, seen) in &self.seen {
             let claim = claims.get(&destination).copied().unwrap_or_default();

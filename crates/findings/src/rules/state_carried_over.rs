@@ -1,6 +1,6 @@
 //! `state-carried-over`: what belongs to one user stays on the connection, or in the client, when another comes.
 
-use super::{Attribution, Doc, Rule};
+use super::{Attribution, Doc, Fold};
 use crate::finding::{Finding, Severity};
 use crate::statement::{requests, statement};
 use crate::traffic::Context;
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 /// Connections whose last identity is remembered.
 const CONNECTIONS: usize = 32_768;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "state-carried-over",
     what: "Reuse carries state from one user to the next: a connection that NTLM or Negotiate has authenticated is used with another credential, or a cookie stays the same with a changed credential.",
     evidence: "Salted hashes of `Authorization` and `Cookie` and the scheme of the credential, in memory only: they are never written, so a stored ledger does not show this.",
@@ -18,6 +18,7 @@ static DOC: Doc = Doc {
     false_positives: "A cookie that names no user (a language, a balancer's route); a service account that renews its token.",
     fix: "A client, or at least a cookie jar, for each user; never share a connection that has authenticated itself",
     risk: "A client for each user means connections for each user: pool by user, not one for each request",
+    fold: || Box::<StateCarriedOver>::default(),
 };
 
 struct Carried {
@@ -27,17 +28,13 @@ struct Carried {
 }
 
 #[derive(Default)]
-pub(super) struct StateCarriedOver {
+struct StateCarriedOver {
     connections: HashMap<ConnectionId, Carried>,
-    /// Exchanges with another credential on an authenticated connection, and beside an unchanged cookie.
+    /// Exchanges with another credential on an authenticated connection, and with an unchanged cookie.
     seen: BTreeMap<usize, (u64, u64)>,
 }
 
-impl Rule for StateCarriedOver {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
+impl Fold for StateCarriedOver {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         let exchange = match event {
             Event::Exchange(exchange) => exchange,

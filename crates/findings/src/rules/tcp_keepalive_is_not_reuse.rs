@@ -1,6 +1,6 @@
 //! `tcp-keepalive-is-not-reuse`: the socket option is set, and yet no connection is used twice.
 
-use super::{Attribution, Doc, Remedy, Rule};
+use super::{Attribution, Doc, Fold, Remedy};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, connections, statement};
 use crate::traffic::Context;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Such connections from which on it speaks.
 const LEAST: u64 = 3;
 
-static DOC: Doc = Doc {
+pub(super) static DOC: Doc = Doc {
     id: "tcp-keepalive-is-not-reuse",
     what: "TCP keep-alive (SO_KEEPALIVE) or HTTP/2 PINGs are on, and no connection carries a second request. They only check that the peer is alive; reuse needs HTTP keep-alive.",
     evidence: "SO_KEEPALIVE or PING frames on ended connections that carried one exchange at most; none was reused.",
@@ -18,6 +18,7 @@ static DOC: Doc = Doc {
     false_positives: "Many libraries set SO_KEEPALIVE by default.",
     fix: "Turn on HTTP keep-alive: a client or agent that keeps connections and is shared by all calls",
     risk: "None of its own: probes do not disturb reuse, and are useful on connections that stay idle behind a firewall",
+    fold: || Box::<TcpKeepaliveIsNotReuse>::default(),
 };
 
 #[derive(Default)]
@@ -28,15 +29,11 @@ struct Seen {
 }
 
 #[derive(Default)]
-pub(super) struct TcpKeepaliveIsNotReuse {
+struct TcpKeepaliveIsNotReuse {
     seen: BTreeMap<usize, Seen>,
 }
 
-impl Rule for TcpKeepaliveIsNotReuse {
-    fn doc(&self) -> &'static Doc {
-        &DOC
-    }
-
+impl Fold for TcpKeepaliveIsNotReuse {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         let (Event::Closed(closed), Some(live)) = (event, context.live) else {
             return;

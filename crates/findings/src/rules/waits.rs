@@ -1,6 +1,7 @@
-//! How long requests on fresh and on reused connections waited for the first byte of their answer.
+//! How long requests on fresh and on reused connections waited for the first byte of the response.
 
-use super::Attribution;
+use super::{Attribution, Doc};
+use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, statement};
 use crate::traffic::Counts;
 use intact_ledger::{Histogram, Phase, Reuse};
@@ -8,24 +9,40 @@ use intact_ledger::{Histogram, Phase, Reuse};
 /// Requests of each kind that it takes.
 const LEAST: u64 = 10;
 
+/// By which factor the longer median exceeds the other.
+const FACTOR: f64 = 1.5;
+
+/// A finding for each destination whose medians, of fresh and of reused requests in nanoseconds, have something to state.
+pub(super) fn findings(
+    bill: &Attribution<'_>,
+    doc: &'static Doc,
+    severity: Severity,
+    stated: impl Fn(f64, f64) -> Option<Statement>,
+) -> Vec<Finding> {
+    let found = bill.destinations().filter_map(|(_, name, counts)| {
+        let waits = Waits::of(counts)?;
+        let said = stated(waits.fresh, waits.reused)?;
+        Some(Finding::by(doc, severity, name, said, waits.samples()))
+    });
+    found.collect()
+}
+
+/// Whether a median is longer by this many nanoseconds and by half.
+pub(super) fn is_longer(long: f64, short: f64, nanos: f64) -> bool {
+    long - short >= nanos && long >= short * FACTOR
+}
+
 /// The medians in nanoseconds, and of how many.
-pub(super) struct Waits {
-    pub(super) fresh: f64,
-    pub(super) fresh_count: u64,
-    pub(super) reused: f64,
-    pub(super) reused_count: u64,
+struct Waits {
+    fresh: f64,
+    fresh_count: u64,
+    reused: f64,
+    reused_count: u64,
 }
 
 impl Waits {
-    /// Those of each destination that had enough requests of both kinds, with its name.
-    pub(super) fn of_each(bill: &Attribution<'_>) -> Vec<(String, Waits)> {
-        bill.destinations()
-            .filter_map(|(_, name, counts)| Some((name, Waits::of(counts)?)))
-            .collect()
-    }
-
     /// How many requests of each kind the medians are of.
-    pub(super) fn samples(&self) -> Statement {
+    fn samples(&self) -> Statement {
         statement!(
             "medians of {fresh_requests} fresh and {reused_requests} reused requests",
             fresh_requests = Value::Number(self.fresh_count),

@@ -1,6 +1,6 @@
 //! After how many requests on one connection a dearer setup no longer matters.
 
-/// More requests than this are told as "never": no connection carries them.
+/// More requests than this are reported as "never": no connection carries them.
 pub const MAX_REQUESTS: u64 = 1_000_000_000;
 
 /// The smallest n from which the times per request, (`setup_a` + n w)/n and (`setup_b` + n w)/n, differ by less than

@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use super::{Confidence, Interval, PairedDifference};
 
-/// With at least this many comparisons [`adjust`] adjusts; ten or fewer are told one by one.
+/// With at least this many comparisons [`adjust`] adjusts; ten or fewer are reported one by one.
 pub const HOLM_FROM: usize = 11;
 
-/// A comparison as it may be told beside the others of its run.
+/// A comparison as it may be reported with the others of its run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Adjusted {
     /// The estimate and its interval.
@@ -46,7 +46,7 @@ pub fn holm_p_values(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The comparisons of one run as they may be told together, in the order given: adjusted from [`HOLM_FROM`] on.
+/// The comparisons of one run as they may be reported together, in the order given: adjusted from [`HOLM_FROM`] on.
 pub fn adjust(comparisons: &[PairedDifference], confidence: Confidence) -> Vec<Adjusted> {
     let raw: Vec<f64> = comparisons.iter().map(PairedDifference::p_value).collect();
     let (p_values, level) = if comparisons.len() < HOLM_FROM {

@@ -25,7 +25,7 @@ pub enum Scale {
     ShareSaved,
 }
 
-/// A baseline `a` held against `b` over the same rounds; positive means that `b` is smaller.
+/// A baseline `a` compared with `b` over the same rounds; positive means that `b` is smaller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PairedDifference {
     scale: Scale,

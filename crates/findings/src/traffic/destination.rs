@@ -126,7 +126,7 @@ pub struct Counts {
     pub agents: BTreeMap<Arc<str>, u64>,
     /// The processes, the first sixteen.
     pub pids: BTreeSet<u32>,
-    /// What was worked out, not seen.
+    /// What was inferred.
     pub inferred: BTreeSet<Arc<str>>,
     /// Why connections were opened, by [`OpenReason`].
     pub why: BTreeMap<OpenReason, u64>,

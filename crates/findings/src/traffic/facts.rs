@@ -6,7 +6,7 @@ use super::figures::Figures;
 use super::tracker::Tracker;
 use super::verdict;
 use crate::cpu::CpuFacts;
-use crate::figures::{Connections, NANOS_PER_MS, Requests};
+use crate::figures::{NANOS_PER_MS, TrafficCounts, embeds};
 use crate::finding::Finding;
 use crate::rules::{Attribution, Rule};
 use crate::unobserved::Unobserved;
@@ -24,19 +24,14 @@ const FINDINGS: usize = 200;
 pub struct ObservedFacts {
     /// Sentences, the one that matters most first.
     pub verdict: Vec<String>,
-    /// As in every document: the requests of `totals`.
-    pub requests: Requests,
-    /// As in every document: the connections of `totals`.
-    pub connections: Connections,
-    /// As in every document.
-    pub reused: u64,
-    /// As in every document.
-    pub reuse: Option<f64>,
+    /// The counts of `totals`.
+    #[serde(flatten)]
+    pub counts: TrafficCounts,
     /// All destinations together.
     pub totals: Figures,
     /// Each destination, the one that wastes most first.
     pub destinations: Vec<Destination>,
-    /// What stands out, the worst and dearest first.
+    /// What stands out, the worst and most expensive first.
     pub findings: Vec<Finding>,
     /// What the programs took of the processors, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,8 +111,10 @@ pub struct TlsFigures {
     pub count: u64,
 }
 
+embeds!(ObservedFacts, counts: TrafficCounts);
+
 impl ObservedFacts {
-    pub(super) fn new(books: &Tracker, rules: &[Box<dyn Rule>]) -> ObservedFacts {
+    pub(super) fn new(books: &Tracker, rules: &[Rule]) -> ObservedFacts {
         let mut caveats = books.caveats();
         let findings = findings(books, rules, &mut caveats);
         let missing = Unobserved::by_caveats(&caveats);
@@ -133,10 +130,7 @@ impl ObservedFacts {
         caveats.extend(partly_known(&totals));
         let mut facts = ObservedFacts {
             verdict: Vec::new(),
-            requests: totals.requests.clone(),
-            connections: totals.connections.clone(),
-            reused: totals.reused,
-            reuse: totals.reuse,
+            counts: totals.counts.counts.clone(),
             totals,
             destinations,
             findings,
@@ -150,20 +144,20 @@ impl ObservedFacts {
 
     /// Adds what is missing of all destinations.
     pub(crate) fn add_unobserved(&mut self, missing: &Unobserved) {
-        self.totals.unobserved.add(missing);
+        self.totals.counts.unobserved.add(missing);
         for one in &mut self.destinations {
-            one.figures.unobserved.add(missing);
+            one.figures.counts.unobserved.add(missing);
         }
     }
 
     /// Whether anything at all was answered, or was opened without our seeing inside.
     pub fn any_success(&self) -> bool {
-        self.requests.ok > 0 || (self.requests.total == 0 && self.connections.opened > 0)
+        self.counts.any_success()
     }
 }
 
 /// The findings of all rules, the worst and most expensive first; a caveat states how many are beyond the limit.
-fn findings(books: &Tracker, rules: &[Box<dyn Rule>], caveats: &mut Vec<Caveat>) -> Vec<Finding> {
+fn findings(books: &Tracker, rules: &[Rule], caveats: &mut Vec<Caveat>) -> Vec<Finding> {
     let mut bill = Attribution::new(books);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in rules {

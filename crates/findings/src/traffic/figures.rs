@@ -4,7 +4,10 @@ use super::destination::{Counts, Detail, Sum};
 use super::distributions::{Gaps, PerConnection};
 use super::facts::Destination;
 use super::lookups::Lookups;
-use crate::figures::{Connections, Latency, NANOS_PER_MS, PhaseTime, Requests};
+use crate::figures::{
+    Connections, Latency, NANOS_PER_MS, ObservedCounts, PhaseTime, Requests, TrafficCounts, embeds,
+    share,
+};
 use crate::rules::cost_ms;
 use crate::unobserved::Unobserved;
 use intact_ledger::{Group, Handshake, Histogram, Phase, Reuse};
@@ -15,28 +18,14 @@ use std::collections::BTreeMap;
 /// The figures that all destinations together and each of them have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
-    /// Requests.
-    pub requests: Requests,
-    /// Connections; `needed` is what the peak overlap of requests needs.
-    pub connections: Connections,
-    /// Connections opened beyond those needed.
-    pub avoidable: u64,
-    /// Requests on a connection that was there already.
-    pub reused: u64,
-    /// Their share of those requests of which it is known; absent when it is known of none.
-    pub reuse: Option<f64>,
-    /// Requests of which it is known whether their connection was reused.
-    pub reuse_known: u64,
+    /// Counts of requests and connections; `needed` is for the peak overlap of requests.
+    #[serde(flatten)]
+    pub counts: ObservedCounts,
     /// Lower and upper end of `reuse` over all requests; present where the state of some is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reuse_range: Option<[f64; 2]>,
     /// Connections inside which nothing could be seen.
     pub opaque: u64,
-    /// What of the traffic is missing from these figures.
-    #[serde(skip)]
-    pub unobserved: Unobserved,
-    /// Why figures are worked out and not seen; empty when all were seen.
-    pub inferred: Vec<String>,
     /// Requests for each connection opened.
     pub requests_per_connection: Option<f64>,
     /// Connections opened a second, between the first and the last event.
@@ -47,9 +36,7 @@ pub struct Figures {
     pub setup_ms: Option<f64>,
     /// Mean lookup, transport handshake and TLS handshake of a connection that had them.
     pub setup_mean_ms: SetupMeans,
-    /// Setup of avoidable connections (so many times the mean setup).
-    pub wasted_ms: Option<f64>,
-    /// The same as a share of `outbound_ms`.
+    /// `wasted_ms` as a share of `outbound_ms`.
     pub wasted_share: Option<f64>,
     /// TLS handshakes that resumed a session, as a share of those whose kind was seen.
     pub resumed_share: Option<f64>,
@@ -102,6 +89,8 @@ pub struct Phases {
     pub reused: BTreeMap<&'static str, Option<PhaseTime>>,
 }
 
+embeds!(Figures, counts: ObservedCounts);
+
 impl Figures {
     /// `open_opaque`: open connections whose content could not be read so far.
     pub(super) fn of(counts: &Counts, needed: u64, open_opaque: u64, lookups: Lookups) -> Figures {
@@ -119,20 +108,25 @@ impl Figures {
         };
         let setup = counts.setup_total;
         Figures {
-            requests: requests(counts),
-            connections: connections(counts, needed),
-            avoidable,
-            reused: counts.reused,
-            reuse: (known > 0).then(|| counts.reused as f64 / known as f64),
-            reuse_known: known,
+            counts: ObservedCounts {
+                counts: TrafficCounts {
+                    requests: requests(counts),
+                    connections: connections(counts, needed),
+                    reused: counts.reused,
+                    reuse: share(counts.reused, known),
+                },
+                avoidable,
+                reuse_known: known,
+                unobserved: Unobserved {
+                    traffic: None,
+                    opaque,
+                    without_connection: counts.without_connection,
+                },
+                inferred: counts.inferred.iter().map(ToString::to_string).collect(),
+                wasted_ms,
+            },
             reuse_range: reuse_range(counts, known),
             opaque,
-            unobserved: Unobserved {
-                traffic: None,
-                opaque,
-                without_connection: counts.without_connection,
-            },
-            inferred: counts.inferred.iter().map(ToString::to_string).collect(),
             requests_per_connection: (readable > 0 && counts.requests > 0)
                 .then(|| counts.requests as f64 / readable as f64),
             churn_per_s: counts
@@ -141,7 +135,6 @@ impl Figures {
             outbound_ms,
             setup_ms: (setup.count > 0).then(|| setup.nanos as f64 / NANOS_PER_MS),
             setup_mean_ms: SetupMeans::of(counts),
-            wasted_ms,
             wasted_share: share_of(wasted_ms, outbound_ms),
             resumed_share: resumed_share(counts),
             lookups: LookupFigures::of(lookups, counts.opened),
@@ -156,9 +149,9 @@ impl Figures {
     /// What the whole has only as the sum of its parts: waste is paid per destination, idle limits are each server's.
     pub(super) fn sum_up(&mut self, destinations: &[Destination]) {
         let figures = || destinations.iter().map(|one| &one.figures);
-        self.avoidable = figures().map(|one| one.avoidable).sum();
+        self.counts.avoidable = figures().map(|one| one.avoidable).sum();
         let costs: Vec<f64> = figures().filter_map(|one| one.wasted_ms).collect();
-        self.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
+        self.counts.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
         // the setup of connections that cannot be seen inside is no part of the requests' time
         let seen = figures().filter(|one| one.requests.total > 0);
         let of_requests: f64 = seen.filter_map(|one| one.wasted_ms).sum();

@@ -16,7 +16,7 @@ const LEVEL: f64 = 0.01;
 /// Requests that a period needs for its mean to count towards a change.
 const ENOUGH: u64 = 5;
 
-/// Requests that each side of a change must have to be told in words.
+/// Requests that each side of a change must have to be reported in words.
 const LEAST: u64 = 30;
 /// The smallest ratio of latencies that is worth a word.
 const RATIO: f64 = 1.2;
@@ -39,7 +39,7 @@ struct Sums {
     reused: u64,
 }
 
-/// A change of level with what was the case on both sides. It describes; what caused it, only an experiment tells.
+/// A change of level with what was the case on both sides. It describes; only an experiment shows the cause.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LevelShift {
     /// When, in seconds since the start of the run.

@@ -3,13 +3,16 @@
 use super::facts::ObservedFacts;
 use super::figures::Figures;
 use crate::requirement::{
-    Measured, Metric, MetricSource, NoData, PhaseStatistic, Subject, TrafficMetric,
+    Measured, Metric, MetricSource, NoData, PhaseStatistic, Subject, TrafficMetric, TrafficSource,
 };
 use crate::unobserved::Unobserved;
-use intact_ledger::{Failure, Phase};
+use intact_ledger::Phase;
 
 /// The subject of requirements without a selector.
 const WHOLE: &str = "all destinations";
+/// Rows have their bytes, the counts of a destination have not.
+const NO_BYTES: NoData =
+    NoData::NotMeasured("bytes are in the ledger (--ledger DIR), not summed up yet");
 
 impl MetricSource for ObservedFacts {
     /// Requirements without a selector are about the whole; those with one about the destinations that it finds.
@@ -51,12 +54,10 @@ impl MetricSource for ObservedFacts {
         let Metric::Findings(selector) = metric else {
             return figures.value(metric);
         };
-        let found = self
-            .findings
-            .iter()
-            .filter(|finding| destination.is_none_or(|one| finding.subject == one.origin))
-            .filter(|finding| selector.selects(finding.rule, finding.severity));
-        Ok(figures.unobserved.findings(found.count()))
+        let findings = self.findings.iter();
+        let of_subject =
+            findings.filter(|one| destination.is_none_or(|place| one.subject == place.origin));
+        Ok(selector.count(of_subject, &figures.unobserved))
     }
 
     fn unobserved(&self) -> Unobserved {
@@ -88,52 +89,20 @@ impl Figures {
     }
 
     fn traffic(&self, metric: TrafficMetric) -> Result<Measured, NoData> {
-        let unobserved = &self.unobserved;
-        let requests = &self.requests;
-        let total = requests.total;
-        let opened = self.connections.opened;
-        let of_requests = |count: u64| unobserved.requests(count, total);
-        let of_connections = |count: u64| unobserved.connections(count, opened);
-        match metric {
-            TrafficMetric::Requests => of_requests(total),
-            TrafficMetric::Ok => of_requests(requests.ok),
-            TrafficMetric::Failed => of_requests(requests.failures()),
-            TrafficMetric::FailedWith(kind) => of_requests(requests.failed_with(kind)),
-            TrafficMetric::Stale => of_requests(requests.failed_with(Failure::Stale)),
-            TrafficMetric::Status(status) => of_requests(requests.of_status(status)),
-            TrafficMetric::Connections => of_connections(opened),
-            TrafficMetric::ConnectionsFailed => {
-                of_connections(self.connections.failed.values().sum())
-            }
-            TrafficMetric::Needed => of_connections(self.connections.needed),
-            TrafficMetric::Avoidable => unobserved.avoidable(self.avoidable, opened),
-            TrafficMetric::Reused => unobserved.reused(self.reused, self.reuse_known, total),
-            TrafficMetric::Reuse => unobserved.reuse(self.reused, self.reuse_known, total),
-            TrafficMetric::RequestsPerConnection => {
-                of_requests(0)?;
-                let ratio = self
-                    .requests_per_connection
-                    .ok_or(NoData::NothingHappened)?;
-                of_connections(opened)?;
-                Ok(unobserved.ratio(ratio))
-            }
-            TrafficMetric::Churn => {
-                of_connections(opened)?;
-                let churn = self.churn_per_s.ok_or(NoData::NothingHappened)?;
-                Ok(unobserved.at_least_connections(churn))
-            }
-            TrafficMetric::Lookups => Ok(Measured::count(
-                self.lookups.total,
-                unobserved.traffic.is_none(),
-            )),
-            TrafficMetric::ResumedShare => self
-                .resumed_share
-                .map(|share| unobserved.share_of_connections(share))
-                .ok_or(NoData::NothingHappened),
-            TrafficMetric::BytesPerRequest | TrafficMetric::HeaderBytesPerRequest => Err(
-                NoData::NotMeasured("bytes are in the ledger (--ledger DIR), not summed up yet"),
-            ),
-        }
+        let source = TrafficSource {
+            counts: &self.counts,
+            runs: 1.0,
+            avoidable: self.avoidable,
+            reuse_known: self.reuse_known,
+            lookups: self.lookups.total,
+            requests_per_connection: self.requests_per_connection,
+            resumed_share: self.resumed_share,
+            churn_per_s: self.churn_per_s.ok_or(NoData::NothingHappened),
+            bytes_per_request: Err(NO_BYTES),
+            header_bytes_per_request: Err(NO_BYTES),
+            unobserved: &self.unobserved,
+        };
+        source.value(metric)
     }
 
     fn phase(&self, phase: Phase, statistic: PhaseStatistic) -> Result<f64, NoData> {

@@ -9,8 +9,8 @@ use std::net::IpAddr;
 /// Streams at once where a server does not say (RFC 9113 section 6.5.2 recommends no less).
 const STREAMS: u32 = 100;
 
-/// How long a client may take, in nanoseconds, from the last byte of an answer to having the connection back in its pool: until
-/// then it is idle on the wire, but nobody could use it.
+/// How long a client may take, in nanoseconds, from the last byte of a response to having the connection back in its pool: until
+/// then it is idle on the wire, but no request could use it.
 pub(super) const HAND_BACK: u64 = 5_000_000;
 
 /// Who has the client end: connections are reused within one.
@@ -55,7 +55,7 @@ pub struct Last {
     pub ok: bool,
     /// Who announced the end of the connection in it.
     pub close_sent_by: Option<Side>,
-    /// Whether the client left a part of the answer unread.
+    /// Whether the client left a part of the response unread.
     pub undrained: bool,
     /// Whether it met a connection that had died.
     pub stale: bool,

@@ -1,4 +1,4 @@
-//! OpenReason a connection was opened although one had been opened before: what became of its predecessor. The rules claim
+//! Why a connection was opened although one had been opened before: how its predecessor ended. The rules claim
 //! avoidable setups by it. Must not decide whether that is worth a finding.
 
 use super::open_connection::OpenConnection;

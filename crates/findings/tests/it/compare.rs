@@ -1,6 +1,8 @@
 //! Two programs over interleaved rounds: the old one opens a connection for each request, the new one keeps one.
 
-use intact_findings::compare::{CompareFacts, Comparison, FindingState};
+use intact_findings::compare::{
+    CompareFacts, Comparison, CountStatistic, FindingState, TimeStatistic,
+};
 use intact_findings::requirement::{MetricSource, Requirement};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
@@ -112,7 +114,7 @@ fn the_round_is_the_unit_and_warm_up_is_left_out() {
     let wall = facts
         .comparisons
         .iter()
-        .find(|one| one.statistic == "wall")
+        .find(|one| one.statistic == TimeStatistic::Wall)
         .unwrap();
     let saved = wall.saved_ms.unwrap();
     assert!(saved.covers(270.0), "{saved:?}");
@@ -120,13 +122,13 @@ fn the_round_is_the_unit_and_warm_up_is_left_out() {
     let cpu = facts
         .comparisons
         .iter()
-        .find(|one| one.statistic == "cpu")
+        .find(|one| one.statistic == TimeStatistic::Cpu)
         .unwrap();
     assert_eq!(cpu.significant, Some(false));
     let connections = facts
         .counts
         .iter()
-        .find(|one| one.count == "connections")
+        .find(|one| one.count == CountStatistic::Connections)
         .unwrap();
     assert_eq!((connections.a_mean, connections.b_mean), (10.0, 1.0));
 }

@@ -8,7 +8,7 @@ use super::{populations, timeline};
 use crate::json;
 use crate::page::*;
 use intact_findings::bench::{
-    BenchFacts, Charts, FirstCall, PerConnection, TimeDifference, VariantFacts,
+    BenchFacts, Charts, FirstCall, PerConnection, TimeDifference, TimeStatistic, VariantFacts,
 };
 use intact_findings::stats::Interval;
 use intact_ledger::{Reuse, Run};
@@ -387,7 +387,7 @@ fn comparisons(one: BenchRun<'_>) -> Section {
 pub(super) fn comparison_table(all: &[TimeDifference]) -> Table {
     Rows::of(all)
         .column("of", |one| format!("{} against {}", one.b, one.a))
-        .column("statistic", |one| statistic(one.statistic))
+        .column("statistic", |one| one.statistic.words())
         .column("first", |one| Time(one.a_ms))
         .about("mean over rounds")
         .column("second", |one| Time(one.b_ms))
@@ -401,16 +401,6 @@ pub(super) fn comparison_table(all: &[TimeDifference]) -> Table {
         .column("result", |one| significance(one.significant))
         .column("no interval because", |one| one.no_interval_reason.as_ref())
         .table()
-}
-
-/// A statistic in words.
-pub(super) fn statistic(id: &str) -> &str {
-    match id {
-        "wall" => "wall time",
-        "cpu" => "CPU time",
-        "outbound" => "waiting for responses",
-        other => other,
-    }
 }
 
 fn over_rounds(one: BenchRun<'_>) -> Chart {
@@ -625,7 +615,8 @@ fn tone(keepalive: bool) -> Tone {
 pub fn demonstration(facts: &BenchFacts) -> Section {
     let saved = facts.comparisons.iter().find_map(|compared| {
         let share = compared.saved_share.as_ref()?.value;
-        let about = compared.axis.as_deref() == Some("keepalive") && compared.statistic == "mean";
+        let about = compared.axis.as_deref() == Some("keepalive")
+            && compared.statistic == TimeStatistic::Mean;
         (about && share > 0.0).then_some((compared, share))
     });
     let cost = saved.map(|(compared, share)| {

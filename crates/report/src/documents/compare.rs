@@ -1,12 +1,13 @@
 //! The page of a comparison of programs: whether the change helped, by how much, and the state of each finding.
 
-use super::bench::{saving, statistic};
+use super::bench::saving;
 use super::common::{by_round, caveats, method, page as start, round_line, significance};
 use crate::json;
 use crate::page::*;
 use intact_findings::Severity;
 use intact_findings::compare::{
-    CompareFacts, FindingChange, FindingState, ProgramFacts, RoundFigures,
+    CompareFacts, CountStatistic, FindingChange, FindingState, ProgramFacts, RoundFigures,
+    TimeStatistic,
 };
 use intact_ledger::Run;
 use intact_units::Quantity::{Count, Mean, Share, Time};
@@ -75,10 +76,10 @@ fn headline(facts: &CompareFacts) -> Option<Headline> {
     let first = comparisons.find_map(|one| Some((one, one.saved_share?)));
     match first {
         Some((one, share)) if one.significant == Some(true) => {
-            saving(share, text!("{} per run", statistic(one.statistic)))
+            saving(share, text!("{} per run", one.statistic.words()))
         }
         Some((one, _)) => {
-            let caption = text!("in {} that could be shown", statistic(one.statistic));
+            let caption = text!("in {} that could be shown", one.statistic.words());
             Headline::new("no difference", Assessment::Neutral, caption)
         }
         None => {
@@ -164,8 +165,8 @@ fn differences(facts: &CompareFacts) -> Table {
     let times = facts.comparisons.iter().map(|one| Difference {
         program: &one.b,
         figure: match one.statistic {
-            "outbound" => "waiting",
-            other => statistic(other),
+            TimeStatistic::Outbound => "waiting",
+            other => other.words(),
         },
         first: Time(one.a_ms).into(),
         second: Time(one.b_ms).into(),
@@ -180,9 +181,13 @@ fn differences(facts: &CompareFacts) -> Table {
     let counts = differ.map(|one| Difference {
         program: &one.b,
         figure: match one.count {
-            "handshakes" => "TLS",
-            "stale" => "stale reuses",
-            other => other,
+            CountStatistic::Connections => "connections",
+            CountStatistic::Avoidable => "avoidable",
+            CountStatistic::Requests => "requests",
+            CountStatistic::Failed => "failed",
+            CountStatistic::Stale => "stale reuses",
+            CountStatistic::Handshakes => "TLS",
+            CountStatistic::Lookups => "lookups",
         },
         first: Mean(one.a_mean).into(),
         second: Mean(one.b_mean).into(),

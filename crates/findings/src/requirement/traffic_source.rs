@@ -1,0 +1,79 @@
+//! The metrics about requests and connections, from the figures that every document about traffic has. Must not know the document.
+
+use super::{Measured, NoData, TrafficMetric};
+use crate::figures::TrafficCounts;
+use crate::unobserved::Unobserved;
+use intact_ledger::Failure;
+
+/// The figures that the metrics are computed from. A figure that the document does not have is the reason why.
+pub(crate) struct TrafficSource<'a> {
+    pub(crate) counts: &'a TrafficCounts,
+    /// Counts are those of one run on average.
+    pub(crate) runs: f64,
+    pub(crate) avoidable: u64,
+    pub(crate) reuse_known: u64,
+    pub(crate) lookups: u64,
+    pub(crate) requests_per_connection: Option<f64>,
+    pub(crate) resumed_share: Option<f64>,
+    pub(crate) churn_per_s: Result<f64, NoData>,
+    pub(crate) bytes_per_request: Result<f64, NoData>,
+    pub(crate) header_bytes_per_request: Result<f64, NoData>,
+    pub(crate) unobserved: &'a Unobserved,
+}
+
+impl TrafficSource<'_> {
+    /// What was measured of a metric, or the bounds where a part was not observed. Zero is a value of a count.
+    pub(crate) fn value(&self, metric: TrafficMetric) -> Result<Measured, NoData> {
+        let unobserved = self.unobserved;
+        let TrafficCounts {
+            requests,
+            connections,
+            reused,
+            ..
+        } = self.counts;
+        let (total, opened) = (requests.total, connections.opened);
+        let of_requests = |count: u64| unobserved.requests(count, total);
+        let of_connections = |count: u64| unobserved.connections(count, opened);
+        let count = match metric {
+            TrafficMetric::Requests => of_requests(total),
+            TrafficMetric::Ok => of_requests(requests.ok),
+            TrafficMetric::Failed => of_requests(requests.failures()),
+            TrafficMetric::FailedWith(kind) => of_requests(requests.failed_with(kind)),
+            TrafficMetric::Stale => of_requests(requests.failed_with(Failure::Stale)),
+            TrafficMetric::Status(status) => of_requests(requests.of_status(status)),
+            TrafficMetric::Connections => of_connections(opened),
+            TrafficMetric::ConnectionsFailed => of_connections(connections.failed.values().sum()),
+            TrafficMetric::Needed => of_connections(connections.needed),
+            TrafficMetric::Avoidable => unobserved.avoidable(self.avoidable, opened),
+            TrafficMetric::Reused => unobserved.reused(*reused, self.reuse_known, total),
+            TrafficMetric::Lookups => {
+                Ok(Measured::count(self.lookups, unobserved.traffic.is_none()))
+            }
+            TrafficMetric::Reuse => return unobserved.reuse(*reused, self.reuse_known, total),
+            TrafficMetric::RequestsPerConnection => {
+                of_requests(total)?;
+                of_connections(opened)?;
+                let ratio = self.requests_per_connection;
+                return ratio
+                    .map(|ratio| unobserved.ratio(ratio))
+                    .ok_or(NoData::NothingHappened);
+            }
+            TrafficMetric::ResumedShare => {
+                let share = self.resumed_share.ok_or(NoData::NothingHappened)?;
+                return Ok(unobserved.share_of_connections(share));
+            }
+            TrafficMetric::Churn => {
+                let churn = self.churn_per_s?;
+                of_connections(opened)?;
+                return Ok(unobserved.at_least_connections(churn));
+            }
+            TrafficMetric::BytesPerRequest => {
+                return Ok(unobserved.statistic(self.bytes_per_request?));
+            }
+            TrafficMetric::HeaderBytesPerRequest => {
+                return Ok(unobserved.statistic(self.header_bytes_per_request?));
+            }
+        };
+        Ok(count?.divided_by(self.runs))
+    }
+}
