@@ -3,10 +3,10 @@
 mod args;
 mod functions;
 mod on_link;
-mod output;
 mod recording;
 
-use super::gates::evaluate;
+use super::conclusion::{Conclusion, exit_code, print};
+use super::gates::GateInput;
 use super::internal::Control;
 use super::link::Server;
 use super::run_header::{self, fingerprint_key};
@@ -23,6 +23,7 @@ use intact_lambda::{
     FreezeHook, Freezer, Function, LambdaError, NoGate, Plan, Platform, RunPosition, Shape, Watcher,
 };
 use intact_ledger::{Event, Producer, Rows, Run, Sink, Vantage, Variant};
+use intact_report::documents::{LambdaRun, Source};
 use on_link::Near;
 pub(crate) use on_link::Surroundings;
 use recording::Recording;
@@ -37,12 +38,11 @@ pub(crate) type Config = super::config::Config<Args>;
 /// Invokes, then prints the page; on a link in a process of its own.
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    if args.gates.list_if_asked(Document::Lambda) {
+    if args.gates.begin(Document::Lambda)?.is_none() {
         return Ok(ExitCode::from(exit::FINE));
     }
     if let Some(spec) = args.link.clone() {
         // a mistake in the options is found before the link is made
-        args.gates.parse(Document::Lambda)?;
         functions(args)?;
         plan(args)?;
         freeze(args)?;
@@ -65,7 +65,9 @@ pub(super) fn run_on_link(
 fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
-    let requirements = args.gates.parse(Document::Lambda)?;
+    let Some(requirements) = args.gates.begin(Document::Lambda)? else {
+        return Ok(ExitCode::from(exit::FINE));
+    };
     let functions = functions(args)?;
     let plan = plan(args)?;
     let freeze = freeze(args)?;
@@ -98,15 +100,29 @@ fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> 
         }
     }
     let facts = recording.finish();
-    let verdicts = evaluate(&requirements, &facts);
-    output::write(args, &run, &facts, &verdicts).map_err(own)?;
-    let kept = args.gates.hold(&verdicts, &run, &facts).map_err(own)?;
-    Ok(ExitCode::from(match interrupt.signal() {
-        Some(signal) => exit::by_signal(signal),
-        None if facts.counts.ok == 0 => exit::UNREACHABLE,
-        None if !kept => exit::REQUIREMENT,
-        None => exit::FINE,
-    }))
+    if let Some(path) = &args.csv {
+        let rows = intact_report::invocations::csv(&run, &facts.invocations);
+        std::fs::write(path, rows)
+            .with_context(|| format!("--csv {}: cannot be written", path.display()))
+            .map_err(own)?;
+    }
+    let conclusion = Conclusion {
+        output: &args.output,
+        gates: &args.gates,
+        requirements: &requirements,
+        run: &run,
+        facts: &facts,
+    };
+    let source = Source::Lambda(LambdaRun {
+        run: &run,
+        facts: &facts,
+    });
+    let kept = conclusion.write(|| facts.json(&run), || source.page(), print);
+    Ok(exit_code(
+        interrupt.signal(),
+        facts.counts.ok > 0,
+        kept.map_err(own)?,
+    ))
 }
 
 /// What follows the connections of an environment is told.

@@ -1,10 +1,10 @@
 //! The options of `intact bench`.
 
+use crate::cmd::conclusion::Output;
 use crate::cmd::connect_options::ConnectOptions;
 use crate::cmd::expect::Expect;
 use crate::cmd::gates::Gates;
 use crate::cmd::options;
-use crate::cmd::page::{PageFile, page_file};
 use clap::ValueEnum;
 use intact_experiment::TlsChoice;
 use intact_ledger::{Protocol, TlsVersion};
@@ -148,18 +148,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PID", help_heading = "Connection")]
     pub(in crate::cmd) server_pid: Option<u32>,
 
-    /// JSON to standard output, or to a file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
-    pub(in crate::cmd) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cmd) output: Output,
     /// One row per request, hey's columns first
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(in crate::cmd) csv: Option<PathBuf>,
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(in crate::cmd) ledger: Option<PathBuf>,
-    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
-    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
-    pub(in crate::cmd) report: Vec<PageFile>,
     /// Set the stored ledger of an earlier bench beside this one
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(in crate::cmd) baseline: Option<PathBuf>,
