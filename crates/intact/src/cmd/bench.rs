@@ -77,7 +77,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
 }
 
 /// Measures from this process. `near`: the link on whose client side the process is.
-pub(super) fn measure(config: Config, near: Option<Near>) -> Result<ExitCode, Failed> {
+pub(super) fn measure(config: Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     let Some(requirements) = args.gates.begin(Document::Bench)? else {
         return Ok(ExitCode::from(exit::FINE));
@@ -94,7 +94,7 @@ pub(super) fn measure(config: Config, near: Option<Near>) -> Result<ExitCode, Fa
         (None, None) => Some(Builtin::start()?),
         _ => None,
     };
-    let ready = near.as_ref().map(Near::ready);
+    let ready = near.as_ref().and_then(Near::ready);
     let ready = ready.or(builtin.as_ref().map(Builtin::ready));
     let bench = bench(args, config.short, ready)?;
     let mut head = run_header::head(Producer::Bench, Vantage::Client, &config.words);
@@ -117,7 +117,7 @@ pub(super) fn measure(config: Config, near: Option<Near>) -> Result<ExitCode, Fa
     let recorded = recording.finish();
     let run = &recorded.run;
     tally.caveats.extend(recorded.caveats);
-    if let Some(near) = near {
+    if let Some(near) = &mut near {
         tally.caveats.extend(near.caveats()?);
     }
     let mut facts =

@@ -7,8 +7,8 @@ mod recording;
 
 use super::conclusion::{Conclusion, exit_code, print};
 use super::gates::GateInput;
-use super::internal::Control;
 use super::link::Server;
+use super::on_link::Near;
 use super::run_header::{self, fingerprint_key};
 use super::serve;
 use super::watch::{Keys, key_logging};
@@ -24,8 +24,7 @@ use intact_lambda::{
 };
 use intact_ledger::{Event, Producer, Rows, Run, Sink, Vantage, Variant};
 use intact_report::documents::{LambdaRun, Source};
-use on_link::Near;
-pub(crate) use on_link::Surroundings;
+use on_link::LinkFreeze;
 use recording::Recording;
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -52,17 +51,13 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     measure(&config, None)
 }
 
-/// Measures on the client side of a link; `control` reaches the process that has it.
-pub(super) fn run_on_link(
-    config: &Config,
-    control: Control,
-    surroundings: Surroundings,
-) -> Result<ExitCode, Failed> {
+/// Measures on the client side of a link.
+pub(super) fn run_on_link(config: &Config, near: Near) -> Result<ExitCode, Failed> {
     let drops = freeze(&config.options)? == Freeze::Machine;
-    measure(config, Some(Near::new(control, surroundings, drops)))
+    measure(config, Some(LinkFreeze { near, drops }))
 }
 
-fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
+fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let Some(requirements) = args.gates.begin(Document::Lambda)? else {
@@ -73,7 +68,7 @@ fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> 
     let freeze = freeze(args)?;
     let interrupt = Interrupt::listen().map_err(own)?;
     let mut run = head(config, functions.iter().map(|(variant, _)| variant.clone()));
-    if let Some(near) = &near {
+    if let Some(LinkFreeze { near, .. }) = &on_link {
         near.describe(&mut run);
     }
     let mut recording = Recording::start(&run, args).map_err(own)?;
@@ -81,8 +76,8 @@ fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> 
         recording.record(Event::Caveat(&caveat));
     }
     let mut no_gate = NoGate;
-    let gate: &mut dyn FreezeHook = match &mut near {
-        Some(near) => near,
+    let gate: &mut dyn FreezeHook = match &mut on_link {
+        Some(on_link) => on_link,
         None => &mut no_gate,
     };
     invoke(
@@ -94,7 +89,7 @@ fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> 
         &interrupt,
         &mut recording,
     )?;
-    if let Some(near) = &mut near {
+    if let Some(LinkFreeze { near, .. }) = &mut on_link {
         for caveat in near.caveats().map_err(own)? {
             recording.record(Event::Caveat(&caveat));
         }
