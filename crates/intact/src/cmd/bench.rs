@@ -66,7 +66,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
         return Ok(ExitCode::from(exit::FINE));
     }
     let Some(spec) = &options.link else {
-        return measure(config, None);
+        return measure(&config, None);
     };
     if let Some(url) = &options.url {
         return Err(Failed::usage(anyhow!(
@@ -77,7 +77,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
 }
 
 /// Measures from this process. `near`: the link on whose client side the process is.
-pub(super) fn measure(config: Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
+pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     let Some(requirements) = args.gates.begin(Document::Bench)? else {
         return Ok(ExitCode::from(exit::FINE));
@@ -197,7 +197,7 @@ fn bench_config(
     builtin: Option<&Ready>,
 ) -> Result<intact_bench::Config, Failed> {
     let otherwise = builtin.map_or(Verify::System, |ready| Verify::Roots(ready.roots()));
-    let kind = args.content_type.iter();
+    let kind = args.request.content_type.iter();
     let kind = kind.map(|kind| format!("Content-Type: {kind}"));
     let mut config = intact_bench::Config {
         axes: axes(args, url.starts_with("https://")),
@@ -213,15 +213,15 @@ fn bench_config(
         opening_per_s: None,
         requests_per_s: None,
         most: None,
-        timeout: args.timeout,
-        method: args.method.clone().unwrap_or_else(|| {
-            let has_body = args.data.is_some() || args.body_file.is_some();
+        timeout: args.request.timeout,
+        method: args.request.method.clone().unwrap_or_else(|| {
+            let has_body = args.request.data.is_some() || args.request.body_file.is_some();
             if has_body { "POST" } else { "GET" }.to_owned()
         }),
-        headers: args.headers.iter().cloned().chain(kind).collect(),
+        headers: args.request.headers.iter().cloned().chain(kind).collect(),
         body: body(args)?,
         user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
-        expect: args.expect.expect,
+        expect: args.request.expect.expect,
         credentials: args.reach.credentials(otherwise)?,
         route: args.reach.route(),
         coalesce: match args.coalesce {
@@ -247,7 +247,7 @@ fn bench_config(
 }
 
 fn body(args: &Args) -> Result<Vec<u8>, Failed> {
-    match (&args.data, &args.body_file) {
+    match (&args.request.data, &args.request.body_file) {
         (Some(text), _) => Ok(text.clone().into_bytes()),
         (None, Some(path)) => std::fs::read(path)
             .with_context(|| format!("--body-file {}", path.display()))
@@ -262,7 +262,7 @@ fn axes(args: &Args, secure: bool) -> Axes {
         let switches = switches.iter();
         switches.map(|one| matches!(one, Switch::On)).collect()
     };
-    let mut tls = args.tls.clone();
+    let mut tls = args.axes.tls.clone();
     if tls.is_empty() {
         tls.push(if secure {
             TlsChoice::Any
@@ -271,12 +271,12 @@ fn axes(args: &Args, secure: bool) -> Axes {
         });
     }
     Axes {
-        keepalive: on(&args.keepalive),
-        http: args.http.clone(),
+        keepalive: on(&args.axes.keepalive),
+        http: args.axes.http.clone(),
         tls,
-        resume: on(&args.resume),
-        concurrency: args.concurrency.clone(),
-        streams: args.streams.clone(),
+        resume: on(&args.axes.resume),
+        concurrency: args.axes.concurrency.clone(),
+        streams: args.axes.streams.clone(),
     }
 }
 

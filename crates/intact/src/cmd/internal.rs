@@ -73,7 +73,7 @@ pub(crate) fn run() -> Result<ExitCode, Failed> {
     match job {
         Job::Serve(config) => serve::run_as_child(&config, control),
         Job::Bench(config, surroundings) => {
-            bench::measure(*config, Some(on_link::Near::new(control, surroundings)))
+            bench::measure(&config, Some(on_link::Near::new(control, surroundings)))
         }
         Job::Lambda(config, surroundings) => {
             lambda::run_on_link(&config, on_link::Near::new(control, surroundings))
