@@ -27,7 +27,7 @@ pub(crate) struct Output {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct FileOutput {
-    /// Write JSON to a file; standard output is the program's
+    /// Write JSON to a file
     #[arg(long, value_name = "FILE", require_equals = true)]
     json: Option<PathBuf>,
     #[command(flatten)]
