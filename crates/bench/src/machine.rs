@@ -30,14 +30,20 @@ pub(crate) fn sharpen_timer() {}
 
 /// CPU time of a process and its descendants that are alive, in nanoseconds, by the scheduler's own count.
 /// `None` when the process is gone or the count is not to be had.
+#[cfg(target_os = "linux")]
 pub fn process_cpu(pid: u32) -> Option<u64> {
-    let mut total = own_cpu(pid)?;
-    for child in children(pid) {
-        total += process_cpu(child).unwrap_or(0);
-    }
-    Some(total)
+    let own = own_cpu(pid)?;
+    let others = intact_sys::process::descendants(vec![pid]).skip(1);
+    Some(own + others.filter_map(own_cpu).sum::<u64>())
 }
 
+/// The scheduler's count is not to be had here.
+#[cfg(not(target_os = "linux"))]
+pub fn process_cpu(_: u32) -> Option<u64> {
+    None
+}
+
+#[cfg(target_os = "linux")]
 fn own_cpu(pid: u32) -> Option<u64> {
     let mut total = 0;
     for task in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
@@ -46,21 +52,6 @@ fn own_cpu(pid: u32) -> Option<u64> {
         total += text.split(' ').next()?.parse::<u64>().ok()?;
     }
     Some(total)
-}
-
-fn children(pid: u32) -> Vec<u32> {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return Vec::new();
-    };
-    tasks
-        .flatten()
-        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
-        .flat_map(|text| {
-            text.split_whitespace()
-                .filter_map(|pid| pid.parse().ok())
-                .collect::<Vec<u32>>()
-        })
-        .collect()
 }
 
 /// The machine, for the head of a ledger.

@@ -226,21 +226,28 @@ impl Axes {
         choices
     }
 
+    /// How many combinations there are, those included that fall together.
+    pub fn product(&self) -> usize {
+        let lengths = self.lengths().map(|(_, length)| length);
+        lengths.into_iter().fold(1, usize::saturating_mul)
+    }
+
     /// The axes with more than one value, in the order of the command line's help.
     pub fn varied(&self) -> Vec<String> {
-        let lengths = [
+        let lengths = self.lengths().into_iter();
+        let varied = lengths.filter(|(_, length)| *length > 1);
+        varied.map(|(axis, _)| axis.to_owned()).collect()
+    }
+
+    fn lengths(&self) -> [(&'static str, usize); 6] {
+        [
             ("keepalive", self.keepalive.len()),
             ("http", self.http.len()),
             ("tls", self.tls.len()),
             ("resume", self.resume.len()),
             ("c", self.concurrency.len()),
             ("streams", self.streams.len()),
-        ];
-        lengths
-            .iter()
-            .filter(|(_, length)| *length > 1)
-            .map(|(axis, _)| (*axis).to_owned())
-            .collect()
+        ]
     }
 }
 

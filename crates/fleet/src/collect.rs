@@ -4,7 +4,6 @@ use crate::plan::{Kind, Plan, Target};
 use crate::store::{CheckResult, DeliveryResult, Store, StoreError};
 use intact_ledger::{
     CampaignProgress, Caveat, Cell, DeadLetter, Nanos, Producer, Round, Run, Span, Tally, Vantage,
-    Variant,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -224,14 +223,7 @@ fn head(plan: &Plan, target: &Target, label: &str, started: jiff::Timestamp) -> 
     run.subject = Some(intact_ledger::redact::url(&target.url));
     run.expect = target.expect;
     run.varied.clone_from(&plan.varied);
-    run.variants = plan
-        .variants
-        .iter()
-        .map(|variant| Variant {
-            name: variant.name.clone(),
-            axes: variant.axes.clone(),
-        })
-        .collect();
+    run.variants.clone_from(&plan.variants);
     run
 }
 

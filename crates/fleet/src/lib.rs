@@ -19,7 +19,7 @@ pub use collect::{Campaign, Group, MessageFigures};
 pub use ending::Ending;
 pub use message::{BadMessage, FORMAT, Job, Message};
 pub use page::{PlanDocument, StatusDocument, plan_json, plan_page, queue_json, queue_page};
-pub use plan::{CheckTargetError, Estimate, Kind, Limits, Plan, PlanError, Target, Variant, parse};
+pub use plan::{CheckTargetError, Estimate, Kind, Limits, Plan, PlanError, Target, parse};
 pub use queue::sqlite::SqliteQueue;
 #[cfg(feature = "aws")]
 pub use queue::sqs::SqsQueue;

@@ -6,7 +6,7 @@ mod source;
 use crate::message::{FORMAT, Job, Message};
 use intact_client::ConnectOverride;
 use intact_client::tls::{Credentials, Verify};
-use intact_ledger::ExpectedStatus;
+use intact_ledger::{ExpectedStatus, Variant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -45,15 +45,6 @@ pub struct Plan {
     pub slice_ms: u64,
     /// What may be sent.
     pub limits: Limits,
-}
-
-/// One combination of settings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Variant {
-    /// Its name: the settings in which the variants differ.
-    pub name: String,
-    /// Every setting by its axis, as in a bench.
-    pub axes: BTreeMap<String, String>,
 }
 
 /// A server to measure, acknowledged as one's own.

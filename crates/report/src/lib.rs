@@ -1,7 +1,7 @@
 //! Facts in, pages out. Never computes, only lays out; knows no producer.
 //!
 //! [`documents`] fills a [`page::Page`] for each kind of facts; [`terminal`], [`html`] and [`markdown`] write it. [`json`] serialises
-//! the facts themselves. [`junit`] and [`annotations`] are for CI systems, [`catalogue`] and [`patterns`] for docs/.
+//! the facts themselves. [`junit`] and [`annotations`] are for CI systems, [`catalogue`] lists the metrics of `--require`.
 
 pub mod annotations;
 pub mod catalogue;
@@ -12,12 +12,13 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod page;
-pub mod patterns;
 pub mod schema;
 pub mod terminal;
 
 mod escape;
 mod sequence;
 mod svg;
+#[cfg(test)]
+mod tests;
 
 pub use sequence::mermaid;

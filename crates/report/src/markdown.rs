@@ -190,13 +190,8 @@ fn write_group(out: &mut String, group: &FindingGroup) {
     }
 }
 
-/// A whole table with its caption and notes.
-pub(crate) fn table(table: &Table) -> String {
-    beginning(table, usize::MAX)
-}
-
 /// A table with at most `rows` rows.
-fn beginning(table: &Table, rows: usize) -> String {
+pub(crate) fn beginning(table: &Table, rows: usize) -> String {
     let mut out = String::new();
     if let Some(caption) = &table.caption {
         let _ = writeln!(out, "{}\n", text(caption));

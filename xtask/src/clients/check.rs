@@ -4,6 +4,7 @@ use intact_fix::{
     ClientFacts, Count, DnsCaching, Idle, KeepAliveHeader, LifetimeFacts, Load, Lookups,
     Measurement,
 };
+use std::fmt::Debug;
 
 /// The seconds by which an idle limit may differ from run to run: clients that sweep do so once a second.
 const SLACK_S: f64 = 1.1;
@@ -19,21 +20,8 @@ pub(crate) fn is_of(one: &Measurement, other: &Measurement) -> bool {
 
 /// What no longer holds, a line each.
 pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut hold =
-        |what: &str, holds: bool, claimed: &dyn std::fmt::Debug, found: &dyn std::fmt::Debug| {
-            if !holds {
-                lines.push(format!(
-                    "{what}: the catalogue says {claimed:?}, now it is {found:?}"
-                ));
-            }
-        };
-    hold(
-        "snippet",
-        claimed.snippet == found.snippet,
-        &claimed.snippet,
-        &found.snippet,
-    );
+    let mut lines = Differences(Vec::new());
+    lines.of("snippet", &claimed.snippet, &found.snippet, |a, b| a == b);
     // taken apart so that a new fact cannot be forgotten here
     let ClientFacts {
         connection_field,
@@ -45,71 +33,49 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
         unread_small,
         unread_large,
         not_found,
-        tcp_keepalive: probes,
+        tcp_keepalive,
         cookies,
         lookups,
         life,
     } = &claimed.facts;
     let now = &found.facts;
-    hold(
-        "connection field",
-        *connection_field == now.connection_field,
-        connection_field,
-        &now.connection_field,
-    );
-    hold(
-        "plain",
-        is_load(plain.as_ref(), now.plain.as_ref()),
-        plain,
-        &now.plain,
-    );
-    hold(
-        "tls",
-        is_load(tls.as_ref(), now.tls.as_ref()),
-        tls,
-        &now.tls,
-    );
-    hold("idle", is_idle(*idle, now.idle), idle, &now.idle);
-    hold(
-        "hint",
-        is_hint(*hint, *idle, now.keep_alive_header),
-        hint,
-        &now.keep_alive_header,
-    );
-    hold("stale", *stale == now.stale, stale, &now.stale);
-    hold(
-        "unread, small",
-        is_burst(unread_small.as_ref(), now.unread_small.as_ref()),
-        unread_small,
-        &now.unread_small,
-    );
-    hold(
-        "unread, large",
-        is_burst(unread_large.as_ref(), now.unread_large.as_ref()),
-        unread_large,
-        &now.unread_large,
-    );
-    hold(
-        "not found",
-        *not_found == now.not_found,
-        not_found,
-        &now.not_found,
-    );
-    hold(
-        "probes",
-        *probes == now.tcp_keepalive,
-        probes,
-        &now.tcp_keepalive,
-    );
-    hold("cookies", *cookies == now.cookies, cookies, &now.cookies);
-    hold(
-        "lookups",
-        is_lookups(*lookups, now.lookups),
-        lookups,
-        &now.lookups,
-    );
-    hold("life", is_life(*life, now.life), life, &now.life);
-    lines
+    let load = |a: &Option<Load>, b: &Option<Load>| is_load(a.as_ref(), b.as_ref());
+    let burst = |a: &Option<Count>, b: &Option<Count>| is_burst(a.as_ref(), b.as_ref());
+    let field = &now.connection_field;
+    lines.of("connection field", connection_field, field, Option::eq);
+    lines.of("plain", plain, &now.plain, load);
+    lines.of("tls", tls, &now.tls, load);
+    lines.of("idle", idle, &now.idle, |a, b| is_idle(*a, *b));
+    let found_hint = &now.keep_alive_header;
+    lines.of("hint", hint, found_hint, |a, b| is_hint(*a, *idle, *b));
+    lines.of("stale", stale, &now.stale, |a, b| a == b);
+    lines.of("unread, small", unread_small, &now.unread_small, burst);
+    lines.of("unread, large", unread_large, &now.unread_large, burst);
+    lines.of("not found", not_found, &now.not_found, Option::eq);
+    lines.of("probes", tcp_keepalive, &now.tcp_keepalive, Option::eq);
+    lines.of("cookies", cookies, &now.cookies, Option::eq);
+    let is_same = |a: &Option<Lookups>, b: &Option<Lookups>| is_lookups(*a, *b);
+    lines.of("lookups", lookups, &now.lookups, is_same);
+    lines.of("life", life, &now.life, |a, b| is_life(*a, *b));
+    lines.0
+}
+
+/// The claims that do not hold, a line each.
+struct Differences(Vec<String>);
+
+impl Differences {
+    fn of<T: Debug>(
+        &mut self,
+        what: &str,
+        claimed: &T,
+        found: &T,
+        is_same: impl Fn(&T, &T) -> bool,
+    ) {
+        if !is_same(claimed, found) {
+            let line = format!("{what}: the catalogue says {claimed:?}, now it is {found:?}");
+            self.0.push(line);
+        }
+    }
 }
 
 fn is_load(claimed: Option<&Load>, found: Option<&Load>) -> bool {

@@ -13,7 +13,6 @@ use std::process::{Command, Stdio};
 /// A client that can be run.
 pub(crate) struct Environment {
     folder: PathBuf,
-    language: Language,
     /// The runtime's program.
     runtime: PathBuf,
 }
@@ -101,7 +100,6 @@ impl Environment {
         copy(&sources().join(&client.id), &folder)?;
         let mut environment = Environment {
             folder,
-            language: client.language,
             runtime: PathBuf::new(),
         };
         let packages: Vec<(&str, &str)> = client
@@ -156,31 +154,16 @@ impl Environment {
         variant: &Variant,
         idle_ms: Option<u64>,
     ) -> anyhow::Result<Launch> {
-        let source = |extension: &str| {
-            self.folder
-                .join(format!("{}.{extension}", variant.program()))
+        let driven = |extension: &str| {
+            let files = ["driver", variant.program()];
+            let files = files.map(|name| self.folder.join(format!("{name}.{extension}")));
+            std::iter::once(self.runtime.clone()).chain(files).collect()
         };
-        let words = match self.language {
-            Language::Node => vec![
-                self.runtime.clone(),
-                self.folder.join("driver.mjs"),
-                source("mjs"),
-            ],
-            Language::Python | Language::Shell => vec![
-                self.runtime.clone(),
-                self.folder.join("driver.py"),
-                source("py"),
-            ],
-            Language::Php => vec![
-                self.runtime.clone(),
-                self.folder.join("driver.php"),
-                source("php"),
-            ],
-            Language::Ruby => vec![
-                self.runtime.clone(),
-                self.folder.join("driver.rb"),
-                source("rb"),
-            ],
+        let words = match client.language {
+            Language::Node => driven("mjs"),
+            Language::Python | Language::Shell => driven("py"),
+            Language::Php => driven("php"),
+            Language::Ruby => driven("rb"),
             Language::Go => vec![self.build_go(variant)?],
             Language::Java => {
                 let classes = self.build_java(variant)?;
@@ -205,9 +188,7 @@ impl Environment {
             variables,
         })
     }
-}
 
-impl Environment {
     /// Each program is a package of its own, with a copy of the driver.
     fn build_go(&self, variant: &Variant) -> anyhow::Result<PathBuf> {
         let package = self.folder.join("cmd").join(variant.program());
@@ -216,18 +197,12 @@ impl Environment {
         let program = format!("{}.go", variant.program());
         fs::copy(self.folder.join(&program), package.join("program.go"))?;
         let built = self.folder.join("bin").join(variant.program());
-        let words: [&OsStr; 4] = [
-            "build".as_ref(),
-            "-o".as_ref(),
-            built.as_ref(),
-            package.as_ref(),
-        ];
+        let [build, out] = ["build", "-o"].map(OsStr::new);
+        let words = [build, out, built.as_ref(), package.as_ref()];
         run(&self.folder, "go", &words)?;
         Ok(built)
     }
-}
 
-impl Environment {
     /// Every program is a class of the same name, so each has a folder of classes of its own.
     fn build_java(&self, variant: &Variant) -> anyhow::Result<PathBuf> {
         let classes = PathBuf::from("classes").join(variant.program());
@@ -305,17 +280,8 @@ fn npm(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
     if packages.is_empty() {
         return Ok(());
     }
-    let mut words = vec![
-        "install".to_owned(),
-        "--no-audit".to_owned(),
-        "--no-fund".to_owned(),
-    ];
-    words.extend(
-        packages
-            .iter()
-            .map(|(name, version)| format!("{name}@{version}")),
-    );
-    run(folder, "npm", &words)
+    let words = ["install", "--no-audit", "--no-fund"];
+    run(folder, "npm", &with(&words, packages, "@"))
 }
 
 fn go(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
@@ -324,13 +290,7 @@ fn go(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
     if packages.is_empty() {
         return Ok(());
     }
-    let mut words = vec!["get".to_owned()];
-    words.extend(
-        packages
-            .iter()
-            .map(|(name, version)| format!("{name}@{version}")),
-    );
-    run(folder, "go", &words)
+    run(folder, "go", &with(&["get"], packages, "@"))
 }
 
 fn maven(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
@@ -366,18 +326,16 @@ fn pip(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
         return Ok(());
     }
     run(folder, "python3", &["-m", "venv", "--clear", "venv"])?;
-    let mut words = vec![
-        "-m".to_owned(),
-        "pip".to_owned(),
-        "install".to_owned(),
-        "-q".to_owned(),
-    ];
-    words.extend(
-        packages
-            .iter()
-            .map(|(name, version)| format!("{name}=={version}")),
-    );
+    let words = with(&["-m", "pip", "install", "-q"], packages, "==");
     run(folder, folder.join("venv/bin/python"), &words)
+}
+
+/// These words, then each package with its version.
+fn with(words: &[&str], packages: &[(&str, &str)], separator: &str) -> Vec<String> {
+    let words = words.iter().map(|&word| word.to_owned());
+    let packages = packages.iter();
+    let packages = packages.map(|(name, version)| format!("{name}{separator}{version}"));
+    words.chain(packages).collect()
 }
 
 /// What the clients of the quick set are run with.

@@ -101,7 +101,7 @@ pub enum Outcome {
 impl Requirement {
     /// Holds it against `facts`: every subject that the selectors find, without selectors all of them
     /// (or those that the facts call for).
-    pub fn evaluate(&self, facts: &impl MetricSource) -> Verdict {
+    pub fn evaluate(&self, facts: &dyn MetricSource) -> Verdict {
         let subjects = facts.subjects();
         let missing = facts.unobserved().reason();
         let asked = match (self.selectors.is_empty(), facts.default_subjects()) {
@@ -133,7 +133,7 @@ impl Requirement {
         }
     }
 
-    fn outcome(&self, facts: &impl MetricSource, index: usize, subject: &Subject) -> Outcome {
+    fn outcome(&self, facts: &dyn MetricSource, index: usize, subject: &Subject) -> Outcome {
         let fixed = self
             .entry
             .fixed_by

@@ -1,22 +1,15 @@
 //! The plan's file: what may stand in it, and errors that name file, line and the nearest key.
 
-use super::{Kind, Limits, Plan, Target, Variant, id_of};
+use super::{Kind, Limits, Plan, Target, id_of};
 use crate::message::FORMAT;
+use intact_experiment::{Axes, TlsChoice};
+use intact_ledger::{Protocol, TlsVersion, Variant};
 use intact_units::duration::with_unit;
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-/// The axes that a plan may vary, with their defaults, in the order of the variants' product. That of `tls` is as the URLs say.
-const AXES: [(&str, &str); 6] = [
-    ("http", "1.1"),
-    ("tls", "any"),
-    ("keepalive", "on"),
-    ("resume", "off"),
-    ("c", "1"),
-    ("streams", "1"),
-];
 /// More variants than this are a slip of the pen.
 const MOST_VARIANTS: usize = 1_000;
 /// More messages than this do not fit into a queue in reasonable time.
@@ -227,15 +220,14 @@ fn planned_variants(
     }
     let none = SourceAxes::default();
     let axes = source.axes.as_ref().unwrap_or(&none);
-    let tls = default_tls(benched())
-        .filter(|_| axes.tls.is_empty())
-        .unwrap_or("any");
-    if axes.tls.is_empty() && default_tls(benched()).is_none() {
+    let tls = default_tls(benched());
+    if axes.tls.is_empty() && tls.is_none() {
         return Err(wrong(
             "axes.tls",
             "some targets are http and some https: say which TLS to use",
         ));
     }
+    let tls = tls.unwrap_or(TlsChoice::Any);
     variants(axes, tls).map_err(|words| wrong("axes", &words))
 }
 
@@ -299,91 +291,82 @@ fn unique<'a>(
 }
 
 /// The TLS that all URLs ask for.
-fn default_tls<'a>(targets: impl Iterator<Item = &'a Target>) -> Option<&'static str> {
+fn default_tls<'a>(targets: impl Iterator<Item = &'a Target>) -> Option<TlsChoice> {
     let (secure, plain): (Vec<_>, Vec<_>) =
         targets.partition(|target| target.url.to_ascii_lowercase().starts_with("https:"));
     match (secure.is_empty(), plain.is_empty()) {
-        (true, _) => Some("none"),
-        (false, true) => Some("any"),
+        (true, _) => Some(TlsChoice::None),
+        (false, true) => Some(TlsChoice::Any),
         (false, false) => None,
     }
 }
 
-/// The product of the axes.
-fn variants(source: &SourceAxes, tls: &str) -> Result<(Vec<Variant>, Vec<String>), String> {
-    let given = [
-        &source.http,
-        &source.tls,
-        &source.keepalive,
-        &source.resume,
-        &source.c,
-        &source.streams,
+/// The variants, as a bench makes and names them, and the axes in which they differ.
+fn variants(source: &SourceAxes, tls: TlsChoice) -> Result<(Vec<Variant>, Vec<String>), String> {
+    const ON_OFF: &[(&str, bool)] = &[("on", true), ("off", false)];
+    const HTTP: &[(&str, Protocol)] = &[
+        ("1.0", Protocol::Http10),
+        ("1.1", Protocol::Http11),
+        ("2", Protocol::Http2),
     ];
-    let mut products: Vec<BTreeMap<String, String>> = vec![BTreeMap::new()];
-    let mut varied = Vec::new();
-    for ((axis, default), words) in AXES.iter().zip(given) {
-        let mut values: Vec<String> = words.iter().map(Word::text).collect();
-        if values.is_empty() {
-            values.push(if *axis == "tls" { tls } else { *default }.to_owned());
-        }
-        for value in &values {
-            fits(axis, value)?;
-        }
-        if values.len() > 1 {
-            varied.push((*axis).to_owned());
-        }
-        products = products
-            .into_iter()
-            .flat_map(|product| {
-                values.iter().map(move |value| {
-                    let mut product = product.clone();
-                    product.insert((*axis).to_owned(), value.clone());
-                    product
-                })
-            })
-            .collect();
-        if products.len() > MOST_VARIANTS {
-            return Err(format!("more than {MOST_VARIANTS} variants"));
-        }
+    const TLS: &[(&str, TlsChoice)] = &[
+        ("none", TlsChoice::None),
+        ("any", TlsChoice::Any),
+        ("1.2", TlsChoice::Version(TlsVersion::Tls12)),
+        ("1.3", TlsChoice::Version(TlsVersion::Tls13)),
+    ];
+    let axes = Axes {
+        keepalive: values("keepalive", &source.keepalive, true, |text| {
+            one_of(ON_OFF, text)
+        })?,
+        http: values("http", &source.http, Protocol::Http11, |text| {
+            one_of(HTTP, text)
+        })?,
+        tls: values("tls", &source.tls, tls, |text| one_of(TLS, text))?,
+        resume: values("resume", &source.resume, false, |text| one_of(ON_OFF, text))?,
+        concurrency: values("c", &source.c, 1, count)?,
+        streams: values("streams", &source.streams, 1, count)?,
+    };
+    if axes.product() > MOST_VARIANTS {
+        return Err(format!("more than {MOST_VARIANTS} variants"));
     }
-    let variants = products
-        .into_iter()
-        .map(|axes| {
-            let words: Vec<String> = varied
-                .iter()
-                .map(|axis| format!("{axis}={}", axes[axis]))
-                .collect();
-            let name = if words.is_empty() {
-                format!("keepalive={}", axes["keepalive"])
-            } else {
-                words.join(" ")
-            };
-            Variant { name, axes }
-        })
-        .collect();
-    Ok((variants, varied))
+    let varied = axes.varied();
+    Ok((
+        intact_experiment::variants(&axes.choices(), &varied),
+        varied,
+    ))
 }
 
-/// Whether a value may stand on an axis.
-fn fits(axis: &str, value: &str) -> Result<(), String> {
-    let allowed: &[&str] = match axis {
-        "http" => &["1.0", "1.1", "2"],
-        "tls" => &["none", "any", "1.2", "1.3"],
-        "keepalive" | "resume" => &["on", "off"],
-        _ => {
-            let number: u32 = value
-                .parse()
-                .map_err(|_| format!("{axis} = {value:?}: a whole number"))?;
-            return if (1..=10_000).contains(&number) {
-                Ok(())
-            } else {
-                Err(format!("{axis} = {number}: from 1 to 10000"))
-            };
-        }
-    };
-    if allowed.contains(&value) {
-        Ok(())
+/// The values of an axis; the default where none is given.
+fn values<T>(
+    axis: &str,
+    words: &[Word],
+    default: T,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    if words.is_empty() {
+        return Ok(vec![default]);
+    }
+    let words = words.iter().map(Word::text);
+    let values = words.map(|text| read(&text).map_err(|error| format!("{axis} = {error}")));
+    values.collect()
+}
+
+fn one_of<T: Copy>(known: &[(&str, T)], text: &str) -> Result<T, String> {
+    let found = known.iter().find(|(name, _)| *name == text);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        format!("{text:?}: one of {}", names.join(", "))
+    })
+}
+
+fn count(text: &str) -> Result<u32, String> {
+    let number = text
+        .parse()
+        .map_err(|_| format!("{text:?}: a whole number"))?;
+    if (1..=10_000).contains(&number) {
+        Ok(number)
     } else {
-        Err(format!("{axis} = {value:?}: one of {}", allowed.join(", ")))
+        Err(format!("{number}: from 1 to 10000"))
     }
 }

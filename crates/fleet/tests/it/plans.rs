@@ -91,6 +91,35 @@ fn tls_is_as_the_urls_say_unless_it_is_named() {
 }
 
 #[test]
+fn variants_are_those_of_a_bench() {
+    let plan = parse(Path::new("p.toml"), GOOD).unwrap();
+    assert_eq!(plan.variants[1].name, "keepalive=off http=1.1 tls=1.2");
+    assert_eq!(plan.varied, ["keepalive", "http", "tls"]);
+    // without TLS there is nothing to resume, and HTTP/1.1 has no streams
+    let axes =
+        "http = [1.1]\ntls = [\"none\", \"1.3\"]\nresume = [false, true]\nstreams = [1, 8]\n";
+    let (before, _) = GOOD.split_once("http = [1.1").unwrap();
+    let plan = parse(Path::new("p.toml"), &format!("{before}{axes}")).unwrap();
+    assert_eq!(plan.variants.len(), 3);
+}
+
+#[test]
+fn a_value_that_an_axis_does_not_have_is_refused() {
+    for (values, wanted) in [
+        ("http = [3]", "axes: http = \"3\": one of 1.0, 1.1, 2"),
+        ("c = [0]", "axes: c = 0: from 1 to 10000"),
+        ("c = [\"x\"]", "axes: c = \"x\": a whole number"),
+    ] {
+        let (before, _) = GOOD.split_once("http = [1.1").unwrap();
+        let told = refused(&format!("{before}{values}\n"));
+        assert!(told.ends_with(wanted), "{told}");
+    }
+    let many = format!("c = {:?}\n", (1..=1_001).collect::<Vec<u32>>());
+    let (before, _) = GOOD.split_once("http = [1.1").unwrap();
+    assert!(refused(&format!("{before}{many}")).contains("more than 1000 variants"));
+}
+
+#[test]
 fn a_target_that_is_not_acknowledged_is_refused() {
     let text = GOOD.replace("i-own-this = \"a.test\"", "i-own-this = \"b.test\"");
     assert!(refused(&text).contains("i-own-this"), "{}", refused(&text));

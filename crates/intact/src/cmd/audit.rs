@@ -1,19 +1,18 @@
 //! `intact audit`: the findings of a capture, a HAR file or a log, offline.
 
+use super::conclusion::{Conclusion, Output, exit_code, print};
 use super::config::Config;
 use super::gates::Gates;
-use super::gates::evaluate;
-use super::json;
 use super::ladder;
 use super::observing::{Audited, Observing};
 use super::output_files::OutputFiles;
-use super::page::{PageFile, page_file, write_all};
+use super::progress;
 use super::run_header::{fingerprint_key, of_words};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use intact_audit::{
     Audit, AuditError, Input, InputOptions, InputSummary, KeyLog, LadderSelection, Options, Pattern,
 };
@@ -21,8 +20,7 @@ use intact_findings::body_arrival::BodyArrival;
 use intact_findings::requirement::Document;
 use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage};
-use intact_report::documents::{InputFacts, Source, TrafficRun};
-use std::io::IsTerminal;
+use intact_report::documents::{InputFacts, LadderFacts, Source, TrafficRun};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -45,12 +43,8 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     files: OutputFiles,
-    /// JSON to standard output, or to a file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
-    json: Option<PathBuf>,
-    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
-    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
-    report: Vec<PageFile>,
+    #[command(flatten)]
+    output: Output,
     #[command(flatten)]
     gates: Gates,
 }
@@ -74,13 +68,12 @@ TLS without keys is counted in connections, never as 0 % reuse. See docs/audit.m
 /// Reads the inputs and prints the page.
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    if args.gates.list_if_asked(Document::Audit) {
+    let Some(requirements) = args.gates.begin(Document::Audit)? else {
         return Ok(ExitCode::from(exit::FINE));
-    }
+    };
     let interrupt = Interrupt::listen()?;
-    let requirements = args.gates.parse(Document::Audit)?;
     let keys = key_log(&args.keylog)?;
-    let (inputs, mut unread) = open(&args.inputs, &args.log_format)?;
+    let (inputs, unread) = open(&args.inputs, &args.log_format)?;
     let base = inputs.iter().filter_map(Input::begins_at).min();
     let run = head(&inputs, base, &config.words)?;
     let fold = Audited {
@@ -88,7 +81,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         responses: BodyArrival::default(),
     };
     let mut observing = Observing::start(fold, &run, &args.files)?;
-    let mut reading = Audit::new(Options {
+    let reading = Audit::new(Options {
         keys,
         ladder: args.ladder.map(|number| match number {
             0 => LadderSelection::First,
@@ -97,24 +90,74 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         random: fingerprint_key()?,
         base: base.unwrap_or(0),
     });
-    let bar = Bar::over(&inputs);
+    let (inputs, ladder) = read_all(reading, inputs, unread, &mut observing, &interrupt)?;
+    let Audited {
+        observed,
+        responses,
+    } = observing.finish();
+    let (facts, answers) = (observed.facts(), responses.facts());
+    let charts = observed.pictures(&run);
+    let conclusion = Conclusion {
+        output: &args.output,
+        gates: &args.gates,
+        requirements: &requirements,
+        run: &run,
+        facts: &facts,
+    };
+    let kept = conclusion.write(
+        || {
+            let change = observed.step();
+            intact_report::json::audit(&run, &facts, &inputs, &answers, change.as_ref())
+        },
+        || {
+            let source = Source::Traffic(TrafficRun {
+                run: &run,
+                facts: &facts,
+                charts: &charts,
+                inputs: &inputs,
+                answers: args.ladder.map_or(&[], |_| &answers),
+                ladder: args.ladder.and(ladder.as_ref()),
+            });
+            source.page()
+        },
+        |page| {
+            print(page);
+            if args.ladder.is_some() && ladder.is_none() {
+                console::note(
+                    "no such connection: --ladder shows packets of a capture, and --ladder=NUMBER counts connections from 1 in the order of their first packets",
+                );
+            }
+        },
+    )?;
+    Ok(exit_code(interrupt.signal(), true, kept))
+}
+
+/// Reads all inputs until a signal comes. Returns what was read, and the packets that `--ladder` asks for. `unread`: inputs that could
+/// not be opened.
+fn read_all(
+    mut reading: Audit,
+    inputs: Vec<Input>,
+    mut unread: Vec<AuditError>,
+    observing: &mut Observing<Audited>,
+    interrupt: &Interrupt,
+) -> Result<(Vec<InputFacts>, Option<LadderFacts>), Failed> {
+    let bar = bar(&inputs)?;
     let mut accounts = Vec::new();
     for input in inputs {
         let gauge = input.gauge();
         let before = bar.position();
         let mut go_on = || {
-            bar.move_to(before + gauge.get());
+            bar.set_position(before + gauge.get());
             interrupt.signal().is_none()
         };
-        match reading.read(input, &mut observing, &mut go_on) {
-            Ok(account) => accounts.push(account),
+        match reading.read(input, observing, &mut go_on) {
+            Ok(account) => accounts.push(input_facts(&account)),
             Err(error) => unread.push(error),
         }
-        bar.move_to(before + gauge.get());
+        bar.set_position(before + gauge.get());
     }
-    reading.finish(&mut observing);
-    let ladder = reading.ladder();
-    bar.clear();
+    reading.finish(observing);
+    bar.finish_and_clear();
     if accounts.is_empty() {
         return Err(nothing_read(&unread));
     }
@@ -127,46 +170,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
             "a signal ended the reading: the rest of the inputs was not read",
         )));
     }
-    let Audited {
-        observed,
-        responses: answers,
-    } = observing.finish();
-    let answers = answers.facts();
-    let facts = observed.facts();
-    let inputs: Vec<InputFacts> = accounts.iter().map(input_facts).collect();
-    let to = args.json.as_deref();
-    json::tell(to, || {
-        let change = observed.step();
-        intact_report::json::audit(&run, &facts, &inputs, &answers, change.as_ref())
-    })?;
-    let charts = observed.pictures(&run);
-    let ladder = ladder.as_ref().map(ladder::facts);
-    let verdicts = evaluate(&requirements, &facts);
-    let source = Source::Traffic(TrafficRun {
-        run: &run,
-        facts: &facts,
-        charts: &charts,
-        inputs: &inputs,
-        answers: args.ladder.map_or(&[], |_| &answers),
-        ladder: args.ladder.and(ladder.as_ref()),
-    });
-    let mut page = source.page();
-    page.requirements.clone_from(&verdicts);
-    if !json::takes_output(to) {
-        console::print(&intact_report::terminal::write(&page, console::paper()));
-        if args.ladder.is_some() && ladder.is_none() {
-            console::note(
-                "no such connection: --ladder shows packets of a capture, and --ladder=NUMBER counts connections from 1 in the order of their first packets",
-            );
-        }
-    }
-    write_all(&args.report, &[page])?;
-    let kept = args.gates.hold(&verdicts, &run, &facts)?;
-    Ok(ExitCode::from(match interrupt.signal() {
-        Some(signal) => exit::by_signal(signal),
-        None if !kept => exit::REQUIREMENT,
-        None => exit::FINE,
-    }))
+    Ok((accounts, reading.ladder().as_ref().map(ladder::facts)))
 }
 
 fn pattern(text: &str) -> Result<Pattern, String> {
@@ -253,35 +257,11 @@ fn input_facts(account: &InputSummary) -> InputFacts {
     }
 }
 
-/// Progress in bytes of the inputs.
-struct Bar(ProgressBar);
-
-impl Bar {
-    fn over(inputs: &[Input]) -> Bar {
-        let total: Option<u64> = inputs.iter().map(Input::size).sum();
-        let bar = match total.filter(|_| std::io::stderr().is_terminal()) {
-            Some(total) => {
-                ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5))
-            }
-            None => ProgressBar::hidden(),
-        };
-        if let Ok(style) =
-            ProgressStyle::with_template("{bar:30} {bytes} of {total_bytes}, {eta} left")
-        {
-            bar.set_style(style);
-        }
-        Bar(bar)
-    }
-
-    fn position(&self) -> u64 {
-        self.0.position()
-    }
-
-    fn move_to(&self, position: u64) {
-        self.0.set_position(position);
-    }
-
-    fn clear(&self) {
-        self.0.finish_and_clear();
+/// Progress in bytes of the inputs; hidden where their size is not known.
+fn bar(inputs: &[Input]) -> anyhow::Result<ProgressBar> {
+    let total: Option<u64> = inputs.iter().map(Input::size).sum();
+    match total {
+        Some(_) => progress::bar(total, 5, "{bar:30} {bytes} of {total_bytes}, {eta} left"),
+        None => Ok(ProgressBar::hidden()),
     }
 }

@@ -3,12 +3,11 @@
 mod args;
 
 use super::builtin::{Builtin, Ready};
-use super::gates::evaluate;
-use super::json;
+use super::conclusion::{Conclusion, exit_code, print};
+use super::gates::GateInput;
 use super::link;
 use super::on_link::{self, Near};
 use super::output_files::OutputFiles;
-use super::page::write_all;
 use super::recording::Recording;
 use super::run_header;
 use crate::console;
@@ -23,8 +22,10 @@ use intact_client::tls::Verify;
 use intact_experiment::{Axes, TlsChoice};
 use intact_findings::bench::{Baseline, BenchFacts, Charts};
 use intact_findings::requirement::Document;
+use intact_findings::stored::StoredBench;
 use intact_ledger::{Caveat, Producer, Rows, Vantage};
 use intact_report::documents::{self, BenchRun, Source};
+use intact_report::page::Page;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -61,11 +62,11 @@ impl From<Args> for Config {
 /// Runs a bench and prints its page; on a link in a process of its own.
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     let options = &config.options;
-    if options.gates.list_if_asked(Document::Bench) {
+    if options.gates.begin(Document::Bench)?.is_none() {
         return Ok(ExitCode::from(exit::FINE));
     }
     let Some(spec) = &options.link else {
-        return measure(config, None);
+        return measure(&config, None);
     };
     if let Some(url) = &options.url {
         return Err(Failed::usage(anyhow!(
@@ -76,102 +77,96 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
 }
 
 /// Measures from this process. `near`: the link on whose client side the process is.
-pub(super) fn measure(config: Config, near: Option<Near>) -> Result<ExitCode, Failed> {
-    let Config {
-        options: args,
-        words,
-        short,
-        demonstration,
-    } = config;
+pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
+    let args = &config.options;
+    let Some(requirements) = args.gates.begin(Document::Bench)? else {
+        return Ok(ExitCode::from(exit::FINE));
+    };
     let interrupt = Interrupt::listen()?;
-    let to = args.json.clone();
-    let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
-    let page_files = args.report.clone();
-    let gates = args.gates.clone();
-    let requirements = gates.parse(Document::Bench)?;
     // read first: a wrong folder is found out before anything is sent
     let baseline = args
         .baseline
         .as_deref()
         .map(intact_findings::stored::bench)
         .transpose()
-        .map_err(Failed::unreadable)?
-        .map(|then| (then.run, then.facts));
+        .map_err(Failed::unreadable)?;
     let builtin = match (&args.url, &near) {
         (None, None) => Some(Builtin::start()?),
         _ => None,
     };
-    let ready = match (&near, &builtin) {
-        (Some(near), _) => Some(near.ready()),
-        (None, builtin) => builtin.as_ref().map(Builtin::ready),
-    };
-    let url = match (&args.url, ready) {
-        (Some(url), _) => url.clone(),
-        (None, Some(ready)) => ready.url(),
-        (None, None) => return Err(Failed::usage(anyhow!("name a URL"))),
-    };
-    let config = bench_config(args, short, url, ready)?;
-    let opening_per_s = config.opening_per_s;
-    let bench = Bench::new(config).map_err(usage_or_own)?;
-    announce(&bench, opening_per_s);
-    let mut head = run_header::head(Producer::Bench, Vantage::Client, &words);
+    let ready = near.as_ref().and_then(Near::ready);
+    let ready = ready.or(builtin.as_ref().map(Builtin::ready));
+    let bench = bench(args, config.short, ready)?;
+    let mut head = run_header::head(Producer::Bench, Vantage::Client, &config.words);
     bench.describe(&mut head);
     if ready.is_some() {
         head.subject = None;
     }
     match &near {
         Some(near) => near.describe(&mut head),
-        None if demonstration => {
+        None if config.demonstration => {
             head.subject = Some("the built-in server on plain loopback, 0 ms away".to_owned());
         }
         None => {}
     }
+    let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
     let mut recording = Recording::start(head, &files, interrupt.clone(), bench.gauge())?;
-    let clock = Clock::start();
-    let mut tally = bench.run(clock, &mut recording).map_err(usage_or_own)?;
+    let mut tally = bench
+        .run(Clock::start(), &mut recording)
+        .map_err(usage_or_own)?;
     let recorded = recording.finish();
-    let head = recorded.run;
+    let run = &recorded.run;
     tally.caveats.extend(recorded.caveats);
-    if let Some(near) = near {
+    if let Some(near) = &mut near {
         tally.caveats.extend(near.caveats()?);
     }
     let mut facts =
-        BenchFacts::new(&head, &tally, &recorded.first).context("the axes of this run")?;
-    if let Some((run, then)) = baseline {
-        facts.baseline = Some(Baseline::new(&run, &then, &facts));
-        // they limit the earlier figures, not this run's counts
-        let of_then = |one: &Caveat| Caveat::new(&*one.id, format!("--baseline: {}", one.message));
-        let missing = then.caveats.iter().filter(|one| one.incomplete);
-        facts.caveats.extend(missing.map(of_then));
+        BenchFacts::new(run, &tally, &recorded.first).context("the axes of this run")?;
+    if let Some(then) = baseline {
+        compare_with(&mut facts, &then);
     }
-    json::tell(to.as_deref(), || intact_report::json::bench(&head, &facts))?;
-    let charts = Charts::new(&head, &tally, &facts, &recorded.timeline);
-    let verdicts = evaluate(&requirements, &facts);
-    let run = BenchRun {
-        run: &head,
+    let charts = Charts::new(run, &tally, &facts, &recorded.timeline);
+    let conclusion = Conclusion {
+        output: &args.output,
+        gates: &args.gates,
+        requirements: &requirements,
+        run,
+        facts: &facts,
+    };
+    let source = Source::Bench(BenchRun {
+        run,
         facts: &facts,
         charts: &charts,
+    });
+    let print = |page: &Page<'_>| {
+        print(page);
+        if config.demonstration {
+            let next = documents::demonstration(&facts);
+            let paper = console::paper();
+            console::print(&intact_report::terminal::write_sections(&[next], paper));
+        }
     };
-    let mut page = Source::Bench(run).page();
-    page.requirements.clone_from(&verdicts);
-    if !json::takes_output(to.as_deref()) {
-        console::print(&intact_report::terminal::write(&page, console::paper()));
-    }
-    if demonstration {
-        let next = documents::demonstration(&facts);
-        console::print(&intact_report::terminal::write_sections(
-            &[next],
-            console::paper(),
-        ));
-    }
-    write_all(&page_files, &[page])?;
-    let kept = gates.hold(&verdicts, &head, &facts)?;
-    Ok(ExitCode::from(match interrupt.signal() {
-        Some(signal) => exit::by_signal(signal),
-        None if !facts.any_success() => exit::UNREACHABLE,
-        None if !kept => exit::REQUIREMENT,
-        None => exit::FINE,
-    }))
+    let kept = conclusion.write(|| facts.json(run), || source.page(), print)?;
+    Ok(exit_code(interrupt.signal(), facts.any_success(), kept))
+}
+
+/// Adds the differences from an earlier bench, and what limits its figures: not this run's counts.
+fn compare_with(facts: &mut BenchFacts, then: &StoredBench) {
+    facts.baseline = Some(Baseline::new(&then.run, &then.facts, facts));
+    let of_then = |one: &Caveat| Caveat::new(&*one.id, format!("--baseline: {}", one.message));
+    let missing = then.facts.caveats.iter().filter(|one| one.incomplete);
+    facts.caveats.extend(missing.map(of_then));
+}
+
+/// The bench of these options, announced. `ready`: the built-in server.
+fn bench(args: &Args, short: bool, ready: Option<&Ready>) -> Result<Bench, Failed> {
+    let url = args.url.clone().or(ready.map(Ready::url));
+    let url = url.ok_or_else(|| Failed::usage(anyhow!("name a URL")))?;
+    let config = bench_config(args, short, url, ready)?;
+    let opening_per_s = config.opening_per_s;
+    let bench = Bench::new(config).map_err(usage_or_own)?;
+    announce(&bench, opening_per_s);
+    Ok(bench)
 }
 
 fn usage_or_own(error: BenchError) -> Failed {
@@ -196,76 +191,38 @@ fn announce(bench: &Bench, opening_per_s: Option<f64>) {
 }
 
 fn bench_config(
-    args: Args,
+    args: &Args,
     short: bool,
     url: String,
     builtin: Option<&Ready>,
 ) -> Result<intact_bench::Config, Failed> {
-    let on = |switches: &[Switch]| {
-        switches
-            .iter()
-            .map(|switch| matches!(switch, Switch::On))
-            .collect()
-    };
-    let secure = url.starts_with("https://");
-    let body = match (&args.data, &args.body_file) {
-        (Some(text), _) => text.clone().into_bytes(),
-        (None, Some(path)) => std::fs::read(path)
-            .with_context(|| format!("--body-file {}", path.display()))
-            .map_err(Failed::usage)?,
-        (None, None) => Vec::new(),
-    };
-    let method = args.method.unwrap_or_else(|| {
-        let has_body = args.data.is_some() || args.body_file.is_some();
-        if has_body { "POST" } else { "GET" }.to_owned()
-    });
-    let mut headers = args.headers;
-    headers.extend(
-        args.content_type
-            .map(|kind| format!("Content-Type: {kind}")),
-    );
-    let axes = Axes {
-        keepalive: on(&args.keepalive),
-        http: args.http,
-        tls: match args.tls {
-            none if none.is_empty() => vec![if secure {
-                TlsChoice::Any
-            } else {
-                TlsChoice::None
-            }],
-            some => some,
-        },
-        resume: on(&args.resume),
-        concurrency: args.concurrency,
-        streams: args.streams,
-    };
-    let rows = match (args.rows, &args.csv) {
-        (Some(RowChoice::All), _) | (None, Some(_)) => Rows::All,
-        (Some(RowChoice::Sample) | None, _) => Rows::Sample,
-    };
+    let otherwise = builtin.map_or(Verify::System, |ready| Verify::Roots(ready.roots()));
+    let kind = args.request.content_type.iter();
+    let kind = kind.map(|kind| format!("Content-Type: {kind}"));
     let mut config = intact_bench::Config {
+        axes: axes(args, url.starts_with("https://")),
         target: Target {
             url,
             plain_port: args.plain_port,
             tls_port: args.tls_port.or(builtin.map(Ready::tls_port)),
         },
-        axes,
-        length: Length::Exchanges(1),
+        length: Length::Exchanges(args.requests.unwrap_or(1)),
         rounds: args.rounds,
         threads: args.threads,
         seed: args.seed.unwrap_or_else(run_header::seed),
         opening_per_s: None,
         requests_per_s: None,
         most: None,
-        timeout: args.timeout,
-        method,
-        headers,
-        body,
+        timeout: args.request.timeout,
+        method: args.request.method.clone().unwrap_or_else(|| {
+            let has_body = args.request.data.is_some() || args.request.body_file.is_some();
+            if has_body { "POST" } else { "GET" }.to_owned()
+        }),
+        headers: args.request.headers.iter().cloned().chain(kind).collect(),
+        body: body(args)?,
         user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
-        expect: args.expect.expect,
-        credentials: args
-            .reach
-            .credentials(builtin.map_or(Verify::System, |ready| Verify::Roots(ready.roots())))?,
+        expect: args.request.expect.expect,
+        credentials: args.reach.credentials(otherwise)?,
         route: args.reach.route(),
         coalesce: match args.coalesce {
             Coalesce::Auto => intact_bench::Coalesce::Streams,
@@ -273,25 +230,63 @@ fn bench_config(
             Coalesce::Off => intact_bench::Coalesce::Never,
         },
         look_up_once: args.dns == Dns::Once,
-        proxy: args.proxy,
-        unix_socket: args.unix_socket,
-        // the page draws connections, which only the rows of a ledger have
-        keep: if args.ledger.is_some() || args.csv.is_some() || !args.report.is_empty() {
-            RowPolicy::Ledger(rows)
-        } else {
-            RowPolicy::First
-        },
+        proxy: args.proxy.clone(),
+        unix_socket: args.unix_socket.clone(),
+        keep: row_policy(args),
         server_pid: args.server_pid.or(builtin.map(|ready| ready.pid)),
     };
-    match (args.requests, args.time) {
-        (Some(requests), _) => config.length = Length::Exchanges(requests),
-        (None, Some(time)) => config.length = Length::Time(time),
-        (None, None) => {
-            let time = if short { SHORT_TIME } else { LOCAL_TIME };
-            config
-                .set_default_length(builtin.is_some(), time)
-                .map_err(Failed::usage)?;
-        }
+    if let Some(time) = args.time {
+        config.length = Length::Time(time);
+    } else if args.requests.is_none() {
+        let time = if short { SHORT_TIME } else { LOCAL_TIME };
+        config
+            .set_default_length(builtin.is_some(), time)
+            .map_err(Failed::usage)?;
     }
     Ok(config)
+}
+
+fn body(args: &Args) -> Result<Vec<u8>, Failed> {
+    match (&args.request.data, &args.request.body_file) {
+        (Some(text), _) => Ok(text.clone().into_bytes()),
+        (None, Some(path)) => std::fs::read(path)
+            .with_context(|| format!("--body-file {}", path.display()))
+            .map_err(Failed::usage),
+        (None, None) => Ok(Vec::new()),
+    }
+}
+
+/// The variants; without `--tls` as the URL says.
+fn axes(args: &Args, secure: bool) -> Axes {
+    let on = |switches: &[Switch]| {
+        let switches = switches.iter();
+        switches.map(|one| matches!(one, Switch::On)).collect()
+    };
+    let mut tls = args.axes.tls.clone();
+    if tls.is_empty() {
+        tls.push(if secure {
+            TlsChoice::Any
+        } else {
+            TlsChoice::None
+        });
+    }
+    Axes {
+        keepalive: on(&args.axes.keepalive),
+        http: args.axes.http.clone(),
+        tls,
+        resume: on(&args.axes.resume),
+        concurrency: args.axes.concurrency.clone(),
+        streams: args.axes.streams.clone(),
+    }
+}
+
+fn row_policy(args: &Args) -> RowPolicy {
+    // the page draws connections, which only the rows of a ledger have
+    if args.ledger.is_none() && args.csv.is_none() && args.output.report.is_empty() {
+        return RowPolicy::First;
+    }
+    RowPolicy::Ledger(match (args.rows, &args.csv) {
+        (Some(RowChoice::All), _) | (None, Some(_)) => Rows::All,
+        (Some(RowChoice::Sample) | None, _) => Rows::Sample,
+    })
 }

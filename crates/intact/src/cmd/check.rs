@@ -1,15 +1,13 @@
 //! `intact check`: the card of a server.
 
 use super::bench::{http_version, time};
+use super::conclusion::{Conclusion, Output, exit_code};
 use super::config::Config;
 use super::connect_options::ConnectOptions;
 use super::expect::Expect;
-use super::gates::Gates;
-use super::gates::evaluate;
-use super::json;
+use super::gates::{GateInput, Gates};
 use super::options;
 use super::output_files::OutputFiles;
-use super::page::{PageFile, page_file, write_all};
 use super::run_header;
 use super::watching::{Early, Wanted, Watched, Watching};
 use crate::console;
@@ -25,6 +23,7 @@ use intact_findings::check::CheckFacts;
 use intact_findings::requirement::Document;
 use intact_ledger::{Method, Producer, Protocol, Vantage};
 use intact_report::documents::{CheckPart, CheckRun, check as check_page};
+use intact_report::page::Page;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -95,15 +94,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) reach: ConnectOptions,
 
-    /// JSON to standard output, or to a file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
-    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
-    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
-    report: Vec<PageFile>,
     /// Keep the packets of one exchange of each version with the secrets that decrypt them (needs the right to capture)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcapng: Option<PathBuf>,
@@ -139,22 +134,18 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         options: args,
         words,
     } = config;
-    if args.gates.list_if_asked(Document::Check) {
+    let Some(requirements) = args.gates.begin(Document::Check)? else {
         return Ok(ExitCode::from(exit::FINE));
-    }
+    };
     let interrupt = Interrupt::listen()?;
-    let requirements = args.gates.parse(Document::Check)?;
-    let gates = args.gates.clone();
-    let to = args.json.clone();
+    let (gates, output) = (args.gates.clone(), args.output.clone());
     let files = OutputFiles::of(args.ledger.clone(), None);
-    let page_files = args.report.clone();
     let (capture, wanted) = capture(&args)?;
     let check = Check::new(check_config(args)?).map_err(Failed::usage)?;
     announce(check.budget(), check.config());
     let mut head = run_header::head(Producer::Check, Vantage::Client, &words);
     head.subject = Some(check.config().url());
-    let prints = !json::takes_output(to.as_deref());
-    let early = prints.then(|| Early {
+    let early = (!output.is_json()).then(|| Early {
         run: head.clone(),
         next: next(check.budget(), check.config()),
         known: None,
@@ -174,12 +165,18 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     } = watching.finish(&card);
     let mut facts = CheckFacts::new(&card, &rows);
     facts.caveats.extend(caveats);
-    json::tell(to.as_deref(), || intact_report::json::check(&head, &facts))?;
     let run = CheckRun {
         run: &head,
         facts: &facts,
     };
-    if prints {
+    let conclusion = Conclusion {
+        output: &output,
+        gates: &gates,
+        requirements: &requirements,
+        run: &head,
+        facts: &facts,
+    };
+    let print = |_: &Page<'_>| {
         let paper = console::paper();
         console::print(&match &known {
             Some(known) => {
@@ -191,18 +188,13 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
                 intact_report::terminal::write(&page, paper) + &ladders
             }
         });
-    }
-    let verdicts = evaluate(&requirements, &facts);
-    let mut page = check_page(run, CheckPart::All);
-    page.requirements.clone_from(&verdicts);
-    write_all(&page_files, &[page])?;
-    let kept = gates.hold(&verdicts, &head, &facts)?;
-    Ok(ExitCode::from(match interrupt.signal() {
-        Some(signal) => exit::by_signal(signal),
-        None if !facts.any_success() => exit::UNREACHABLE,
-        None if !kept => exit::REQUIREMENT,
-        None => exit::FINE,
-    }))
+    };
+    let kept = conclusion.write(
+        || facts.json(&head),
+        || check_page(run, CheckPart::All),
+        print,
+    )?;
+    Ok(exit_code(interrupt.signal(), facts.any_success(), kept))
 }
 
 /// What will be sent, before it is.
@@ -238,7 +230,7 @@ fn next(budget: &Budget, config: &intact_check::Config) -> String {
 
 /// The means to capture packets where they are wanted, found out before anything is sent.
 fn capture(args: &Args) -> Result<(Option<Capture>, Wanted), Failed> {
-    if args.ladder && json::takes_output(args.json.as_deref()) {
+    if args.ladder && args.output.is_json() {
         return Err(Failed::usage(anyhow::anyhow!(
             "--ladder is part of the page, which --json replaces: write --json=FILE, or --pcapng FILE instead of --ladder"
         )));

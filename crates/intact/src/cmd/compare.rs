@@ -3,15 +3,12 @@
 mod programs;
 mod rounds;
 
+use super::conclusion::{Conclusion, FileOutput, print};
 use super::config::Config;
-use super::gates::Gates;
-use super::gates::evaluate;
-use super::json;
+use super::gates::{GateInput, Gates};
 use super::output_files::OutputFiles;
-use super::page::{PageFile, page_file, write_all};
 use super::run_header;
 use super::watch::Keys;
-use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use intact_findings::compare::{CompareFacts, Comparison};
@@ -62,17 +59,8 @@ pub(crate) struct Args {
     seed: Option<u64>,
     #[command(flatten)]
     files: OutputFiles,
-    /// Write JSON to a file
-    #[arg(
-        long,
-        value_name = "FILE",
-        require_equals = true,
-        help_heading = "Output"
-    )]
-    json: Option<PathBuf>,
-    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
-    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
-    report: Vec<PageFile>,
+    #[command(flatten)]
+    output: FileOutput,
     #[command(flatten)]
     gates: Gates,
     /// The programs, each after a -- of its own; a single word with blanks in it is given to sh
@@ -95,10 +83,9 @@ Exit code: 0; 1 when a requirement failed; a program's own when it fails; 127 no
 /// Runs or reads, then prints the page.
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    if args.gates.list_if_asked(Document::Compare) {
+    let Some(requirements) = args.gates.begin(Document::Compare)? else {
         return Ok(ExitCode::from(exit::FINE));
-    }
-    let requirements = args.gates.parse(Document::Compare)?;
+    };
     let (run, facts, ended) = match (args.ledgers.is_empty(), args.programs.is_empty()) {
         (false, true) => {
             let (run, facts) = of_ledgers(&args.ledgers, &config.words)?;
@@ -112,19 +99,18 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         }
         (false, false) => return Err(usage("either programs or ledgers, not both")),
     };
-    if let Some(path) = &args.json {
-        json::write(path, || intact_report::json::compare(&run, &facts))?;
-    }
-    let verdicts = evaluate(&requirements, &facts);
+    let conclusion = Conclusion {
+        output: &(&args.output).into(),
+        gates: &args.gates,
+        requirements: &requirements,
+        run: &run,
+        facts: &facts,
+    };
     let one = CompareRun {
         run: &run,
         facts: &facts,
     };
-    let mut page = Source::Compare(one).page();
-    page.requirements.clone_from(&verdicts);
-    console::print(&intact_report::terminal::write(&page, console::paper()));
-    write_all(&args.report, &[page])?;
-    let kept = args.gates.hold(&verdicts, &run, &facts)?;
+    let kept = conclusion.write(|| facts.json(&run), || Source::Compare(one).page(), print)?;
     Ok(ExitCode::from(match ended {
         Some(code) => code,
         None if kept => exit::FINE,

@@ -19,7 +19,7 @@ const ROUNDS: u32 = 12;
 pub(crate) fn run() -> Result<ExitCode, Failed> {
     console::note("intact: the demonstration, about 12 s (intact --help has the commands)");
     let mut options = bench::Args::defaults();
-    options.tls = vec![TlsChoice::Version(TlsVersion::Tls13)];
+    options.axes.tls = vec![TlsChoice::Version(TlsVersion::Tls13)];
     options.time = Some(TIME);
     options.rounds = Some(ROUNDS);
     let mut config = bench::Config::from(options);

@@ -1,12 +1,11 @@
 //! `intact fix`: what an HTTP client does with its connections, and what to set.
 
+use super::conclusion::print;
 use super::config::Config;
-use super::json;
-use crate::console;
+use super::json::{self, JsonTarget};
 use crate::exit::{self, Failed};
 use intact_fix::{Catalogue, Client};
 use intact_report::documents::{self, FixRequest};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -31,7 +30,7 @@ pub(crate) struct Args {
     server_idle: Option<Duration>,
     /// Print JSON instead of the page, or write it to FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
-    json: Option<PathBuf>,
+    json: Option<JsonTarget>,
 }
 
 /// Looks up and prints.
@@ -54,7 +53,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         server_idle: args.server_idle,
         version: found.version,
     };
-    let to = args.json.as_deref();
+    let to = args.json.as_ref();
     json::tell(to, || {
         intact_report::json::fix(&catalogue, &found.clients, args.server_idle)
     })?;
@@ -70,7 +69,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         (_, clients) => vec![documents::fix_list(&catalogue, clients)],
     };
     for page in &pages {
-        console::print(&intact_report::terminal::write(page, console::paper()));
+        print(page);
     }
     Ok(ExitCode::from(exit::FINE))
 }

@@ -7,7 +7,7 @@ mod run;
 mod work;
 
 pub(super) use self::work::{Config as WorkConfig, run_as_child as work_as_child};
-use super::page::{PageFile, page_file, write_all};
+use super::page::ReportFiles;
 use super::requirements;
 use crate::console;
 use crate::exit::{self, Failed};
@@ -119,9 +119,8 @@ struct Shown {
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
-    #[arg(long = "report", value_name = "FILE", value_parser = page_file)]
-    file: Vec<PageFile>,
+    #[command(flatten)]
+    report: ReportFiles,
     /// A requirement, held against each target and label, may be repeated: 'keepalive=on: p99 < 50ms'; exit 1 when one fails; `help` lists what can be asked
     #[arg(long, value_name = "EXPR")]
     require: Vec<String>,
@@ -153,10 +152,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             Ok(ExitCode::from(exit::FINE))
         }
         Act::Report { store, plan, shown } => {
-            if shown.list_if_asked() {
+            let Some(requirements) = shown.begin()? else {
                 return Ok(ExitCode::from(exit::FINE));
-            }
-            let requirements = shown.requirements()?;
+            };
             // opening a folder makes it; a report has nothing to make
             if !store.contains("://") && !Path::new(store).is_dir() {
                 return Err(Failed::unreadable(anyhow!("{store}: no such folder")));
@@ -168,13 +166,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
 }
 
 impl Shown {
-    fn list_if_asked(&self) -> bool {
-        requirements::list_if_asked(&self.require, Document::Fleet)
-    }
-
-    /// Reads the requirements before anything is sent or read.
-    fn requirements(&self) -> Result<Vec<Requirement>, Failed> {
-        requirements::parse(&self.require, Document::Fleet)
+    /// The requirements, read before anything is sent; `None` where `help` was asked for and is printed.
+    fn begin(&self) -> Result<Option<Vec<Requirement>>, Failed> {
+        requirements::begin(&self.require, Document::Fleet)
     }
 }
 
@@ -219,7 +213,7 @@ fn report(
         pages.collect::<Vec<String>>().join("\n")
     });
     pages.extend(documents::first_checks(&facts));
-    write_all(&shown.file, &pages)?;
+    shown.report.write(&pages)?;
     let (mut kept, lines) = checks.judge(requirements, has_benches);
     for line in lines {
         console::note(&line);

@@ -1,5 +1,5 @@
 //! What makes a command exit 1, and where a CI reads why: `--require`, `--fail-on`, `--junit`, annotations.
-//! The same for every command with findings: flatten [`Gates`], call [`Gates::parse`] before the work, [`evaluate`] and [`Gates::hold`]
+//! The same for every command with findings: flatten [`Gates`], call [`Gates::begin`] before the work, [`evaluate`] and [`Gates::hold`]
 //! after it.
 
 use super::requirements;
@@ -48,27 +48,50 @@ impl From<FailOn> for Severity {
     }
 }
 
-/// Facts that gates can be held against.
+/// Facts that gates are checked against.
 pub(crate) trait GateInput: MetricSource {
     /// What stands out.
     fn findings(&self) -> &[Finding];
 
-    /// The rules that were looked at: one without a finding has passed.
+    /// The rules that were asked: one without a finding has passed. An experiment asks questions of its own, not the rules.
     fn judged(&self) -> Vec<&'static str> {
-        let rules = intact_findings::rules::all();
-        rules.iter().map(|rule| rule.doc().id).collect()
+        Vec::new()
     }
+
+    /// The JSON document.
+    fn json(&self, run: &Run) -> serde_json::Result<String>;
+}
+
+fn all_rules() -> Vec<&'static str> {
+    let rules = intact_findings::rules::all();
+    rules.iter().map(|rule| rule.doc().id).collect()
 }
 
 impl GateInput for ObservedFacts {
     fn findings(&self) -> &[Finding] {
         &self.findings
     }
+
+    fn judged(&self) -> Vec<&'static str> {
+        all_rules()
+    }
+
+    fn json(&self, run: &Run) -> serde_json::Result<String> {
+        intact_report::json::observed(run, self)
+    }
 }
 
 impl GateInput for CompareFacts {
     fn findings(&self) -> &[Finding] {
         &self.findings
+    }
+
+    fn judged(&self) -> Vec<&'static str> {
+        all_rules()
+    }
+
+    fn json(&self, run: &Run) -> serde_json::Result<String> {
+        intact_report::json::compare(run, self)
     }
 }
 
@@ -77,9 +100,8 @@ impl GateInput for CheckFacts {
         &self.findings
     }
 
-    /// An experiment looks at questions of its own, not at the rules.
-    fn judged(&self) -> Vec<&'static str> {
-        Vec::new()
+    fn json(&self, run: &Run) -> serde_json::Result<String> {
+        intact_report::json::check(run, self)
     }
 }
 
@@ -88,9 +110,8 @@ impl GateInput for LambdaFacts {
         &self.findings
     }
 
-    /// An experiment looks at questions of its own, not at the rules.
-    fn judged(&self) -> Vec<&'static str> {
-        Vec::new()
+    fn json(&self, run: &Run) -> serde_json::Result<String> {
+        intact_report::json::lambda(run, self)
     }
 }
 
@@ -99,16 +120,15 @@ impl GateInput for BenchFacts {
         &self.findings
     }
 
-    /// An experiment looks at questions of its own, not at the rules.
-    fn judged(&self) -> Vec<&'static str> {
-        Vec::new()
+    fn json(&self, run: &Run) -> serde_json::Result<String> {
+        intact_report::json::bench(run, self)
     }
 }
 
 impl Gates {
-    /// Prints what can be asked of this command, if that was asked.
-    pub(crate) fn list_if_asked(&self, document: Document) -> bool {
-        requirements::list_if_asked(&self.require, document)
+    /// The requirements, read before anything runs; `None` where `help` was asked for and is printed.
+    pub(crate) fn begin(&self, document: Document) -> Result<Option<Vec<Requirement>>, Failed> {
+        requirements::begin(&self.require, document)
     }
 
     /// Refuses a file that would hold only the last of several documents.
@@ -121,18 +141,13 @@ impl Gates {
         Ok(())
     }
 
-    /// Reads the requirements, before anything runs.
-    pub(crate) fn parse(&self, document: Document) -> Result<Vec<Requirement>, Failed> {
-        requirements::parse(&self.require, document)
-    }
-
     /// Checks verdicts and `--fail-on`, prints the results on standard error, and writes what a CI reads. Returns whether all gates are
     /// open.
     pub(crate) fn hold(
         &self,
         verdicts: &[Verdict],
         run: &Run,
-        facts: &impl GateInput,
+        facts: &dyn GateInput,
     ) -> anyhow::Result<bool> {
         for verdict in verdicts {
             console::note(&verdict.to_string());
@@ -180,7 +195,7 @@ impl Gates {
 }
 
 /// Evaluates the requirements.
-pub(crate) fn evaluate(requirements: &[Requirement], facts: &impl GateInput) -> Vec<Verdict> {
+pub(crate) fn evaluate(requirements: &[Requirement], facts: &dyn GateInput) -> Vec<Verdict> {
     let verdicts = requirements.iter();
     verdicts.map(|one| one.evaluate(facts)).collect()
 }

@@ -31,7 +31,7 @@ pub(crate) enum Job {
     /// A bench on the client side of a link.
     Bench(Box<bench::Config>, on_link::Surroundings),
     /// A function and its platform on the client side of a link.
-    Lambda(Box<lambda::Config>, lambda::Surroundings),
+    Lambda(Box<lambda::Config>, on_link::Surroundings),
     #[cfg(feature = "fleet")]
     /// A worker of a fleet, until standard input ends.
     Work(Box<fleet::WorkConfig>),
@@ -73,9 +73,11 @@ pub(crate) fn run() -> Result<ExitCode, Failed> {
     match job {
         Job::Serve(config) => serve::run_as_child(&config, control),
         Job::Bench(config, surroundings) => {
-            bench::measure(*config, Some(on_link::Near::new(control, surroundings)))
+            bench::measure(&config, Some(on_link::Near::new(control, surroundings)))
         }
-        Job::Lambda(config, surroundings) => lambda::run_on_link(&config, control, surroundings),
+        Job::Lambda(config, surroundings) => {
+            lambda::run_on_link(&config, on_link::Near::new(control, surroundings))
+        }
         #[cfg(feature = "fleet")]
         Job::Work(config) => fleet::work_as_child(&config, control),
     }

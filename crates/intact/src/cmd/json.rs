@@ -2,29 +2,45 @@
 
 use crate::console;
 use anyhow::Context;
-use std::path::Path;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
-/// What `--json` without a file stands for.
-const HERE: &str = "-";
+/// Where `--json` leads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum JsonTarget {
+    /// Standard output: `--json`, or `--json=-`.
+    Standard,
+    /// This file.
+    File(PathBuf),
+}
+
+impl From<OsString> for JsonTarget {
+    fn from(word: OsString) -> JsonTarget {
+        if word == "-" {
+            JsonTarget::Standard
+        } else {
+            JsonTarget::File(word.into())
+        }
+    }
+}
 
 /// Whether the document takes standard output, so that no page may.
-pub(crate) fn takes_output(to: Option<&Path>) -> bool {
-    to == Some(Path::new(HERE))
+pub(crate) fn takes_output(to: Option<&JsonTarget>) -> bool {
+    to == Some(&JsonTarget::Standard)
 }
 
 /// Prints or writes a document, if one was asked for.
 pub(crate) fn tell(
-    to: Option<&Path>,
+    to: Option<&JsonTarget>,
     document: impl FnOnce() -> serde_json::Result<String>,
 ) -> anyhow::Result<()> {
     match to {
-        None => Ok(()),
-        Some(file) if file == Path::new(HERE) => {
-            console::print(&document().context("--json")?);
-            Ok(())
-        }
-        Some(file) => write(file, document),
+        None => {}
+        Some(JsonTarget::Standard) => console::print(&document().context("--json")?),
+        Some(JsonTarget::File(file)) => write(file, document)?,
     }
+    Ok(())
 }
 
 /// Writes a document to a file.

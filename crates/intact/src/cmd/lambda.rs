@@ -3,12 +3,12 @@
 mod args;
 mod functions;
 mod on_link;
-mod output;
 mod recording;
 
-use super::gates::evaluate;
-use super::internal::Control;
+use super::conclusion::{Conclusion, exit_code, print};
+use super::gates::GateInput;
 use super::link::Server;
+use super::on_link::Near;
 use super::run_header::{self, fingerprint_key};
 use super::serve;
 use super::watch::{Keys, key_logging};
@@ -23,8 +23,8 @@ use intact_lambda::{
     FreezeHook, Freezer, Function, LambdaError, NoGate, Plan, Platform, RunPosition, Shape, Watcher,
 };
 use intact_ledger::{Event, Producer, Rows, Run, Sink, Vantage, Variant};
-use on_link::Near;
-pub(crate) use on_link::Surroundings;
+use intact_report::documents::{LambdaRun, Source};
+use on_link::LinkFreeze;
 use recording::Recording;
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -37,12 +37,11 @@ pub(crate) type Config = super::config::Config<Args>;
 /// Invokes, then prints the page; on a link in a process of its own.
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    if args.gates.list_if_asked(Document::Lambda) {
+    if args.gates.begin(Document::Lambda)?.is_none() {
         return Ok(ExitCode::from(exit::FINE));
     }
     if let Some(spec) = args.link.clone() {
         // a mistake in the options is found before the link is made
-        args.gates.parse(Document::Lambda)?;
         functions(args)?;
         plan(args)?;
         freeze(args)?;
@@ -52,26 +51,24 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     measure(&config, None)
 }
 
-/// Measures on the client side of a link; `control` reaches the process that has it.
-pub(super) fn run_on_link(
-    config: &Config,
-    control: Control,
-    surroundings: Surroundings,
-) -> Result<ExitCode, Failed> {
+/// Measures on the client side of a link.
+pub(super) fn run_on_link(config: &Config, near: Near) -> Result<ExitCode, Failed> {
     let drops = freeze(&config.options)? == Freeze::Machine;
-    measure(config, Some(Near::new(control, surroundings, drops)))
+    measure(config, Some(LinkFreeze { near, drops }))
 }
 
-fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
+fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
-    let requirements = args.gates.parse(Document::Lambda)?;
+    let Some(requirements) = args.gates.begin(Document::Lambda)? else {
+        return Ok(ExitCode::from(exit::FINE));
+    };
     let functions = functions(args)?;
     let plan = plan(args)?;
     let freeze = freeze(args)?;
     let interrupt = Interrupt::listen().map_err(own)?;
     let mut run = head(config, functions.iter().map(|(variant, _)| variant.clone()));
-    if let Some(near) = &near {
+    if let Some(LinkFreeze { near, .. }) = &on_link {
         near.describe(&mut run);
     }
     let mut recording = Recording::start(&run, args).map_err(own)?;
@@ -79,8 +76,8 @@ fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> 
         recording.record(Event::Caveat(&caveat));
     }
     let mut no_gate = NoGate;
-    let gate: &mut dyn FreezeHook = match &mut near {
-        Some(near) => near,
+    let gate: &mut dyn FreezeHook = match &mut on_link {
+        Some(on_link) => on_link,
         None => &mut no_gate,
     };
     invoke(
@@ -92,21 +89,35 @@ fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> 
         &interrupt,
         &mut recording,
     )?;
-    if let Some(near) = &mut near {
+    if let Some(LinkFreeze { near, .. }) = &mut on_link {
         for caveat in near.caveats().map_err(own)? {
             recording.record(Event::Caveat(&caveat));
         }
     }
     let facts = recording.finish();
-    let verdicts = evaluate(&requirements, &facts);
-    output::write(args, &run, &facts, &verdicts).map_err(own)?;
-    let kept = args.gates.hold(&verdicts, &run, &facts).map_err(own)?;
-    Ok(ExitCode::from(match interrupt.signal() {
-        Some(signal) => exit::by_signal(signal),
-        None if facts.counts.ok == 0 => exit::UNREACHABLE,
-        None if !kept => exit::REQUIREMENT,
-        None => exit::FINE,
-    }))
+    if let Some(path) = &args.csv {
+        let rows = intact_report::invocations::csv(&run, &facts.invocations);
+        std::fs::write(path, rows)
+            .with_context(|| format!("--csv {}: cannot be written", path.display()))
+            .map_err(own)?;
+    }
+    let conclusion = Conclusion {
+        output: &args.output,
+        gates: &args.gates,
+        requirements: &requirements,
+        run: &run,
+        facts: &facts,
+    };
+    let source = Source::Lambda(LambdaRun {
+        run: &run,
+        facts: &facts,
+    });
+    let kept = conclusion.write(|| facts.json(&run), || source.page(), print);
+    Ok(exit_code(
+        interrupt.signal(),
+        facts.counts.ok > 0,
+        kept.map_err(own)?,
+    ))
 }
 
 /// What follows the connections of an environment is told.

@@ -17,6 +17,7 @@ pub(crate) mod url;
 pub(crate) mod watch;
 
 mod builtin;
+mod conclusion;
 mod config;
 mod connect_options;
 mod expect;
@@ -32,6 +33,7 @@ mod on_link;
 mod options;
 mod output_files;
 mod page;
+mod progress;
 mod recording;
 mod requirements;
 mod run_header;

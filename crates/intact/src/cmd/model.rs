@@ -1,8 +1,8 @@
 //! `intact model`: what a chain of services takes, predicted.
 
+use super::conclusion::print;
 use super::config::Config;
-use super::json;
-use crate::console;
+use super::json::{self, JsonTarget};
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     mermaid: Option<PathBuf>,
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
-    json: Option<PathBuf>,
+    json: Option<JsonTarget>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -105,7 +105,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         )
         .with_context(|| format!("--mermaid {}", path.display()))?;
     }
-    let to = args.json.as_deref();
+    let to = args.json.as_ref();
     json::tell(to, || {
         intact_report::json::model(&subject, &forecast, fit.as_ref())
     })?;
@@ -113,7 +113,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         return Ok(ExitCode::from(exit::FINE));
     }
     let page = documents::model(&forecast, &subject, fit.as_ref(), args.what_if);
-    console::print(&intact_report::terminal::write(&page, console::paper()));
+    print(&page);
     Ok(ExitCode::from(exit::FINE))
 }
 

@@ -1,5 +1,5 @@
-//! A bench of the built-in server across a link. This process has the link and the server. The bench is a process on the client
-//! side: it gets its [`bench::Config`] by standard input, and asks there for the state of the link before it prints.
+//! A job on the client side of a link. This process has the link and the server. The job is a process on the client side: it gets its
+//! configuration by standard input, and asks there for changes and for the state of the link.
 
 use super::bench;
 use super::builtin::{Builtin, Ready};
@@ -11,25 +11,49 @@ use crate::exit::{self, Failed};
 use anyhow::Context;
 use intact_ledger::{Caveat, Run};
 use intact_link::document;
-use intact_link::{Link, LinkEnd};
+use intact_link::{Blocked, Link, LinkChange, LinkEnd, LinkStats};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::process::{ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
-/// The link and the server, as the bench has to know them.
+/// The link and the server, as the job has to know them.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Surroundings {
-    ready: Ready,
+    /// The built-in server, where the job is a bench of it.
+    ready: Option<Ready>,
     link: String,
     congestion: String,
 }
 
-/// The response to a question about the link.
+/// What a job asks of the link.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) enum Asked {
+    /// Nothing may pass any more.
+    Close,
+    /// Everything may pass again.
+    Open,
+    /// The state of the link; the last question.
+    Account,
+}
+
+/// The answer to each.
 #[derive(Serialize, Deserialize)]
-struct Verdict {
+struct Answer {
+    /// Of [`Asked::Account`].
     caveats: Vec<Caveat>,
+}
+
+impl Surroundings {
+    /// This link, with the built-in server where it is known.
+    pub(super) fn of(link: &Link, ready: Option<&Ready>) -> Surroundings {
+        Surroundings {
+            ready: ready.cloned(),
+            link: link.spec().to_string(),
+            congestion: link.congestion().to_owned(),
+        }
+    }
 }
 
 /// Runs a bench on the client side of a link, with the built-in server on the other.
@@ -37,49 +61,64 @@ pub(super) fn run(link: &Link, config: bench::Config) -> Result<ExitCode, Failed
     let own = |error: anyhow::Error| Failed::wrapper(exit::INTERNAL_ERROR, error);
     console::note(&document::sentence(link));
     let builtin = Builtin::start_on(link, serve::Config::of_builtin()).map_err(own)?;
-    let (ours, theirs) = UnixStream::pair()
-        .context("cannot talk to the bench on the link")
-        .map_err(own)?;
-    let mut command = internal::command().map_err(own)?;
-    command.stdin(Stdio::from(OwnedFd::from(theirs)));
-    link.enter(LinkEnd::Client, &mut command);
-    let bench = ChildProcess::start(&mut command)?;
-    // it holds the bench's end, which must close when the bench ends
-    drop(command);
-    let surroundings = Surroundings {
-        ready: builtin.ready().clone(),
-        link: link.spec().to_string(),
-        congestion: link.congestion().to_owned(),
-    };
+    let surroundings = Surroundings::of(link, Some(builtin.ready()));
     let job = Job::Bench(Box::new(config), surroundings);
-    answer(&ours, link, &job).map_err(own)?;
-    let ended = bench.wait()?;
-    Ok(ExitCode::from(ended.exit_code()))
+    let end = |account: &LinkStats| console::note(&document::end(link, account, None));
+    run_job(link, internal::command().map_err(own)?, &job, own, end)
 }
 
-/// Sends the job, then answers questions about the link until the bench ends.
-fn answer(mut stream: &UnixStream, link: &Link, job: &Job) -> anyhow::Result<()> {
-    // a bench that ended early reads nothing; its exit code says why
+/// Runs a job by this command on the client side of a link; the exit code of its process. `account` is called with the state of the
+/// link when the job asks for it, `own` makes our own failures.
+pub(super) fn run_job(
+    link: &Link,
+    mut command: Command,
+    job: &Job,
+    own: impl Fn(anyhow::Error) -> Failed,
+    account: impl Fn(&LinkStats),
+) -> Result<ExitCode, Failed> {
+    let (ours, theirs) = UnixStream::pair()
+        .context("cannot talk to the process on the link")
+        .map_err(&own)?;
+    command.stdin(Stdio::from(OwnedFd::from(theirs)));
+    link.enter(LinkEnd::Client, &mut command);
+    let child = ChildProcess::start(&mut command)?;
+    // it holds the child's end, which must close when the child ends
+    drop(command);
+    answer(&ours, link, job, account).map_err(&own)?;
+    Ok(ExitCode::from(child.wait()?.exit_code()))
+}
+
+/// Sends the job, then does what it asks until it ends.
+fn answer(
+    mut stream: &UnixStream,
+    link: &Link,
+    job: &Job,
+    account: impl Fn(&LinkStats),
+) -> anyhow::Result<()> {
+    // a process that ended early reads nothing; its exit code says why
     if internal::send(job, &mut stream).is_err() {
         return Ok(());
     }
     for line in BufReader::new(stream).lines() {
-        if line.is_err() {
-            break;
+        let Ok(line) = line else { break };
+        let mut caveats = Vec::new();
+        match serde_json::from_str(&line).context("the process on the link")? {
+            Asked::Close => link.change(&LinkChange::freeze(Blocked::Both))?,
+            Asked::Open => link.change(&LinkChange::freeze(link.spec().drop))?,
+            Asked::Account => {
+                let stats = link.account()?;
+                account(&stats);
+                caveats = document::caveats(link, &stats);
+            }
         }
-        let account = link.account()?;
-        console::note(&document::end(link, &account, None));
-        let verdict = Verdict {
-            caveats: document::caveats(link, &account),
-        };
-        if internal::send(&verdict, &mut stream).is_err() {
+        if internal::send(&Answer { caveats }, &mut stream).is_err() {
             break;
         }
     }
     Ok(())
 }
 
-/// The bench's view of the link that it is on.
+/// The job's view of the link that it is on.
 pub(crate) struct Near {
     control: Control,
     surroundings: Surroundings,
@@ -94,9 +133,9 @@ impl Near {
         }
     }
 
-    /// The server at the far end.
-    pub(super) fn ready(&self) -> &Ready {
-        &self.surroundings.ready
+    /// The built-in server at the far end.
+    pub(super) fn ready(&self) -> Option<&Ready> {
+        self.surroundings.ready.as_ref()
     }
 
     /// Notes the link in a run's head.
@@ -107,9 +146,14 @@ impl Near {
     }
 
     /// What limits the measurement, by the state of the link.
-    pub(super) fn caveats(mut self) -> anyhow::Result<Vec<Caveat>> {
-        writeln!(self.control.get_mut(), "account").context("the link is gone")?;
-        let verdict: Verdict = internal::receive(&mut self.control).context("the link is gone")?;
-        Ok(verdict.caveats)
+    pub(super) fn caveats(&mut self) -> anyhow::Result<Vec<Caveat>> {
+        self.ask(Asked::Account)
+    }
+
+    /// Asks the process that has the link.
+    pub(super) fn ask(&mut self, asked: Asked) -> anyhow::Result<Vec<Caveat>> {
+        internal::send(&asked, self.control.get_mut()).context("the link is gone")?;
+        let answer: Answer = internal::receive(&mut self.control).context("the link is gone")?;
+        Ok(answer.caveats)
     }
 }

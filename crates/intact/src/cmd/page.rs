@@ -10,9 +10,29 @@ use std::path::PathBuf;
 /// The variable that names the summary of a step in GitHub Actions; the file's name has no ending.
 const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 
+/// The option.
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+pub(crate) struct ReportFiles {
+    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
+    #[arg(id = "report", long = "report", value_name = "FILE", value_parser = page_file, help_heading = "Output")]
+    files: Vec<PageFile>,
+}
+
+impl ReportFiles {
+    /// Whether no file is wanted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Writes these pages to all files.
+    pub(crate) fn write(&self, pages: &[Page<'_>]) -> anyhow::Result<()> {
+        self.files.iter().try_for_each(|file| file.write(pages))
+    }
+}
+
 /// A file that `--report` names.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct PageFile {
+struct PageFile {
     path: PathBuf,
     format: Format,
 }
@@ -24,7 +44,7 @@ enum Format {
 }
 
 /// For clap: a file name with a known ending, in a folder that exists, so that no measurement is lost.
-pub(crate) fn page_file(word: &str) -> Result<PageFile, String> {
+fn page_file(word: &str) -> Result<PageFile, String> {
     let path = PathBuf::from(word);
     let format = match path.extension().and_then(OsStr::to_str) {
         Some("html" | "htm") => Format::Html,
@@ -46,7 +66,7 @@ pub(crate) fn page_file(word: &str) -> Result<PageFile, String> {
 impl PageFile {
     /// Writes these pages. HTML replaces the file. Markdown is appended to it, because the summary of a CI collects the pages of
     /// several steps.
-    pub(crate) fn write(&self, pages: &[Page<'_>]) -> anyhow::Result<()> {
+    fn write(&self, pages: &[Page<'_>]) -> anyhow::Result<()> {
         let written = match self.format {
             Format::Html => {
                 let text = intact_report::html::write(pages).context("--report")?;
@@ -63,9 +83,4 @@ impl PageFile {
         };
         written.with_context(|| format!("--report: cannot write {}", self.path.display()))
     }
-}
-
-/// Writes these pages to all files.
-pub(crate) fn write_all(files: &[PageFile], pages: &[Page<'_>]) -> anyhow::Result<()> {
-    files.iter().try_for_each(|file| file.write(pages))
 }

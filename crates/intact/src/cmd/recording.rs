@@ -1,14 +1,13 @@
 //! What happens to the events of a bench: its files, the first calls for the report, progress.
 
 use super::output_files::{OpenOutputs, OutputFiles};
+use super::progress;
 use crate::console;
-use anyhow::anyhow;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use intact_bench::{BenchObserver, Position};
 use intact_findings::timeline::Timeline;
 use intact_ledger::{Caveat, Exchange, Row, Run, Sink, Tally};
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -49,14 +48,7 @@ impl Recording {
         gauge: Arc<intact_bench::Gauge>,
     ) -> anyhow::Result<Recording> {
         let kept = files.open(&run)?.counted_elsewhere();
-        let bar = if std::io::stderr().is_terminal() {
-            ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(10))
-        } else {
-            ProgressBar::hidden()
-        };
-        let style = ProgressStyle::with_template("{bar:30} {msg}")
-            .map_err(|error| anyhow!("progress: {error}"))?;
-        bar.set_style(style);
+        let bar = progress::bar(Some(1), 10, "{bar:30} {msg}")?;
         Ok(Recording {
             run,
             kept,

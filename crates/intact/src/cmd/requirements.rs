@@ -7,22 +7,15 @@ use anyhow::anyhow;
 use intact_findings::requirement::MetricSource;
 use intact_findings::requirement::{Document, Requirement};
 
-/// Prints what can be asked of this command, if that was asked.
-pub(crate) fn list_if_asked(expressions: &[String], document: Document) -> bool {
-    let asked = expressions
-        .iter()
-        .any(|expression| expression.trim() == "help");
-    if asked {
-        console::print(&intact_report::catalogue::text(document));
-    }
-    asked
-}
-
-/// Reads the requirements before anything is sent.
-pub(crate) fn parse(
+/// Reads the requirements before anything is sent; `None` where one of them is `help`: then what can be asked is printed.
+pub(crate) fn begin(
     expressions: &[String],
     document: Document,
-) -> Result<Vec<Requirement>, Failed> {
+) -> Result<Option<Vec<Requirement>>, Failed> {
+    if expressions.iter().any(|one| one.trim() == "help") {
+        console::print(&intact_report::catalogue::text(document));
+        return Ok(None);
+    }
     let mut requirements = Vec::new();
     for expression in expressions {
         let requirement: Requirement = expression
@@ -33,12 +26,12 @@ pub(crate) fn parse(
             .map_err(|fault| Failed::usage(anyhow!("--require: {fault}")))?;
         requirements.push(requirement);
     }
-    Ok(requirements)
+    Ok(Some(requirements))
 }
 
 /// Holds the facts against the requirements and says what came of each; to standard error, so that JSON stays alone.
 #[cfg(feature = "fleet")]
-pub(crate) fn hold(requirements: &[Requirement], facts: &impl MetricSource) -> bool {
+pub(crate) fn hold(requirements: &[Requirement], facts: &dyn MetricSource) -> bool {
     let mut kept = true;
     for requirement in requirements {
         let verdict = requirement.evaluate(facts);

@@ -73,7 +73,7 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
         console::print(&format!("{tally}\n"));
         return Ok(ExitCode::from(exit::FINE));
     }
-    let to = args.json.as_deref();
+    let to = args.json.as_ref();
     json::tell(to, || Ok(serde_json::to_string_pretty(&totals)? + "\n"))?;
     if !json::takes_output(to) {
         console::print(&intact_serve::summary(&totals));
@@ -118,7 +118,7 @@ fn tell(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyhow::
         Some(path) => format!("--cacert {}", path.display()),
         None => "--insecure, or start it with --write-ca ca.pem".to_owned(),
     };
-    let say = if json::takes_output(args.json.as_deref()) {
+    let say = if json::takes_output(args.json.as_ref()) {
         console::note
     } else {
         console::print

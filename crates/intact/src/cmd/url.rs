@@ -68,8 +68,8 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     console::print("\n");
     let mut options = bench::Args::defaults();
     options.url = Some(config.url);
-    options.headers = config.headers;
-    options.expect = config.expect;
+    options.request.headers = config.headers;
+    options.request.expect = config.expect;
     options.reach = config.reach;
     let mut short = bench::Config::from(options);
     short.short = true;

@@ -16,20 +16,19 @@ use intact_live::LiveView;
 use no_live::LiveView;
 use reporting::Reporting;
 
+use super::conclusion::{Conclusion, FileOutput};
 use super::config::Config;
-use super::gates::Gates;
-use super::gates::evaluate;
-use super::json;
+use super::gates::{GateInput, Gates};
 use super::observing::Observing;
 use super::output_files::OutputFiles;
-use super::page::{PageFile, page_file, write_all};
 use super::run_header;
 use crate::console;
 use crate::exit::{self, Failed};
 use intact_findings::requirement::Document;
 use intact_findings::traffic::TrafficAnalysis;
-use intact_ledger::{Producer, Rows, Vantage};
+use intact_ledger::{Producer, Rows, Run, Vantage};
 use intact_report::documents::{Source, TrafficRun};
+use intact_report::page::Page;
 use intact_watch::{Clock, Ended, KeyLogging, Mode, Outcome, Subjects, WatchError};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -79,17 +78,8 @@ pub(crate) struct Args {
     processor: processor::Options,
     #[command(flatten)]
     files: OutputFiles,
-    /// Write JSON to a file; standard output is the program's
-    #[arg(
-        long,
-        value_name = "FILE",
-        require_equals = true,
-        help_heading = "Output"
-    )]
-    json: Option<PathBuf>,
-    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
-    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
-    report: Vec<PageFile>,
+    #[command(flatten)]
+    output: FileOutput,
     /// Print no page
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
@@ -117,31 +107,13 @@ pub(super) enum Keys {
 /// Runs the program, then prints the page to standard error; its exit code is ours.
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    if args.gates.list_if_asked(Document::Watch) {
+    let Some(requirements) = args.gates.begin(Document::Watch)? else {
         return Ok(ExitCode::from(exit::FINE));
-    }
-    let subjects = match (args.all, args.pid.is_empty()) {
-        (true, _) => Some(Subjects::All),
-        (false, false) => Some(Subjects::Processes(args.pid.clone())),
-        (false, true) => None,
     };
-    if args.command.is_empty() && subjects.is_none() {
-        let missing = anyhow::anyhow!("name the program to run: intact watch -- CMD");
-        return Err(Failed::usage(missing));
-    }
-    if args.mode == How::Passthrough && args.rtt.is_some() {
-        let clash = anyhow::anyhow!("--rtt needs the relay: leave --mode passthrough out");
-        return Err(Failed::usage(clash));
-    }
-    let requirements = args.gates.parse(Document::Watch)?;
+    let subjects = subjects(args)?;
     let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let clock = Clock::start();
-    let mut head = run_header::head(Producer::Watch, Vantage::OnPath, &config.words);
-    head.rows = Rows::All;
-    head.subject = Some(subject(args));
-    head.link = args
-        .rtt
-        .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
+    let head = head(config);
     let mut recording =
         Observing::start(TrafficAnalysis::new(&head), &head, &args.files).map_err(own)?;
     let measuring = args.processor.start(&args.pid)?;
@@ -169,11 +141,14 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         facts.caveats.extend(cpu.caveats());
         facts.cpu = Some(cpu);
     }
-    if let Some(path) = &args.json {
-        json::write(path, || intact_report::json::observed(&head, &facts)).map_err(own)?;
-    }
     let charts = observed.pictures(&head);
-    let verdicts = evaluate(&requirements, &facts);
+    let conclusion = Conclusion {
+        output: &(&args.output).into(),
+        gates: &args.gates,
+        requirements: &requirements,
+        run: &head,
+        facts: &facts,
+    };
     let source = Source::Traffic(TrafficRun {
         run: &head,
         facts: &facts,
@@ -182,19 +157,46 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         answers: &[],
         ladder: None,
     });
-    let mut page = source.page();
-    page.requirements.clone_from(&verdicts);
-    if !args.quiet {
-        let text = intact_report::terminal::write(&page, console::error_paper());
-        console::note(text.trim_end());
-    }
-    write_all(&args.report, &[page]).map_err(own)?;
-    let kept = args.gates.hold(&verdicts, &head, &facts).map_err(own)?;
-    Ok(ExitCode::from(if code == exit::FINE && !kept {
-        exit::REQUIREMENT
-    } else {
-        code
+    let print = |page: &Page<'_>| {
+        if !args.quiet {
+            let text = intact_report::terminal::write(page, console::error_paper());
+            console::note(text.trim_end());
+        }
+    };
+    let kept = conclusion.write(|| facts.json(&head), || source.page(), print);
+    Ok(ExitCode::from(match code {
+        exit::FINE if !kept.map_err(own)? => exit::REQUIREMENT,
+        code => code,
     }))
+}
+
+/// What is followed instead of a command, if anything is.
+fn subjects(args: &Args) -> Result<Option<Subjects>, Failed> {
+    let subjects = match (args.all, args.pid.is_empty()) {
+        (true, _) => Some(Subjects::All),
+        (false, false) => Some(Subjects::Processes(args.pid.clone())),
+        (false, true) => None,
+    };
+    if args.command.is_empty() && subjects.is_none() {
+        let missing = anyhow::anyhow!("name the program to run: intact watch -- CMD");
+        return Err(Failed::usage(missing));
+    }
+    if args.mode == How::Passthrough && args.rtt.is_some() {
+        let clash = anyhow::anyhow!("--rtt needs the relay: leave --mode passthrough out");
+        return Err(Failed::usage(clash));
+    }
+    Ok(subjects)
+}
+
+fn head(config: &Config<Args>) -> Run {
+    let args = &config.options;
+    let mut head = run_header::head(Producer::Watch, Vantage::OnPath, &config.words);
+    head.rows = Rows::All;
+    head.subject = Some(subject(args));
+    head.link = args
+        .rtt
+        .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
+    head
 }
 
 /// Runs the program to its end.

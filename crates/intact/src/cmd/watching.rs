@@ -4,17 +4,17 @@
 
 use super::ladder;
 use super::output_files::{OpenOutputs, OutputFiles};
+use super::progress;
 use crate::console;
 use crate::interrupt::Interrupt;
-use anyhow::anyhow;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use intact_check::{CheckProgress, Packets, ProbeKind, ServerProfile};
 use intact_findings::check::CheckFacts;
 use intact_ledger::{Caveat, Event, Row, Run};
 use intact_report::documents::{self, CheckPart, CheckRun};
 use intact_report::page::Section;
 use std::fs::File;
-use std::io::{IsTerminal, Write as _};
+use std::io::Write as _;
 use std::time::Duration;
 
 /// Takes the events of a check. Their number is bounded by the check's budget, so that all are kept.
@@ -72,14 +72,7 @@ impl Watching {
         wanted: Wanted,
     ) -> anyhow::Result<Watching> {
         let kept = files.open(run)?;
-        let bar = if std::io::stderr().is_terminal() {
-            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
-        } else {
-            ProgressBar::hidden()
-        };
-        let style = ProgressStyle::with_template("{spinner} {msg}")
-            .map_err(|error| anyhow!("progress: {error}"))?;
-        bar.set_style(style);
+        let bar = progress::bar(None, 10, "{spinner} {msg}")?;
         Ok(Watching {
             rows: Vec::new(),
             kept,

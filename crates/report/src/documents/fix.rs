@@ -1,9 +1,8 @@
-//! The pages of `fix`: all clients, and one client with what to set; and the tables of docs/fix-table.md.
+//! The pages of `fix`: all clients, and one client with what to set.
 //!
 //! [`measured`] has the columns of a measurement, for every page. The terminal shows the most important ones.
 
 use super::common::own_version;
-use crate::markdown;
 use crate::page::*;
 use intact_fix::{
     Advice, Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Idle, KeepAliveHeader,
@@ -12,7 +11,6 @@ use intact_fix::{
 };
 use intact_units::Quantity::{self, Timer};
 use intact_units::plural::counted;
-use std::fmt::Write;
 use std::time::Duration;
 
 /// Which versions of a client are meant, and the idle limit of the server.
@@ -516,60 +514,5 @@ fn behaviour(client: &Client, newest: Option<&Row<'_>>) -> Section {
     Section::new("behaviour", title).summary(Block::List(seen.chain(life).collect()))
 }
 
-/// The page docs/fix-table.md.
-pub fn fix_table(catalogue: &Catalogue) -> String {
-    let mut out = REFERENCE.to_owned();
-    let all: Vec<&Client> = catalogue.clients.iter().collect();
-    let variants = all
-        .iter()
-        .flat_map(|client| client.variants.iter().map(move |one| (*client, one)));
-    let every: Vec<Row<'_>> = variants
-        .flat_map(|(client, one)| rows(catalogue, client, one))
-        .collect();
-    for column in measured(Rows::of(&every)).columns {
-        let _ = writeln!(out, "- *{}*: {}", column.head, column.meaning);
-    }
-    for (language, clients) in by_language(&all) {
-        let _ = write!(out, "\n## {}\n", title(language));
-        for client in clients {
-            let _ = write!(
-                out,
-                "\n### {} (`intact fix {}`)\n\n",
-                client.name, client.id
-            );
-            if let Some(since) = &client.since {
-                let _ = writeln!(out, "Reuses connections by default: {since}.\n");
-            }
-            if let Some(life) = &client.life {
-                let _ = writeln!(
-                    out,
-                    "Option that limits a connection's life, as documented and not measured: {life}.\n"
-                );
-            }
-            let of = |variant| rows(catalogue, client, variant);
-            let rows: Vec<Row<'_>> = client.variants.iter().flat_map(of).collect();
-            let table = Rows::of(&rows)
-                .column("variant", |row| {
-                    text!("{}: {}", &row.variant.id, Text::prose(&row.variant.title))
-                })
-                .column("versions", |row| row.one.versions_told());
-            out.push_str(&markdown::table(&measured(table)));
-            for (_, title, lines) in notes(client).into_iter().filter(|one| !one.2.is_empty()) {
-                let _ = write!(out, "{title}:\n\n");
-                lines.iter().for_each(|line| {
-                    let _ = writeln!(out, "- {line}");
-                });
-                out.push('\n');
-            }
-        }
-    }
-    out.truncate(out.trim_end().len());
-    out + "\n"
-}
-
-const REFERENCE: &str = "# What HTTP clients do with their connections
-
-Generated from `clients/catalogue.toml` and `clients/measured.json`; a test compares this page with them. [fix.md](fix.md) describes the measurement. The server
-counts connections. The columns:
-
-";
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use crate::written;
 use intact_fix::Catalogue;
-use intact_report::documents::{FixRequest, fix_client, fix_list, fix_table};
+use intact_report::documents::{FixRequest, fix_client, fix_list};
 use std::time::Duration;
 
 #[test]
@@ -51,9 +51,8 @@ fn a_version_that_is_asked_for_leaves_out_the_others() {
 }
 
 #[test]
-fn every_client_has_a_page_and_is_in_the_reference() {
+fn every_client_has_a_page() {
     let catalogue = Catalogue::embedded().unwrap();
-    let reference = fix_table(&catalogue);
     for client in &catalogue.clients {
         let page = fix_client(&catalogue, client, FixRequest::default());
         let page = written::terminal(&[page]);
@@ -62,12 +61,5 @@ fn every_client_has_a_page_and_is_in_the_reference() {
             page.contains("By default: ") && page.contains("All variants"),
             "{page}"
         );
-        assert!(reference.contains(&format!("(`intact fix {}`)", client.id)));
-        let measured = catalogue
-            .measured
-            .iter()
-            .filter(|one| one.client == client.id);
-        let rows = reference.lines().filter(|line| line.starts_with("| "));
-        assert!(rows.count() >= measured.count());
     }
 }

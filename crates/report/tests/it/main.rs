@@ -13,4 +13,6 @@ mod made;
 mod model;
 mod observed;
 mod page;
+#[path = "../../../../fixtures/tests/skip.rs"]
+mod skip;
 mod written;

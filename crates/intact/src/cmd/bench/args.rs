@@ -1,10 +1,10 @@
 //! The options of `intact bench`.
 
+use crate::cmd::conclusion::Output;
 use crate::cmd::connect_options::ConnectOptions;
 use crate::cmd::expect::Expect;
 use crate::cmd::gates::Gates;
 use crate::cmd::options;
-use crate::cmd::page::{PageFile, page_file};
 use clap::ValueEnum;
 use intact_experiment::TlsChoice;
 use intact_ledger::{Protocol, TlsVersion};
@@ -38,87 +38,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     pub(in crate::cmd) seed: Option<u64>,
 
-    /// Connections at once
-    #[arg(
-        short = 'c',
-        value_name = "N,..",
-        value_delimiter = ',',
-        default_value = "1",
-        help_heading = "Variants (comma lists; every combination is measured)"
-    )]
-    pub(in crate::cmd) concurrency: Vec<u32>,
-    /// Keep connections, or open one per request (in HTTP/2 too)
-    #[arg(
-        long,
-        value_name = "on,off",
-        value_delimiter = ',',
-        default_value = "on,off",
-        help_heading = "Variants (comma lists; every combination is measured)"
-    )]
-    pub(in crate::cmd) keepalive: Vec<Switch>,
-    /// HTTP version
-    #[arg(long, value_name = "1.0,1.1,2", value_delimiter = ',', value_parser = http_version, default_value = "1.1", help_heading = "Variants (comma lists; every combination is measured)")]
-    pub(in crate::cmd) http: Vec<Protocol>,
-    /// TLS: none, 1.2, 1.3, or any (negotiated) [default: as the URL says]
-    #[arg(long, value_name = "none,1.2,1.3", value_delimiter = ',', value_parser = tls_choice, help_heading = "Variants (comma lists; every combination is measured)")]
-    pub(in crate::cmd) tls: Vec<TlsChoice>,
-    /// Resume TLS sessions, or make a full handshake each time
-    #[arg(
-        long,
-        value_name = "off,on",
-        value_delimiter = ',',
-        default_value = "off",
-        help_heading = "Variants (comma lists; every combination is measured)"
-    )]
-    pub(in crate::cmd) resume: Vec<Switch>,
-    /// Streams at once on each HTTP/2 connection
-    #[arg(
-        long,
-        value_name = "N,..",
-        value_delimiter = ',',
-        default_value = "1",
-        help_heading = "Variants (comma lists; every combination is measured)"
-    )]
-    pub(in crate::cmd) streams: Vec<u32>,
-
-    /// Method [default: GET, or POST with a body]
-    #[arg(
-        short = 'X',
-        short_alias = 'm',
-        long,
-        value_name = "METHOD",
-        help_heading = "Request"
-    )]
-    pub(in crate::cmd) method: Option<String>,
-    /// Header field, may be repeated
-    #[arg(
-        short = 'H',
-        long = "header",
-        value_name = "NAME: VALUE",
-        help_heading = "Request"
-    )]
-    pub(in crate::cmd) headers: Vec<String>,
-    /// Body
-    #[arg(
-        short = 'd',
-        long = "data",
-        value_name = "TEXT",
-        conflicts_with = "body_file",
-        help_heading = "Request"
-    )]
-    pub(in crate::cmd) data: Option<String>,
-    /// Body from a file
-    #[arg(short = 'D', long, value_name = "FILE", help_heading = "Request")]
-    pub(in crate::cmd) body_file: Option<PathBuf>,
-    /// Content-Type of the body
-    #[arg(short = 'T', long, value_name = "TYPE", help_heading = "Request")]
-    pub(in crate::cmd) content_type: Option<String>,
-    /// The longest a request, or a dial, may take
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Request")]
-    pub(in crate::cmd) timeout: Duration,
     #[command(flatten)]
-    pub(in crate::cmd) expect: Expect,
-
+    pub(in crate::cmd) axes: AxisOptions,
+    #[command(flatten)]
+    pub(in crate::cmd) request: RequestOptions,
     #[command(flatten)]
     pub(in crate::cmd) reach: ConnectOptions,
     /// Look the name up for every connection, or once
@@ -148,18 +71,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PID", help_heading = "Connection")]
     pub(in crate::cmd) server_pid: Option<u32>,
 
-    /// JSON to standard output, or to a file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
-    pub(in crate::cmd) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cmd) output: Output,
     /// One row per request, hey's columns first
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(in crate::cmd) csv: Option<PathBuf>,
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(in crate::cmd) ledger: Option<PathBuf>,
-    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
-    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
-    pub(in crate::cmd) report: Vec<PageFile>,
     /// Set the stored ledger of an earlier bench beside this one
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(in crate::cmd) baseline: Option<PathBuf>,
@@ -173,6 +92,76 @@ pub(crate) struct Args {
     pub(in crate::cmd) rows: Option<RowChoice>,
     #[command(flatten)]
     pub(in crate::cmd) gates: Gates,
+}
+
+/// The values of each axis.
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Variants (comma lists; every combination is measured)")]
+pub(crate) struct AxisOptions {
+    /// Connections at once
+    #[arg(
+        short = 'c',
+        value_name = "N,..",
+        value_delimiter = ',',
+        default_value = "1"
+    )]
+    pub(in crate::cmd) concurrency: Vec<u32>,
+    /// Keep connections, or open one per request (in HTTP/2 too)
+    #[arg(
+        long,
+        value_name = "on,off",
+        value_delimiter = ',',
+        default_value = "on,off"
+    )]
+    pub(in crate::cmd) keepalive: Vec<Switch>,
+    /// HTTP version
+    #[arg(long, value_name = "1.0,1.1,2", value_delimiter = ',', value_parser = http_version, default_value = "1.1")]
+    pub(in crate::cmd) http: Vec<Protocol>,
+    /// TLS: none, 1.2, 1.3, or any (negotiated) [default: as the URL says]
+    #[arg(long, value_name = "none,1.2,1.3", value_delimiter = ',', value_parser = tls_choice)]
+    pub(in crate::cmd) tls: Vec<TlsChoice>,
+    /// Resume TLS sessions, or make a full handshake each time
+    #[arg(
+        long,
+        value_name = "off,on",
+        value_delimiter = ',',
+        default_value = "off"
+    )]
+    pub(in crate::cmd) resume: Vec<Switch>,
+    /// Streams at once on each HTTP/2 connection
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1")]
+    pub(in crate::cmd) streams: Vec<u32>,
+}
+
+/// The request that every exchange sends.
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Request")]
+pub(crate) struct RequestOptions {
+    /// Method [default: GET, or POST with a body]
+    #[arg(short = 'X', short_alias = 'm', long, value_name = "METHOD")]
+    pub(in crate::cmd) method: Option<String>,
+    /// Header field, may be repeated
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    pub(in crate::cmd) headers: Vec<String>,
+    /// Body
+    #[arg(
+        short = 'd',
+        long = "data",
+        value_name = "TEXT",
+        conflicts_with = "body_file"
+    )]
+    pub(in crate::cmd) data: Option<String>,
+    /// Body from a file
+    #[arg(short = 'D', long, value_name = "FILE")]
+    pub(in crate::cmd) body_file: Option<PathBuf>,
+    /// Content-Type of the body
+    #[arg(short = 'T', long, value_name = "TYPE")]
+    pub(in crate::cmd) content_type: Option<String>,
+    /// The longest a request, or a dial, may take
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s")]
+    pub(in crate::cmd) timeout: Duration,
+    #[command(flatten)]
+    pub(in crate::cmd) expect: Expect,
 }
 
 const EXAMPLES: &str = "Examples:

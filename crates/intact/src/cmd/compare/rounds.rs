@@ -4,18 +4,18 @@ use super::programs::{self, Program};
 use super::{Args, head};
 use crate::cmd::config::Config;
 use crate::cmd::observing::Observing;
+use crate::cmd::progress;
 use crate::cmd::run_header::{fingerprint_key, seed};
 use crate::cmd::watch::{key_logging, not_run};
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use intact_experiment::order;
 use intact_findings::compare::{CompareFacts, Comparison, WARMUP};
 use intact_ledger::{Caveat, Event, Round, Rows, Run, Sink, Vantage};
 use intact_watch::{Clock, Ended, RunPosition, Streams};
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::process::{Command, Stdio};
 
 /// Runs the programs; the exit code is that of a program which failed or was ended by a signal, if one did.
@@ -185,13 +185,8 @@ impl Rounds<'_> {
 
 fn bar(args: &Args, programs: usize) -> anyhow::Result<ProgressBar> {
     let runs = u64::from(args.rounds + args.warm_up) * programs as u64;
-    if args.show_output || !std::io::stderr().is_terminal() {
+    if args.show_output {
         return Ok(ProgressBar::hidden());
     }
-    // no ticking thread: a watched program is started while this process has one thread
-    let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr_with_hz(10));
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}")
-        .map_err(|error| anyhow!("progress: {error}"))?;
-    bar.set_style(style);
-    Ok(bar)
+    progress::bar(Some(runs), 10, "{bar:30} {pos}/{len} {wide_msg}")
 }

@@ -2,13 +2,12 @@
 
 use super::{Shown, load, open_queue, open_store, own, report, work};
 use crate::cmd::internal::{self, Job};
+use crate::cmd::progress;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use intact_fleet::{Counts, Ending, Plan, Queue, SqliteQueue, Store, StoreError};
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -44,10 +43,9 @@ pub(crate) struct Args {
 
 /// Runs a campaign.
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    if args.shown.list_if_asked() {
+    let Some(requirements) = args.shown.begin()? else {
         return Ok(ExitCode::from(exit::FINE));
-    }
-    let requirements = args.shown.requirements()?;
+    };
     let plan = load(&args.plan)?;
     let workers = args.workers.unwrap_or(plan.limits.workers);
     if workers > plan.limits.workers {
@@ -242,14 +240,8 @@ fn work_off(
     interrupt: &Interrupt,
 ) -> anyhow::Result<()> {
     let mut ending = Ending::default();
-    let bar = if std::io::stderr().is_terminal() {
-        ProgressBar::with_draw_target(Some(plan.len()), ProgressDrawTarget::stderr_with_hz(5))
-    } else {
-        ProgressBar::hidden()
-    };
-    bar.set_style(ProgressStyle::with_template(
-        "{bar:30} {pos} of {len} messages {msg}, {eta} left",
-    )?);
+    let template = "{bar:30} {pos} of {len} messages {msg}, {eta} left";
+    let bar = progress::bar(Some(plan.len()), 5, template)?;
     while interrupt.signal().is_none() {
         let mut all = Counts::default();
         let mut remembers = true;

@@ -1,7 +1,7 @@
 //! The words of `intact lambda`.
 
+use crate::cmd::conclusion::Output;
 use crate::cmd::gates::Gates;
-use crate::cmd::page::{PageFile, page_file};
 use intact_link::Spec;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -96,15 +96,11 @@ pub(crate) struct Args {
     /// Keep the ledger in a new folder: invocations, connections, requests
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(super) ledger: Option<PathBuf>,
-    /// Print JSON instead of the page, or write it to a file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
-    pub(super) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) output: Output,
     /// Write a row for each invocation
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) csv: Option<PathBuf>,
-    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
-    #[arg(long, value_name = "FILE", value_parser = page_file, help_heading = "Output")]
-    pub(super) report: Vec<PageFile>,
     #[command(flatten)]
     pub(super) gates: Gates,
     /// The runtime client, or a program that speaks the Runtime API; several after a -- each are variants

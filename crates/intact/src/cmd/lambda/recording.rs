@@ -3,12 +3,11 @@
 use super::Args;
 use crate::cmd::observing::Observing;
 use crate::cmd::output_files::OutputFiles;
-use anyhow::anyhow;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::cmd::progress;
+use indicatif::ProgressBar;
 use intact_findings::lambda::{Invocations, LambdaFacts};
 use intact_ledger::{Event, Run, Sink};
 use intact_watch::WatchSink;
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// How often a ledger reaches the disk.
@@ -26,15 +25,8 @@ impl Recording {
     /// Opens the ledger that was asked for.
     pub(super) fn start(run: &Run, args: &Args) -> anyhow::Result<Recording> {
         let files = OutputFiles::of(args.ledger.clone(), None);
-        let bar = if std::io::stderr().is_terminal() {
-            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
-        } else {
-            ProgressBar::hidden()
-        };
-        let style =
-            ProgressStyle::with_template("{bar:30} {pos} of {len} invocations, {msg}, {eta} left")
-                .map_err(|error| anyhow!("progress: {error}"))?;
-        bar.set_style(style);
+        let template = "{bar:30} {pos} of {len} invocations, {msg}, {eta} left";
+        let bar = progress::bar(None, 10, template)?;
         bar.set_length(args.invocations * run.variants.len() as u64);
         Ok(Recording {
             observing: Observing::start(Invocations::new(run), run, &files)?,

@@ -1,5 +1,6 @@
 //! The words of `intact serve`'s command line, and the server's configuration that they make.
 
+use crate::cmd::json::JsonTarget;
 use crate::cmd::{options, run_header};
 use crate::exit::Failed;
 use clap::ValueEnum;
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     wrongs: FaultOptions,
     /// Print the counts at the end as JSON, or write them to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
-    pub(super) json: Option<PathBuf>,
+    pub(super) json: Option<JsonTarget>,
     /// Put the server at the far end of an emulated link and run CMD on the near one: short for `intact link SPEC -- CMD`
     #[arg(long, value_name = "SPEC", help_heading = "Link")]
     pub(super) link: Option<intact_link::Spec>,

@@ -1,0 +1,145 @@
+//! Pages of docs/ that are made from the code: each test compares one with its source.
+
+use crate::catalogue::{FORM, units};
+use crate::markdown;
+use crate::page::{Rows, Table, Text};
+use intact_findings::requirement::{Document, METRICS, MetricEntry, SELECTORS, SelectorEntry};
+use std::fmt::Write;
+
+/// Compares a page of docs/ with what is made from the code. `INTACT_UPDATE` rewrites it.
+pub(crate) fn hold(name: &str, made: &str) {
+    let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("INTACT_UPDATE").is_some() {
+        std::fs::write(&path, made).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == made,
+        "docs/{name} is not what the code says: run the tests with INTACT_UPDATE=1"
+    );
+}
+
+/// All rows of a table, as Markdown.
+pub(crate) fn whole(table: &Table) -> String {
+    markdown::beginning(table, usize::MAX)
+}
+
+#[test]
+fn the_page_of_requirements_is_made_from_the_tables() {
+    hold("requirements.md", &requirements());
+}
+
+#[test]
+fn the_page_of_rules_is_made_from_the_rules() {
+    hold("rules.md", &rules());
+}
+
+const DOCUMENTS: [Document; 7] = [
+    Document::Check,
+    Document::Bench,
+    Document::Watch,
+    Document::Compare,
+    Document::Audit,
+    Document::Lambda,
+    Document::Fleet,
+];
+
+/// The page docs/requirements.md.
+fn requirements() -> String {
+    let metrics = Rows::of(METRICS)
+        .column("metric", |one: &MetricEntry| code(one.name))
+        .column("unit", |one| units(one.dimension))
+        .column("meaning", |one| Text::prose(one.meaning))
+        .column("commands", |one| commands(one.documents));
+    let selectors = Rows::of(SELECTORS)
+        .column("selector", |one: &SelectorEntry| code(one.key))
+        .column("meaning", |one| Text::prose(one.meaning))
+        .column("commands", |one| commands(one.documents));
+    let [metrics, selectors] = [metrics.table(), selectors.table()].map(|table| whole(&table));
+    format!(
+        "# Requirements
+
+Generated from the tables in `crates/findings/src/requirement/catalogue.rs`; a test compares this page with them.
+
+`--require '{FORM}'` makes a command exit 1 if the requirement is not met. It may be repeated. `op` is one of
+`<`, `<=`, `>`, `>=`, `==`, `!=`.
+
+Without a selector, a requirement applies to
+
+- `bench`: every variant, except those that fix the metric (`keepalive=off` fixes `reuse`); the output names these
+- `watch`, `audit`, `report`: all destinations together
+- `compare`: each program except the baseline; counts are of one run
+
+A metric without data fails with its reason. `--require help` lists the metrics of one command.
+
+```
+--require 'keepalive=on: p99 < 50ms'
+--require 'host=api.example.com: connections <= 4'
+--require 'avoidable == 0'
+```
+
+{metrics}{}
+",
+        selectors.trim_end()
+    )
+}
+
+/// The page docs/rules.md.
+fn rules() -> String {
+    let mut out = String::from(
+        "# Rules
+
+Generated from the rules (`crates/findings/src/rules/`, one file each); a test compares this page with them.
+
+A rule is a fold over the events of a ledger, so `watch`, `audit`, `serve` and every other observer get the same findings. A finding states the case, the
+evidence, the cost, the remedy and its risk.
+
+**Cost.** A connection is *avoidable* when more were opened than the peak overlap of requests needs. Each avoidable setup belongs to one finding: the rules
+claim in this order, the most specific first. A setup costs the mean setup of its destination, so the costs of all findings never add up to more than
+`wasted`. Rules that claim nothing have no cost. An observation gives no causal interval: `intact compare` and `intact bench` do.
+
+**Severity.** An error breaks something. A rule that claims setups gives a warning from 3 connections or 5 % of the destination's time on. Below that its
+finding is informational.
+
+**Values.** In JSON, `claim`, `evidence`, `fix` and `risk` are sentences. `values` has the numbers and names in these sentences: a number has its unit at the
+end of its name (`setup_each_ms`, `idle_limit_ms`, `reused_share`, `carried_bytes`), and a count has none (`openings`).
+
+**The client.** The finding names the option of the client's library, where the library is known: by the command of the process, by `User-Agent`, or by the
+idle time after which it closes (undici 4 s, aiohttp 15 s, Go and hyper 90 s, OkHttp 300 s).
+
+`--require 'findings.RULE == 0'` requires that a run has no finding of a rule; `--fail-on warning` and `--fail-on error` cover all rules.
+",
+    );
+    for (nth, rule) in (1..).zip(intact_findings::rules::all()) {
+        let doc = rule.doc();
+        let [fix, risk] = [doc.fix, doc.risk].map(|text| text.trim_end_matches('.'));
+        let _ = write!(
+            out,
+            "
+## {nth}. `{}`
+
+{}
+
+- **Evidence**: {}
+- **Threshold**: {}
+- **False positives**: {}
+- **Fix**: {fix}.
+- **Risk**: {risk}.
+",
+            doc.id, doc.what, doc.evidence, doc.threshold, doc.false_positives,
+        );
+    }
+    out
+}
+
+fn code(name: &str) -> Text {
+    Text::prose(&format!("`{name}`"))
+}
+
+fn commands(documents: &[Document]) -> String {
+    if DOCUMENTS.iter().all(|one| documents.contains(one)) {
+        return "all".to_owned();
+    }
+    let commands: Vec<&str> = documents.iter().map(|one| one.command()).collect();
+    commands.join(", ")
+}
