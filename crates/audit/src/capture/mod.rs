@@ -10,8 +10,10 @@ mod dns_lookups;
 mod fragments;
 mod ip;
 mod ladder;
+mod limits;
 mod link;
 mod opaque;
+mod opening;
 mod pcap;
 mod pcapng;
 mod quic;
@@ -128,15 +130,10 @@ pub(crate) fn read(
     scope: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
-    let broken = |why| AuditError::Broken {
-        path: input.path.clone(),
-        format: input.format.as_str(),
-        why,
-    };
     let mut packets = match Packets::open(input.format, &mut input.window) {
         Ok(packets) => packets,
-        Err(End::Damaged(why)) => return Err(broken(why)),
-        Err(End::Cut | End::Whole) => return Err(broken("it ends within its head".to_owned())),
+        Err(End::Damaged(why)) => return Err(input.broken(why)),
+        Err(End::Cut | End::Whole) => return Err(input.broken("it ends within its head")),
     };
     let mut count = 0;
     let end = loop {
@@ -154,7 +151,7 @@ pub(crate) fn read(
     let name = input.path.display();
     let counts = network.take_counts();
     match end {
-        Some(End::Damaged(why)) if count == 0 => return Err(broken(why)),
+        Some(End::Damaged(why)) if count == 0 => return Err(input.broken(why)),
         Some(End::Damaged(why)) => scope.incomplete(
             "input-damaged",
             format!("{name}: {why} after {count} packets; the rest was not read"),

@@ -3,11 +3,11 @@
 use super::conn_state::{self, ConnState};
 use super::record::{Field, Record};
 use crate::event_writer::EventWriter;
+use crate::fields;
 use crate::log::{self, Line};
 use intact_ledger::{
-    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, DialFailure, Event,
-    Exchange, Failure, Handshake, Origin, Probes, Protocol, Reuse, Scheme, SetupPhase, Side, Tls,
-    TlsVersion, Transport,
+    Close, CloseKind, ClosePoint, Connection, ConnectionBytes, DialFailure, Event, Exchange,
+    Failure, Handshake, Origin, Probes, Protocol, Reuse, Scheme, SetupPhase, Side, Tls, Transport,
 };
 use intact_observe::authority::host_of;
 use intact_observe::user_agent::product;
@@ -106,7 +106,7 @@ impl ZeekConnection {
         let took = record
             .number(Field::Duration)
             .map(|seconds: f64| seconds * 1e9);
-        let took = took.and_then(log::whole).unwrap_or(0);
+        let took = took.and_then(fields::whole).unwrap_or(0);
         let mut end = End {
             at: at.saturating_add(took),
             by: None,
@@ -160,11 +160,11 @@ impl ZeekConnection {
     pub(super) fn secure(&mut self, record: &Record<'_>) {
         let resumed = record.flag(Field::Resumed);
         let alpn = record.text(Field::Alpn);
-        let protocol = alpn.and_then(log::protocol);
+        let protocol = alpn.and_then(fields::protocol);
         let name = record.text(Field::ServerName);
         let name = name.and_then(|name| host_of(name.as_bytes()));
         let tls = Tls {
-            version: record.text(Field::Version).and_then(version),
+            version: record.text(Field::Version).and_then(fields::tls_version),
             cipher: record.text(Field::Cipher).map(Into::into),
             server_name: name,
             alpn_chosen: alpn.map(Into::into),
@@ -325,25 +325,20 @@ impl ZeekConnection {
                 (Some(ClosePoint::after(idle, false)), Some(carried))
             }
         };
-        let closed = Closed {
-            connection: connection.id,
-            variant: None,
-            round: None,
-            close: Close {
-                at: scope.nanos(end.at),
-                by: end.by,
-                how: end.how,
-                announced_by: None,
-                moment,
-                exchanges,
-                bytes: ConnectionBytes {
-                    sent: self.bytes[0].unwrap_or(0),
-                    received: self.bytes[1].unwrap_or(0),
-                },
-                probes: Probes::default(),
+        let close = Close {
+            at: scope.nanos(end.at),
+            by: end.by,
+            how: end.how,
+            announced_by: None,
+            moment,
+            exchanges,
+            bytes: ConnectionBytes {
+                sent: self.bytes[0].unwrap_or(0),
+                received: self.bytes[1].unwrap_or(0),
             },
+            probes: Probes::default(),
         };
-        scope.record(Event::Closed(&closed));
+        scope.close(connection.id, close);
     }
 }
 
@@ -367,7 +362,7 @@ impl Request {
             ends: record.ends(),
             nth: record.number(Field::Nth),
             one: log::exchange(&line, 0, at, at, scope),
-            protocol: text(Field::Version).and_then(log::protocol),
+            protocol: text(Field::Version).and_then(fields::protocol),
             host: text(Field::Host).map(str::to_owned),
             agent: text(Field::Agent).map(str::to_owned),
         })
@@ -397,18 +392,6 @@ fn service(record: &Record<'_>) -> Service {
     } else {
         Service::Other
     }
-}
-
-/// `TLSv12` and the like.
-fn version(name: &str) -> Option<TlsVersion> {
-    Some(match name {
-        "SSLv3" => TlsVersion::Ssl3,
-        "TLSv10" => TlsVersion::Tls10,
-        "TLSv11" => TlsVersion::Tls11,
-        "TLSv12" => TlsVersion::Tls12,
-        "TLSv13" => TlsVersion::Tls13,
-        _ => return None,
-    })
 }
 
 /// Where a request in the clear wanted to go; the port is the connection's.
