@@ -75,11 +75,20 @@ impl Http1Observer {
         self.open.len()
     }
 
-    /// Takes the next bytes of one direction.
-    pub fn read(&mut self, from: Side, bytes: &[u8], at: u64, mut visit: impl FnMut(Event<'_>)) {
+    /// Takes the next bytes of one direction, and gives back those that are no HTTP/1 because the protocol was switched.
+    pub fn read<'a>(
+        &mut self,
+        from: Side,
+        bytes: &'a [u8],
+        at: u64,
+        mut visit: impl FnMut(Event<'_>),
+    ) -> &'a [u8] {
         match from {
-            _ if self.switched_at.is_some() => {}
-            Side::Client => self.read_requests(bytes, at, &mut visit),
+            _ if self.switched_at.is_some() => bytes,
+            Side::Client => {
+                self.read_requests(bytes, at, &mut visit);
+                &[]
+            }
             Side::Server => self.read_responses(bytes, at, &mut visit),
         }
     }
@@ -183,10 +192,16 @@ impl Http1Observer {
         }
     }
 
-    fn read_responses(&mut self, mut input: &[u8], at: u64, visit: &mut impl FnMut(Event<'_>)) {
+    /// Gives back what follows a switch of protocols.
+    fn read_responses<'a>(
+        &mut self,
+        mut input: &'a [u8],
+        at: u64,
+        visit: &mut impl FnMut(Event<'_>),
+    ) -> &'a [u8] {
         if self.response_side.out_of_step {
             if !input.starts_with(b"HTTP/1.") {
-                return;
+                return &[];
             }
             self.resume_responses(visit);
         }
@@ -194,7 +209,10 @@ impl Http1Observer {
             self.response_side.started_at.get_or_insert(at);
             let step = match self.responses.parse(input) {
                 Ok(step) => step,
-                Err(error) => return self.lose_responses(Some(error), visit),
+                Err(error) => {
+                    self.lose_responses(Some(error), visit);
+                    return &[];
+                }
             };
             input = &input[step.consumed..];
             match step.event {
@@ -234,14 +252,14 @@ impl Http1Observer {
                     self.response_side.started_at = None;
                     self.end_response(after, at, visit);
                     if after == Persistence::Tunnel {
-                        return;
+                        return input;
                     }
                 }
                 None => {
                     if self.responses.finish() != Eof::InHead {
                         self.response_side.started_at = None;
                     }
-                    return;
+                    return &[];
                 }
             }
         }
