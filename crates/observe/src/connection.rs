@@ -201,10 +201,7 @@ impl ObservedConnection {
     /// Who closed first, and how. A FIN may answer the other side's `close_notify`, and may even arrive before the FIN behind
     /// that.
     fn first_end(&self, by: Side, how: CloseKind, at: Nanos) -> FirstEnd {
-        let other = match by {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
-        };
+        let other = by.other();
         let notified = |side| {
             let tls = self.tls.as_ref()?;
             tls.close_notify_at(side).filter(|sent| *sent <= at.0)
