@@ -2,9 +2,10 @@
 
 use super::conn_state::{self, ConnState};
 use super::record::{Field, Record};
+use super::request::Request;
+use super::service::{PORTS, Service};
 use crate::event_writer::EventWriter;
 use crate::fields;
-use crate::log::{self, Line};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Connection, ConnectionBytes, DialFailure, Event, Exchange,
     Failure, Handshake, Origin, Probes, Protocol, Reuse, Scheme, SetupPhase, Side, Tls, Transport,
@@ -15,33 +16,6 @@ use std::net::SocketAddr;
 
 /// No request is taken to last longer than this: `http.log` does not tell. Nanoseconds.
 const LONGEST: u64 = 1_000_000_000;
-/// Where servers of HTTP listen.
-const PORTS: [u16; 8] = [80, 443, 3000, 8000, 8008, 8080, 8443, 8888];
-
-/// What a connection is for, as `service` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Service {
-    Http,
-    Tls,
-    Quic,
-    /// Zeek did not find out; so it is where nothing was said.
-    Unknown,
-    /// Nothing that concerns us.
-    Other,
-}
-
-/// A request as it waits for its turn.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) at: u64,
-    pub(super) ends: Option<(SocketAddr, SocketAddr)>,
-    nth: Option<u32>,
-    one: Exchange,
-    protocol: Option<Protocol>,
-    host: Option<String>,
-    agent: Option<String>,
-}
-
 /// The end of a connection, or of what Zeek saw of it.
 #[derive(Clone, Copy, Debug)]
 struct End {
@@ -100,7 +74,7 @@ impl ZeekConnection {
     pub(super) fn of(record: &Record<'_>) -> Option<ZeekConnection> {
         let at = record.start()?;
         let mut talk = ZeekConnection::begun(at, Some(record.ends()?));
-        talk.service = service(record);
+        talk.service = Service::of(record);
         talk.bytes = [Field::Sent, Field::Received].map(|field| record.number(field));
         talk.missed = record.number(Field::Missed).unwrap_or(0);
         let took = record
@@ -235,10 +209,9 @@ impl ZeekConnection {
         let connection = self.told.as_deref_mut()?;
         let before = connection.clone();
         if connection.origin.is_none() {
-            connection.origin = request.host.as_deref().and_then(|authority| {
-                let server = self.ends.map(|(_, server)| server);
-                origin(authority, server?.port())
-            });
+            connection.origin = self
+                .ends
+                .and_then(|(_, server)| request.origin(server.port()));
         }
         if connection.agent.is_none() {
             connection.agent = request.agent.as_deref().and_then(product);
@@ -340,69 +313,6 @@ impl ZeekConnection {
         };
         scope.close(connection.id, close);
     }
-}
-
-impl Request {
-    /// One as a line of `http.log` tells it; its time is that of its first byte.
-    pub(super) fn of(record: &Record<'_>, scope: &EventWriter<'_>) -> Option<Request> {
-        let at = record.start()?;
-        let text = |field| record.text(field);
-        let line = Line {
-            method: text(Field::Method).map(Into::into),
-            target: text(Field::Target).map(Into::into),
-            status: record.number(Field::Status),
-            sent: record.number(Field::Body).unwrap_or(0),
-            ..Line::default()
-        };
-        if line.method.is_none() && line.target.is_none() {
-            return None;
-        }
-        Some(Request {
-            at,
-            ends: record.ends(),
-            nth: record.number(Field::Nth),
-            one: log::exchange(&line, 0, at, at, scope),
-            protocol: text(Field::Version).and_then(fields::protocol),
-            host: text(Field::Host).map(str::to_owned),
-            agent: text(Field::Agent).map(str::to_owned),
-        })
-    }
-}
-
-fn service(record: &Record<'_>) -> Service {
-    let names = record.text(Field::Service).unwrap_or("");
-    let has = |wanted: &str| {
-        names
-            .split(',')
-            .any(|name| name.eq_ignore_ascii_case(wanted))
-    };
-    let tcp = match record.text(Field::Transport) {
-        Some("udp") if has("quic") => return Service::Quic,
-        Some("tcp") | None => true,
-        Some(_) => false,
-    };
-    if !tcp {
-        Service::Other
-    } else if has("http") {
-        Service::Http
-    } else if names.is_empty() {
-        Service::Unknown
-    } else if names.eq_ignore_ascii_case("ssl") {
-        Service::Tls
-    } else {
-        Service::Other
-    }
-}
-
-/// Where a request in the clear wanted to go; the port is the connection's.
-fn origin(authority: &str, port: u16) -> Option<Origin> {
-    let line = Line {
-        secure: Some(false),
-        host: Some(authority.into()),
-        ..Line::default()
-    };
-    let named = log::origin(&line)?;
-    Some(Origin { port, ..named })
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Puts together what the logs tell, in the order in which it happened: each is written in the order of ends, and none knows of
 //! the others. Connections are kept until they have been told; memory is bounded, and what that costs is said.
 
-use super::connection::{Request, Service, ZeekConnection};
+use super::connection::ZeekConnection;
 use super::record::{Field, Record};
+use super::request::Request;
+use super::service::Service;
 use crate::event_writer::EventWriter;
 use crate::format::Log;
 use std::cmp::{Ordering, Reverse};

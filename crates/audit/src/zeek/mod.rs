@@ -5,6 +5,8 @@ mod conn_state;
 mod connection;
 mod joiner;
 mod record;
+mod request;
+mod service;
 
 pub(crate) use joiner::Joiner;
 
