@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 
 use super::error::Error;
-use super::message::{Eof, Framing, Persistence};
-use super::request::{RequestEvent, RequestHead, RequestParser};
-use super::response::{Kind, ResponseEvent, ResponseHead, ResponseParser};
+use super::message::{Eof, Persistence};
+use super::request::{RequestEvent, RequestParser};
+use super::response::{Kind, ResponseEvent, ResponseParser};
 use crate::Side;
-use crate::exchange::{Event, Exchange, Outcome, Request, Response};
+use crate::exchange::{Event, Exchange, Outcome, Response};
 
 /// Reads both directions of one connection.
 #[derive(Debug, Default)]
@@ -227,21 +227,7 @@ impl Http1Observer {
                 Some(ResponseEvent::Head(head)) => {
                     let started_at = self.response_side.started_at.take().unwrap_or(at);
                     let response = head.seen(started_at, at);
-                    match self.open.front_mut() {
-                        Some(open) if open.exchange.response.is_none() => {
-                            open.exchange.response = Some(response);
-                        }
-                        _ => {
-                            let exchange = Exchange {
-                                response: Some(response),
-                                ..Exchange::default()
-                            };
-                            self.open.push_front(Open {
-                                exchange,
-                                kind: Kind::Plain,
-                            });
-                        }
-                    }
+                    self.begin_response(response);
                 }
                 Some(ResponseEvent::Body(bytes)) => {
                     self.response_side.started_at = None;
@@ -261,6 +247,25 @@ impl Http1Observer {
                     }
                     return &[];
                 }
+            }
+        }
+    }
+
+    /// A response begins: to the first request, or to none.
+    fn begin_response(&mut self, response: Response) {
+        match self.open.front_mut() {
+            Some(open) if open.exchange.response.is_none() => {
+                open.exchange.response = Some(response);
+            }
+            _ => {
+                let exchange = Exchange {
+                    response: Some(response),
+                    ..Exchange::default()
+                };
+                self.open.push_front(Open {
+                    exchange,
+                    kind: Kind::Plain,
+                });
             }
         }
     }
@@ -345,44 +350,6 @@ fn take_body(
 fn report(open: Option<Open>, outcome: Outcome, visit: &mut impl FnMut(Event<'_>)) {
     if let Some(open) = open {
         visit(Event::Done(&open.exchange, outcome));
-    }
-}
-
-impl RequestHead<'_> {
-    fn seen(&self, started_at: u64, head_at: u64) -> Request {
-        Request {
-            method: self.method().to_vec(),
-            target: self.target().to_vec(),
-            authority: self.header("host").map(<[u8]>::to_vec),
-            agent: self.header("user-agent").map(<[u8]>::to_vec),
-            version: Some(self.version),
-            started_at,
-            head_at,
-            ended_at: None,
-            head_len: self.as_bytes().len() as u64,
-            body_len: 0,
-            close: !self.persistent(),
-        }
-    }
-}
-
-impl ResponseHead<'_> {
-    fn seen(&self, started_at: u64, head_at: u64) -> Response {
-        Response {
-            status: self.status(),
-            version: Some(self.version),
-            started_at,
-            head_at,
-            head_len: self.as_bytes().len() as u64,
-            announced_len: match self.framing {
-                Framing::Length(length) => Some(length),
-                _ => None,
-            },
-            keep_alive: self.keep_alive,
-            close: !self.persistent(),
-            solicited: self.solicited,
-            ..Response::default()
-        }
     }
 }
 
