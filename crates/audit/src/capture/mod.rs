@@ -29,6 +29,7 @@ use crate::format::Format;
 use crate::input::Input;
 use crate::input_summary::{InputSummary, Unit};
 use crate::read_buffer::ReadBuffer;
+use connection_table::PacketCounts;
 use intact_wire::pcapng::Reader;
 use intact_wire::tls::decrypt::KeyLog;
 use pcap::Pcap;
@@ -162,24 +163,7 @@ pub(crate) fn read(
         ),
         Some(End::Whole) | None => {}
     }
-    if let Some(why) = counts.opaque.words() {
-        let remedy = counts.opaque.remedy();
-        if counts.transport == 0 {
-            return Err(AuditError::Undecoded {
-                path: input.path.clone(),
-                packets: count,
-                why,
-                remedy,
-            });
-        }
-        scope.incomplete(
-            "packets-not-decoded",
-            format!(
-                "{name}: {} of {count} packets cannot be decoded ({why}); the connections in them are not counted: {remedy}",
-                counts.opaque.total()
-            ),
-        );
-    }
+    tell_opaque(input, &counts, count, scope)?;
     let dropped = packets.dropped();
     if dropped > 0 {
         scope.incomplete(
@@ -190,4 +174,36 @@ pub(crate) fn read(
         );
     }
     Ok(input.account(Unit::Packets, count, counts.skipped + counts.opaque.total()))
+}
+
+/// Records the packets that could not be decoded.
+///
+/// # Errors
+/// None could.
+fn tell_opaque(
+    input: &Input,
+    counts: &PacketCounts,
+    packets: u64,
+    scope: &mut EventWriter<'_>,
+) -> Result<(), AuditError> {
+    if let Some(why) = counts.opaque.words() {
+        let remedy = counts.opaque.remedy();
+        if counts.transport == 0 {
+            return Err(AuditError::Undecoded {
+                path: input.path.clone(),
+                packets,
+                why,
+                remedy,
+            });
+        }
+        scope.incomplete(
+            "packets-not-decoded",
+            format!(
+                "{}{} of {packets} packets cannot be decoded ({why}); the connections in them are not counted: {remedy}",
+                input.prefix(),
+                counts.opaque.total()
+            ),
+        );
+    }
+    Ok(())
 }
