@@ -29,10 +29,13 @@ pub struct InputOptions {
     pub log_format: Option<Pattern>,
 }
 
+/// Whether a file starts with these bytes.
+type IsStart = fn(&[u8]) -> bool;
+
 impl Format {
     /// The format whose first bytes these are.
     fn detect(prefix: &[u8]) -> Option<Format> {
-        const BY_START: [(fn(&[u8]) -> bool, Format); 4] = [
+        const BY_START: [(IsStart, Format); 4] = [
             (capture::is_pcap, Format::Pcap),
             (capture::is_pcapng, Format::Pcapng),
             (har::is_har, Format::Har),
